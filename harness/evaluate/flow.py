@@ -166,6 +166,7 @@ class Evaluation:
                     cell=cell.id,
                     workload=cell.workload.name,
                     trial=trial_id,
+                    input=f"{cell.workload.name} {cell.workload.input_bytes}",
                     raw_s=raw_s,
                     reference_s=reference_s,
                     jobs_s=tuple(job.job_s for job in jobs),

@@ -17,6 +17,7 @@ Range = Literal["inside", "edge", "outside"]
 # a share of the cells as their number.
 Unit = Literal["share", "signed share", "spread", "points", "cells", "seconds", "number"]
 Best = Literal["lowest", "highest", "nearest to 0", "nearest to 1"]
+Verdict = Literal["nearer", "equal", "undecided"]
 
 
 class Measurement(Record):
@@ -25,12 +26,14 @@ class Measurement(Record):
 
     *jobs_s* are the raw times of its jobs, in their order.  *range* says where the trial's cell
     lies in the range that was profiled.  *disturbed* repeats
-    the mark of the trial; a disturbed trial is scored like any other.
+    the mark of the trial; a disturbed trial is scored like any other.  *input* names what the cell
+    reads, workload and size: cells of one input vary together (nothing: not known).
     """
 
     cell: str
     workload: str
     trial: str
+    input: str = ""
     raw_s: dict[str, float]
     reference_s: dict[str, float]
     jobs_s: tuple[float, ...] = ()
@@ -46,8 +49,9 @@ class Score(Record):
     mean of them; of a trial of one job there is none), `makespan_s` (first task start to last task
     end), `map_task_s`, `reduce_task_s`, or a phase (`map_main_s`, `map_tail_s`, `shuffle_s`,
     `sort_s`, `reduce_rest_s`).  *measured_s* is the mean over the cell's trials, *floor* its noise
-    floor: the coefficient of variation of the repeats (`None` for a single trial).  Errors are
-    shares of *measured_s*; *i_accu* is the accuracy indicator against `whatif` in percent.
+    floor: the spread of that mean as a share of it (`None` where nothing was repeated).  Errors are
+    shares of *measured_s*; *i_accu* is the accuracy indicator against `whatif` in percent.  *input*
+    is that of the cell's measurements.
     """
 
     model: str
@@ -63,10 +67,16 @@ class Score(Record):
     relative_error: float
     i_accu_percent: float | None = None
     range: Range = "inside"
+    input: str = ""
 
 
 class MetricValue(Record):
-    """Value of a metric, with its 95 % interval where it has one."""
+    """
+    Value of a metric, with its 95 % interval where it has one.
+
+    Of fewer cells than six no mean has an interval: *low* and *high* are the smallest and the
+    largest value of a cell.
+    """
 
     value: float
     low: float | None = None
@@ -112,12 +122,20 @@ class Metric:
     unit: Unit
     best: Best
     compute: Callable[[Sequence[Score]], MetricValue | None]
-    columns: tuple[Speed, ...] = ("raw",)
+    columns: tuple[Speed, ...] = ()
     brief: tuple[Speed, ...] = ()
 
 
 class Comparison(Record):
-    """Paired bootstrap of two models' relative errors: the better's mean minus the worse's."""
+    """
+    Relative errors of two models on the cells that all ranked models answer, and the verdict.
+
+    *difference* is the better's mean error minus the worse's, with its 95 % interval (of fewer
+    cells than six: the range of the cells' differences).  *verdict* is `nearer` (the better one is
+    proved to be), `equal` (proved to differ by less than the margin) or `undecided`; *reason* says
+    why, for what it holds, or what would tell.  *chance* is the probability that equal models are
+    told apart by so much, after Holm's correction for all pairs; `None` where no noise is known.
+    """
 
     better: str
     worse: str
@@ -127,7 +145,28 @@ class Comparison(Record):
     difference: float
     low: float
     high: float
-    outside_noise: bool
+    verdict: Verdict
+    reason: str
+    chance: float | None = None
+
+
+class Ranking(Record):
+    """
+    The models in the order of their mean errors, on the *cells* that all of them answer.
+
+    *errors* are those means.  *nearest* are the models than which no other is proved `nearer`: one
+    alone is the nearest.  *left_out* has the reason for each model that is not ranked; *reason*
+    says why nothing is, where nothing is.
+    """
+
+    quantity: str
+    speed: Speed
+    cells: int
+    models: tuple[str, ...] = ()
+    errors: tuple[float, ...] = ()
+    nearest: tuple[str, ...] = ()
+    left_out: dict[str, str] = Field(default_factory=dict)
+    reason: str = ""
 
 
 class PhaseError(Record):
@@ -162,7 +201,7 @@ class Decomposition(Record):
 
 class ScoreBook(Record):
     """
-    Everything that `score` gives: rows, summaries, comparisons of pairs of models, decompositions.
+    Everything that `score` gives: rows, summaries, comparisons of pairs, rankings, decompositions.
 
     *not_applicable* counts, by model, the measured cells for which it had no answer (a model
     without any answer has no summary).
@@ -172,5 +211,6 @@ class ScoreBook(Record):
     scores: tuple[Score, ...] = Field(default_factory=tuple)
     summaries: tuple[Summary, ...] = Field(default_factory=tuple)
     comparisons: tuple[Comparison, ...] = Field(default_factory=tuple)
+    rankings: tuple[Ranking, ...] = Field(default_factory=tuple)
     decompositions: tuple[Decomposition, ...] = Field(default_factory=tuple)
     not_applicable: dict[str, int] = Field(default_factory=dict)

@@ -1,23 +1,25 @@
 """
 The answer to an experiment's question, in sentences.
 
-How large are the models' errors, and which model is nearest?  A model is called nearer than another
-only where the paired comparison of the two lies outside the noise.
+How large are the models' errors, and which model is nearest?  What is said of two models is the
+verdict on them, with its reason: `nearer`, `equal` or `undecided`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from harness.records.score import Comparison, Speed, Summary
+from harness.records.score import Comparison, Ranking, Speed, Summary
 from harness.records.trace import CPU
 from harness.reports.data import ReportData
 from harness.reports.document import Card
 from harness.reports.wording import count, floor_percent, listing, percent, share_with_interval
+from harness.stats.resampling import FEWEST_CELLS
 
 SPEEDS: tuple[Speed, ...] = ("raw", "reference")
+# What the answer is about: of the first that has a verdict.
+_ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,19 @@ class Answer:
 
 def answer(results: ReportData) -> Answer:
     """Say what the scores of the job time show; where there are none, what is missing."""
-    ranked = _ranking(results, "raw")
-    if not ranked:
-        return Answer(_missing(results), tuple(_caveats(results)))
+    ranking = main_ranking(results, "raw")
+    if ranking is None or not ranking.models:
+        reason = f"No verdict: {ranking.reason}." if ranking else _missing(results)
+        return Answer(reason, tuple(_caveats(results)))
+    ranked = [
+        summary
+        for model in ranking.models
+        if (summary := results.summary(model, "raw", quantity=ranking.quantity))
+    ]
     cards = []
     for summary in ranked:
         half_interval, error = error_noise(summary), summary.metrics["mape"]
-        reference = results.summary(summary.model, "reference")
+        reference = results.summary(summary.model, "reference", quantity=ranking.quantity)
         corrected = percent(reference.value("mape") if reference else None, half_interval)
         lines = [
             f"at reference speed {corrected}",
@@ -45,37 +53,43 @@ def answer(results: ReportData) -> Answer:
         ]
         if half_interval:
             low = percent(error.low, half_interval).removesuffix(" %")
-            lines.insert(0, f"95 % interval {low} to {percent(error.high, half_interval)}")
+            interval = f"{interval_name(summary.cells)} {low} to"
+            lines.insert(0, f"{interval} {percent(error.high, half_interval)}")
         cards.append(Card(summary.model, percent(error.value, half_interval), lines))
-    # Every other model's error, and how it compares with the best one's cell by cell.
-    best, details = ranked[0].model, []
-    for other in ranked[1:]:
-        comparison = _comparison(results, best, other.model, "raw")
-        if comparison is None:
-            difference = f"It was not compared with {best} cell by cell."
-        else:
-            points = "{} points (95 % interval {} to {})".format(*gain_points(comparison))
-            difference = f"Cell by cell, its error and that of {best} differ by {points}: inside"
-            if comparison.outside_noise:
-                better = comparison.better
-                difference = f"Cell by cell, the error of {better} is smaller by {points}: outside"
-            difference += " the noise."
-        details.append(f"{other.model} is off by {error_text(other)}. {difference}")
-    details += _sentences(results, ranked) + _caveats(results)
-    return Answer(_headline(results, ranked), tuple(details), tuple(cards))
+    # Every other model's error, and the verdict on it and the one with the smallest error.
+    details = []
+    for other in ranking.models[1:]:
+        comparison = _comparison(results, ranking, ranking.models[0], other)
+        verdict = f" {pair_sentence(comparison)}" if comparison else ""
+        details.append(f"{other} is off by {_error(results, ranking, other)}.{verdict}")
+    details += [f"{model} is not ranked: {why}." for model, why in ranking.left_out.items()]
+    details += _sentences(results, ranking, ranked) + _caveats(results)
+    return Answer(verdict_sentence(results, ranking), tuple(details), tuple(cards))
 
 
-def _ranking(results: ReportData, speed: Speed) -> list[Summary]:
-    """Summaries of the job time over all workloads, smallest mean error first."""
-    summaries = [results.summary(model, speed) for model in results.models()]
-    known = [summary for summary in summaries if summary is not None]
-    return sorted(known, key=lambda summary: (summary.metrics["mape"].value, summary.model))
+def main_ranking(results: ReportData, speed: Speed) -> Ranking | None:
+    """Find what the answer is about: job times, or without a verdict on those, their bodies."""
+    by_quantity = {
+        ranking.quantity: ranking
+        for ranking in results.score_book.rankings
+        if ranking.speed == speed and ranking.quantity in _ANSWERED
+    }
+    rankings = [by_quantity[quantity] for quantity in _ANSWERED if quantity in by_quantity]
+    return next(
+        (ranking for ranking in rankings if ranking.models), rankings[0] if rankings else None
+    )
 
 
-def error_text(summary: Summary, label: str = "") -> str:
-    """Mean error with its interval, as in ``10 % (8 to 11 %)``; *label* names the interval."""
-    error = summary.metrics["mape"]
-    return share_with_interval(error.value, error.low, error.high, label)
+def interval_name(cells: int) -> str:
+    """Name what stands beside a mean over so many cells."""
+    return "95 % interval" if cells >= FEWEST_CELLS else "range"
+
+
+def error_text(summary: Summary, *, named: bool = False) -> str:
+    """Mean error as in ``10 % (8 to 11 %)``; a range, and an interval if *named*, has its name."""
+    error, label = summary.metrics["mape"], interval_name(summary.cells)
+    shown = f"{label} " if named or label == "range" else ""
+    return share_with_interval(error.value, error.low, error.high, shown)
 
 
 def error_noise(summary: Summary) -> float | None:
@@ -92,63 +106,91 @@ def gain_points(comparison: Comparison) -> list[str]:
     return [percent(each, half_interval).removesuffix(" %") for each in points]
 
 
-def _comparison(results: ReportData, first: str, second: str, speed: Speed) -> Comparison | None:
-    """Find the paired comparison of two models' job times; `None` where it was not made."""
+def pair_sentence(comparison: Comparison) -> str:
+    """Say the verdict on two models in one sentence, with its reason."""
+    gain, low, high = gain_points(comparison)
+    points = f"{gain} points"
+    if comparison.cells > 1:
+        points += f" ({interval_name(comparison.cells)} {low} to {high})"
+    match comparison.verdict:
+        case "nearer":
+            verdict = f"{comparison.better} is nearer by {points}"
+        case "equal":
+            verdict = f"It and {comparison.better} are equally near"
+        case "undecided":
+            verdict = f"It differs from {comparison.better} by {points}, which is undecided"
+    return f"{verdict}: {comparison.reason}."
+
+
+def _comparison(
+    results: ReportData, ranking: Ranking, first: str, second: str
+) -> Comparison | None:
+    """Find the comparison of two models in a ranking; `None` where it was not made."""
     for comparison in results.score_book.comparisons:
-        pair = {comparison.better, comparison.worse}
-        if pair == {first, second} and (comparison.quantity, comparison.speed) == ("job_s", speed):
+        if {comparison.better, comparison.worse} == {first, second} and (
+            (comparison.quantity, comparison.speed) == (ranking.quantity, ranking.speed)
+        ):
             return comparison
     return None
 
 
-def _nearest(results: ReportData, ranked: Sequence[Summary], speed: Speed) -> tuple[str, ...]:
-    """Models that are not proved to be farther off than the one with the smallest error."""
-    best_model, *others = (summary.model for summary in ranked)
-    compared = {model: _comparison(results, best_model, model, speed) for model in others}
-    farther = {
-        model
-        for model, comparison in compared.items()
-        if comparison is not None and comparison.outside_noise and comparison.better == best_model
-    }
-    return (best_model, *(model for model in others if model not in farther))
+def _error(results: ReportData, ranking: Ranking, model: str, *, named: bool = False) -> str:
+    """Mean error on the cells of the ranking; with its interval where the model has no others."""
+    summary = results.summary(model, ranking.speed, quantity=ranking.quantity)
+    if summary is not None and summary.cells == ranking.cells:
+        return error_text(summary, named=named)
+    return percent(ranking.errors[ranking.models.index(model)])
 
 
-def _headline(results: ReportData, ranked: Sequence[Summary]) -> str:
-    first, nearest_models = ranked[0], _nearest(results, ranked, "raw")
-    cells = count(first.cells, "cell")
-    error = error_text(first, "95 % interval ")
-    if len(ranked) == 1:
-        return f"{first.model} is off by {error} on average over the job times of {cells}."
-    if len(nearest_models) == 1:
+def verdict_sentence(results: ReportData, ranking: Ranking) -> str:
+    """Say which model is nearest, or that several are, or that it is undecided: and why."""
+    first, *others = ranking.nearest
+    times, cells = _ANSWERED[ranking.quantity], count(ranking.cells, "cell")
+    error = _error(results, ranking, first, named=True)
+    if len(ranking.models) == 1:
+        return f"{first} is off by {error} on average over the {times} of {cells}."
+    pairs = [
+        pair
+        for other in ranking.models[1:]
+        if (pair := _comparison(results, ranking, first, other))
+    ]
+    if not others:
+        reason = f": {pairs[0].reason}" if pairs else ""
         return (
-            f"{first.model} is nearest: over {cells} its predicted job times are off by {error}"
-            " on average."
+            f"{first} is nearest: over {cells} its predicted {times} are off by {error} on average,"
+            f" proved against every other model{reason}."
         )
-    near = [summary for summary in ranked if summary.model in nearest_models]
-    errors = listing([f"{error_text(summary)} for {summary.model}" for summary in near])
-    if any(_comparison(results, first.model, model, "raw") is None for model in nearest_models[1:]):
+    errors = listing([f"{_error(results, ranking, each)} for {each}" for each in ranking.nearest])
+    near = [pair for pair in pairs if pair.worse in others]
+    undecided = [pair for pair in near if pair.verdict == "undecided"]
+    if near and not undecided:
         return (
-            f"The mean error of the job time over {cells} is {errors}; whether the difference lies"
-            " outside the noise is not known."
+            f"{listing(ranking.nearest)} are equally near: over {cells} their predicted {times} are"
+            f" off by {errors}; {near[0].reason}."
         )
+    reason = undecided[0].reason if undecided else "they were not compared"
     return (
-        f"No model is nearest: over {cells} the mean error of the job time is {errors},"
-        " and the difference lies inside the noise."
+        f"Which model is nearest is undecided: over {cells} the mean error of the {times} is"
+        f" {errors}; {reason}."
     )
 
 
-def _sentences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
+def _sentences(results: ReportData, ranking: Ranking, ranked: list[Summary]) -> list[str]:
     """What holds at reference speed, which way the models err, and how large the noise is."""
     sentences = []
-    at_reference = _ranking(results, "reference")
-    if at_reference:
-        errors = listing([f"{each.model} is off by {error_text(each)}" for each in at_reference])
-        nearest_models = _nearest(results, at_reference, "reference")
-        verdict = "the verdict is the same: " if len(at_reference) > 1 else ""
-        if set(nearest_models) != set(_nearest(results, ranked, "raw")):
-            tied = f"{listing(nearest_models)} are equally near"
-            nearest = f"{nearest_models[0]} is nearest" if len(nearest_models) == 1 else tied
-            verdict = f"the verdict is another, {nearest}: "
+    at_reference = main_ranking(results, "reference")
+    if at_reference is not None and at_reference.models:
+        errors = listing(
+            [
+                f"{model} is off by {_error(results, at_reference, model)}"
+                for model in at_reference.models
+            ]
+        )
+        verdict = "the verdict is the same: " if len(at_reference.models) > 1 else ""
+        if set(at_reference.nearest) != set(ranking.nearest):
+            first, *others = at_reference.nearest
+            nearest = f"undecided between {listing(at_reference.nearest)}"
+            verdict = f"the verdict is another, {nearest if others else f'{first} is nearest'}: "
         sentences.append(f"At reference speed {verdict}{errors}.")
     directions: dict[str, list[str]] = {}  # models that err the same way share a sentence
     for summary in ranked:
@@ -161,14 +203,16 @@ def _sentences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
         directions.setdefault(direction, []).append(f"by {size} with {summary.model}")
     for direction, models in directions.items():
         sentences.append(f"Predicted job times {direction}: on average {listing(models)}.")
-    best_model = ranked[0].model
-    by_workload = {name: results.summary(best_model, "raw", name) for name in results.workloads()}
+    best_model, quantity = ranked[0].model, ranking.quantity
+    by_workload = {
+        name: results.summary(best_model, "raw", name, quantity) for name in results.workloads()
+    }
     errors_of = [f"{name} {error_text(each)}" for name, each in by_workload.items() if each]
     if len(errors_of) > 1:
         sentences.append(f"By workload, {best_model} is off by: {listing(errors_of)}.")
     floors: dict[Speed, list[float]] = {}
     for speed in SPEEDS:
-        by_cell = {score.cell: score.floor for score in results.scores("job_s", speed)}
+        by_cell = {score.cell: score.floor for score in results.scores(quantity, speed)}
         floors[speed] = [floor for floor in by_cell.values() if floor is not None]
     if not floors["raw"]:
         unknown = "The noise floor is not known: no scored cell was measured more than once."
@@ -183,7 +227,7 @@ def _sentences(results: ReportData, ranked: Sequence[Summary]) -> list[str]:
     better = floor_percent(median(at_speed)) if at_speed else "unknown"
     raw = floor_percent(median(floors["raw"]))
     sentences.append(
-        f"The noise floor, the spread of the repeats of a cell, is {raw} (median over the cells)"
+        f"The noise floor, the spread of the mean of a cell, is {raw} (median over the cells)"
         f" and {better} at reference speed.{below}"
     )
     return sentences

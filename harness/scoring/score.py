@@ -11,12 +11,9 @@ import math
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
-from statistics import median
 
 from harness.records.prediction import Prediction
 from harness.records.score import (
-    Comparison,
     Decomposition,
     Level,
     Measurement,
@@ -27,9 +24,10 @@ from harness.records.score import (
     Summary,
 )
 from harness.records.trace import JobTrace
+from harness.scoring.comparisons import compare
 from harness.scoring.metrics import METRICS
-from harness.scoring.metrics.errors import SEED, i_accu, mean, relative_error, signed_error
-from harness.stats.spread import coefficient_of_variation
+from harness.scoring.metrics.errors import i_accu, mean, relative_error, signed_error
+from harness.stats.spread import mean_floors
 
 BASELINE = "whatif"
 SPEEDS: tuple[Speed, ...] = ("raw", "reference")
@@ -127,10 +125,22 @@ def score(predictions: Sequence[Prediction], measurements: Sequence[Measurement]
                 ),
             )
         )
+    raw_s: dict[str, dict[str, float]] = defaultdict(dict)
+    for each in scores:
+        if each.speed == "raw":
+            raw_s[each.quantity][each.cell] = each.measured_s
+    frame_shares = {
+        cell: frame_s / raw_s["job_s"][cell]
+        for cell, frame_s in raw_s["frame_s"].items()
+        if cell in raw_s["job_s"]
+    }
+    models = sorted({each.model for each in known})
+    rankings, comparisons = compare(scores, frame_shares, models=models)
     return ScoreBook(
         scores=tuple(scores),
         summaries=tuple(summaries),
-        comparisons=tuple(_comparisons(scores)),
+        comparisons=tuple(comparisons),
+        rankings=tuple(rankings),
         decompositions=tuple(decompose(scores, known)),
         not_applicable={
             model: sum(other == model for other, _ in unanswered) for model, _ in unanswered
@@ -142,7 +152,7 @@ def _scores(
     predictions: Iterable[Prediction], trials: Mapping[str, Sequence[Measurement]]
 ) -> list[Score]:
     """One score for each quantity that was predicted and measured, with its accuracy indicator."""
-    scores = []
+    scores, floors = [], _floors(trials)
     for prediction in predictions:
         times_s = {
             "job_s": prediction.job_s,
@@ -170,10 +180,11 @@ def _scores(
                         predicted_s=predicted_s,
                         measured_s=measured_s,
                         trials=len(seconds),
-                        floor=coefficient_of_variation(seconds),
+                        floor=floors.get((prediction.cell, quantity, speed)),
                         signed_error=signed_error(predicted_s, measured_s),
                         relative_error=relative_error(predicted_s, measured_s),
                         range=repeats[0].range,
+                        input=repeats[0].input,
                     )
                 )
     whatif_s = {
@@ -189,42 +200,23 @@ def _scores(
     return scores
 
 
-def _comparisons(scores: Sequence[Score]) -> Iterator[Comparison]:
-    """
-    Compare every pair of models cell by cell, per quantity and speed, where both have an answer.
-
-    One is better outside the noise where the interval of the difference excludes 0 and the
-    difference exceeds the median noise floor of the cells; never where no floor is known.
-    """
-    from harness.stats.spread import paired_difference
-
-    groups: dict[tuple[str, Speed], dict[str, dict[str, Score]]] = defaultdict(dict)
-    for each in scores:
-        groups[each.quantity, each.speed].setdefault(each.model, {})[each.cell] = each
-    for (quantity, speed), models in groups.items():
-        for pair in combinations(models, 2):
-            shared = sorted(models[pair[0]].keys() & models[pair[1]].keys())
-            if not shared:
-                continue
-            errors = [[models[name][cell].relative_error for cell in shared] for name in pair]
-            better, worse = pair
-            if mean([one - other for one, other in zip(*errors, strict=True)]) > 0:
-                better, worse = worse, better
-                errors.reverse()
-            difference, low, high = paired_difference(*errors, seed=SEED)
-            floors = [models[better][cell].floor for cell in shared]
-            known = [floor for floor in floors if floor is not None]
-            yield Comparison(
-                better=better,
-                worse=worse,
-                quantity=quantity,
-                speed=speed,
-                cells=len(shared),
-                difference=difference,
-                low=low,
-                high=high,
-                outside_noise=bool(known) and high < 0 and -difference > median(known),
-            )
+def _floors(
+    trials: Mapping[str, Sequence[Measurement]],
+) -> dict[tuple[str, str, Speed], float | None]:
+    """Noise floors by cell, quantity and speed; cells of one workload share their spread."""
+    groups: dict[tuple[str, str, Speed], dict[str, list[float]]] = defaultdict(dict)
+    for cell, repeats in trials.items():
+        for repeat in repeats:
+            for speed in SPEEDS:
+                times_s = repeat.raw_s if speed == "raw" else repeat.reference_s
+                for quantity, seconds in times_s.items():
+                    group = groups[repeat.workload, quantity, speed]
+                    group.setdefault(cell, []).append(seconds)
+    floors: dict[tuple[str, str, Speed], float | None] = {}
+    for (_, quantity, speed), cells in groups.items():
+        for cell, floor in zip(cells, mean_floors(list(map(sorted, cells.values()))), strict=True):
+            floors[cell, quantity, speed] = floor
+    return floors
 
 
 def decompose(

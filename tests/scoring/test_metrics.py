@@ -4,6 +4,7 @@ Errors of a prediction, and metrics over those of all cells.
 
 import math
 
+import numpy as np
 import pytest
 
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from harness.records.score import Score
 from harness.scoring import METRICS, i_accu, relative_error, signed_error
 from harness.scoring.metrics.calibration import calibration
+from harness.stats.resampling import jackknife_interval
 
 times = st.floats(0.1, 1e5)
 rows = st.lists(st.tuples(times, times), min_size=1, max_size=12)
@@ -110,7 +112,7 @@ class TestCalibration:
         line = calibration(predicted, [intercept + slope * p for p in predicted])
 
         assert line.slope == pytest.approx(slope, rel=1e-6)
-        assert line.intercept_s == pytest.approx(intercept, abs=1e-4 * max(predicted))
+        assert line.intercept == pytest.approx(intercept, abs=1e-4 * max(predicted))
         assert line.r2 == pytest.approx(1, abs=1e-9)
 
     def test_known_scatter(self):
@@ -119,7 +121,7 @@ class TestCalibration:
         """
         line = calibration([1, 2, 3, 4], [3, 4, 4, 5])
 
-        assert (line.slope, line.intercept_s, line.r2) == pytest.approx((0.6, 2.5, 0.9))
+        assert (line.slope, line.intercept, line.r2) == pytest.approx((0.6, 2.5, 0.9))
 
     def test_three_points_make_a_line(self):
         """
@@ -221,14 +223,14 @@ class TestEveryMetric:
 
 
 class TestMetrics:
-    def test_the_interval_holds_the_mean(self):
+    def test_three_cells_have_a_mean_and_a_range(self):
         """
         Errors of 10, 20 and 60 %: 30 % on average, the worst 60 %.
         """
         shown = values(scored([(110, 100), (80, 100), (160, 100)]))
 
         assert shown["mape"].value == pytest.approx(0.3)
-        assert shown["mape"].low < 0.3 < shown["mape"].high
+        assert (shown["mape"].low, shown["mape"].high) == pytest.approx((0.1, 0.6))
         assert shown["signed_error"].value == pytest.approx(0.5 / 3)
         assert shown["worst_error"].value == pytest.approx(0.6)
 
@@ -276,3 +278,157 @@ class TestMetrics:
 
         assert METRICS["i_accu"].compute(better + worse + alone).value == 15.0
         assert METRICS["i_accu"].compute(alone) is None
+
+    def test_the_floor_has_the_interval_of_its_repeats(self):
+        """
+        Ten cells of two trials each are ten degrees of freedom.
+        """
+        floor = values(scored([(110, 100)] * 10, floor=0.2))["noise_floor"]
+
+        assert (floor.value, floor.low, floor.high) == pytest.approx(
+            (0.2, 0.2 * math.sqrt(10 / 20.483), 0.2 * math.sqrt(10 / 3.247)), rel=1e-3
+        )
+
+
+LINE = [(10, 31), (20, 49), (30, 72), (40, 88), (50, 113), (60, 129)]
+
+
+class TestLines:
+    def test_slope_and_intercept_have_intervals_from_six_cells_on(self):
+        """
+        Which are those of leaving one cell out; five cells have none.
+        """
+        six, five = values(scored(LINE)), values(scored(LINE[:5]))
+        left = [calibration(*zip(*(LINE[:i] + LINE[i + 1 :]), strict=True)).slope for i in range(6)]
+        slope = six["calibration_slope"]
+        assert (slope.low, slope.high) == pytest.approx(
+            jackknife_interval(slope.value, np.asarray(left)), rel=1e-6
+        )
+        assert six["calibration_intercept_s"].low < 10 < six["calibration_intercept_s"].high
+        assert {five[name].low for name in ("calibration_slope", "calibration_intercept_s")} == {
+            None
+        }
+
+    def test_a_power_is_a_line_between_logarithms(self):
+        """
+        Three times the root of what was predicted.
+        """
+        shown = values(scored([(p, 3 * p**0.5) for p in (1, 4, 9, 16, 25, 36)]))
+
+        assert shown["calibration_exponent"].value == pytest.approx(0.5)
+        assert shown["calibration_factor"].value == pytest.approx(3)
+        assert shown["calibration_factor"].low == pytest.approx(3)
+
+    def test_no_logarithm_of_nothing(self):
+        """
+        A prediction of 0 s has no power, and still a line.
+        """
+        shown = values(scored([(0, 1), (2, 3), (4, 5)]))
+
+        assert (shown["calibration_exponent"], shown["calibration_slope"].value) == (None, 1)
+
+    def test_one_odd_cell_does_not_move_the_robust_line(self):
+        """
+        Five cells on 5 + 2 x, one far off.
+        """
+        shown = values(scored([(x, 5 + 2 * x) for x in (10, 20, 30, 40, 50)] + [(60, 900)]))
+
+        assert shown["robust_slope"].value == pytest.approx(2)
+        assert shown["robust_intercept_s"].value == pytest.approx(5)
+        assert shown["calibration_slope"].value > 5
+
+    def test_recalibrated_errors_are_those_of_the_others_line(self):
+        """
+        Five cells on a line, one 100 % above it: the five are corrected by lines that the odd one
+        bends, the odd one by theirs.
+        """
+        pairs = [(x, 2 * x) for x in (10, 20, 30, 40, 50)] + [(60, 240)]
+        errors = []
+        for i, (x, y) in enumerate(pairs):
+            line = calibration(*zip(*(pairs[:i] + pairs[i + 1 :]), strict=True))
+            errors.append(abs(line.intercept + line.slope * x - y) / y)
+
+        assert errors[-1] == pytest.approx(0.5)
+        assert values(scored(pairs))["recalibrated_error"].value == pytest.approx(sum(errors) / 6)
+
+    def test_cells_of_one_input_are_left_out_together(self):
+        """
+        None corrects another of its own input.
+        """
+        pairs = [(10, 20), (20, 40), (30, 60), (40, 800), (50, 1000)]
+        apart = scored(pairs)
+        shared = [
+            each.model_copy(update={"input": "large" if each.measured_s > 100 else each.cell})
+            for each in apart
+        ]
+
+        errors = [each.compute(scores).value for each in [METRICS["recalibrated_error"]]
+                  for scores in (apart, shared)]  # fmt: skip
+        assert errors[1] > errors[0]
+
+    def test_too_few_cells_are_not_recalibrated(self):
+        """
+        Three leave two, which have no line.
+        """
+        assert values(scored(LINE[:3]))["recalibrated_error"] is None
+        assert values(scored(LINE[:4]))["recalibrated_error"] is not None
+
+
+class TestOrder:
+    def tau(self, pairs, inputs, floor=0.0):
+        """
+        Kendall's tau-b of cells of these inputs.
+        """
+        scores = [
+            each.model_copy(update={"input": name})
+            for each, name in zip(scored(pairs, floor), inputs, strict=True)
+        ]
+        value = METRICS["tau"].compute(scores)
+        return None if value is None else value.value
+
+    def test_the_order_of_one_input(self):
+        """
+        Right, reversed, and one pair of three the other way round.
+        """
+        measured = (10, 20, 30)
+        taus = [
+            self.tau(list(zip(predicted, measured, strict=True)), "aaa")
+            for predicted in ((1, 2, 3), (3, 2, 1), (2, 1, 3))
+        ]
+
+        assert taus == pytest.approx([1, -1, 1 / 3])
+
+    def test_is_scipys_where_only_values_are_tied(self):
+        """
+        The same predictions twice.
+        """
+        from scipy.stats import kendalltau
+
+        predicted, measured = [1, 2, 2, 4, 3], [10, 30, 20, 40, 50]
+        tau = self.tau(list(zip(predicted, measured, strict=True)), "aaaaa")
+
+        assert tau == pytest.approx(kendalltau(predicted, measured).statistic)
+
+    def test_inputs_are_not_ordered_among_each_other(self):
+        """
+        Larger inputs take longer, which says nothing of a model.
+        """
+        pairs = [(1, 20), (2, 10), (100, 2000), (200, 1000)]
+
+        assert self.tau(pairs, "aabb") == -1
+        assert self.tau(pairs, "abcd") is None
+
+    def test_times_within_the_noise_are_ties(self):
+        """
+        100 and 104 s with 2 % each may be the same time: a pair in the wrong order counts nothing.
+        """
+        pairs = [(2, 100), (1, 104), (3, 200)]
+
+        assert self.tau(pairs, "aaa") == pytest.approx(1 / 3)
+        assert self.tau(pairs, "aaa", floor=0.02) == pytest.approx(2 / math.sqrt(6))
+
+    def test_nothing_but_ties_has_no_order(self):
+        """
+        One predicted time for all.
+        """
+        assert self.tau([(5, 10), (5, 20)], "aa") is None

@@ -1,4 +1,4 @@
-"""Spread, and bootstrap intervals."""
+"""Spread, and noise floors."""
 
 import math
 import statistics
@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 from harness.stats.spread import (
     coefficient_of_variation,
-    mean_interval,
+    mean_floors,
     median_absolute_deviation,
-    paired_difference,
+    spread_interval,
     standard_deviation,
 )
-
-VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 
 class TestSpread:
@@ -57,62 +55,44 @@ class TestSpread:
         assert median_absolute_deviation([1.0, 2.0, 3.0, 1e9]) < 3
 
 
-class TestMeanInterval:
-    """The interval of one mean."""
+class TestFloors:
+    """Noise of the means of cells."""
 
-    @given(VALUES, st.integers(0, 99))
-    def test_holds_the_mean_and_repeats_itself(self, values, seed):
+    def test_cells_with_few_repeats_share_their_spread(self):
         """
-        The interval holds the sample mean, and the same seed gives the same interval.
+        Spreads of 10 and 20 % of two and three repeats: the squares count once and twice, and the
+        mean of more repeats is better known.
         """
-        low, high = mean_interval(values, seed=seed)
+        two, three = [95.0, 105.0], [80.0, 100.0, 120.0]
+        shared = math.sqrt((0.005 + 2 * 0.04) / 3)
 
-        assert low <= np.mean(values) <= high
-        assert (low, high) == mean_interval(values, seed=seed)
+        floors = mean_floors([two, three, [7.0]])
 
-    def test_is_as_wide_as_theory_says(self):
+        assert floors == pytest.approx([shared / math.sqrt(2), shared / math.sqrt(3), shared])
+
+    def test_six_repeats_speak_for_themselves(self):
         """
-        For many normal values the interval is the mean +- 1.96 standard errors.
+        A cell with enough repeats keeps its own spread.
         """
-        values = np.random.default_rng(3).normal(10, 2, size=400)
+        six = [99.0, 101.0] * 3
 
-        low, high = mean_interval(list(values), seed=1)
+        own, _ = mean_floors([six, [50.0, 150.0]])
 
-        assert high - low == pytest.approx(2 * 1.96 * values.std() / math.sqrt(400), rel=0.1)
+        assert own == pytest.approx(coefficient_of_variation(six) / math.sqrt(6))
 
-    def test_blocks_do_not_matter(self, monkeypatch):
+    def test_nothing_repeated_has_no_floor(self):
         """
-        Resampling in small blocks gives as many means as in one.
+        Nothing is known of single values.
         """
-        monkeypatch.setattr("harness.stats.spread._BLOCK", 7)
+        assert mean_floors([[1.0], [2.0]]) == [None, None]
+        assert mean_floors([]) == []
 
-        assert mean_interval([1.0, 3.0], seed=10)[1] == 3.0
-
-    @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
-    def test_refuses_what_has_no_interval(self, values):
+    def test_the_interval_of_a_spread_is_that_of_chi_square(self):
         """
-        No values and what is not finite are errors, never an interval.
+        Of 10 degrees of freedom, 95 % lie between 3.247 and 20.483.
         """
-        with pytest.raises(ValueError, match="needs at least one value"):
-            mean_interval(values, seed=1)
+        low, high = spread_interval(2.0, 10)
 
-
-class TestPairedDifference:
-    """The interval of a mean difference."""
-
-    def test_what_pairs_share_cancels(self):
-        """
-        A constant difference has no spread, however far the pairs lie apart.
-        """
-        first = [1.0, 50.0, 900.0]
-
-        result = paired_difference([v + 2 for v in first], first, seed=1)
-
-        assert result == (2.0, 2.0, 2.0)
-
-    def test_pairs_need_partners(self):
-        """
-        Rows of unequal length are refused.
-        """
-        with pytest.raises(ValueError, match="do not make pairs"):
-            paired_difference([1.0], [1.0, 2.0], seed=1)
+        assert (low, high) == pytest.approx(
+            (2 * math.sqrt(10 / 20.483), 2 * math.sqrt(10 / 3.247)), rel=1e-3
+        )

@@ -13,6 +13,7 @@ from harness.records.score import (
     Decomposition,
     MetricValue,
     PhaseError,
+    Ranking,
     Score,
     ScoreBook,
     Summary,
@@ -50,12 +51,23 @@ def scores_():
     )  # fmt: skip
     compared = Comparison(
         better="a", worse="b", quantity="job_s", speed="raw", cells=3, difference=0.1,
-        low=-0.1, high=0.2, outside_noise=False,
+        low=-0.1, high=0.2, verdict="undecided", reason="2 more repeats would tell", chance=0.2,
     )  # fmt: skip
     return ScoreBook(
         scores=(score, score.model_copy(update={"floor": 0.5, "range": "outside"})),
         summaries=(summary, summary.model_copy(update={"metrics": {}})),
-        comparisons=(compared,),
+        comparisons=(compared, compared.model_copy(update={"chance": None})),
+        rankings=(
+            Ranking(
+                quantity="job_s",
+                speed="raw",
+                cells=3,
+                models=("a", "b"),
+                errors=(0.1, 0.2),
+                nearest=("a",),
+                left_out={"c": "it has no answer"},
+            ),
+        ),
         not_applicable={"m": 2},
     )
 

@@ -9,6 +9,7 @@ from harness.reports.data import ReportData
 from harness.reports.document import Document, Section
 from harness.reports.sections import (
     cells,
+    comparisons,
     machine,
     method,
     phases,
@@ -24,6 +25,7 @@ from harness.reports.sections import (
 
 SECTIONS: tuple[Callable[[ReportData], Section | None], ...] = (
     scores.section,
+    comparisons.section,
     predicted.section,
     cells.section,
     predicted.calibration_section,

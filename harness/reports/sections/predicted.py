@@ -184,18 +184,32 @@ def fit_panel(
     for other in results.score_book.summaries:
         if other.model == model and other.level == "job":
             fitted = [
-                number(other.value(f"calibration_{name}"), noise)
-                for name, noise in (("slope", 0.02), ("intercept_s", 0.2), ("r2", 0.02))
+                number(other.value(name), noise)
+                for name, noise in (
+                    ("calibration_slope", 0.02),
+                    ("calibration_intercept_s", 0.2),
+                    ("calibration_r2", 0.02),
+                    ("robust_slope", 0.02),
+                    ("robust_intercept_s", 0.2),
+                    ("calibration_exponent", 0.02),
+                    ("tau", 0.02),
+                )
             ]
+            fitted.append(percent(other.value("recalibrated_error")))
             workload = "all" if other.workload == "*" else other.workload
             cells = str(other.cells) if "calibration_slope" in other.metrics else UNKNOWN
             table_rows.append((workload, other.quantity, other.speed, *fitted, cells))
-    columns = ("Workload", "Quantity", "Speed", "Slope", "Intercept, s", "R²", "Cells")
+    columns = (
+        "Workload", "Quantity", "Speed", "Slope", "Intercept, s", "R²", "Robust slope",
+        "Robust intercept, s", "Exponent", "Tau", "Recalibrated error", "Cells",
+    )  # fmt: skip
     sign = "+" if intercept_s >= 0 else "\u2212"
     title = f"{model}: measured job time fitted as a line in the predicted one"
     caption = (
         f"{model}: measured = {slope:.2f} \u00d7 predicted {sign}"
         f" {seconds(abs(intercept_s), 0.2)}, R² {r2:.2f}, {summary.cells} cells."
     )
-    data = table(f"{model}: calibration by workload", columns, "lllrrrr", table_rows, folded=True)
+    data = table(
+        f"{model}: calibration by workload", columns, "lllrrrrrrrrr", table_rows, folded=True
+    )
     return Figure(f"fit{place}", title, PANEL, PANEL + 0.25, caption, data, draw)

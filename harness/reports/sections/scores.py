@@ -1,11 +1,11 @@
-"""Scores: each model's metrics beside the noise floor, and models compared in pairs."""
+"""Scores: each model's metrics beside the noise floor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from harness.records.score import Metric, Speed, Summary
-from harness.reports.answer import SPEEDS, error_noise, gain_points, not_applicable
+from harness.reports.answer import SPEEDS, error_noise, interval_name, not_applicable
 from harness.reports.data import ReportData, noise_s
 from harness.reports.document import Section, Table, Text, Value, signed_tone, table
 from harness.reports.wording import (
@@ -44,8 +44,6 @@ def section(results: ReportData) -> Section:
         title="Scores",
         blocks=[
             score_table(results),
-            comparison_table(results),
-            comparison_table(results, all_quantities=True),
             table("All summaries", columns, align, summary_rows, folded=True),
             all_scores_table(results),
         ],
@@ -53,9 +51,6 @@ def section(results: ReportData) -> Section:
         brief=[brief_table(results), *map(Text, not_applicable(results, _MOST_LACKING))],
         values=lambda: {
             "summaries": [summary.model_dump(mode="json") for summary in score_book.summaries],
-            "comparisons": [
-                comparison.model_dump(mode="json") for comparison in score_book.comparisons
-            ],
             "scores": [
                 {"label": results.label(score.cell), **score.model_dump(mode="json")}
                 for score in score_book.scores
@@ -77,7 +72,8 @@ def metric_text(results: ReportData, metric_name: str, summary: Summary | None) 
     noise = error_noise(summary) if "mape" in summary.metrics else None
     match metric.unit:
         case "share" if metric_value.low is not None:
-            return share_with_interval(metric_value.value, metric_value.low, metric_value.high)
+            few = "range " if interval_name(summary.cells) == "range" else ""
+            return share_with_interval(metric_value.value, metric_value.low, metric_value.high, few)
         case "share":
             return percent(metric_value.value, summary.value("noise_floor"))
         case "signed share":
@@ -160,36 +156,6 @@ def brief_table(results: ReportData) -> Table:
     ]
     heads = ("workload", "model", "cells", *titles, "not applicable")
     return table("", heads, "ll" + "r" * (len(columns) + 2), _job_rows(results, columns))
-
-
-def comparison_table(results: ReportData, *, all_quantities: bool = False) -> Table:
-    """
-    Pairs of models: by how much one is nearer, and whether that is outside the noise.
-
-    Nine models are 36 pairs, so only those of the job time, unless *all_quantities* are wanted.
-    """
-    table_rows = []
-    for comparison in results.score_book.comparisons:
-        if not all_quantities and comparison.quantity != "job_s":
-            continue
-        gain, low, high = gain_points(comparison)
-        table_rows.append(
-            (
-                f"{comparison.better} against {comparison.worse}",
-                QUANTITIES.get(comparison.quantity, comparison.quantity),
-                comparison.speed,
-                str(comparison.cells),
-                gain,
-                f"{low} to {high}",
-                "yes" if comparison.outside_noise else "no: neither is better",
-            )
-        )
-    columns = (
-        "Pair", "Quantity", "Speed", "Cells", "Gain, points", "95 % interval", "Outside the noise",
-    )  # fmt: skip
-    caption = "Models in pairs: by how much the mean error of the first is smaller"
-    caption += ", all quantities" if all_quantities else ""
-    return table(caption, columns, "lllrrrl", table_rows, folded=all_quantities)
 
 
 def all_scores_table(results: ReportData) -> Table:

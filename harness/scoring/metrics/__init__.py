@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from harness.records.score import Metric
-from harness.scoring.metrics.calibration import INTERCEPT, R2, SLOPE
+from harness.scoring.metrics.calibration import (
+    EXPONENT,
+    FACTOR,
+    INTERCEPT,
+    R2,
+    RECALIBRATED,
+    ROBUST_INTERCEPT,
+    ROBUST_SLOPE,
+    SLOPE,
+    TAU,
+)
 from harness.scoring.metrics.errors import (
     I_ACCU,
     MEAN_ERROR,
@@ -23,6 +33,12 @@ METRICS: dict[str, Metric] = {
     "calibration_slope": SLOPE,
     "calibration_intercept_s": INTERCEPT,
     "calibration_r2": R2,
+    "calibration_exponent": EXPONENT,
+    "calibration_factor": FACTOR,
+    "robust_slope": ROBUST_SLOPE,
+    "robust_intercept_s": ROBUST_INTERCEPT,
+    "recalibrated_error": RECALIBRATED,
+    "tau": TAU,
 }
 
 __all__ = ["METRICS"]

@@ -18,7 +18,6 @@ from harness.errors import ModelError
 from harness.records.score import Metric, MetricValue, Score
 
 LARGEST = 1e100  # seconds: sums and products of a few of them are still finite
-SEED = 7  # of every bootstrap, so that one run always has one report
 
 
 def signed_error(predicted_s: float, measured_s: float) -> float:
@@ -63,12 +62,24 @@ def mean(values: Sequence[float]) -> float:
 
 
 def mean_error(scores: Sequence[Score]) -> MetricValue:
-    """Mean relative error over the cells (MAPE), with its 95 % bootstrap interval."""
-    from harness.stats.spread import mean_interval
+    """Mean relative error over the cells (MAPE), with its 95 % interval (range below six cells)."""
+    from harness.stats.resampling import mean_interval
 
     errors = [score.relative_error for score in scores]
-    low, high = mean_interval(errors, seed=SEED)
-    return MetricValue(value=mean(errors), low=low, high=high)
+    low, high = mean_interval(errors, [score.input for score in scores])
+    return MetricValue(value=mean(errors), low=max(0.0, low), high=high)
+
+
+def noise_floor(scores: Sequence[Score]) -> MetricValue | None:
+    """Median floor of the cells, with its 95 % interval by the repeats that it comes from."""
+    from harness.stats.spread import spread_interval
+
+    floor = value_of((score.floor for score in scores), median)
+    freedom = sum(score.trials - 1 for score in scores)
+    if floor is None or not freedom:
+        return floor
+    low, high = spread_interval(floor.value, freedom)
+    return MetricValue(value=floor.value, low=low, high=high)
 
 
 def value_of(
@@ -81,8 +92,8 @@ def value_of(
 
 MEAN_ERROR = Metric(
     title="mean error",
-    description="|predicted - measured| / measured, mean over the cells with its 95 % bootstrap"
-    " interval (MAPE); 10 % is good for a model of task phases",
+    description="|predicted - measured| / measured, mean over the cells (MAPE) with its 95 %"
+    " interval, or the range of fewer than six cells; 10 % is good for a model of task phases",
     unit="share",
     best="lowest",
     compute=mean_error,
@@ -104,15 +115,14 @@ WORST_ERROR = Metric(
     unit="share",
     best="lowest",
     compute=lambda scores: value_of((score.relative_error for score in scores), max),
-    columns=(),
 )
 NOISE_FLOOR = Metric(
     title="noise floor",
-    description="median over the cells of the spread (coefficient of variation) of their repeats;"
-    " errors below it cannot be distinguished from zero",
+    description="standard deviation of the mean of a cell's repeats as a share of it, median over"
+    " the cells; errors below it cannot be distinguished from zero",
     unit="spread",
     best="lowest",
-    compute=lambda scores: value_of((score.floor for score in scores), median),
+    compute=noise_floor,
     columns=("raw", "reference"),
     brief=("raw",),
 )
@@ -124,6 +134,7 @@ WITHIN_NOISE = Metric(
     compute=lambda scores: value_of(
         None if score.floor is None else score.relative_error <= score.floor for score in scores
     ),
+    columns=("raw",),
 )
 I_ACCU = Metric(
     title="I_accu",
@@ -132,5 +143,6 @@ I_ACCU = Metric(
     unit="points",
     best="highest",
     compute=lambda scores: value_of(score.i_accu_percent for score in scores),
+    columns=("raw",),
     brief=("raw",),
 )

@@ -1,0 +1,192 @@
+"""
+Models against each other: which are compared, on which cells, and what may be said of each pair.
+
+Models are compared where all of them have an answer, so that none wins by the cells that it leaves
+out.  Of a pair one model is `nearer`, both are `equal` (their mean errors differ by less than the
+margin), or it is `undecided`, and then the reason says what would tell.  All pairs of one quantity
+and speed are one family: in 5 of 100 families at most, a pair of equal models is called `nearer`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from harness.records.score import Comparison, Ranking, Score, Speed, Verdict
+from harness.scoring.metrics.errors import mean
+from harness.stats.resampling import FEWEST_INPUTS, kept_cells, varied_inputs
+
+if TYPE_CHECKING:
+    from harness.stats.pairs import PairTests
+
+FAMILY_ERROR = 0.05
+MARGIN = 0.02  # two points: models nearer to each other than that are equal
+MOST_FRAME = 0.30  # of a job's time may pass around its tasks where job times are compared
+FRAMED = ("job_s", "each_job_s", "published_s")
+_MOST_MORE = 1000
+
+
+def compare(
+    scores: Sequence[Score],
+    frame_shares: Mapping[str, float],
+    *,
+    models: Sequence[str] = (),
+    margin: float = MARGIN,
+) -> tuple[list[Ranking], list[Comparison]]:
+    """
+    Rank the models per quantity and speed, and compare each pair.
+
+    *frame_shares* has the share of each cell's job time that passes around its tasks, where that is
+    known: cells where it exceeds 30 % count in no verdict on job times.  *models* are all that were
+    asked: who answers nowhere is named, too.
+    """
+    groups: dict[tuple[str, Speed], dict[str, dict[str, Score]]] = defaultdict(dict)
+    for each in scores:
+        by_model = groups[each.quantity, each.speed]
+        if each.quantity not in FRAMED or frame_shares.get(each.cell, 0.0) <= MOST_FRAME:
+            by_model.setdefault(each.model, {})[each.cell] = each
+    rankings, comparisons = [], []
+    for (quantity, speed), by_model in groups.items():
+        ranked, cells, left_out = _common(by_model)
+        errors = {
+            model: mean([by_model[model][cell].relative_error for cell in cells])
+            for model in ranked
+        }
+        order = sorted(ranked, key=lambda model: (errors[model], model))
+        rows = {model: [by_model[model][cell] for cell in cells] for model in order}
+        pairs = list(_pairs(rows, margin))
+        comparisons += pairs
+        farther = {pair.worse for pair in pairs if pair.verdict == "nearer"}
+        left_out |= {model: "it has no answer" for model in models if model not in by_model}
+        framed = f"in every cell the frame exceeds {100 * MOST_FRAME:.0f} % of the job"
+        rankings.append(
+            Ranking(
+                quantity=quantity,
+                speed=speed,
+                cells=len(cells),
+                models=tuple(order),
+                errors=tuple(errors[model] for model in order),
+                nearest=tuple(model for model in order if model not in farther),
+                left_out=left_out if order else {},
+                reason="" if order else framed,
+            )
+        )
+    return rankings, comparisons
+
+
+def _common(
+    by_model: Mapping[str, Mapping[str, Score]],
+) -> tuple[list[str], list[str], dict[str, str]]:
+    """
+    Choose the models to be ranked and the cells that all of them answer, with who is left out.
+
+    Who answers less than half as many cells as another is not ranked; nor, while those that are
+    share no cell, is the one with the fewest.
+    """
+    measured = {cell for answers in by_model.values() for cell in answers}
+    most = max(map(len, by_model.values()), default=0)
+    left_out = {
+        model: f"it answers {len(answers)} of {len(measured)} cells"
+        for model, answers in by_model.items()
+        if 2 * len(answers) < most
+    }
+    ranked = [model for model in by_model if model not in left_out]
+    while not (cells := measured.intersection(*(by_model[model] for model in ranked))) and ranked:
+        fewest = max(ranked, key=lambda model: (-len(by_model[model]), model))
+        left_out[fewest] = "it answers no cell that all others answer"
+        ranked.remove(fewest)
+    return ranked, sorted(cells), left_out
+
+
+def _pairs(rows: Mapping[str, Sequence[Score]], margin: float) -> Iterator[Comparison]:
+    """Compare the models of *rows*, nearest first, pair by pair: one family."""
+    import numpy as np
+
+    from harness.stats.pairs import pair_tests
+
+    if len(rows) < 2:
+        return
+    cells = next(iter(rows.values()))
+    floors = [each.floor for each in cells if each.floor is not None]
+    # A cell without a floor has the largest one; where none is known, no test below counts.
+    noise = max(floors, default=0.0) or 1.0
+    tests = pair_tests(
+        np.asarray([[one.predicted_s / one.measured_s for one in row] for row in rows.values()]),
+        np.asarray([noise if each.floor is None else each.floor for each in cells]),
+        kept_cells([each.input for each in cells]),
+        margin=margin,
+        freedom=max(1, cells[0].trials - 1),
+    )
+    open_pairs = ((tests.distinct > FAMILY_ERROR) & (tests.equal > FAMILY_ERROR)).sum()
+    for place, (better, worse) in enumerate(combinations(rows, 2)):
+        seconds = zip(rows[better], rows[worse], strict=True)
+        verdict: Verdict = "undecided"
+        if all(one.predicted_s == other.predicted_s for one, other in seconds):
+            verdict, reason = "equal", "both predict the same times"
+        elif not floors:
+            reason = "the noise is not known, because no cell was measured twice"
+        elif not any(floors):
+            reason = "the noise is not known, because repeats do not differ at all"
+        elif tests.equal[place] <= FAMILY_ERROR:
+            verdict, reason = "equal", f"their errors differ by less than {100 * margin:g} points"
+        elif tests.distinct[place] <= FAMILY_ERROR:
+            chance = max(0.01, 100 * float(tests.distinct[place]))
+            verdict, reason = "nearer", f"chance gives as much in at most {chance:.2g} % of cases"
+        else:
+            reason = _what_would_tell(tests, place, cells, FAMILY_ERROR / int(open_pairs), margin)
+        inputs = varied_inputs([each.input for each in cells])
+        if verdict != "undecided" and len(cells) == 1:
+            reason += "; this holds for one cell alone"
+        elif verdict != "undecided" and inputs is not None and inputs < FEWEST_INPUTS:
+            reason += f"; this holds for {'one input' if inputs == 1 else 'two inputs'} alone"
+        yield Comparison(
+            better=better,
+            worse=worse,
+            quantity=cells[0].quantity,
+            speed=cells[0].speed,
+            cells=len(cells),
+            difference=float(tests.difference[place]),
+            low=float(tests.low[place]),
+            high=float(tests.high[place]),
+            verdict=verdict,
+            reason=reason,
+            chance=float(tests.distinct[place]) if any(floors) else None,
+        )
+
+
+def _what_would_tell(
+    tests: PairTests, place: int, cells: Sequence[Score], error: float, margin: float
+) -> str:
+    """Say how many more repeats, cells or inputs would give the pair at *place* a verdict."""
+    import numpy as np
+
+    from harness.stats.pairs import fewest
+
+    variance, noise = float(tests.variance[place]), float(tests.noise[place])
+    repeats, units = min(each.trials for each in cells), tests.freedom + 1
+    more = np.arange(1.0, _MOST_MORE)
+    # What repeats explain shrinks with their number; what the cells explain does not.
+    variances = {"repeat": max(0.0, variance - noise) + noise * repeats / (repeats + more)}
+    freedoms = {"repeat": tests.freedom + more * (len(cells) == 1)}
+    if len(cells) > 1:
+        inputs = varied_inputs([each.input for each in cells])
+        noun = "cell" if inputs is None or inputs < FEWEST_INPUTS else "input"
+        variances[noun], freedoms[noun] = variance * units / (units + more), tests.freedom + more
+    wanted = {
+        noun: fewest(
+            float(tests.difference[place]), variances[noun], freedoms[noun],
+            margin=margin, error=error,
+        )
+        for noun in variances
+    }  # fmt: skip
+    texts = [
+        f"{number + 1} more {noun}{'s' if number else ''}"
+        for noun, number in wanted.items()
+        if number is not None
+    ]
+    if not texts:
+        return f"not even {_MOST_MORE} more {' or '.join(f'{noun}s' for noun in wanted)} would tell"
+    only = ", more repeats would not" if wanted["repeat"] is None else ""
+    return f"{' or '.join(texts)} would tell{only}"

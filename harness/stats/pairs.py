@@ -1,0 +1,185 @@
+"""
+Which of two predictors is nearer to the measured values: tests of every pair at once.
+
+Everything is an array whose last axes are rows of predictors and cells; axes before them are
+further families, each judged on its own, so that a simulation is one call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.stats.resampling import (
+    FEWEST_CELLS,
+    LEVEL,
+    jackknife_variance,
+    mean_variance,
+    t_quantile,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from numpy.typing import NDArray
+
+    from harness.stats.resampling import Masks, Numbers
+
+POWER_QUANTILE = 0.8416  # of the normal distribution: "would tell" means in four cases of five
+_MOST = 1000  # repeats or units; who needs more than that is not served by the number
+
+
+@dataclass(frozen=True, slots=True)
+class PairTests:
+    """
+    Tests of the pairs (0, 1), (0, 2), ... along the last axis.
+
+    *difference* is the first's mean error less the second's, from *low* to *high* at 95 % (of fewer
+    cells than six: the range of the cells).  *variance* is that of the difference, *noise* the part
+    that repeats explain, *freedom* its degrees of freedom.  *distinct* and *equal* are
+    probabilities by Holm's method: of so large a difference between equals, and of so small a one
+    between predictors that lie the margin apart.
+    """
+
+    difference: Numbers
+    low: Numbers
+    high: Numbers
+    variance: Numbers
+    noise: Numbers
+    freedom: int
+    distinct: Numbers
+    equal: Numbers
+
+
+def holm(probabilities: Numbers) -> Numbers:
+    """Correct the probabilities along the last axis, one family, for their number."""
+    import numpy as np
+
+    order = np.argsort(probabilities, axis=-1)
+    factors = np.arange(probabilities.shape[-1], 0, -1)
+    ranked = np.take_along_axis(probabilities, order, -1) * factors
+    corrected = np.empty_like(probabilities)
+    np.put_along_axis(corrected, order, np.minimum(np.maximum.accumulate(ranked, -1), 1.0), -1)
+    return corrected
+
+
+def pair_tests(
+    shares: Numbers,
+    floors: Numbers,
+    kept: Masks,
+    *,
+    margin: float,
+    freedom: int = 1,
+    refits: Numbers | None = None,
+) -> PairTests:
+    """
+    Test each pair of predictors.
+
+    *shares* (predictors x cells) are predicted over measured values, *floors* the noise of each
+    cell's mean as a share of it.  With several cells the test is Student's t over the units of
+    *kept* (`kept_cells`), and no variance is smaller than what the floors alone give.  With one
+    cell it is Student's t of the measured mean against the middle of the two predictions, with
+    *freedom* that of its floor: all that varies is the repeats.
+
+    *refits* (refits x predictors x cells) are *shares* of predictions whose profile was fitted
+    without one repeat each: their jackknife variance is added.  Without them the profile counts as
+    given.
+    """
+    import numpy as np
+
+    from scipy.special import stdtr
+
+    cells = shares.shape[-1]
+    first, second = np.triu_indices(shares.shape[-2], 1)
+    errors = np.abs(shares - 1)
+    gaps = errors[..., first, :] - errors[..., second, :]
+    lower = np.minimum(shares[..., first, :], shares[..., second, :])
+    upper = np.maximum(shares[..., first, :], shares[..., second, :])
+    noise_of_cells = _gap_noise(lower, upper, floors[..., None, :])
+    noise = (noise_of_cells**2).sum(axis=-1) / cells**2
+    difference = gaps.mean(axis=-1)
+    low, high = gaps.min(axis=-1), gaps.max(axis=-1)
+    variance = noise
+    if cells > 1:
+        freedom = len(kept) - 1
+        of_units = mean_variance(gaps, kept)
+        variance = np.maximum(of_units, noise)
+        if cells >= FEWEST_CELLS:
+            half = t_quantile(freedom, (1 + LEVEL) / 2) * np.sqrt(of_units)
+            low, high = difference - half, difference + half
+    if refits is not None:
+        off = np.abs(refits - 1)
+        moved = (off[..., first, :] - off[..., second, :]).mean(axis=-1)
+        variance = variance + jackknife_variance(np.moveaxis(moved, 0, -1))
+    if cells > 1 or refits is not None:
+        scale = np.sqrt(variance)
+        scale[scale == 0] = np.finfo(float).tiny
+        distance, inner = np.abs(difference) / scale, (margin - np.abs(difference)) / scale
+    else:
+        distance, inner = _one_cell(lower[..., 0], upper[..., 0], floors, margin)
+    same = (lower == upper).all(axis=-1)
+    return PairTests(
+        difference=difference,
+        low=low,
+        high=high,
+        variance=variance,
+        noise=noise,
+        freedom=freedom,
+        distinct=holm(np.where(same, 1.0, 2 * stdtr(freedom, -distance))),
+        equal=holm(np.where(same, 0.0, stdtr(freedom, -inner))),
+    )
+
+
+def _gap_noise(lower: Numbers, upper: Numbers, floors: Numbers) -> Numbers:
+    """
+    Noise of the difference of two errors in a cell, by that of its measured mean, which is 1 here.
+
+    Where the measured value lies between the predictions, a longer one is nearer to the upper and
+    farther from the lower; beyond both, it changes their errors alike.  No noise makes the errors
+    differ by more than the predictions do.
+    """
+    import numpy as np
+
+    between = (lower - 2 * floors < 1) & (upper + 2 * floors > 1)
+    apart = upper - lower
+    noise: Numbers = np.where(
+        between, np.minimum(apart, (lower + upper) * floors), apart * np.minimum(floors, 1.0)
+    )
+    return noise
+
+
+def _one_cell(
+    lower: Numbers, upper: Numbers, floors: Numbers, margin: float
+) -> tuple[Numbers, Numbers]:
+    """
+    Distances, in units of the noise, of the measured mean of one cell from where verdicts change.
+
+    From the middle of the two predictions, where their errors are equal, and from the nearer of the
+    two values at which the errors differ by the margin (below 0 beyond it).
+    """
+    import numpy as np
+
+    distance = np.abs(1 - (lower + upper) / 2) / floors
+    apart = upper - lower
+    shortest = np.where(apart < margin * lower, apart / margin, (lower + upper) / (2 + margin))
+    longest = np.where(apart < margin * upper, np.inf, (lower + upper) / (2 - margin))
+    return distance, np.minimum(1 - shortest, longest - 1) / floors
+
+
+def fewest(
+    difference: float, variances: NDArray[np.float64], freedoms: NDArray[np.float64],
+    *, margin: float, error: float,
+) -> int | None:  # fmt: skip
+    """
+    Index of the first variance at which a difference of that size gets a verdict; `None`: none.
+
+    That is: in four cases of five it is proved to differ from 0, or to be smaller than the margin.
+    """
+    import numpy as np
+
+    from scipy.special import stdtrit
+
+    scales, size = np.sqrt(variances), abs(difference)
+    proved = size >= (stdtrit(freedoms, 1 - error / 2) + POWER_QUANTILE) * scales
+    proved |= margin - size >= (stdtrit(freedoms, 1 - error) + POWER_QUANTILE) * scales
+    return int(np.argmax(proved)) if proved.any() else None

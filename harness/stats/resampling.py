@@ -1,0 +1,110 @@
+"""
+How far a number of many cells would move had other cells been drawn: leaving one out at a time.
+
+One resampling for everything, by levels: repeats vary within cells, and cells within inputs.  What
+is left out, one unit after the other (the jackknife), is the highest level that varied often
+enough: inputs, because cells of one input vary together; or cells, where fewer than three inputs
+were measured, and then what is said holds for those inputs alone.  The levels below need nothing
+of their own: the mean of a cell carries the noise of its repeats already.
+
+Student's t, with one degree of freedom less than there are units, keeps its word at few cells.
+Percentiles of bootstrap resamples do not: of their "95 %" intervals half hold at two cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+    Masks = NDArray[np.bool_]
+
+FEWEST_CELLS = 6  # of which a mean has an interval; fewer have their range
+LEVEL = 0.95
+FEWEST_INPUTS = 3  # two say nothing of a third
+
+
+def kept_cells(inputs: Sequence[str]) -> Masks:
+    """
+    Give a row for each unit: which cells stay where that unit is left out.
+
+    *inputs* are those of the cells; a cell whose input is not known (``""``) stands for itself.
+    """
+    import numpy as np
+
+    labels = [name or f"\0{place}" for place, name in enumerate(inputs)]
+    names, units = np.unique(labels, return_inverse=True)
+    if len(names) < FEWEST_INPUTS:
+        units = np.arange(len(inputs))
+    kept: Masks = units != np.arange(units.max() + 1)[:, None]
+    return kept
+
+
+def varied_inputs(inputs: Sequence[str]) -> int | None:
+    """Count the inputs where cells share them; `None` where each cell stands for itself."""
+    names = {name or f"\0{place}" for place, name in enumerate(inputs)}
+    return len(names) if len(names) < len(inputs) else None
+
+
+def jackknife_variance(replicates: Numbers) -> Numbers:
+    """Variance of a number whose values with one unit left out lie along the last axis."""
+    variance: Numbers = (replicates.shape[-1] - 1) * replicates.var(axis=-1)
+    return variance
+
+
+def mean_variance(values: Numbers, kept: Masks) -> Numbers:
+    """Variance of the mean over the last axis, the cells."""
+    return jackknife_variance(values @ kept.T / kept.sum(axis=1))
+
+
+def t_quantile(freedom: float, probability: float) -> float:
+    """Student's t: the value below which that probability lies."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, probability))
+
+
+def jackknife_interval(value: float, replicates: Numbers) -> tuple[float, float]:
+    """
+    Interval (low, high) at 95 % of a number with its values where one unit was left out.
+
+    Errors are skew, more near 0 than far from it: Hall's transformation of Student's t (1992)
+    moves both ends to where the long tail is.
+    """
+    import numpy as np
+
+    units, spread = len(replicates), float(jackknife_variance(replicates)) ** 0.5
+    if not spread:
+        return value, value
+    influences = replicates.mean() - replicates
+    skewness = (influences**3).mean() / (influences**2).mean() ** 1.5
+    bend = skewness / (3 * units**0.5) or 1e-9
+    student = t_quantile(units - 1, (1 + LEVEL) / 2)
+    low, high = (
+        value - spread * float(np.cbrt(1 + 3 * bend * (end - bend / 2)) - 1) / bend
+        for end in (student, -student)
+    )
+    return min(low, value), max(high, value)
+
+
+def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[float, float]:
+    """
+    Interval (low, high) at 95 % of the mean of the population of *values*.
+
+    Of fewer than six cells it is their range: smallest and largest value.  ``ValueError`` for no
+    values, or one that is not finite.
+    """
+    import numpy as np
+
+    sample = np.asarray(values, dtype=float)
+    if sample.size == 0 or not np.isfinite(sample).all():
+        raise ValueError("a mean needs at least one value, and finite ones alone")
+    if sample.size < FEWEST_CELLS:
+        return float(sample.min()), float(sample.max())
+    kept = kept_cells(inputs or [""] * sample.size)
+    return jackknife_interval(float(sample.mean()), kept @ sample / kept.sum(axis=1))
