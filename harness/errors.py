@@ -56,6 +56,10 @@ class DataError(HarnessError):
     exit_status = 7
 
 
+class EvidenceError(DataError):
+    """Stored results are not as they were measured or sealed: changed, missing or added."""
+
+
 class ParseError(HarnessError):
     """A text is not in the format that it should have."""
 

@@ -162,7 +162,8 @@ def run_all(
     """
     Run FILE to its end: measure, profile, predict, score, report.
 
-    The same as the commands run, profile, predict, score and report, one after the other.
+    The same as the commands run, score and report, one after the other; where the order is not
+    blind, with profile and predict after run.
 
     \b
     Example:
@@ -177,8 +178,9 @@ def run_all(
         return
     measured_run, failed = measure(session, on_error, new=new)
     evaluation = session.evaluation(measured_run)
-    evaluation.profile()
-    evaluation.predict()
+    if not session.experiment.predict.is_blind:  # else measuring has done it, in between
+        evaluation.profile()
+        evaluation.predict()
     evaluation.score()
     paths = evaluation.report()
     click.echo(REPORTS["json" if as_json else "terminal"].render(evaluation.report_data()))
@@ -266,19 +268,27 @@ def predict(session: Session, as_json: bool) -> None:
 
 @click.command("score")
 @experiment_arguments
+@click.option(
+    "--strict", is_flag=True, help="Take the first seal alone; refuse a run that is not blind."
+)
 @json_option
-def score(session: Session, as_json: bool) -> None:
+def score(session: Session, strict: bool, as_json: bool) -> None:
     """
     Score the sealed predictions of the newest run of FILE, each beside the noise of its cell.
+
+    What was changed, removed or added since it was measured or sealed is named: exit status 7.
 
     \b
     Example:
         harness score experiments/quick.yaml
+        harness score experiments/quick.yaml --strict
     """
     from harness.reports import REPORTS
 
     evaluation = session.evaluation()
-    scores = evaluation.score()
+    scores = evaluation.score(strict=strict)
+    if not evaluation.has_evidence:
+        show_text("this run has no evidence: an earlier version measured it, which hashed no files")
     if as_json:
         print_json(scores.model_dump(mode="json"))
         return

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from statistics import median
 
-from harness.errors import DataError
+from harness.errors import DataError, EvidenceError
 from harness.evaluate.model_inputs import model_inputs, predict_cell, profiled_range
 from harness.evaluate.observations import (
     ContainerLogs,
@@ -23,6 +23,7 @@ from harness.evaluate.observations import (
     job_vet,
     observe,
 )
+from harness.evaluate.provenance import blind_refusals, model_code
 from harness.experiment.grid import label, varying
 from harness.experiment.model import Experiment
 from harness.monitor.machine import machine_means, trial_rate
@@ -56,6 +57,7 @@ class Evaluation:
     experiment: Experiment
     plan: Sequence[Trial]
     rates: dict[str, float | None] = field(default_factory=dict)  # of the speed probe, by trial
+    has_evidence: bool = False  # known once it was scored
 
     # What there is.
 
@@ -123,23 +125,40 @@ class Evaluation:
             raise DataError("there is no profile", where=where, fix="harness profile FILE")
         # Cells that feed profiles are never scored.
         scored = list(dict.fromkeys(trial.cell.id for trial in self.plan if not trial.profiling))
-        predictions = []
+        predictions, hashes = [], self.run.profile_hashes()
         for model_name in self.experiment.predict.models:
-            of_model = [predict_cell(model_name, self.cells[cell], profiles) for cell in scored]
+            of_model = []
+            for cell_id in scored:
+                prediction = predict_cell(model_name, self.cells[cell_id], profiles)
+                profile = hashes.get(self.cells[cell_id].workload.name, "")
+                origin = {"code": model_code(model_name), "profile": profile}
+                of_model.append(prediction.model_copy(update=origin))
             self.run.write_predictions(model_name, of_model)
             predictions += of_model
         self.run.seal()
         return predictions
 
-    def score(self) -> ScoreBook:
-        """Compare the sealed predictions with the measured cells, and store the scores."""
+    def score(self, *, strict: bool = False) -> ScoreBook:
+        """
+        Compare the sealed predictions with the measured cells, and store the scores.
+
+        Where *strict*, they are those of the first seal, and `EvidenceError` refuses a run that is
+        not blind.
+        """
+        self.run.seals.is_first = strict
         self.run.check_seal()
+        self.has_evidence = self.run.check_evidence()
+        if strict and (refusals := blind_refusals(self.run, self.done.values())):
+            what = f"the run is not blind: {refusals[0]}"
+            fix = "measure it with predict: {order: blind}, or score it without --strict"
+            raise EvidenceError(what, where=str(self.run.path), fix=fix)
         score_book = score(self._read_predictions(), self.measurements())
         self.run.write_scores(score_book)
         return score_book
 
     def report(self) -> list[Path]:
         """Write the report in every format; the first path is the one to open."""
+        self.run.check_evidence()
         data = replace(self.report_data(), vet=self.vet(self.done.values()))
         return [
             self.run.write_report(name, REPORTS[kind].render(data))
@@ -199,6 +218,11 @@ class Evaluation:
             score_book=self.run.read_scores(),
             profiles=self.run.read_profiles(),
             manifest=self.run.read_manifest().document(),
+            seal={
+                "not_blind": blind_refusals(self.run, self.done.values())[:1],
+                "seals": len(self.run.seals.paths()),
+                "changed_since_the_first": self.run.seals.changes(),
+            },
             timelines=timelines,
             jobs={record.trial.id: self.jobs(record) for record in typical},
             task_times={record.trial.id: self.task_times(record, job) for record, job in timelines},

@@ -115,8 +115,10 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     All trials in the order in which they are run.
 
     Grouped by cluster; within a group every cell once in random order, then every cell again in
-    another.  The order is by a hash of the seed, so it is the same on every machine.
+    another.  The order is by a hash of the seed, so it is the same on every machine.  Where it is
+    blind, all profiling cells come first; the cluster of the last of them goes on with its others.
     """
+    profiling = {cell.id for cell in cells if is_profiling(cell, experiment.predict)}
     groups: dict[str, dict[str, Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.cluster.id, {})[cell.id] = cell
@@ -124,16 +126,23 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     def shuffled(ids: Iterable[str], repetition: int) -> list[str]:
         return sorted(ids, key=lambda name: digest([experiment.seed, repetition, name]))
 
+    clusters, every = shuffled(groups, 0), {cell.id for cell in cells}
+    stages = [(clusters, every)]
+    if experiment.predict.is_blind:
+        first = [cluster for cluster in clusters if profiling & groups[cluster].keys()]
+        following = sorted(clusters, key=lambda cluster: cluster not in first[-1:])
+        stages = [(first, profiling), (following, every - profiling)]
     return tuple(
         Trial(
             id=trial_id(groups[cluster][cell], repetition, versions),
             cell=groups[cluster][cell],
             repetition=repetition,
-            profiling=is_profiling(groups[cluster][cell], experiment.predict),
+            profiling=cell in profiling,
         )
-        for cluster in shuffled(groups, 0)
+        for stage_clusters, stage_cells in stages
+        for cluster in stage_clusters
         for repetition in range(experiment.repeat)
-        for cell in shuffled(groups[cluster], repetition)
+        for cell in shuffled(groups[cluster].keys() & stage_cells, repetition)
     )
 
 

@@ -24,7 +24,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic.json_schema import GenerateJsonSchema, SkipJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
 from harness.experiment.document import Scalar
@@ -421,6 +421,16 @@ class Predict(_FileRecord):
     """models to score: see 'harness list models'"""
     profile_on: Properties
     """values of axes that select the cells for the profiles; these are never scored"""
+    order: Annotated[
+        Literal["blind", "mixed"],
+        *_text("blind|mixed", "is not an order; write blind or mixed", enum=["blind", "mixed"]),
+    ] = "blind"
+    """blind: scored cells are measured after predictions were sealed; or mixed (default: blind)"""
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether there are predictions to be sealed before the scored cells are measured."""
+        return self.order == "blind" and bool(self.models) and bool(self.profile_on)
 
 
 class Experiment(_FileRecord):
@@ -475,24 +485,3 @@ class Experiment(_FileRecord):
     """what tasks record: spans, units, {units: N}, logs or off (default: spans)"""
     predict: Predict = Predict(models=(), profile_on={})
     """what to predict, and from which cells"""
-
-
-class _EditorSchema(GenerateJsonSchema):
-    """For editors: no titles that repeat keys, no defaults in the units of records, no null."""
-
-    def field_title_should_be_set(self, _schema: Any) -> bool:
-        """Never: a key says it all."""
-        return False
-
-    def default_schema(self, schema: Any) -> dict[str, Any]:
-        """Give the schema of the value alone."""
-        return self.generate_inner(schema["schema"])
-
-    nullable_schema = default_schema
-
-
-def experiment_schema() -> dict[str, Any]:
-    """JSON Schema of the file, for editors."""
-    schema = Experiment.model_json_schema(schema_generator=_EditorSchema)
-    schema["required"].insert(0, "schema")
-    return {"$schema": "http://json-schema.org/draft-07/schema#", **schema}

@@ -35,6 +35,7 @@ from harness.records.prediction import JobConfig
 from harness.text import nearest_name
 from harness.units import MIB
 
+SEAL = "harness.seal"  # a scored job says which sealed predictions were there before it: SHA-256
 MOST_REDUCES = 100_000  # models look at each of them, and no cluster of ours runs as many
 
 _XMX = re.compile(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)([0-9]{1,18})([kKmMgGtT]?)(?=\s|$)")

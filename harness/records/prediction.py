@@ -87,6 +87,7 @@ class Prediction(Record):
     `map_tail_s`, `shuffle_s`, `sort_s`, `reduce_rest_s`).  *dataflow* holds every other
     intermediate quantity by name.  *estimates* are further job times (`scheduler_separate_s`,
     `scheduler_shared_s`, ...).
+    *code* and *profile* are SHA-256 of the sources that the model ran, and of the stored profile.
     """
 
     schema_version: Literal[1] = 1
@@ -106,3 +107,5 @@ class Prediction(Record):
     timeline: tuple[TaskSpan, ...] = ()
     warnings: tuple[str, ...] = ()
     not_applicable: tuple[str, ...] = ()
+    code: str = ""
+    profile: str = ""

@@ -58,7 +58,8 @@ class ReportData:
     means over a trial: `busy` and `steal` (shares of all cores) and `rate` (of the speed probe,
     units per CPU second).  *order* lists trials as they ran; without it their starts decide.
     *evidence* is the place of a trial's logs, as the reader would type it.  *task_times* is what is
-    known of the tasks of a timeline, by its trial.
+    known of the tasks of a timeline, by its trial.  *seal* says why the run is `not_blind` (empty:
+    it is), how many `seals` it has, and what has `changed_since_the_first`.
     """
 
     experiment: Experiment
@@ -77,6 +78,7 @@ class ReportData:
     evidence: Mapping[str, str] = field(default_factory=dict)
     task_times: Mapping[str, JobTaskTimes] = field(default_factory=dict)
     vet: VetBook = field(default_factory=VetBook)
+    seal: Mapping[str, Any] = field(default_factory=dict)
 
     def label(self, cell_id: str) -> str:
         """Label of the cell with this id; the id itself where there is none."""

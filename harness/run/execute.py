@@ -60,8 +60,9 @@ class Execution:
     The trials still to run, and all that running them needs.
 
     *retries* is how often a failed trial is run again before its failure counts.  *needs_rates*:
-    models need the rates of a node's disk and memory.  *durations* are seconds of the trials that
-    count.  *wall* is the wall clock, in seconds since the epoch.
+    models need the rates of a node's disk and memory.  *seal* gives the SHA-256 of the sealed
+    predictions, and makes them before the first trial that is scored.  *durations* are seconds of
+    the trials that count.  *wall* is the wall clock, in seconds since the epoch.
     """
 
     run: Run
@@ -73,6 +74,7 @@ class Execution:
     on_error: OnError = "skip"
     retries: int = 0
     needs_rates: bool = False
+    seal: Callable[[], str] = lambda: ""
     durations: list[float] = field(default_factory=list)
     wall: Callable[[], float] = time.time
     failures: Counter[str] = field(default_factory=Counter)
@@ -192,6 +194,7 @@ class Execution:
     ) -> Attempt:
         """Run *trial* once, and put what it left where it belongs."""
         self.run.require_space()
+        runner.seal = "" if trial.profiling else self.seal()
         with self.interrupt:
             folder, stopwatch = self.run.start_trial(trial), Stopwatch(self.wall)
             with monitor.sample(folder.raw):

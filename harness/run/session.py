@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from harness.errors import SpecError
@@ -30,6 +30,7 @@ from harness.run.plan import Plan, make_plan, refuse_cells, refuse_inputs
 from harness.run.preflight import Preflight, known_names
 from harness.run.traces import remake_trace
 from harness.store import Run, Store
+from harness.store.files import sha256
 from harness.text import nearest_name
 
 
@@ -134,11 +135,25 @@ class Session:
                 on_error=on_error,
                 retries=retries,
                 needs_rates=are_rates_required(experiment.predict.models),
+                seal=cache(lambda: self.seal(run) if experiment.predict.is_blind else ""),
             )
             execution.execute(trials, done)
             run.finish()
         ended = [record for trial_id, record in run.trials().items() if trial_id in planned]
         return run, sum(record.state != "done" for record in ended)
+
+    def seal(self, run: Run) -> str:
+        """SHA-256 of the first seal of *run*; predictions are made until a scored trial ended."""
+        ended = run.trials()
+        has_scored = any(trial.id in ended and not trial.profiling for trial in self.trials)
+        if not has_scored or not run.seals.paths():
+            evaluation = self.evaluation(run)
+            if not any(record.trial.profiling for record in evaluation.done.values()):
+                run.finish()  # nothing can come of it: the next call opens another run
+            evaluation.profile()
+            predictions = evaluation.predict()
+            self.console.say(f"{len(predictions)} predictions are sealed: {run.seals.paths()[-1]}")
+        return sha256(run.seals.paths()[0])
 
     def latest(self) -> Run:
         """The newest run of the experiment; `DataError` where there is none."""

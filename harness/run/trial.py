@@ -17,6 +17,7 @@ from pathlib import Path
 
 from harness.errors import ClusterError, HarnessError, JobError, ParseError
 from harness.evaluate.model_inputs import effective_configuration
+from harness.hadoop.properties import SEAL
 from harness.providers.base import Cluster
 from harness.providers.masters import RefusedError
 from harness.records.trace import JobTrace
@@ -63,13 +64,18 @@ class Outcome:
 
 @dataclass
 class TrialRunner:
-    """Runs trials on one cluster; *inputs* are shared by them, *on_tick* may end a job early."""
+    """
+    Runs trials on one cluster; *inputs* are shared by them, *on_tick* may end a job early.
+
+    *seal* is the SHA-256 of the sealed predictions that were there before, for the jobs to name.
+    """
 
     cluster: Cluster
     inputs: Inputs
     block_bytes: int
     limit_s: float
     on_tick: Callable[[], None] = lambda: None
+    seal: str = ""
 
     def run(self, trial: Trial, raw_folder: Path) -> Outcome:
         """Run *trial*, its evidence into *raw_folder*; whatever goes wrong is its outcome."""
@@ -120,6 +126,7 @@ class TrialRunner:
         jobs = JobRunner(cluster, self.limit_s, deadline, self.on_tick, save_thread_dumps)
         properties = effective_configuration(trial.cell)
         properties |= cluster.trace_properties(trial.cell.tracing, properties)
+        properties |= {SEAL: self.seal} if self.seal else {}
         for number, command in enumerate(workload.submit(workload_spec, ready_input.uri, output)):
             outcome.job_ids += jobs.run(command, properties, raw_folder / f"client-{number}.log")
         end_lap("client_s")

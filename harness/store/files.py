@@ -213,8 +213,11 @@ def read_file(path: Path, fix: str) -> bytes:
 
 def sha256(path: Path) -> str:
     """SHA-256 of a file, in hex."""
-    with os_error_as_machine_error(path), path.open("rb") as open_file:
-        return hashlib.file_digest(open_file, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    with os_error_as_machine_error(path), path.open("rb", buffering=0) as open_file:
+        while part := open_file.read(2**18):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def json_bytes(value: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
@@ -224,10 +227,11 @@ def json_bytes(value: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
 
 def read_json_file(path: Path, fix: str) -> dict[str, Any]:
     """Return the JSON object in a file, of a schema version that this harness knows."""
-    return _parse_json(read_file(path, fix), path, fix)
+    return parse_json(read_file(path, fix), path, fix)
 
 
-def _parse_json(data: bytes, path: Path, fix: str) -> dict[str, Any]:
+def parse_json(data: bytes, path: Path, fix: str) -> dict[str, Any]:
+    """Return the JSON object in *data*; *path* is named in the error."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -260,7 +264,7 @@ def read_record(record_type: type[R], path: Path, fix: str) -> R:
 
 def parse_record(record_type: type[R], data: bytes, path: Path, fix: str) -> R:
     """Return the record of *record_type* in *data*; *path* is named in the error."""
-    value = _parse_json(data, path, fix)
+    value = parse_json(data, path, fix)
     if "schema_version" not in record_type.model_fields:
         del value["schema_version"]
     return validate_stored(record_type.model_validate, value, path, fix)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import time
+import shutil
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,6 +20,7 @@ from harness.records.tasks import SegmentTimes, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import Record, Trial, TrialRecord
 from harness.store import tables
+from harness.store.evidence import Chain, add_tables, check_evidence
 from harness.store.files import (
     MAKE_ROOM,
     SCHEMA_VERSION,
@@ -32,7 +33,6 @@ from harness.store.files import (
     parse_record,
     path_below,
     read_file,
-    read_json_file,
     read_record,
     remove_tree,
     rename_durably,
@@ -41,12 +41,11 @@ from harness.store.files import (
     validate_stored,
     write_file,
 )
-from harness.store.trials import RawLogs, TrialFolder, read_trial
-from harness.text import excerpt
+from harness.store.seal import PLAN, PREDICTIONS, PROFILES, Seals
+from harness.store.trials import RECORD, RawLogs, TrialFolder, read_trial
 from harness.units import MIB, format_bytes
 
-MANIFEST, EXPERIMENT, PLAN, FINISHED = "manifest.json", "experiment.yaml", "plan.jsonl", "finished"
-PROFILES, PREDICTIONS, SEAL = "profiles", "predictions", "predictions/sealed.json"
+MANIFEST, EXPERIMENT, FINISHED = "manifest.json", "experiment.yaml", "finished"
 
 # A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
 LEAST_FREE_BYTES = 16 * MIB
@@ -70,6 +69,7 @@ class Run:
         self.path, self.id, self.note = path, path.name, note
         self._incoming = path / "incoming"
         self._trials = path / "trials"
+        self.seals = Seals(path, self._incoming)
 
     def read_manifest(self) -> Manifest:
         """Read what the run says of itself."""
@@ -103,8 +103,13 @@ class Run:
         return (self.path / FINISHED).exists()
 
     def finish(self) -> None:
-        """Mark the run as ended: the next one of its experiment opens a new folder."""
-        write_file(self.path / FINISHED, b"", self._incoming)
+        """
+        Mark the run as ended: the next one of its experiment opens a new folder.
+
+        The mark holds the hash of the last line of the chain, so that none can be cut off.
+        """
+        last_line = next(reversed(Chain(self.path).lines()), "")
+        write_file(self.path / FINISHED, last_line.encode(), self._incoming)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -179,6 +184,7 @@ class Run:
             tables.write_traces(folder, traces)
             if recorded is not None:
                 tables.write_recordings(folder, recorded)
+            add_tables(target.parent, folder, self.path, self._incoming)
 
     def read_trace(self, trial_id: str) -> tuple[JobTrace, ...]:
         """Traces of the jobs of a trial, in order."""
@@ -204,70 +210,67 @@ class Run:
 
     def write_profile(self, profile: Profile) -> None:
         """Write the profile of its workload."""
-        file_name = check_name(profile.workload, "a workload") + ".json"
+        file_name = f"{PROFILES}/{check_name(profile.workload, 'a workload')}.json"
         data = json_bytes(profile.model_dump(mode="json"))
-        write_file(self.path / PROFILES / file_name, data, self._incoming)
+        self.seals.keep_first(file_name, data)
+        self.seals.store(file_name, data)
 
     def read_profiles(self) -> dict[str, Profile]:
         """Profiles by workload."""
-        return {
-            path.stem: read_record(Profile, path, _PROFILE)
-            for path in sorted((self.path / PROFILES).glob("*.json"))
-        }
+        paths = self.seals.files(PROFILES)
+        return {path.stem: read_record(Profile, path, _PROFILE) for path in paths}
+
+    def profile_hashes(self) -> dict[str, str]:
+        """SHA-256 of each profile, by workload."""
+        return {path.stem: sha256(path) for path in self.seals.files(PROFILES)}
 
     def write_predictions(self, model: str, predictions: Iterable[Prediction]) -> None:
         """Write all that *model* predicts; `seal` makes them final."""
-        file_name = check_name(model, "a model") + ".jsonl"
-        write_file(self.path / PREDICTIONS / file_name, _lines(predictions), self._incoming)
+        file_name = f"{PREDICTIONS}/{check_name(model, 'a model')}.jsonl"
+        data = _lines(predictions)
+        self.seals.keep_first(file_name, data)
+        write_file(self.path / file_name, data, self._incoming)
 
     def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
         """Predictions by model, in the order in which they were written."""
-        paths = sorted((self.path / PREDICTIONS).glob("*.jsonl"), key=lambda path: path.stem)
+        paths = self.seals.files(PREDICTIONS)
         return {path.stem: tuple(_read_lines(Prediction, path, _PREDICT)) for path in paths}
 
-    # The seal: hashes that show whether a prediction, a profile or the plan changed afterwards.  It
-    # guards against mistakes, and makes tampering visible to those who keep a copy of it.
+    # Seals and evidence guard against mistakes, and show tampering to those who keep a copy.
 
     def seal(self) -> None:
         """Hash the plan, the profiles and the predictions, so that none can change unseen."""
-        path, names = self.path / SEAL, self._sealed_names()
-        if not (self.path / PLAN).is_file():
-            raise DataError(f"{PLAN} is missing", where=str(self.path / PLAN), fix=_PREDICT)
-        hashes = {file_name: sha256(self.path / file_name) for file_name in names}
-        if path.exists() and self._read_seal() == hashes:
-            return
-        document = {"schema_version": SCHEMA_VERSION, "sealed_s": round(time.time(), 3)}
-        write_file(path, json_bytes({**document, "sha256": hashes}), self._incoming)
+        self.seals.add()
 
     def check_seal(self) -> None:
-        """Raise `DataError` naming the file that is not as it was sealed."""
-        names, seal = self._sealed_names(), self.path / SEAL
-        if not seal.exists() and not any(file_name.startswith(PREDICTIONS) for file_name in names):
-            fix = "make them: harness predict FILE"
-            raise DataError("there are no predictions", where=str(self.path), fix=fix)
-        hashes = self._read_seal()
-        for file_name in sorted({*names, *hashes}):
-            problem, where = "", seal
-            if file_name not in hashes:
-                problem = f"{file_name} is not under the seal"
-            elif file_name not in names or not (self.path / file_name).is_file():
-                problem = f"{excerpt(file_name)} is missing"
-            elif sha256(self.path / file_name) != hashes[file_name]:
-                problem, where = f"{file_name} changed after it was sealed", self.path / file_name
-            if problem:
-                raise DataError(problem, where=str(where), fix=_PREDICT)
+        """Raise `EvidenceError` naming the file that is not as it was sealed."""
+        self.seals.check()
 
-    def _sealed_names(self) -> list[str]:
-        patterns = (f"{PREDICTIONS}/*.jsonl", f"{PROFILES}/*.json")
-        paths = (path for pattern in patterns for path in sorted(self.path.glob(pattern)))
-        return [PLAN, *(path.relative_to(self.path).as_posix() for path in paths)]
+    def check_evidence(self) -> bool:
+        """Whether there is evidence; `EvidenceError` names all that is not as it was stored."""
+        finished = self.path / FINISHED
+        return check_evidence(self.path, finished.read_text().strip() if self.finished else "")
 
-    def _read_seal(self) -> dict[str, str]:
-        path = self.path / SEAL
-        hashes = read_json_file(path, _PREDICT).get("sha256")
-        if not isinstance(hashes, dict):
-            raise DataError("the seal holds no hashes", where=str(path), fix=_PREDICT)
-        return hashes
+    def copy_to(self, folder: Path, given: str) -> Run:
+        """
+        Copy to *folder* what results are made from, up to *given*, as `harness reproduce` has it.
+
+        Logs and traces are links.  The copy has no evidence: nothing was measured in it.
+        """
+        again = Run(folder / self.path.resolve().name)
+        again.path.mkdir(parents=True)
+        for name in (MANIFEST, EXPERIMENT, PLAN):
+            (again.path / name).write_bytes(read_file(self.path / name, _NEW_RUN))
+        for trial_id in self.trial_ids():
+            source, target = self.trial_dir(trial_id).resolve(), again._trials / trial_id
+            target.mkdir(parents=True)
+            (target / RECORD).write_bytes(read_file(source / RECORD, _NEW_RUN))
+            for name in ("raw",) if given == "raw" else ("raw", "trace"):
+                (target / name).symlink_to(source / name)
+        folders_given = {"profiles": (PROFILES,), "predictions": (PROFILES, PREDICTIONS)}
+        for name in folders_given.get(given, ()):
+            shutil.copytree(self.path / name, again.path / name)
+        return again
 
     def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""

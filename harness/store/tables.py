@@ -130,6 +130,17 @@ def read_table(
         )
 
 
+def read_rows(file_path: Path, fix: str) -> list[dict[str, Any]]:
+    """All rows of a table, whatever its columns; a damaged file is `DataError` with *fix*."""
+    arrow, parquet = _pyarrow()
+    try:
+        rows: list[dict[str, Any]] = parquet.read_table(file_path).to_pylist()
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        what = f"{file_path.name} cannot be read: {excerpt(error, 300)}"
+        raise DataError(what, where=str(file_path), fix=fix) from error
+    return rows
+
+
 def read_columns(
     file_path: Path, columns: Mapping[str, Any], fix: str = FROM_RAW
 ) -> Iterator[list[Any]]:

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Literal, cast
 
 from harness.errors import DataError
 from harness.records.trial import Trial, TrialRecord
+from harness.store.evidence import write_evidence
 from harness.store.files import (
     check_name,
     json_bytes,
@@ -76,6 +77,7 @@ class TrialFolder:
                 rename_durably(target, self._free_folder("retried"))
         self._close(record)
         with os_error_as_machine_error(target):
+            write_evidence(self._folder, self._run)
             target.parent.mkdir(exist_ok=True)
             rename_durably(self._folder, target)
         return target

@@ -11,9 +11,10 @@ from statistics import median
 
 import pytest
 
-from harness.errors import DataError
+from harness.errors import DataError, EvidenceError
 from harness.evaluate.flow import REPORT_FILES, Evaluation
 from harness.evaluate.observations import job_task_times
+from harness.evaluate.provenance import model_code
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
 from harness.monitor.machine import MACHINE_LOG, PROBE_LOG
@@ -224,6 +225,18 @@ class TestPredict:
 
         assert copy.read_predictions() == before
 
+    def test_names_its_code_and_its_profile(self, stored):
+        """
+        Two models of one module have one code; no profile, no hash of one.
+        """
+        answers = [p for chosen in stored.read_predictions().values() for p in chosen]
+        hashes = {p.profile for p in answers if p.job_s is not None}
+
+        assert len({p.code for p in answers}) == 1
+        assert hashes == {*stored.profile_hashes().values()}
+        assert {p.profile for p in answers if p.job_s is None} == {""}
+        assert len({model_code(name) for name in ("whatif", "prophet", "ernest", "nearest")}) == 4
+
 
 class TestMeasurements:
     def test_are_at_reference_speed_too(self, stored):
@@ -300,6 +313,44 @@ class TestScore:
 
         with pytest.raises(DataError, match=r"predictions/late\.jsonl is not under the seal"):
             evaluation(copy).score()
+
+    def test_refuses_what_changed_since_it_was_measured(self, copy):
+        """
+        A time in a table that was bettered by hand.
+        """
+        record = next(r for r in evaluation(copy).done.values() if not r.trial.profiling)
+        path = copy.trial_dir(record.trial.id) / "trace" / "job.json"
+        path.write_text(path.read_text().replace('"finish_s": 1', '"finish_s": 2'))
+
+        for step in (evaluation(copy).score, evaluation(copy).report):
+            with pytest.raises(EvidenceError, match=r"trace/job\.json was changed") as caught:
+                step()
+            assert caught.value.exit_status == 7
+
+    def test_refuses_a_profile_that_was_edited_and_predicted_anew(self, copy):
+        """
+        The seal fits then, and the profile is not the one that was fitted.
+        """
+        path = copy.path / "profiles/terasort.json"
+        path.write_text(path.read_text().replace('"count": 4', '"count": 5'))
+        e = evaluation(copy)
+        e.predict()
+        copy.check_seal()
+
+        with pytest.raises(EvidenceError, match=r"profiles/terasort\.json was changed"):
+            e.score()
+
+    def test_knows_a_run_without_evidence(self, copy):
+        """
+        An earlier version measured it: it is scored as ever, and never strictly.
+        """
+        for path in [copy.path / "trials.jsonl", *copy.path.glob("trials/*/evidence.json")]:
+            path.unlink()
+        e = evaluation(copy)
+
+        assert (e.score(), e.has_evidence) == (copy.read_scores(), False)
+        with pytest.raises(EvidenceError, match="the run is not blind"):
+            e.score(strict=True)
 
     def test_comes_out_the_same(self, copy):
         """

@@ -137,6 +137,33 @@ class TestOrder:
         assert len({tuple(ids) for ids in rounds.values()}) == len(rounds)
         assert len({tuple(sorted(ids)) for ids in rounds.values()}) == 2
 
+    def test_is_blind_where_something_is_predicted(self):
+        """
+        Profiling cells come first, on every cluster; that of the last goes on with its others, and
+        each of the two parts is grouped and interleaved as ever.
+        """
+        trials = self.trials(predict=Predict(models=("whatif",), profile_on={"input": ("1 MiB",)}))
+        groups = [
+            (key, [t.repetition for t in group])
+            for key, group in groupby(trials, lambda t: (t.profiling, t.cell.cluster.id))
+        ]
+        (first, second) = dict.fromkeys(cluster for (_, cluster), _ in groups)
+
+        assert [key for key, _ in groups] == [
+            (True, first), (True, second), (False, second), (False, first)
+        ]  # fmt: skip
+        assert all(repeats == sorted(repeats) for _, repeats in groups)
+
+    def test_is_mixed_where_that_was_chosen(self):
+        """
+        The order of a file from before there was a choice; the trials are the same.
+        """
+        chosen = {"models": ("whatif",), "profile_on": {"input": ("1 MiB",)}}
+        mixed = self.trials(predict=Predict(**chosen, order="mixed"))
+
+        assert [t.id for t in mixed] == [t.id for t in self.trials()]
+        assert {t.id for t in mixed} == {t.id for t in self.trials(predict=Predict(**chosen))}
+
     def test_follows_the_seed(self):
         """
         The order can be repeated, and chosen.

@@ -342,6 +342,9 @@ def made_run(folder: Path) -> Run:
         commit(run, trial, "failed" if n == 5 else "done", 900 + 50 * n)
         if n != 5:
             _record(run, trial.id)
+    # Whoever hands over a changed file can hash it: what is tested is what then reads it.
+    for path in [run.path / "trials.jsonl", *run.path.glob("trials/*/evidence.json")]:
+        path.unlink()
     e = evaluation(run)
     e.profile()
     e.predict()

@@ -67,7 +67,7 @@ class TestJson:
         assert values.keys() >= {
             "answer", "cells", "comparisons", "decompositions", "experiment", "failed_trials",
             "inside", "manifest", "measurements", "predictions", "profiles", "question",
-            "schema_version", "scores", "summaries", "trials", "vet",
+            "schema_version", "scores", "seal", "summaries", "trials", "vet",
         }  # fmt: skip
 
     def test_holds_where_the_time_went(self, whole, values):

@@ -211,7 +211,8 @@ class FakeCluster:
         program, *rest = args
         source, target = [a for a in rest if not a.startswith("-D")]
         number, fault = self.clusters.next_job(program)
-        ran = [self._leave_history(number + 100 * n, fault) for n in range(fault.jobs)]
+        given = [a[2:].split("=", 1) for a in rest if a.startswith("-D")]
+        ran = [self._leave_history(number + 100 * n, fault, given) for n in range(fault.jobs)]
         if fault.kills:
             self.dead.append(fault.kills)
         if not (fault.status or fault.hangs or fault.kills):
@@ -229,12 +230,14 @@ class FakeCluster:
             )  # fmt: skip
         return self.clients[-1]
 
-    def _leave_history(self, number, fault):
+    def _leave_history(self, number, fault, given):
         history, job = recorded_history(number)
+        rows = "".join(f"<property><name>{k}</name><value>{v}</value></property>" for k, v in given)
+        conf = CONF.replace(b"</configuration>", rows.encode() + b"</configuration>")
         if fault.history:
             folder = "/history/intermediate/root"
             self.hdfs.put(f"{folder}/{job}-1795224600000-root-TeraSort.jhist", [history])
-            self.hdfs.put(f"{folder}/{job}_conf.xml", [CONF])
+            self.hdfs.put(f"{folder}/{job}_conf.xml", [conf])
         return job
 
     def _teragen(self, rows, target, fault):

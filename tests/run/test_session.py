@@ -2,14 +2,16 @@
 Tests for `harness.run.session`: an experiment file on clusters in memory, results on disk.
 """
 
+import re
 import shutil
 
+from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import ClusterError, DataError, MachineError, SpecError
+from harness.errors import ClusterError, DataError, EvidenceError, MachineError, SpecError
 from harness.hadoop_home.home import JARS, HadoopHome
 from harness.monitor import rates
 from harness.providers.local.cluster import LocalCluster
@@ -288,6 +290,107 @@ class TestMeasure:
         assert [
             x for x in s.console.lines if x.startswith("warning: 2 containers at once on 1 cores")
         ]
+
+
+def sealed_by(run):
+    """
+    What the jobs of each trial name as their seal in Hadoop's own file, by the use of the trial.
+    """
+    named = {True: set(), False: set()}
+    for record in run.trials().values():
+        conf = run.raw(record.trial.id).open("job-0-conf.xml").read().decode()
+        named[record.trial.profiling] |= {*re.findall(r"harness\.seal</name><value>(\w+)", conf)}
+    return named
+
+
+@pytest.mark.process
+class TestBlindOrder:
+    @pytest.mark.parametrize("interrupted_after", [(), (1,), (2,), (3,), (1, 2, 3)])
+    def test_seals_before_the_first_scored_trial(self, session, interrupted_after):
+        """
+        Wherever it was interrupted: profiling trials first, then one seal, which the jobs of all
+        scored trials name, and those of no other; what is scored then is blind.
+        """
+        for after in interrupted_after:
+            with pytest.raises(KeyboardInterrupt):
+                session(console=Interrupted(after)).measure()
+        s = session()
+        run, _ = s.measure()
+
+        (seal,) = run.seals.paths()
+        by_time = sorted(run.trials().values(), key=lambda record: record.started_s)
+        assert [record.trial.profiling for record in by_time] == [True, True, False, False]
+        assert sealed_by(run) == {True: set(), False: {sha256(seal.read_bytes()).hexdigest()}}
+        assert s.evaluation(run).score(strict=True).scores
+
+    def test_sees_no_warm_up_of_a_scored_cell_before_the_seal(self, session, clusters):
+        """
+        On a cluster of its own as well, where the first trial is a scored one.
+        """
+        jobs = []
+        text = EXPERIMENT.replace("warmup: 0", "warmup: 1")
+        with pytest.raises(KeyboardInterrupt):
+            session(text, console=Interrupted(2)).measure()
+        run = session(text).latest()
+        clusters.on_job = lambda _: jobs.append(bool(run.seals.paths()))
+        session(text).measure()
+
+        assert jobs == [True] * 4  # the input, the warm-up, two trials
+
+    def test_without_a_profile_nothing_more_is_measured(self, session, clusters):
+        """
+        It is said why, and the next call opens another run.
+        """
+        clusters.faults["terasort"] = [Fault(swaps=True), Fault(swaps=True)]
+        with pytest.raises(DataError, match="no profiling trial has succeeded"):
+            session().measure()
+
+        assert clusters.jobs.count("terasort") == 2
+        assert session().latest().finished
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            EXPERIMENT.replace("{models", "{order: mixed, models"),
+            EXPERIMENT.partition("predict")[0],
+        ],
+        ids=["mixed", "no models"],
+    )
+    def test_is_not_needed(self, session, text):
+        """
+        Where it was not asked for, or where nothing is predicted.
+        """
+        run, _ = session(text).measure()
+
+        assert (run.seals.paths(), sealed_by(run)) == ([], {True: set(), False: set()})
+
+    def test_a_mixed_run_is_scored_but_not_strictly(self, session):
+        """
+        With the trial that was measured too early.
+        """
+        s = session(overrides=["predict.order=mixed"])
+        run, _ = s.measure()
+        evaluation = s.evaluation(run)
+        evaluation.profile()
+        evaluation.predict()
+
+        assert evaluation.score().scores
+        with pytest.raises(EvidenceError, match=r"trial \w+ was measured before the predictions"):
+            evaluation.score(strict=True)
+
+    def test_a_job_of_another_seal_is_not_blind(self, session, monkeypatch):
+        """
+        What Hadoop wrote of its jobs decides, not what the experiment asks.
+        """
+        monkeypatch.setattr(module.Session, "seal", lambda s, run: make_seal(s, run)[::-1])
+        s = session()
+        run, _ = s.measure()
+
+        with pytest.raises(EvidenceError, match=r"conf\.xml does not name the first seal"):
+            s.evaluation(run).score(strict=True)
+
+
+make_seal = module.Session.seal
 
 
 @pytest.mark.process

@@ -258,6 +258,29 @@ class TestSeal:
         with pytest.raises(DataError, match=r"there are no predictions(?s:.*)harness predict FILE"):
             run.check_seal()
 
+    def test_first_one_stays_with_its_files(self, predicted, make):
+        """
+        What is predicted anew gets a seal of its own; the first one, where it counts, still has the
+        predictions that it is about.
+        """
+        first = predicted.read_predictions()
+        predicted.write_profile(make.profile().model_copy(update={"warnings": ("new",)}))
+        predicted.write_predictions("whatif", [make.prediction(job_s=99.0)])
+        predicted.write_predictions("late", [make.prediction("late")])
+        predicted.seal()
+
+        predicted.check_seal()
+        assert [path.name for path in predicted.seals.paths()] == ["sealed.json", "sealed-2.json"]
+        assert predicted.seals.changes() == [
+            "predictions/late.jsonl was added",
+            "predictions/whatif.jsonl was changed",
+            "profiles/wordcount.json was changed",
+        ]
+        predicted.seals.is_first = True
+        predicted.check_seal()
+        assert predicted.read_predictions() == first
+        assert predicted.read_profiles() == {"wordcount": make.profile()}
+
     def test_names_in_it_stay_inside(self, predicted):
         """
         A seal from elsewhere cannot make the harness look at files outside the run.

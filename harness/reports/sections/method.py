@@ -52,6 +52,7 @@ def section(results: ReportData) -> Section:
         title="How it was measured",
         blocks=[
             Text(order),
+            *(Text(sentence) for sentence in _sealed(results.seal)),
             table("The experiment", ("What", "Value"), "ll", list(_setup(results.experiment))),
             table(
                 "Disturbed trials",
@@ -62,8 +63,19 @@ def section(results: ReportData) -> Section:
             ),
             table("Manifest", ("Name", "Value"), "cl", rows),
         ],
-        values=lambda: {"manifest": dict(results.manifest)},
+        values=lambda: {"manifest": dict(results.manifest), "seal": dict(results.seal)},
     )
+
+
+def _sealed(seal: Mapping[str, Any]) -> Iterator[str]:
+    """Whether the predictions were made before what they are compared with, and made anew since."""
+    if seal:
+        reason = f"Not blind: {'; '.join(seal['not_blind'])}."
+        blind = "Blind: every scored trial was measured after the predictions were sealed."
+        yield reason if seal["not_blind"] else blind
+        if seal["seals"] > 1:
+            changes = "; ".join(seal["changed_since_the_first"]) or "nothing differs"
+            yield f"Sealed {seal['seals']} times. Since the first seal: {changes}."
 
 
 def _setup(experiment: Experiment) -> Iterator[tuple[str, str]]:

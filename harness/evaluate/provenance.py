@@ -1,0 +1,68 @@
+"""What a prediction was made with, and whether it was made before what it is compared with."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+from harness.evaluate import model_inputs
+from harness.hadoop.properties import SEAL as SEAL_PROPERTY
+from harness.models import MODELS
+from harness.records.trial import TrialRecord
+from harness.store import Run
+from harness.store.evidence import Chain
+from harness.store.seal import SEAL
+
+# What a model runs of these packages is hashed with it.
+_PACKAGES = ("harness.models.", "harness.sim.", "harness.stats.", "harness.hadoop.")
+_CONF = re.compile(r"job-[0-9]{1,6}-conf\.xml")
+_SEALED_BY = re.compile(
+    rf"<name>{re.escape(SEAL_PROPERTY)}</name><value>([0-9a-f]{{64}})<".encode()
+)
+
+
+@cache
+def model_code(name: str) -> str:
+    """SHA-256 of the sources that a model runs: its own, and what makes its inputs; or ``""``."""
+    if name not in MODELS:
+        return ""
+    modules, digest = [type(MODELS[name]).__module__, model_inputs.__name__], sha256()
+    for module in modules:  # which grows meanwhile
+        for value in vars(sys.modules[module]).values():
+            is_module = isinstance(value, ModuleType)
+            other = str(getattr(value, "__name__" if is_module else "__module__", ""))
+            if other.startswith(_PACKAGES) and other not in modules:
+                modules.append(other)
+    for module in sorted(modules):
+        digest.update(Path(sys.modules[module].__file__ or "").read_bytes())
+    return digest.hexdigest()
+
+
+def blind_refusals(run: Run, done: Iterable[TrialRecord]) -> list[str]:
+    """
+    Why predictions may have been made after scored trials of *done*; none: they were made before.
+
+    The chain has the first seal before these trials, and each of their jobs names it in the
+    configuration that Hadoop wrote.
+    """
+    stored = [line.name for line in Chain(run.path).lines().values()]
+    if SEAL not in stored:
+        return ["no seal was noted while it was measured"]
+    before, seal = stored[: stored.index(SEAL)], sha256(run.seals.paths()[0].read_bytes())
+    refusals = []
+    for trial in (record.trial.id for record in done if not record.trial.profiling):
+        raw = run.raw(trial)
+        if f"trials/{trial}" in before:
+            refusals.append(f"trial {trial} was measured before the predictions were sealed")
+        for name in filter(_CONF.fullmatch, raw.names()):
+            with raw.open(name) as conf:
+                named = _SEALED_BY.search(conf.read())
+            if named is None or named[1].decode() != seal.hexdigest():
+                refusals.append(f"trials/{trial}/raw/{name} does not name the first seal")
+    return refusals

@@ -1,0 +1,196 @@
+"""
+What shows that stored results are as they were measured: hashes of files, and a chain of them.
+
+`evidence.json` of a trial has the SHA-256 of its record, of each raw file and of each table of its
+trace.  `trials.jsonl` of the run has a line for all that was measured in a trial, for its tables,
+for each profile and each seal, as they were stored, each with the SHA-256 of the line before.
+
+A line is written before what it names appears: whoever is killed in between has lost that file, and
+makes it again.  Nothing is ever taken into the chain because it is there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import time
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from harness.errors import EvidenceError
+from harness.records.trial import Record
+from harness.store.files import (
+    folders,
+    json_bytes,
+    os_error_as_machine_error,
+    parse_record,
+    read_file,
+    read_record,
+    sha256,
+    write_file,
+)
+from harness.text import excerpt
+
+EVIDENCE, CHAIN = "evidence.json", "trials.jsonl"
+_RESTORE = "restore it from a copy, or measure again: harness all FILE --new"
+_MOST_NAMED = 12
+
+
+class Evidence(Record):
+    """
+    `evidence.json`: hashes of what a trial *measured*, and of its *tables*, by name of file.
+
+    The tables were *made_from* all that was measured: this is the hash of those hashes.
+    """
+
+    schema_version: Literal[1] = 1
+    measured: dict[str, str]
+    tables: dict[str, str] = Field(default_factory=dict)
+    made_from: str = ""
+
+    def hashes(self, name: str) -> dict[str, str]:
+        """Hashes of both parts, by what the chain calls those of the trial *name*."""
+        parts = {name: self.measured, f"{name}/trace": self.tables}
+        documents = {key: json_bytes(part, indent=None) for key, part in parts.items() if part}
+        return {key: hashlib.sha256(data).hexdigest() for key, data in documents.items()}
+
+
+class Line(Record):
+    """One line of a chain: *name* was stored with hash *sha256*; *previous* is the line before."""
+
+    schema_version: Literal[1] = 1
+    name: str
+    sha256: str
+    stored_s: float
+    previous: str
+
+
+class Chain:
+    """`trials.jsonl` of the run at *run_path*, which may have none: what was stored, in order."""
+
+    def __init__(self, run_path: Path) -> None:
+        """Read it each time it is needed."""
+        self.path = run_path / CHAIN
+
+    def append(self, name: str, sha: str) -> None:
+        """Write down that *name* is stored with hash *sha*, unless its last line says the same."""
+        with os_error_as_machine_error(self.path), self.path.open("ab+") as chain_file:
+            fcntl.flock(chain_file, fcntl.LOCK_EX)
+            lines = self.lines()
+            if {line.name: line.sha256 for line in lines.values()}.get(name) == sha:
+                return
+            previous, stored_s = next(reversed(lines), ""), round(time.time(), 3)
+            line = Line(name=name, sha256=sha, stored_s=stored_s, previous=previous)
+            # A line that a loss of power cut off names what never appeared.
+            chain_file.seek(0)
+            chain_file.truncate(chain_file.read().rfind(b"\n") + 1)
+            chain_file.write(json_bytes(line.model_dump(mode="json"), indent=None))
+            chain_file.flush()
+            os.fsync(chain_file.fileno())
+
+    def lines(self) -> dict[str, Line]:
+        """All lines by their hashes; `EvidenceError` where one does not follow from the last."""
+        lines, previous = dict[str, Line](), ""
+        content = read_file(self.path, _RESTORE) if self.path.exists() else b""
+        for number, text in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
+            where = self.path.with_name(f"{CHAIN}:{number}")
+            line = parse_record(Line, text, where, _RESTORE)
+            if line.previous != previous:
+                what = f"{CHAIN} was changed: line {number} does not follow from the line before"
+                raise EvidenceError(what, where=str(where), fix=_RESTORE)
+            previous = hashlib.sha256(text + b"\n").hexdigest()
+            lines[previous] = line
+        return lines
+
+
+def write_evidence(folder: Path, run_path: Path) -> None:
+    """Hash what was measured in the trial in *folder*, and note it in the chain of its run."""
+    evidence, name = Evidence(measured=_hash_files(folder)), f"trials/{folder.name}"
+    write_file(folder / EVIDENCE, json_bytes(evidence.model_dump(mode="json")), folder)
+    Chain(run_path).append(name, evidence.hashes(name)[name])
+
+
+def add_tables(folder: Path, tables: Path, run_path: Path, scratch: Path) -> None:
+    """
+    Note the *tables* that are about to become the trace of the trial in *folder*.
+
+    What was measured stays as it was noted.  A trial of an earlier harness, without evidence, gets
+    none: nobody knows what has happened to its files since.
+    """
+    path, name = folder / EVIDENCE, f"trials/{folder.name}"
+    if path.exists():
+        evidence = read_record(Evidence, path, _RESTORE)
+        noted = {f"trace/{key}": sha for key, sha in _hash_files(tables).items()}
+        made_from = evidence.hashes(name)[name]
+        evidence = evidence.model_copy(update={"tables": noted, "made_from": made_from})
+        Chain(run_path).append(f"{name}/trace", evidence.hashes(name)[f"{name}/trace"])
+        write_file(path, json_bytes(evidence.model_dump(mode="json")), scratch)
+
+
+def check_evidence(run_path: Path, last_line: str) -> bool:
+    """
+    Whether the run has evidence; `EvidenceError` names all that is changed, missing or added.
+
+    *last_line* is the hash of the chain's last line when the run came to its end, if it has.
+    """
+    lines, stored, problems = Chain(run_path).lines(), dict[str, str](), list[str]()
+    trial_folders = folders(run_path / "trials")
+    if not lines and not any((folder / EVIDENCE).exists() for folder in trial_folders):
+        return False
+    with ThreadPoolExecutor() as pool:
+        for hashes, changes in pool.map(_check_trial, trial_folders):
+            stored |= hashes
+            problems += changes
+    for pattern in ("profiles/*.json", "predictions/sealed*.json"):
+        for path in run_path.glob(pattern):
+            stored[path.relative_to(run_path).as_posix()] = sha256(path)
+    if not lines:
+        problems = [f"{CHAIN} is missing"]
+    elif last_line and last_line not in lines:
+        problems.append(f"the last lines of {CHAIN} are missing")
+    else:
+        problems += differences({line.name: line.sha256 for line in lines.values()}, stored)
+    if problems:
+        shown = [f"  {excerpt(problem, 200)}" for problem in sorted(problems)]
+        if len(shown) > _MOST_NAMED:
+            shown[_MOST_NAMED:] = [f"  and {len(shown) - _MOST_NAMED} more"]
+        what = "\n".join(["the results are not as they were stored:", *shown])
+        raise EvidenceError(what, where=str(run_path), fix=_RESTORE)
+    return True
+
+
+def _check_trial(folder: Path) -> tuple[dict[str, str], list[str]]:
+    """Hashes of the parts of a trial's evidence, and what differs from it in its files."""
+    name = f"trials/{folder.name}"
+    if not (folder / EVIDENCE).exists():
+        return {name: ""}, [f"{name}/{EVIDENCE} is missing"]
+    evidence = read_record(Evidence, folder / EVIDENCE, _RESTORE)
+    changes = differences(evidence.measured | evidence.tables, _hash_files(folder))
+    return evidence.hashes(name), [f"{name}/{change}" for change in changes]
+
+
+def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[str]:
+    """What is changed, missing or added in *actual*, by name."""
+    changes = []
+    for name in sorted({*expected, *actual}):
+        if name not in expected:
+            changes.append(f"{name} was added")
+        elif name not in actual:
+            changes.append(f"{name} is missing")
+        elif expected[name] != actual[name]:
+            changes.append(f"{name} was changed")
+    return changes
+
+
+def _hash_files(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file below *folder*, by its name there, but of the evidence itself."""
+    paths = (Path(root, name) for root, _, names in os.walk(folder) for name in names)
+    hashes = {path.relative_to(folder).as_posix(): sha256(path) for path in paths}
+    hashes.pop(EVIDENCE, None)
+    return hashes

@@ -1,0 +1,132 @@
+"""
+Tests for `harness reproduce`: a stored run made again, and what differs named.
+"""
+
+import json
+import shutil
+
+import pytest
+
+from harness.cli import main
+from harness.models.whatif.model import WhatIf
+from harness.run.reproduce import STAGES, reproduce
+from harness.store import Run
+from tests.evaluate.test_flow import evaluation, fill
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """
+    A scored run; not to be changed.
+    """
+    run = fill(tmp_path_factory.mktemp("results"))
+    e = evaluation(run)
+    e.profile()
+    e.predict()
+    e.score()
+    return run
+
+
+@pytest.fixture
+def copy(stored, tmp_path):
+    """
+    The same run, to be changed, without the evidence that would show it.
+    """
+    run = Run(shutil.copytree(stored.path, tmp_path / stored.path.name))
+    for path in [run.path / "trials.jsonl", *run.path.glob("trials/*/evidence.json")]:
+        path.unlink()
+    return run
+
+
+def differing(run, tmp_path, given):
+    """
+    What differs in each stage.
+    """
+    return dict(reproduce(run, tmp_path / "again", given))
+
+
+@pytest.mark.parametrize("given", STAGES)
+def test_all_comes_out_equal(stored, tmp_path, given):
+    """
+    From whatever is taken as it is stored; nothing of the run is touched.
+    """
+    before = {path: path.stat().st_mtime_ns for path in stored.path.rglob("*")}
+    stages = [stage for stage, _ in STAGES.values()]
+
+    assert differing(stored, tmp_path, given) == {
+        stage: [] for stage in stages[list(STAGES).index(given) :]
+    }
+    assert {path: path.stat().st_mtime_ns for path in stored.path.rglob("*")} == before
+
+
+def test_another_answer_is_named(stored, tmp_path, monkeypatch):
+    """
+    By model, place, both values and their relative difference; what follows from it as well.
+    """
+    predict = WhatIf.predict
+
+    def doubled(model, *inputs):
+        answer = predict(model, *inputs)
+        return answer.model_copy(update={"job_s": 2 * answer.job_s})
+
+    monkeypatch.setattr(WhatIf, "predict", doubled)
+    stages = differing(stored, tmp_path, "profiles")
+
+    old = {p.cell: p.job_s for p in stored.read_predictions()["whatif"] if p.job_s is not None}
+    named = {d.name: (d.old, d.new, d.relative) for d in stages["predictions"]
+             if d.model == "whatif" and d.name.endswith(".job_s")}  # fmt: skip
+    assert named == {f"{cell}.job_s": (s, 2 * s, 1.0) for cell, s in old.items()}
+    assert {d.model for d in stages["scores"]} >= {"whatif", "whatif-mr2"}
+
+
+def test_a_time_in_a_table_is_named(copy, tmp_path):
+    """
+    Where no hash shows it, the raw logs do.
+    """
+    record = next(r for r in evaluation(copy).done.values() if not r.trial.profiling)
+    path = copy.trial_dir(record.trial.id) / "trace" / "job.json"
+    jobs = json.loads(path.read_text())
+    jobs["jobs"][0]["finish_s"] -= 5
+    path.write_text(json.dumps(jobs))
+
+    (difference,) = differing(copy, tmp_path, "raw")["trace"]
+    assert difference.name == f"trials/{record.trial.id}/trace/job.json.jobs.0.finish_s"
+    assert difference.new - difference.old == pytest.approx(5)
+
+
+def test_the_command_prints_one_document(stored, capsys):
+    """
+    Exit status 0: all is equal.
+    """
+    assert main(["reproduce", str(stored.path), "--from", "predictions", "--json"]) == 0
+
+    document = json.loads(capsys.readouterr().out)
+    assert document == {
+        "schema_version": 1, "stages": [{"stage": "scores", "equal": True, "differs": []}]
+    }  # fmt: skip
+
+
+def test_the_command_ends_with_1_where_something_differs(copy, capsys):
+    """
+    And shows it to people.
+    """
+    path = copy.path / "profiles" / "terasort.json"
+    path.write_text(path.read_text().replace('"count": 4', '"count": 5', 1))
+    copy.seal()
+
+    assert main(["reproduce", str(copy.path), "--from", "trace"]) == 1
+    assert "profiles/terasort.json." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("broken", ["tampered", "no run"])
+def test_the_command_ends_with_7_without_a_sound_run(stored, tmp_path, broken, capsys):
+    """
+    Tampered evidence, or no run at all.
+    """
+    path = tmp_path / "run"
+    if broken == "tampered":
+        shutil.copytree(stored.path, path)
+        (path / "trials.jsonl").unlink()
+
+    assert main(["reproduce", str(path)]) == 7
+    assert "fix:" in capsys.readouterr().err
