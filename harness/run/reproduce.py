@@ -36,8 +36,8 @@ def reproduce(run: Run, folder: Path, given: str) -> Iterator[tuple[str, list[Di
         for record in again.trials().values():
             remake_trace(again, record)
 
-    makers: tuple[Callable[[], object], ...]
-    makers = (make_traces, evaluation.profile, evaluation.predict, evaluation.score)
+    makers: list[Callable[[], object]] = [make_traces]
+    makers += [evaluation.profile, evaluation.predict, evaluation.score]
     stages = list(zip(STAGES.values(), makers, strict=True))
     for (stage, pattern), make in stages[list(STAGES).index(given) :]:
         if next(run.path.glob(pattern), None) is None:
