@@ -223,7 +223,7 @@ def profile(session: Session, as_json: bool) -> None:
         return
     rows = []
     for workload, fitted in profiles.items():
-        for name, statistic in {**fitted.statistics, **fitted.costs, **fitted.overheads}.items():
+        for name, statistic in {**fitted.statistics, **fitted.costs, **fitted.frame}.items():
             source = statistic.source
             if statistic.assumed:
                 source = f"assumed: its share of {len(statistic.group) + 1} costs"
@@ -260,10 +260,14 @@ def predict(session: Session, as_json: bool) -> None:
     labels = {cell_id: label(cell, axes) for cell_id, cell in evaluation.cells.items()}
     rows = []
     for prediction in predictions:
-        seconds = (prediction.job_s, prediction.map_task_s, prediction.reduce_task_s)
+        seconds = (
+            *(prediction.body_s, prediction.job_s, prediction.published_s),
+            *(prediction.map_task_s, prediction.reduce_task_s),
+        )
         texts = ("not applicable" if value is None else f"{value:.2f}" for value in seconds)
         rows.append((labels[prediction.cell], prediction.model, *texts))
-    show_table(("cell", "model", "job, s", "map task, s", "reduce task, s"), rows)
+    columns = ("body, s", "job, s", "as published, s", "map task, s", "reduce task, s")
+    show_table(("cell", "model", *columns), rows)
 
 
 @click.command("score")

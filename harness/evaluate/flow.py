@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 
+from collections import ChainMap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
@@ -22,6 +24,7 @@ from harness.evaluate.observations import (
     job_task_times,
     job_vet,
     observe,
+    observe_ends,
 )
 from harness.evaluate.provenance import blind_refusals, model_code
 from harness.experiment.grid import label, varying
@@ -29,6 +32,7 @@ from harness.experiment.model import Experiment
 from harness.monitor.machine import machine_means, trial_rate
 from harness.monitor.rates import rate_statistics
 from harness.profiling import fit_profile, fit_speed
+from harness.profiling.frame import own_frame
 from harness.profiling.jobs import Observation
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
@@ -57,6 +61,7 @@ class Evaluation:
     experiment: Experiment
     plan: Sequence[Trial]
     rates: dict[str, float | None] = field(default_factory=dict)  # of the speed probe, by trial
+    ends: dict[str, list[Observation]] = field(default_factory=dict)  # with ends of tasks alone
     has_evidence: bool = False  # known once it was scored
 
     # What there is.
@@ -82,11 +87,11 @@ class Evaluation:
             raise DataError(what, where=str(self.run.trial_dir(record.trial.id)), fix=fix)
         return traces
 
-    def rate(self, record: TrialRecord) -> float | None:
-        """Mean rate of the speed probe while the trial's jobs ran."""
+    def rate(self, record: TrialRecord, jobs: tuple[JobTrace, ...] | None = None) -> float | None:
+        """Mean rate of the speed probe while the trial's *jobs* ran, read here if not given."""
         trial_id = record.trial.id
         if trial_id not in self.rates:
-            traces, raw = self.run.read_trace(trial_id), self.run.raw(trial_id)
+            traces, raw = jobs or self.run.read_trace(trial_id), self.run.raw(trial_id)
             ends = (traces[0].submit_s, traces[-1].finish_s) if traces else None
             self.rates[trial_id] = trial_rate(raw, *ends) if ends else None
         return self.rates[trial_id]
@@ -174,11 +179,17 @@ class Evaluation:
         for trial_id, record in self.done.items():
             if record.trial.profiling:
                 continue
-            cell, jobs, probe_rate = record.trial.cell, self.jobs(record), self.rate(record)
+            cell, jobs = record.trial.cell, self.jobs(record)
+            probe_rate = self.rate(record, jobs)
             profile = profiles.get(cell.workload.name)
-            raw_s = reference_s = measured(jobs)
-            if profile is not None and profile.speed is not None and probe_rate:
-                speed = profile.speed
+            speed = profile.speed if profile is not None else None
+            of_profile = profile.frame if profile is not None else {}
+            if trial_id not in self.ends:
+                self.ends[trial_id] = observe_ends(self.run, record, jobs, probe_rate)
+            own = [own_frame(each, of_profile, speed) for each in self.ends[trial_id]]
+            frames_s, ends, borrowed = zip(*own, strict=True)
+            raw_s = reference_s = measured(jobs, frames_s, dict(ChainMap(*ends)))
+            if speed is not None and probe_rate:
                 reference_s = {name: speed.at_reference(t, probe_rate) for name, t in raw_s.items()}
             measurements.append(
                 Measurement(
@@ -191,6 +202,7 @@ class Evaluation:
                     jobs_s=tuple(job.job_s for job in jobs),
                     range=profiled_range(cell, profile),
                     disturbed=record.disturbed,
+                    of_profile=tuple(dict.fromkeys(chain.from_iterable(borrowed))),
                 )
             )
         return measurements

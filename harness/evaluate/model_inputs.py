@@ -1,19 +1,21 @@
 """
 What a cell comes to: its effective configuration, a model's inputs, and a model's prediction.
 
-All jobs of a trial are of one kind: a model predicts one of them, and the trial's time is as many
-times that prediction as the trial has jobs.
+All jobs of a trial are of one kind: a model predicts the body of one of them, the same frame is
+added for every model, and the trial's time is as many times that as the trial has jobs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from harness.errors import DataError, HarnessError, MissingStatistic
 from harness.hadoop.properties import job_config, whole
 from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import effective
 from harness.models import MODELS
+from harness.models.frame import frame_s
 from harness.profiling.fit import JOBS_PER_TRIAL
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
@@ -67,29 +69,46 @@ def planned_jobs(cell: Cell) -> int | None:
 
 
 def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Prediction:
-    """Prediction of *model* for *cell*; not applicable where the profile lacks what it needs."""
+    """
+    Prediction of *model* for *cell*: its body, and with the profile's frame its job and makespan.
+
+    Not applicable where the profile lacks what the model needs; without a frame it has no job.
+    """
     try:
         if (profile := profiles.get(cell.workload.name)) is None:
             name = cell.workload.name
             raise MissingStatistic(f"profile of {name}", model=model, workload=name)
         if model not in MODELS:
             raise unknown_name_error("model", model)
-        prediction = MODELS[model].predict(profile, *model_inputs(cell))
+        inputs = model_inputs(cell)
+        prediction = MODELS[model].predict(profile, *inputs)
         planned = planned_jobs(cell)
-        if planned == 1 or prediction.job_s is None:
+        if prediction.body_s is None:
             return prediction.model_copy(update={"cell": cell.id})
         if planned is None and JOBS_PER_TRIAL not in profile.statistics:
             raise MissingStatistic(JOBS_PER_TRIAL, model=model, workload=profile.workload)
         # Trials that take as many jobs as they need take as many as the profiling trials did.
         job_count = float(planned or profile.statistics[JOBS_PER_TRIAL].value)
-        trial_s = job_count * prediction.job_s
-        changes = {"job_s": trial_s, "each_job_s": prediction.job_s, "jobs": job_count}
-        return prediction.model_copy(update={"cell": cell.id, **changes})
+        changes: dict[str, Any] = {"cell": cell.id, "jobs": job_count}
+        try:
+            around_s, warnings = frame_s(profile.frame, *inputs)
+        except MissingStatistic as error:
+            return prediction.model_copy(update={**changes, "not_applicable": error.names})
+        each_job_s = prediction.body_s + around_s
+        outside_s = profile.frame["job_start_s"].value + profile.frame["job_end_s"].value
+        changes |= {
+            "frame_s": around_s,
+            "job_s": job_count * each_job_s,
+            "each_job_s": None if planned == 1 else each_job_s,
+            "makespan_s": job_count * (each_job_s - outside_s),
+            "warnings": (*prediction.warnings, *warnings),
+        }
+        return prediction.model_copy(update=changes)
     except MissingStatistic as error:
         missing = error.names
     except HarnessError as error:
         missing = (error.what,)
-    return Prediction(model=model, cell=cell.id, job_s=None, not_applicable=missing)
+    return Prediction(model=model, cell=cell.id, not_applicable=missing)
 
 
 def profiled_range(cell: Cell, profile: Profile | None) -> Range:

@@ -29,7 +29,8 @@ class Model(Protocol):
 
     `description` is one line for `harness list models`.  `required` names the statistics and costs
     without which `predict` raises `MissingStatistic`; a map-only job needs fewer.  `evaluators`
-    answer the test vectors of the model; models that share vectors share the tuple.  `predict` is
+    answer the test vectors of the model; models that share vectors share the tuple.  `predict`
+    gives a body and what was published, and leaves the frame to `harness.models.frame`.  It is
     pure: no file, no clock, no global random state; it leaves `Prediction.cell` to the caller.
     """
 
@@ -48,7 +49,8 @@ class Model(Protocol):
 MODELS: dict[str, Model] = {
     model.name: model
     for model in (
-        WhatIf("whatif", "paper", "Herodotou's 94 equations (CS-2011-05), as published"),
+        WhatIf("whatif", "engine", "Herodotou's 94 equations (CS-2011-05), as his engine has them"),
+        WhatIf("whatif-printed", "paper", "the same equations as printed: full spills, no waves"),
         WhatIf("whatif-mr2", "mr2", "the same equations with the mechanisms of Hadoop 3"),
         Prophet(),
         PTC("ptc-wave", "wave", "MRTuner's producer-transporter-consumer, from wave to wave"),

@@ -25,8 +25,10 @@ two constants) is left out, and a warning says so: what was not varied is not ex
 with one ratio of input to machines (one split on one slot and two splits on two slots are such)
 cannot distinguish fixed time from work: all of it counts as work then, and a warning says so.
 
+The body is fitted to the bodies of the jobs, what is published to their whole times.
+
     needs   `Profile.jobs`, better of five to seven input sizes
-    gives   job time and its four terms; no tasks, no phases of tasks
+    gives   body and its four terms, published time; no tasks, no phases of tasks
 """
 
 from __future__ import annotations
@@ -64,13 +66,11 @@ class Ernest:
     ) -> Prediction:
         """Job time for one cell."""
         del configuration  # not a feature
-        require_jobs(profile, self.name)
+        jobs = require_jobs(profile, self.name)
         machines, cell_features = _features_of(
             job_input.input_bytes, cluster.map_slots, job_input.num_splits
         )
-        design = np.array(
-            [_features_of(j.input_bytes, j.map_slots, j.num_splits)[1] for j in profile.jobs]
-        )
+        design = np.array([_features_of(j.input_bytes, j.map_slots, j.num_splits)[1] for j in jobs])
         columns, warnings = independent_columns(design), list[str]()
         if FEATURES.index("scale/machines") not in columns:
             columns = [1 + column for column in independent_columns(design[:, 1:])]
@@ -79,8 +79,12 @@ class Ernest:
                 f"1: left out, for the profiled jobs have {low:.4g} to {high:.4g} MiB for each slot"
                 " in use: all time counts as work, none as fixed"
             )
-        times = np.array([check_number("job_s", j.job_s, where=self.name) for j in profile.jobs])
+        times, whole_times = (
+            np.array([check_number(field, getattr(j, field), where=self.name) for j in jobs])
+            for field in ("body_s", "job_s")
+        )
         fitted = fit(design[:, columns], times)
+        published = fit(design[:, columns], whole_times) @ np.array(cell_features)[columns]
         residuals = design[:, columns] @ fitted - times
         coefficients = [0.0] * len(FEATURES)
         for column, coefficient in zip(columns, fitted.tolist(), strict=True):
@@ -95,7 +99,8 @@ class Ernest:
             warnings.append(f"{', '.join(at_bound)}: at bound, coefficient 0")
         return Prediction(
             model=self.name,
-            job_s=math.fsum(terms),
+            body_s=math.fsum(terms),
+            published_s=float(published),
             phases=dict(zip(TERMS, terms, strict=True)),
             dataflow={
                 "machines": machines,

@@ -2,13 +2,14 @@
 The nearest profiled job, scaled: the obvious first guess.
 
 A baseline without a paper.  Of the jobs that were profiled, the cell nearest to the predicted one
-is taken, and its job time is multiplied by how much more input each slot has:
+is taken, and its body is multiplied by how much more input each slot has:
 
-    job_s = job_s' x (input_bytes / slots) / (input_bytes' / slots')
+    body_s = body_s' x (input_bytes / slots) / (input_bytes' / slots')
 
-with slots = min(map_slots, num_splits), those that the job can use, and ' what was profiled; job_s'
-is the median over the repeats of the cell.  The whole job time is scaled, with what does not grow
-with the input.  A map's time is scaled by the bytes of a split, a reduce's by the input per reduce.
+with slots = min(map_slots, num_splits), those that the job can use, and ' what was profiled; it is
+the median over the repeats of the cell.  What is published is the whole job time, scaled with what
+does not grow with the input.  A map's time is scaled by the bytes of a split, a reduce's by the
+input per reduce.
 
 The distance of two cells is Euclidean over the logarithms of the input size and of each numeric
 job property (`NUMERIC`), so a factor of two counts the same everywhere.  A zero beside another
@@ -16,7 +17,7 @@ number counts as a factor of `ZERO_FACTOR`.  Equal distances are decided by the 
 slots, then by the switches that differ (`SWITCHES`: combiner, compression), then by the name.
 
     needs   `Profile.jobs`
-    gives   job time, mean map and reduce time; no phases
+    gives   body, published time, mean map and reduce time; no phases
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ class Nearest:
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
         """Times for one cell."""
-        require_jobs(profile, self.name)
+        jobs = require_jobs(profile, self.name)
         per_slot = input_per_slot(job_input.input_bytes, cluster.map_slots, job_input.num_splits)
-        cell, distance = nearest_cell(profile.jobs, configuration, cluster, job_input)
-        repeats = [job for job in profile.jobs if job.cell == cell]
+        cell, distance = nearest_cell(jobs, configuration, cluster, job_input)
+        repeats = [job for job in jobs if job.cell == cell]
         like = repeats[0]
         per_slot_factor = per_slot / input_per_slot(
             like.input_bytes, like.map_slots, like.num_splits
@@ -69,10 +70,17 @@ class Nearest:
                 * like.configuration.num_reduces
                 / configuration.num_reduces
             )
-        job_times = [check_number("job_s", job.job_s, where=_WHERE) for job in repeats]
+        body_s, published_s = (
+            statistics.median(
+                check_number(name, getattr(job, name), where=_WHERE) for job in repeats
+            )
+            * per_slot_factor
+            for name in ("body_s", "job_s")
+        )
         return Prediction(
             model=self.name,
-            job_s=statistics.median(job_times) * per_slot_factor,
+            body_s=body_s,
+            published_s=published_s,
             map_task_s=_scaled([job.map_task_s for job in repeats], per_map_factor),
             reduce_task_s=_scaled([job.reduce_task_s for job in repeats], per_reduce_factor),
             dataflow={"input_per_slot_factor": per_slot_factor, "distance": distance},
@@ -80,10 +88,12 @@ class Nearest:
         )
 
 
-def require_jobs(profile: Profile, model: str) -> None:
-    """``MissingStatistic`` where the profile does not hold its jobs."""
-    if not profile.jobs:
+def require_jobs(profile: Profile, model: str) -> list[ProfiledJob]:
+    """Jobs of the profile whose body is known; ``MissingStatistic`` where there is none."""
+    jobs = [job for job in profile.jobs if job.body_s is not None]
+    if not jobs:
         raise MissingStatistic("jobs", model=model, workload=profile.workload)
+    return jobs
 
 
 def input_per_slot(input_bytes: float, map_slots: int, num_splits: int) -> float:

@@ -18,14 +18,22 @@ from harness.profiling.dataflow import (
     ratios_of,
     tasks,
 )
+from harness.profiling.frame import measure_frame, profiled_jobs
 from harness.profiling.gpu import gpu_statistics
-from harness.profiling.jobs import Observation, overheads, profiled_jobs
+from harness.profiling.jobs import Observation
 from harness.profiling.phases import PhaseRow, phase_rows
 from harness.profiling.task_statistics import network_statistics, task_statistics
-from harness.records.profile import Profile, SpeedCorrection, Statistic
+from harness.records.profile import (
+    FRAME,
+    FRAME_OF_REDUCES,
+    Profile,
+    SpeedCorrection,
+    Statistic,
+)
 from harness.stats.spread import standard_deviation
 
 JOBS_PER_TRIAL = "jobs_per_trial"
+_SHUFFLES = frozenset({"shuffle_s", "copy_s"})
 
 # What slows the machine may slow a job more than the probe: 1.9 was seen for TeraSort.  A larger
 # slope comes from few repeats at nearly equal rates.
@@ -39,7 +47,7 @@ def fit_profile(
     machine: Mapping[str, Statistic] | None = None,
 ) -> Profile:
     """
-    Statistics, costs and overheads of *workload*, each with its count, its spread and its source.
+    Statistics, costs and frame of *workload*, each with its count, its spread and its source.
 
     *speed* is the correction of the whole run; without it, one is fitted on *observations*.
     *machine* are rates of the nodes' disks and memory, where they were measured.
@@ -76,17 +84,17 @@ def fit_profile(
         readable_tasks += tasks(observation, ratios)
     # A shuffle that waited for maps is left out, for waiting is no cost, as long as others remain.
     unhidden = [row for row in rows if not row.waited]
-    has_shuffles = any(row.phase in {"shuffle_s", "copy_s"} for row in unhidden)
-    if len(unhidden) < len(rows) and not has_shuffles:
+    if len(unhidden) < len(rows) and not _SHUFFLES & {row.phase for row in unhidden}:
         unhidden = rows
         warnings.append(
             "every shuffle started before the last map's end: its costs hold what was not hidden;"
             " profile with mapreduce.job.reduce.slowstart.completedmaps=1.0"
         )
     costs, groups, diagnostics = fit_costs(unhidden)
-    job_overheads = overheads(succeeded, speed)
-    if "task_overhead_s" not in job_overheads:
-        warnings.append("no job has tasks that wait for a slot: task_overhead_s is absent")
+    frame = measure_frame(succeeded, speed, costs)
+    is_map_only = not any(job.trace.num_reduces for job in succeeded)
+    known = frame.keys() | (FRAME_OF_REDUCES if is_map_only else ())
+    warnings += [f"{name} is absent: no job shows it" for name in FRAME if name not in known]
     return Profile(
         workload=workload,
         statistics=dataflow_statistics(readable_tasks)
@@ -97,13 +105,13 @@ def fit_profile(
         | gpu_statistics(succeeded, speed, warnings)
         | dict(machine or {}),
         costs=costs,
-        overheads=job_overheads,
+        frame=frame,
         groups=groups,
         fit=diagnostics,
         ranges=ranges(succeeded),
         speed=speed,
         trials=tuple(dict.fromkeys(observation.trial.id for observation in succeeded)),
-        jobs=profiled_jobs(succeeded, speed),
+        jobs=profiled_jobs(succeeded, speed, frame),
         warnings=tuple(dict.fromkeys(warnings)),
     )
 

@@ -163,7 +163,7 @@ MAP: dict[str, TaskStatistic[MapTimes]] = {
         codec="map_output",
     ),
     "map_startup_s": TaskStatistic("launch to map function", _fields("start_up_s")),
-    "map_end_s": TaskStatistic("merge to end", _fields("end_s")),
+    "map_end_s": TaskStatistic("work done to end", _fields("end_s")),
     "map_flush_s": TaskStatistic("flush", _fields("flush_s"), kept=False),
     "map_blocked_s": TaskStatistic(
         "blocked on the full buffer", _fields("blocked_s"), of="blocked_s", kept=False

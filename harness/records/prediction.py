@@ -79,21 +79,30 @@ class Prediction(Record):
     """
     Times that a model gives for a cell, before it is measured.
 
-    *job_s* is what is scored, `None` where the model is not applicable (*not_applicable* then
-    names the missing statistics).  A trial of several *jobs* takes the sum of their times: *job_s*
-    is *jobs* times *each_job_s*, which is `None` where a trial is one job; all else is of one job.
+    A model gives *body_s*, a job without its frame (tasks without start and end of their JVMs;
+    overlap and waves by the model's own rules), and *published_s*, what the paper's own formula
+    says of the job.  *frame_s* is what passes around tasks, the same for every model
+    (`harness.models.frame`).  A trial of several *jobs* takes the sum of their times: *job_s* is
+    *jobs* x (*body_s* + *frame_s*), *makespan_s* the same from the first task's start to the last
+    one's end, *each_job_s* one of several jobs; all else is of one job.  *job_s* is `None` where
+    the model is not applicable or no frame is known (*not_applicable* names what is missing).
+
     *phases* are seconds per task under the specification's names;
     *measurable* are the same seconds summed to what a job history shows (`map_main_s`,
     `map_tail_s`, `shuffle_s`, `sort_s`, `reduce_rest_s`).  *dataflow* holds every other
-    intermediate quantity by name.  *estimates* are further job times (`scheduler_separate_s`,
-    `scheduler_shared_s`, ...).
+    intermediate quantity by name.  *estimates* are further bodies (`scheduler_separate_s`,
+    `scheduler_shared_s`, ...).  These, the times of tasks and *timeline* are of the body.
     *code* and *profile* are SHA-256 of the sources that the model ran, and of the stored profile.
     """
 
     schema_version: Literal[1] = 1
     model: str
     cell: str = ""
-    job_s: float | None
+    body_s: float | None = None
+    published_s: float | None = None
+    frame_s: float | None = None
+    job_s: float | None = None
+    makespan_s: float | None = None
     jobs: float = 1.0
     each_job_s: float | None = None
     map_task_s: float | None = None

@@ -13,6 +13,15 @@ from pydantic import Field
 from harness.records.prediction import JobConfig
 from harness.records.trial import Record
 
+# What passes around tasks, in seconds: submission to the first task's start, the last task's end to
+# the job's; start and end of a task's JVM around its work; between two tasks of a slot; between the
+# last map's end and the first reduce's start.
+FRAME = (
+    "job_start_s", "job_end_s", "map_start_s", "map_end_s", "reduce_start_s", "reduce_end_s",
+    "task_gap_s", "reduce_gap_s",
+)  # fmt: skip
+FRAME_OF_REDUCES = tuple(name for name in FRAME if name.startswith("reduce"))
+
 
 class Statistic(Record):
     """
@@ -76,10 +85,10 @@ class ProfiledJob(Record):
     One job of a profiling trial: what it was asked, and its times at reference speed.
 
     *number* counts the jobs of one trial from 0.  Sizes are stored bytes; slots those that were
-    effective.  *map_task_s* and *reduce_task_s* are
-    the means of its tasks, `None` where it has none.  *map_slowdown_s* is by how much maps took
-    longer once reduces ran than those of the first wave, `None` where nothing tells (no reduce
-    before the last map started).
+    effective.  *body_s* is *job_s* less the job's own frame, *map_task_s* and *reduce_task_s* the
+    means of its tasks without start and end of their JVMs; `None` where the frame is not known or
+    there are none.  *map_slowdown_s* is by how much maps took longer once reduces ran than those of
+    the first wave, `None` where nothing tells (no reduce before the last map started).
     """
 
     trial: str
@@ -92,6 +101,7 @@ class ProfiledJob(Record):
     reduce_slots: int
     configuration: JobConfig
     job_s: float
+    body_s: float | None = None
     map_task_s: float | None = None
     reduce_task_s: float | None = None
     map_slowdown_s: float | None = None
@@ -102,7 +112,8 @@ class Profile(Record):
     """
     All that a model is given of a workload.
 
-    *overheads* hold `task_overhead_s` and `job_overhead_s` of the scheduler.  *ranges* are the
+    *frame* is what passes around tasks, by the names of `FRAME`: of no model, so that the same
+    function adds it to every model's body (`harness.models.frame`).  *ranges* are the
     smallest and largest value profiled of each axis (`input_bytes` and job properties), so that a
     scored cell can be marked inside, at the edge of, or outside them.  *jobs* are the jobs of the
     profiling trials (none in a profile of an older harness).
@@ -112,7 +123,7 @@ class Profile(Record):
     workload: str
     statistics: dict[str, Statistic] = Field(default_factory=dict)
     costs: dict[str, Statistic] = Field(default_factory=dict)
-    overheads: dict[str, Statistic] = Field(default_factory=dict)
+    frame: dict[str, Statistic] = Field(default_factory=dict)
     groups: tuple[CostGroup, ...] = ()
     fit: tuple[FitDiagnostic, ...] = ()
     ranges: dict[str, tuple[float, float]] = Field(default_factory=dict)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from harness.records.trial import Record
 
-Level = Literal["job", "task", "phase"]
+Level = Literal["job", "task", "phase", "estimate"]
 Speed = Literal["raw", "reference"]
 Range = Literal["inside", "edge", "outside"]
 # How reports write a value: shares as percentages, a spread with one digit, points of a percentage,
@@ -27,7 +27,9 @@ class Measurement(Record):
     *jobs_s* are the raw times of its jobs, in their order.  *range* says where the trial's cell
     lies in the range that was profiled.  *disturbed* repeats
     the mark of the trial; a disturbed trial is scored like any other.  *input* names what the cell
-    reads, workload and size: cells of one input vary together (nothing: not known).
+    reads, workload and size: cells of one input vary together (nothing: not known).  *of_profile*
+    names the parts of the frame that the trial does not show itself: its `body_s` rests on the
+    profile's.
     """
 
     cell: str
@@ -39,16 +41,19 @@ class Measurement(Record):
     jobs_s: tuple[float, ...] = ()
     range: Range = "inside"
     disturbed: str = ""
+    of_profile: tuple[str, ...] = ()
 
 
 class Score(Record):
     """
     One model, one cell, one quantity.
 
-    *quantity* is `job_s` (of a trial of several jobs, the sum of their times), `each_job_s` (the
-    mean of them; of a trial of one job there is none), `makespan_s` (first task start to last task
-    end), `map_task_s`, `reduce_task_s`, or a phase (`map_main_s`, `map_tail_s`, `shuffle_s`,
-    `sort_s`, `reduce_rest_s`).  *measured_s* is the mean over the cell's trials, *floor* its noise
+    *quantity* is `body_s` (jobs without their frame), `job_s` (of a trial of several jobs, the sum
+    of their times), `published_s` (the paper's own formula, which has no frame, against the
+    measured job time), `frame_s`, `each_job_s` (the mean job; of a trial of one job there is none),
+    `makespan_s` (first task start to last task end), `map_task_s`, `reduce_task_s`, a phase
+    (`map_main_s`, `map_tail_s`, `shuffle_s`, `sort_s`, `reduce_rest_s`), or another of a model's
+    estimates of the body.  *measured_s* is the mean over the cell's trials, *floor* its noise
     floor: the spread of that mean as a share of it (`None` where nothing was repeated).  Errors are
     shares of *measured_s*; *i_accu* is the accuracy indicator against `whatif` in percent.  *input*
     is that of the cell's measurements.
@@ -171,10 +176,10 @@ class Ranking(Record):
 
 class PhaseError(Record):
     """
-    What the error of one phase is worth in the job time, in seconds: positive where it is too long.
+    What the error of one phase is worth in the body, in seconds: positive where it is too long.
 
-    *waves* is how often the phase enters the job time.  The phase `rest_s` is what phases do not
-    explain: overlap, start-up, waiting.
+    *waves* is how often the phase enters the body.  The phase `rest_s` is what phases do not
+    explain: overlap and waiting.
     """
 
     phase: str
@@ -184,10 +189,10 @@ class PhaseError(Record):
 
 class Decomposition(Record):
     """
-    The error of one predicted job time in its *parts*, whose sum is predicted less measured.
+    The error of one predicted body in its *parts*, whose sum is predicted less measured.
 
     *cancelled* is the share of the parts' sizes that cancels: 0 where all have one sign, 1 where
-    the job time is right although its parts are not.
+    the body is right although its parts are not.
     """
 
     model: str

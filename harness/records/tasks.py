@@ -263,7 +263,7 @@ class MapTimes:
     *spilling_records* the input records of each.  *read_s* and *collect_s* are parts of their sum.
     *loop_s* is all that the mapper ran, with its set-up, its clean-up and what it was blocked.
     *start_up_s* lasts from the launch to the record loop, *flush_s* from its end to the merge
-    (the last spill in it), *end_s* from the merge to the end.
+    (the last spill in it), *end_s* from the merge (of a map-only job, the record loop) to the end.
     """
 
     attempt_id: str

@@ -17,7 +17,10 @@ from harness.text import printable
 
 UNKNOWN = "\u2013"  # a dash
 QUANTITIES = {
+    "body_s": "body",
     "job_s": "job",
+    "published_s": "as published",
+    "frame_s": "frame",
     "each_job_s": "one job of several",
     "makespan_s": "makespan",
     "map_task_s": "map task",

@@ -23,7 +23,7 @@ from harness.records.score import (
     Speed,
     Summary,
 )
-from harness.records.trace import JobTrace
+from harness.records.trace import JobTrace, TaskKind
 from harness.scoring.comparisons import compare
 from harness.scoring.metrics import METRICS
 from harness.scoring.metrics.errors import i_accu, mean, relative_error, signed_error
@@ -32,7 +32,10 @@ from harness.stats.spread import mean_floors
 BASELINE = "whatif"
 SPEEDS: tuple[Speed, ...] = ("raw", "reference")
 LEVELS: dict[str, Level] = {
+    "body_s": "job",
     "job_s": "job",
+    "published_s": "job",
+    "frame_s": "job",
     "each_job_s": "job",
     "makespan_s": "job",
     "map_task_s": "task",
@@ -43,32 +46,55 @@ LEVELS: dict[str, Level] = {
     "sort_s": "phase",
     "reduce_rest_s": "phase",
 }
+KINDS: tuple[TaskKind, ...] = ("map", "reduce")
 MAP_PHASES = ("map_main_s", "map_tail_s")
 REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
 REST = "rest_s"
+# Quantities that are measured by others: what the paper's formula says is compared with the job.
+MEASURED_AS = {"published_s": "job_s"}
 
 
-def measured(jobs: Sequence[JobTrace]) -> dict[str, float]:
+def measured(
+    jobs: Sequence[JobTrace],
+    frames: Sequence[float | None],
+    ends: Mapping[str, tuple[float, float]],
+) -> dict[str, float]:
     """
     Quantities of a trial in seconds: those of tasks are means over all that succeeded.
+
+    *frames* are the seconds around the tasks of each job, *ends* those of the start and of the end
+    of each task's JVM, by attempt.  Bodies and tasks are without them; what no frame or no end is
+    known of is absent, and so is a body of which nothing would be left.
 
     The times of jobs are their sums; `each_job_s`, which a single job lacks, is their mean.  What
     passes between two jobs counts in none.  Reduce quantities are absent from map-only jobs, and
     every quantity whose times the history lacks.  `makespan_s` is the first task's start to the
     last task's end.
     """
-    maps = [attempt for job in jobs for attempt in job.succeeded("map")]
-    reduces = [attempt for job in jobs for attempt in job.succeeded("reduce")]
+    maps, reduces = (
+        [
+            (attempt, attempt.start_s + ends[name][0], attempt.finish_s - ends[name][1])
+            for job in jobs
+            for attempt in job.succeeded(kind)
+            if (name := attempt.attempt_id) in ends
+        ]
+        for kind in KINDS
+    )
     intervals: dict[str, list[tuple[float | None, float | None]]] = {
-        "map_task_s": [(attempt.start_s, attempt.finish_s) for attempt in maps],
-        "map_main_s": [(attempt.start_s, attempt.map_finish_s) for attempt in maps],
-        "map_tail_s": [(attempt.map_finish_s, attempt.finish_s) for attempt in maps],
-        "reduce_task_s": [(attempt.start_s, attempt.finish_s) for attempt in reduces],
-        "shuffle_s": [(attempt.start_s, attempt.shuffle_finish_s) for attempt in reduces],
-        "sort_s": [(attempt.shuffle_finish_s, attempt.sort_finish_s) for attempt in reduces],
-        "reduce_rest_s": [(attempt.sort_finish_s, attempt.finish_s) for attempt in reduces],
+        "map_task_s": [(begin, end) for _, begin, end in maps],
+        "map_main_s": [(begin, attempt.map_finish_s) for attempt, begin, _ in maps],
+        "map_tail_s": [(attempt.map_finish_s, end) for attempt, _, end in maps],
+        "reduce_task_s": [(begin, end) for _, begin, end in reduces],
+        "shuffle_s": [(begin, attempt.shuffle_finish_s) for attempt, begin, _ in reduces],
+        "sort_s": [(each.shuffle_finish_s, each.sort_finish_s) for each, _, _ in reduces],
+        "reduce_rest_s": [(attempt.sort_finish_s, end) for attempt, _, end in reduces],
     }
     quantities = {"job_s": math.fsum(job.job_s for job in jobs)}
+    known_frames = [frame_s for frame_s in frames if frame_s is not None]
+    if known_frames and len(known_frames) == len(jobs):
+        quantities["frame_s"] = math.fsum(known_frames)
+        if (body_s := quantities["job_s"] - quantities["frame_s"]) > 0:
+            quantities["body_s"] = body_s
     makespans = []
     for job in jobs:
         if attempts := (*job.succeeded("map"), *job.succeeded("reduce")):
@@ -78,8 +104,11 @@ def measured(jobs: Sequence[JobTrace]) -> dict[str, float]:
         quantities["makespan_s"] = math.fsum(makespans)
     if len(jobs) > 1:
         quantities["each_job_s"] = quantities["job_s"] / len(jobs)
-    for quantity, ends in intervals.items():
-        known = [end - start for start, end in ends if start is not None and end is not None]
+    for quantity, several in intervals.items():
+        # A usual start may be longer than one task's own.
+        known = [
+            max(0.0, end - start) for start, end in several if start is not None and end is not None
+        ]
         if known:
             quantities[quantity] = mean(known)
     return quantities
@@ -135,7 +164,9 @@ def score(predictions: Sequence[Prediction], measurements: Sequence[Measurement]
         if cell in raw_s["job_s"]
     }
     models = sorted({each.model for each in known})
-    rankings, comparisons = compare(scores, frame_shares, models=models)
+    # All models have one frame, and estimates are no models.
+    compared = [each for each in scores if each.quantity != "frame_s" and each.level != "estimate"]
+    rankings, comparisons = compare(compared, frame_shares, models=models)
     return ScoreBook(
         scores=tuple(scores),
         summaries=tuple(summaries),
@@ -154,27 +185,39 @@ def _scores(
     """One score for each quantity that was predicted and measured, with its accuracy indicator."""
     scores, floors = [], _floors(trials)
     for prediction in predictions:
+        of_one_job = {
+            "body_s": prediction.body_s,
+            "published_s": prediction.published_s,
+            "frame_s": prediction.frame_s,
+        }
         times_s = {
+            **{
+                name: None if time_s is None else prediction.jobs * time_s
+                for name, time_s in of_one_job.items()
+            },
             "job_s": prediction.job_s,
             "each_job_s": prediction.each_job_s,
-            "makespan_s": prediction.job_s,  # which has no prediction of its own
+            "makespan_s": prediction.makespan_s,
             "map_task_s": prediction.map_task_s,
             "reduce_task_s": prediction.reduce_task_s,
             **{name: time_s for name, time_s in prediction.measurable.items() if name in LEVELS},
+            **{name: prediction.jobs * body_s for name, body_s in prediction.estimates.items()},
         }
         repeats = trials[prediction.cell]
-        for speed in SPEEDS if prediction.job_s is not None else ():
+        for speed in SPEEDS:
             for quantity, predicted_s in times_s.items():
+                is_estimate = quantity in prediction.estimates
+                shown_as = "body_s" if is_estimate else MEASURED_AS.get(quantity, quantity)
                 times = [trial.raw_s if speed == "raw" else trial.reference_s for trial in repeats]
                 # The same sum whatever the order of the trials: sorted, and added exactly.
-                seconds = sorted(time[quantity] for time in times if quantity in time)
+                seconds = sorted(time[shown_as] for time in times if shown_as in time)
                 if predicted_s is None or not seconds or (measured_s := mean(seconds)) <= 0:
                     continue
                 scores.append(
                     Score(
                         model=prediction.model,
                         cell=prediction.cell,
-                        level=LEVELS[quantity],
+                        level="estimate" if is_estimate else LEVELS[quantity],
                         quantity=quantity,
                         speed=speed,
                         predicted_s=predicted_s,
@@ -223,19 +266,19 @@ def decompose(
     scores: Sequence[Score], predictions: Iterable[Prediction]
 ) -> Iterator[Decomposition]:
     """
-    Yield, for each job time in *scores* whose phases are scored, too, where its error comes from.
+    Yield, for each body in *scores* whose phases are scored, too, where its error comes from.
 
-    A phase of a task enters the job time once per wave of its tasks, in each job of a trial that
-    has several.  So its error is worth *waves* x (predicted - measured) in the job time; what these
-    do not explain of the job's error is the *rest*: what the model says of overlap, start-up and
-    waiting against what really was.  Models without phases or without waves have none.
+    A phase of a task enters the body once per wave of its tasks, in each job of a trial that has
+    several.  So its error is worth *waves* x (predicted - measured) in the body; what these do not
+    explain of the body's error is the *rest*: what the model says of overlap and waiting against
+    what really was.  Models without phases or without waves have none.
     """
     predicted = {(prediction.model, prediction.cell): prediction for prediction in predictions}
     quantities: dict[tuple[str, str, Speed], dict[str, Score]] = defaultdict(dict)
     for each in scores:
         quantities[each.model, each.cell, each.speed][each.quantity] = each
     for (model, cell, speed), rows in quantities.items():
-        prediction, job = predicted.get((model, cell)), rows.get("job_s")
+        prediction, job = predicted.get((model, cell)), rows.get("body_s")
         if prediction is None or job is None:
             continue
         map_waves = prediction.jobs * (prediction.map_waves or 0.0)
@@ -249,7 +292,7 @@ def decompose(
         ]
         if not parts:
             continue
-        error_s = errors_s["job_s"]
+        error_s = errors_s["body_s"]
         rest_s = error_s - math.fsum(part.error_s for part in parts)
         parts.append(PhaseError(phase=REST, waves=1.0, error_s=rest_s))
         gross_s = math.fsum(abs(part.error_s) for part in parts)

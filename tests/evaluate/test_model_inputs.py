@@ -23,24 +23,35 @@ class Says:
     A model that has one answer for a job.
     """
 
-    def __init__(self, job_s=10.0):
-        self.job_s = job_s
+    def __init__(self, body_s=10.0):
+        self.body_s = body_s
 
     def predict(self, *_):
-        lacks = () if self.job_s else ("something",)
+        lacks = () if self.body_s else ("something",)
         return Prediction(
-            model="whatif", cell="", job_s=self.job_s, map_task_s=2.0, not_applicable=lacks
+            model="whatif", cell="", body_s=self.body_s, map_task_s=2.0, not_applicable=lacks
         )
 
 
-def rounds(jobs, monkeypatch, *, model=None, seen=None):
+def frame(**seconds):
+    """
+    A frame of 3 s before and 1 s behind the tasks, each of which has 1 s of JVM on either side.
+    """
+    parts = {f"{kind}_{end}_s": 1.0 for kind in ("map", "reduce") for end in ("start", "end")}
+    parts |= {"job_start_s": 3.0, "job_end_s": 1.0, "reduce_gap_s": 0.5, **seconds}
+    return {n: Statistic(value=v, count=1, spread=0.0, source="") for n, v in parts.items()}
+
+
+def rounds(jobs, monkeypatch, *, model=None, seen=None, around=None):
     """
     Prediction of a cell whose trials have so many jobs; *seen* were in the profile.
     """
     monkeypatch.setitem(WORKLOADS, "rounds", Rounds(jobs))
     monkeypatch.setitem(MODELS, "whatif", model or Says())
     known = {JOBS_PER_TRIAL: Statistic(value=seen, count=2, spread=0.5, source="")} if seen else {}
-    profile = Profile(workload="rounds", statistics=known)
+    profile = Profile(
+        workload="rounds", statistics=known, frame=frame() if around is None else around
+    )
     return predict_cell("whatif", terasort(name="rounds").cell, {"rounds": profile})
 
 
@@ -78,7 +89,11 @@ class TestSeveralJobs:
         """
         answer = rounds(promised, monkeypatch, seen=seen)
 
-        assert (answer.jobs, answer.each_job_s, answer.job_s) == (expected, 10.0, 10.0 * expected)
+        # Two waves of maps, beside which the reduce starts.
+        assert (answer.body_s, answer.frame_s) == (10.0, 3.0 + 2 * 2.0 + 1.0 + 1.0)
+        assert (answer.jobs, answer.each_job_s, answer.job_s) == (expected, 19.0, 19.0 * expected)
+        assert answer.makespan_s == pytest.approx(15.0 * expected)
+        assert answer.warnings == ("no job shows a task_gap_s: the frame takes it as 0",)
         assert answer.map_task_s == 2.0
 
     def test_a_single_one_is_the_trial(self, monkeypatch):
@@ -87,7 +102,7 @@ class TestSeveralJobs:
         """
         answer = rounds(1, monkeypatch)
 
-        assert (answer.jobs, answer.each_job_s, answer.job_s) == (1.0, None, 10.0)
+        assert (answer.jobs, answer.each_job_s, answer.job_s) == (1.0, None, 19.0)
 
     def test_need_their_number(self, monkeypatch):
         """
@@ -104,6 +119,30 @@ class TestSeveralJobs:
         answer = rounds(3, monkeypatch, model=Says(None))
 
         assert (answer.job_s, answer.not_applicable) == (None, ("something",))
+
+
+class TestFrame:
+    def test_is_the_same_for_every_model(self, monkeypatch):
+        """
+        The trap of the specifications' section 3: added to both or to neither, never to one.
+        """
+        answers = [rounds(1, monkeypatch, model=Says(body_s)) for body_s in (10.0, 90.0)]
+
+        assert {a.job_s - a.body_s for a in answers} == {answers[0].frame_s} == {9.0}
+
+    def test_without_one_there_is_a_body_alone(self, monkeypatch):
+        """
+        A part that nobody measured is never 0: it is named, and no job time is made up.
+        """
+        bare = frame()
+        del bare["map_start_s"]
+
+        answer = rounds(1, monkeypatch, around=bare)
+
+        assert (answer.body_s, answer.frame_s, answer.job_s, answer.makespan_s) == (
+            10.0, None, None, None,
+        )  # fmt: skip
+        assert answer.not_applicable == ("map_start_s",)
 
 
 def test_model_inputs_of_is_what_the_plan_says():

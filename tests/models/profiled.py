@@ -23,7 +23,7 @@ def job(job_s=60.0, *, mib=64, splits=4, slots=2, trial="t", cell="c", config=No
         **{
             "trial": trial, "cell": cell, "input_bytes": mib * MIB, "num_splits": splits,
             "num_nodes": 2, "map_slots": slots, "reduce_slots": slots,
-            "configuration": JobConfig(**(config or {})), "job_s": job_s, **more,
+            "configuration": JobConfig(**(config or {})), "job_s": job_s, "body_s": job_s, **more,
         }
     )  # fmt: skip
 

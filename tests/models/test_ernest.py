@@ -66,8 +66,8 @@ class TestFit:
         prediction = predict(measured(theta), mib=mib, slots=slots)
 
         scale = seconds(theta, 256, 1) + seconds(theta, mib, slots)
-        assert prediction.job_s == pytest.approx(seconds(theta, mib, slots), abs=1e-9 * scale)
-        assert math.fsum(prediction.phases.values()) == prediction.job_s
+        assert prediction.body_s == pytest.approx(seconds(theta, mib, slots), abs=1e-9 * scale)
+        assert math.fsum(prediction.phases.values()) == prediction.body_s
 
     def test_names_its_coefficients(self):
         """
@@ -102,8 +102,8 @@ class TestFit:
         scaled = measured([t * factor for t in theta])
 
         scale = 1e-9 * factor * seconds(theta, 256, 1)
-        assert predict(scaled).job_s == pytest.approx(
-            factor * predict(measured(theta)).job_s, rel=1e-9, abs=scale
+        assert predict(scaled).body_s == pytest.approx(
+            factor * predict(measured(theta)).body_s, rel=1e-9, abs=scale
         )
 
     def test_configuration_is_no_feature(self):
@@ -112,7 +112,7 @@ class TestFit:
         """
         known = measured(TRUE)
 
-        assert predict(known, num_reduces=1).job_s == predict(known, num_reduces=32).job_s
+        assert predict(known, num_reduces=1).body_s == predict(known, num_reduces=32).body_s
 
     def test_noise_is_averaged(self):
         """
@@ -124,7 +124,7 @@ class TestFit:
             measured(TRUE, GRID * 10, lambda: rng.normal(0, 0.05)), mib=512, slots=4
         )
 
-        assert prediction.job_s == pytest.approx(seconds(TRUE, 512, 4), rel=0.05)
+        assert prediction.body_s == pytest.approx(seconds(TRUE, 512, 4), rel=0.05)
 
 
 class TestLeftOut:
@@ -134,7 +134,7 @@ class TestLeftOut:
         """
         prediction = predict(measured(TRUE, [(m, 2) for m in (32, 64, 128)]), mib=512, slots=2)
 
-        assert prediction.job_s == pytest.approx(seconds(TRUE, 512, 2))
+        assert prediction.body_s == pytest.approx(seconds(TRUE, 512, 2))
         assert "log(machines), machines: left out" in prediction.warnings[0]
         assert (prediction.phases["log_machines_s"], prediction.phases["machines_s"]) == (0, 0)
 
@@ -198,7 +198,7 @@ class TestLeftOut:
         """
         single, double = (predict(profile(*jobs), mib=mib, slots=1, splits=1) for mib in (100, 200))
 
-        assert double.job_s == pytest.approx(2 * single.job_s)
+        assert double.body_s == pytest.approx(2 * single.body_s)
         assert single.phases["fixed_s"] == 0
         assert re.match(r"1: left out, .* have (16|32) to (16|32) MiB", single.warnings[0])
 
@@ -218,7 +218,7 @@ class TestRefuses:
         """
         A profile may have been damaged.
         """
-        with pytest.raises(ModelError, match="job_s"):
+        with pytest.raises(ModelError, match="body_s"):
             predict(profile(job(bad), job(mib=128)))
 
     def test_no_input(self):

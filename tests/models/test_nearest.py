@@ -36,7 +36,7 @@ class TestScaling:
         """
         64 MiB on 2 slots took 60 s: 192 MiB on 3 slots are twice as much for each.
         """
-        assert predict(job(60.0), mib=192, slots=3).job_s == pytest.approx(120)
+        assert predict(job(60.0), mib=192, slots=3).body_s == pytest.approx(120)
 
     def test_slots_that_a_job_cannot_use_do_not_count(self):
         """
@@ -44,7 +44,7 @@ class TestScaling:
         """
         prediction = predict(job(60.0, mib=16, splits=1, slots=8), mib=64, splits=4, slots=2)
 
-        assert prediction.job_s == pytest.approx(120)
+        assert prediction.body_s == pytest.approx(120)
 
     def test_repeats_count_by_their_median(self):
         """
@@ -52,7 +52,7 @@ class TestScaling:
         """
         repeats = [job(s, trial=f"t{s}") for s in (60.0, 61.0, 500.0)]
 
-        assert predict(*repeats, mib=64, splits=4).job_s == 61.0
+        assert predict(*repeats, mib=64, splits=4).body_s == 61.0
 
     def test_tasks_by_their_own_input(self):
         """
@@ -82,7 +82,7 @@ class TestScaling:
         With one cell there is one choice: time grows as the input, in any unit.
         """
         small, large = (
-            predict(job(job_s), mib=m, splits=10, slots=slots).job_s for m in (mib, mib + more)
+            predict(job(job_s), mib=m, splits=10, slots=slots).body_s for m in (mib, mib + more)
         )
 
         assert large / small == pytest.approx((mib + more) / mib)
@@ -186,5 +186,5 @@ class TestRefuses:
         """
         A profile may have been damaged.
         """
-        with pytest.raises(ModelError, match="job_s"):
+        with pytest.raises(ModelError, match="body_s"):
             predict(job(bad))

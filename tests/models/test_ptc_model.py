@@ -22,7 +22,7 @@ names = pytest.mark.parametrize("name", NAMES)
 STATISTICS = {"input_record_bytes": 100.0, "copy_s_per_byte": 1e-8, "network_bps": 5e7}
 
 
-def known(*jobs, without=(), costs=None, statistics=None, overheads=None):
+def known(*jobs, without=(), costs=None, statistics=None, frame=None):
     """
     A profile of records of 100 bytes; every cost 1e-8, but those given.
     """
@@ -32,7 +32,7 @@ def known(*jobs, without=(), costs=None, statistics=None, overheads=None):
         *jobs,
         statistics={n: stat(v) for n, v in values.items() if n not in without},
         costs={n: stat(v) for n, v in prices.items() if n not in without},
-        overheads={n: stat(v) for n, v in (overheads or {}).items()},
+        frame={n: stat(v) for n, v in (frame or {}).items()},
     )
 
 
@@ -60,15 +60,28 @@ class TestPrediction:
     @names
     def test_phases_follow_each_other(self, name):
         """
-        Their sum is the job without what is around it.
+        Their sum is the body; nothing is scheduled in it.
         """
-        prediction = predict(
-            name, given=known(overheads={"task_overhead_s": 0.7, "job_overhead_s": 9.0})
-        )
+        prediction = predict(name)
 
         assert tuple(prediction.phases) == PHASES
-        assert prediction.job_s == pytest.approx(math.fsum(prediction.phases.values()) + 9.0)
-        assert prediction.phases["schedule_map_s"] == pytest.approx(5 * 0.7)
+        assert prediction.body_s == pytest.approx(math.fsum(prediction.phases.values()))
+        assert prediction.phases["schedule_map_s"] == 0
+
+    @names
+    def test_schedules_what_it_publishes(self, name):
+        """
+        The gap in each of 5 + 2 waves, and start and end of its tasks; the body has neither.
+        """
+        costs = {"setup_cpu_s": 3.0, "cleanup_cpu_s": 1.0}
+        bare, given = known(costs=dict.fromkeys(costs, 0.0)), known(costs=costs)
+        given = given.model_copy(update={"frame": {"task_gap_s": stat(0.7)}})
+        late = {"reduce_slowstart": 1.0}
+
+        plain, whole = predict(name, given=bare, **late), predict(name, given=given, **late)
+
+        assert whole.body_s == plain.body_s == plain.published_s
+        assert whole.published_s - plain.published_s == pytest.approx(7 * (4.0 + 0.7))
 
     def test_each_method_shows_the_other(self):
         """
@@ -78,8 +91,8 @@ class TestPrediction:
             predict(n, given=known(statistics={"network_bps": 1e5}), splits=18) for n in NAMES
         )
 
-        assert wave.estimates == {"closed_s": closed.job_s}
-        assert closed.estimates == {"wave_s": wave.job_s}
+        assert wave.estimates == {"closed_s": closed.body_s}
+        assert closed.estimates == {"wave_s": wave.body_s}
 
     def test_tasks_and_bytes_are_those_of_what_if(self):
         """
@@ -87,12 +100,12 @@ class TestPrediction:
         """
         prediction, flow = predict(), tasks()
 
-        assert prediction.map_task_s == flow["map_task_s"]
+        assert prediction.map_task_s == pytest.approx(flow["map_task_s"] - 2e-8)
         assert prediction.dataflow["shuffle_bytes_total"] == pytest.approx(
             20 * flow["map_final_bytes"]
         )
         assert prediction.phases["consumer_s"] == pytest.approx(
-            2 * (sum(flow[f"reduce_{p}_s"] for p in ("merge", "function", "write")) + 2e-8)
+            2 * (sum(flow[f"reduce_{p}_s"] for p in ("merge", "function", "write")))
         )
         assert (prediction.map_waves, prediction.reduce_waves) == (5, 2)
 
@@ -103,7 +116,7 @@ class TestPrediction:
         prediction = predict()
 
         moved = sum(prediction.phases[p] for p in ("leftover_s", "rest_transfer_s", "local_io_s"))
-        assert prediction.measurable["shuffle_s"] == pytest.approx(moved / 2 + 1e-8)
+        assert prediction.measurable["shuffle_s"] == pytest.approx(moved / 2)
         reduce = sum(prediction.measurable[p] for p in ("shuffle_s", "sort_s", "reduce_rest_s"))
         assert prediction.reduce_task_s == pytest.approx(reduce)
         maps = prediction.measurable["map_main_s"] + prediction.measurable["map_tail_s"]
@@ -127,7 +140,7 @@ class TestPrediction:
         spans = prediction.timeline
 
         assert [s.kind for s in spans] == ["map"] * splits + ["reduce"] * reduces
-        assert max(s.end_s for s in spans) == pytest.approx(prediction.job_s)
+        assert max(s.end_s for s in spans) == pytest.approx(prediction.body_s)
         assert all(0 <= s.start_s <= s.end_s * (1 + 1e-12) for s in spans)
         for kind in ("map", "reduce"):
             tasks_of_kind = [s for s in spans if s.kind == kind]
@@ -146,7 +159,7 @@ class TestPrediction:
             given=known(without=("copy_s_per_byte", "network_bps", "local_write_s_per_byte")),
         )  # fmt: skip
 
-        assert prediction.job_s == pytest.approx(5 * prediction.map_task_s)
+        assert prediction.body_s == pytest.approx(5 * prediction.map_task_s)
         assert (prediction.reduce_task_s, prediction.reduce_waves) == (None, 0)
         assert prediction.measurable.keys() == {"map_main_s", "map_tail_s"}
 
@@ -176,7 +189,7 @@ class TestQuantities:
         assert rate(both) == pytest.approx(1e6)
         assert rate(both, map_output_compressed=True) == pytest.approx(1e5)
         assert rate(packed) == pytest.approx(1e5)
-        assert predict(given=packed).job_s > 0
+        assert predict(given=packed).body_s > 0
 
     def test_reduces_that_start_late_copy_in_nothing(self):
         """
@@ -238,7 +251,7 @@ class TestQuantities:
 
         assert reduce_buffer_bytes(setting, 4) == pytest.approx(kept)
         saved = min(kept, with_it.dataflow["shuffle_bytes_total"] / 2) * 2e-8 / 4
-        assert without.job_s - with_it.job_s == pytest.approx(2 * saved)
+        assert without.body_s - with_it.body_s == pytest.approx(2 * saved)
         assert with_it.reduce_task_s == without.reduce_task_s
 
     def test_a_disk_that_costs_nothing(self):
@@ -266,15 +279,16 @@ class TestQuantities:
 
     def test_what_is_taken_as_nothing_is_said(self):
         """
-        Overheads, and the cost of reading disks; but not a network that this model does not use.
+        The gap between tasks, and the cost of reading disks; but not an unused network.
         """
         lacking = ("local_read_s_per_byte", "network_s_per_byte")
 
         values = predict(given=known(without=lacking)).warnings
 
         assert [w.split(":")[0] for w in values if "taken as 0" in w] == [
-            "no local_read_s_per_byte", "no task_overhead_s", "no job_overhead_s",
-        ]  # fmt: skip
+            "no local_read_s_per_byte",
+            "no task_gap_s",
+        ]
 
 
 class TestRefuses:
@@ -329,7 +343,6 @@ def test_units_cancel(name, factor):
     """
     All times in another unit give the answer in that unit.
     """
-    around = {"task_overhead_s": 0.7, "job_overhead_s": 9.0}
 
     def answer(k):
         return predict(
@@ -338,8 +351,9 @@ def test_units_cancel(name, factor):
                 job(map_slowdown_s=3.0 * k, shuffle_bytes_total=1e8),
                 costs=dict.fromkeys(COSTS, 1e-8 * k),
                 statistics={"copy_s_per_byte": 1e-8 * k, "network_bps": 5e7 / k},
-                overheads={n: v * k for n, v in around.items()},
+                frame={"task_gap_s": 0.7 * k},
             ),
         )
 
-    assert answer(factor).job_s == pytest.approx(factor * answer(1.0).job_s)
+    assert answer(factor).body_s == pytest.approx(factor * answer(1.0).body_s)
+    assert answer(factor).published_s == pytest.approx(factor * answer(1.0).published_s)

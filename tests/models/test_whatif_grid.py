@@ -472,7 +472,7 @@ class TestPredictGrid:
         costs={n: Statistic(value=1e-8, count=1, spread=0.0, source="t") for n in COSTS},
     )
 
-    @pytest.mark.parametrize("name", ["whatif", "whatif-mr2"])
+    @pytest.mark.parametrize("name", ["whatif", "whatif-printed", "whatif-mr2"])
     def test_gives_the_numbers_of_predict(self, name):
         """
         Cells that differ in everything: job, tasks and phases.
@@ -496,7 +496,8 @@ class TestPredictGrid:
                         map_slots=s, reduce_slots=2 * s),
                 JobInput(input_bytes=n, num_files=1, num_splits=n, split_bytes=64 * MIB),
             )  # fmt: skip
-            one = (p.job_s, p.map_task_s, p.map_waves, p.phases.get("shuffle_s", math.nan))
+            of_job = p.estimates["equation_94_s"]
+            one = (of_job, p.map_task_s, p.map_waves, p.phases.get("shuffle_s", math.nan))
             assert [array[i] for array in answer.values()] == pytest.approx(
                 one, rel=1e-12, nan_ok=True
             )

@@ -8,6 +8,7 @@ from harness.errors import MissingStatistic, ModelError
 from harness.models import MODELS
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import COSTS
+from harness.models.whatif.model import AROUND_TASKS, phase_terms
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile, Statistic
 
@@ -21,17 +22,16 @@ def stat(value):
     return Statistic(value=value, count=1, spread=0.0, source="test")
 
 
-def profile(*, without=(), overheads=None):
+def profile(*, without=(), **changes):
     """
-    A profile of records of 100 bytes; every cost 1e-8, but those *without*.
+    A profile of records of 100 bytes; every cost 1e-8, but those *without* and *changes*.
     """
     statistics = {"input_record_bytes": stat(100.0)}
     kept = {n: s for n, s in statistics.items() if n not in without}
     return Profile(
         workload="wordcount",
         statistics=kept,
-        costs={name: stat(1e-8) for name in COSTS if name not in without},
-        overheads={n: stat(v) for n, v in (overheads or {}).items()},
+        costs={name: stat(changes.get(name, 1e-8)) for name in COSTS if name not in without},
     )
 
 
@@ -62,23 +62,23 @@ class TestModels:
         """
         assert MODELS[name].name == name == predict(name).model
 
-    def test_scores_equation_94(self, name):
+    def test_gives_every_quantity_of_the_equations(self, name):
         """
-        The job time is that of the evaluation, with all intermediate quantities by name.
+        All intermediate ones by name; setup and cleanup are of the frame.
         """
         config = JobConfig(num_reduces=4).model_dump() | {"num_maps": 20, "split_bytes": 16 * MIB}
-        rules = "mr2" if name.endswith("mr2") else "paper"
         size = {"num_nodes": 4, "map_slots_per_node": 2, "reduce_slots_per_node": 2}
-        expected = evaluate(
-            {"input_record_bytes": 100.0}, dict.fromkeys(COSTS, 1e-8), config, size, rules
-        )
+        costs = dict.fromkeys(COSTS, 1e-8) | dict.fromkeys(AROUND_TASKS, 0.0)
+        expected = evaluate({"input_record_bytes": 100.0}, costs, config, size, MODELS[name].rules)
         prediction = predict(name)
 
-        everything = {**prediction.phases, **prediction.dataflow, "job_s": prediction.job_s}
+        of_job = {"job_s": prediction.estimates["equation_94_s"]}
+        everything = {**prediction.phases, **prediction.dataflow, **of_job}
         kept = expected.keys() & everything.keys()
         assert {k: everything[k] for k in kept} == {k: expected[k] for k in kept}
         assert expected.keys() - everything.keys() == {
             "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", "warnings",
+            *(AROUND_TASKS if name != "whatif-printed" else ()),
         }  # fmt: skip
 
     def test_is_pure(self, name):
@@ -104,7 +104,7 @@ class TestModels:
         """
         bare = profile(without=["network_s_per_byte", "local_write_s_per_byte"])
 
-        assert predict(name, given=bare, num_reduces=0).job_s > 0
+        assert predict(name, given=bare, num_reduces=0).body_s > 0
         with pytest.raises(MissingStatistic, match="local_write_s_per_byte, network_s_per_byte"):
             predict(name, given=bare, num_reduces=1)
 
@@ -129,27 +129,54 @@ class TestPrediction:
         """
         early, late = (predict(reduce_slowstart=s).estimates for s in (0.0, 1.0))
 
-        assert early.keys() == {"scheduler_separate_s", "scheduler_shared_s"}
+        assert early.keys() == {"equation_94_s", "scheduler_separate_s", "scheduler_shared_s"}
         assert all(late[pool] >= early[pool] for pool in early)
 
-    def test_overheads_enter_the_estimates_alone(self):
+    @pytest.mark.parametrize(
+        ("name", "added_s"), [("whatif", 4 * 4.0), ("whatif-printed", 0.0), ("whatif-mr2", 4 * 4.0)]
+    )
+    def test_setup_is_published_and_in_no_body(self, name, added_s):
         """
-        Container launch and submission lengthen the scheduler's job, not Eq. (94).
+        3 + 1 s in each of three waves of maps and one of reduces; the printed form has neither.
         """
-        slow = predict(given=profile(overheads={"task_overhead_s": 2.0, "job_overhead_s": 10.0}))
-        fast = predict()
+        slow, fast = (
+            predict(name, given=profile(setup_cpu_s=setup, cleanup_cpu_s=cleanup))
+            for setup, cleanup in ((3.0, 1.0), (0.0, 0.0))
+        )
 
-        assert slow.job_s == fast.job_s
-        added = slow.estimates["scheduler_separate_s"] - fast.estimates["scheduler_separate_s"]
-        assert added >= 12.0
-        assert [w for w in slow.warnings if "overhead" in w] == []
-        assert len([w for w in fast.warnings if "overhead" in w]) == 2
+        assert (slow.body_s, slow.map_task_s, slow.phases) == (
+            fast.body_s, fast.map_task_s, fast.phases,
+        )  # fmt: skip
+        assert slow.published_s - fast.published_s == pytest.approx(added_s)
+
+    def test_forms_differ_in_waves_and_spills(self):
+        """
+        The engine schedules its waves, Hadoop 3's form has whole ones, the printed one fractions.
+        """
+        engine, printed, mr2 = (
+            predict(name) for name in ("whatif", "whatif-printed", "whatif-mr2")
+        )
+
+        assert (engine.map_waves, printed.map_waves, mr2.map_waves) == (3, 2.5, 3)
+        assert engine.body_s == engine.estimates["scheduler_separate_s"]
+        assert printed.body_s == printed.published_s == printed.estimates["equation_94_s"]
+        assert mr2.body_s == mr2.estimates["equation_94_s"]
+
+    def test_engine_creates_no_data(self):
+        """
+        A buffer that is filled 1.01 times is two full spills in the printed form (W10).
+        """
+        records = {n: predict(n, sort_buffer_mb=5).dataflow for n in ("whatif", "whatif-printed")}
+
+        flow = {n: d["num_spills"] * d["records_per_spill"] for n, d in records.items()}
+        assert flow["whatif"] == pytest.approx(records["whatif"]["map_out_records"])
+        assert flow["whatif-printed"] > flow["whatif"]
 
     def test_timeline_holds_every_task_to_the_end_of_the_job(self):
         """
         20 maps and 4 reduces; the last one ends with the job.
         """
-        p = predict(given=profile(overheads={"task_overhead_s": 1.0, "job_overhead_s": 0.0}))
+        p = predict()
 
         kinds = [span.kind for span in p.timeline]
         assert (kinds.count("map"), kinds.count("reduce")) == (20, 4)
@@ -157,16 +184,17 @@ class TestPrediction:
 
     def test_setup_lies_where_the_history_shows_it(self):
         """
-        Under mr2 rules a task's setup is before its first phase, its cleanup in its last.
+        In the fit a task's setup is before its first phase, its cleanup in its last.
         """
-        costs = {"setup_cpu_s": stat(3.0), "cleanup_cpu_s": stat(1.0)}
-        zero = {name: stat(0.0) for name in COSTS}
-        given = profile().model_copy(update={"costs": zero | costs})
+        config = JobConfig(num_reduces=4).model_dump() | {"num_maps": 20, "split_bytes": 16 * MIB}
+        size = {"num_nodes": 4, "map_slots_per_node": 2, "reduce_slots_per_node": 2}
 
-        assert predict(given=given).measurable == {
-            "map_main_s": 3.0, "map_tail_s": 1.0,
-            "shuffle_s": 3.0, "sort_s": 0.0, "reduce_rest_s": 1.0,
-        }  # fmt: skip
+        terms = phase_terms({"input_record_bytes": 100.0}, config, size)
+
+        assert {n: [p for p, t in terms.items() if t[n] == 1.0] for n in AROUND_TASKS} == {
+            "setup_cpu_s": ["map_main_s", "shuffle_s"],
+            "cleanup_cpu_s": ["map_tail_s", "reduce_rest_s"],
+        }
 
     def test_last_spill_lies_behind_the_map_function(self):
         """

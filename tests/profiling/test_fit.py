@@ -151,18 +151,19 @@ class TestStatistics:
         assert "1 of 1 jobs use a compression whose ratio is not known" in profile.warnings[0]
 
 
-class TestOverheads:
-    """Time outside tasks."""
+class TestFrame:
+    """Time around tasks."""
 
     def test_slots_and_job(self):
         """
-        The gap between tasks of a slot, and the time around all tasks.
+        The gap between tasks of a slot, and the time before and behind all tasks.
         """
         profile = fit_profile("w", [observation(maps=5, gap=0.7)])
 
-        assert profile.overheads["task_overhead_s"].value == pytest.approx(0.7)
-        assert profile.overheads["task_overhead_s"].count == 5 - SLOTS
-        assert profile.overheads["job_overhead_s"].value == pytest.approx(3.5)
+        assert profile.frame["task_gap_s"].value == pytest.approx(0.7)
+        assert profile.frame["task_gap_s"].count == 5 - SLOTS
+        assert profile.frame["job_start_s"].value == pytest.approx(2.0)
+        assert profile.frame["job_end_s"].value == pytest.approx(1.5)
 
     def test_one_wave(self):
         """
@@ -170,8 +171,8 @@ class TestOverheads:
         """
         profile = fit_profile("w", [observation(maps=SLOTS)])
 
-        assert "task_overhead_s" not in profile.overheads
-        assert any("task_overhead_s is absent" in w for w in profile.warnings)
+        assert "task_gap_s" not in profile.frame
+        assert any("task_gap_s is absent" in w for w in profile.warnings)
 
 
 class TestProfile:
@@ -222,7 +223,7 @@ class TestProfile:
         profile = fit_profile("w", slow, speed)
 
         assert profile.costs["setup_cpu_s"].value == pytest.approx(1.2)
-        assert profile.overheads["task_overhead_s"].value == pytest.approx(0.5)
+        assert profile.frame["task_gap_s"].value == pytest.approx(0.5)
         assert profile.speed == speed
 
     def test_failed_jobs_tell_nothing(self):

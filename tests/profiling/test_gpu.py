@@ -253,7 +253,7 @@ class TestModel:
             fit_profile("w", jobs, machine=MACHINE), wanted.config, wanted.cluster, wanted.job_input
         )
 
-        assert result.job_s > 0
+        assert result.body_s > 0
         assert any("device=cpu" in w for w in result.warnings)
 
     def test_does_not_apply_to_others(self):

@@ -8,16 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.profiling import fit_profile
-from harness.profiling.jobs import map_slowdown, profiled_jobs
+from harness.profiling.frame import profiled_jobs
+from harness.profiling.jobs import map_slowdown
 from harness.profiling.task_statistics import network_statistics
 from harness.records.prediction import JobConfig
-from harness.records.profile import Profile, SpeedCorrection
+from harness.records.profile import Profile, SpeedCorrection, Statistic
 from harness.records.tasks import ReduceTimes, SegmentTimes
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 from tests.profiling.jobs import SLOTS, observation
 
 STEADY = SpeedCorrection(reference_rate=100.0, coefficient=0.0, gain=0.0, count=0)
 FAST = SpeedCorrection(reference_rate=100.0, coefficient=1.0, gain=0.5, count=9)
+
+FRAME = {
+    name: Statistic(value=1.0 if "start" in name else 0.5, count=1, spread=0.0, source="test")
+    for name in ("map_start_s", "map_end_s", "reduce_start_s", "reduce_end_s")
+}
+
+
+def maps_end(made):
+    """When the last map of an observation ends."""
+    return max(a.finish_s for a in made.trace.succeeded("map"))
 
 
 def task(kind, number, start, finish, state="succeeded"):
@@ -53,8 +64,8 @@ class TestJobs:
         """
         Sizes, slots and configuration of the cell; times of its history.
         """
-        made = observation(maps=5, reduces=3)
-        (job,) = profiled_jobs([made], STEADY)
+        made = observation(maps=5, reduces=3, reduce_slowstart=1.0)
+        (job,) = profiled_jobs([made], STEADY, FRAME)
         tasks = made.trace.succeeded
 
         assert (job.trial, job.cell) == (made.trial.id, made.trial.cell.id)
@@ -62,8 +73,12 @@ class TestJobs:
         assert (job.map_slots, job.reduce_slots, job.num_nodes) == (SLOTS, SLOTS, SLOTS)
         assert job.configuration == made.config
         assert job.job_s == made.trace.job_s
-        assert job.map_task_s == pytest.approx(sum(a.duration_s for a in tasks("map")) / 5)
-        assert job.reduce_task_s == pytest.approx(sum(a.duration_s for a in tasks("reduce")) / 3)
+        # Three waves of maps, one more of reduces, each with 1 + 0.5 s around its tasks.
+        around = 2.0 + 1.5 + 5 * 1.5 + 3 * 0.5 + (tasks("reduce")[0].start_s - maps_end(made))
+        assert job.body_s == pytest.approx(made.trace.job_s - around)
+        mean = {k: sum(a.duration_s for a in tasks(k)) / len(tasks(k)) for k in ("map", "reduce")}
+        assert job.map_task_s == pytest.approx(mean["map"] - 1.5)
+        assert job.reduce_task_s == pytest.approx(mean["reduce"] - 1.5)
         assert job.shuffle_bytes_total == sum(
             a.counters[f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES"] for a in tasks("reduce")
         )
@@ -74,10 +89,11 @@ class TestJobs:
         """
         made = observation(rate=50.0)
 
-        (job,) = profiled_jobs([made], FAST)
+        (job,) = profiled_jobs([made], FAST, FRAME)
 
         assert job.job_s == pytest.approx(made.trace.job_s / 2)
-        assert job.map_task_s == pytest.approx(profiled_jobs([made], STEADY)[0].map_task_s / 2)
+        durations = [a.duration_s for a in made.trace.succeeded("map")]
+        assert job.map_task_s == pytest.approx(sum(durations) / len(durations) / 2 - 1.5)
 
     def test_stand_in_the_profile_by_name(self):
         """
@@ -106,7 +122,7 @@ class TestJobs:
         made = observation()
         bare = replace(made, trace=trace([(0, 5)]), config=JobConfig(num_reduces=0))
 
-        (job,) = profiled_jobs([bare], STEADY)
+        (job,) = profiled_jobs([bare], STEADY, FRAME)
 
         assert (job.reduce_task_s, job.map_slowdown_s, job.shuffle_bytes_total) == (None, None, 0)
 

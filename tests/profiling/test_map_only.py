@@ -85,6 +85,6 @@ def test_models_answer_or_say_what_they_lack(name):
         return
     answer = MODELS[name].predict(*wanted)
 
-    assert answer.job_s > 0
+    assert answer.body_s > 0
     assert answer.reduce_task_s is None
     assert not {"shuffle_s", "sort_s", "reduce_rest_s"} & set(answer.measurable)

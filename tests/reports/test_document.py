@@ -11,7 +11,7 @@ from harness.reports.sections import SECTIONS, make_document, scores
 from harness.reports.sections.machine import correction_text
 from harness.reports.sections.method import flatten, section
 from harness.reports.sections.profile import scaled, statistics_table
-from harness.reports.sections.scores import score_table
+from harness.reports.sections.scores import frame_share, frame_table, score_table
 
 
 class TestTable:
@@ -95,10 +95,51 @@ class TestScores:
         shown = score_table(dataclasses.replace(whole, metrics=metrics, score_book=score_book))
 
         assert shown.columns == (
-            "Workload", "Model", "Cells", "Mean error", "New metric", "Mean error", "No answer",
+            "Workload", "Model", "Time", "Cells", "Mean error", "New metric", "Mean error",
+            "No answer",
         )  # fmt: skip
         assert "New metric: |predicted" in shown.note
-        assert shown.rows[0][3] == shown.rows[0][4]
+        assert shown.rows[0][4] == shown.rows[0][5]
+
+    def test_each_model_has_body_job_and_as_published(self, whole):
+        """
+        Three rows, so that nobody is granted start-up time that another lacks.
+        """
+        rows = [tuple(row[:3]) for row in score_table(whole).texts() if row[0] == "all"]
+
+        assert rows == [
+            ("all", model, time)
+            for model in whole.models()
+            for time in ("body", "job", "as published")
+        ]
+
+    def test_frame_has_its_share_of_the_job(self, whole):
+        """
+        Measured beside predicted, with what trials did not show themselves; also in the JSON.
+        """
+        lent = [m.model_copy(update={"of_profile": ("map_start_s",)}) for m in whole.measurements]
+        results = dataclasses.replace(whole, measurements=lent)
+        of_workload = [m.raw_s for m in whole.measurements if m.workload == "terasort"]
+        share = sum(m["frame_s"] for m in of_workload) / sum(m["job_s"] for m in of_workload)
+
+        rows = {row[0]: row for row in frame_table(results).texts()}
+        frames = scores.section(results).values()["frames"]
+
+        assert rows["terasort"][2:] == ["6.20", f"{100 * share:.0f} %", "map_start_s"]
+        assert frames["terasort"]["share"] == pytest.approx(share)
+        assert frames.keys() == {"wordcount", "terasort", "*"}
+
+    def test_a_frame_that_nobody_knows_has_no_share(self, whole):
+        """
+        A run without one shows none.
+        """
+        bare = [
+            m.model_copy(update={"raw_s": {n: s for n, s in m.raw_s.items() if n != "frame_s"}})
+            for m in whole.measurements
+        ]
+        results = dataclasses.replace(whole, measurements=bare)
+
+        assert (list(frame_table(results).rows), frame_share(results, "*")) == ([], None)
 
     def test_one_repeat_has_no_floor(self, make):
         """

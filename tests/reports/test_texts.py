@@ -163,20 +163,23 @@ class TestMarkdown:
 class TestTerminal:
     def test_table_of_a_run(self, whole, document):
         """
-        One line per workload and model, the answer, and why trials failed.
+        One line per workload, model and time, the answer, and why trials failed.
         """
         lines = render_terminal(document).splitlines()
         failed = [r.trial.id for r in whole.trials if r.state != "done"]
 
         assert re.split("  +", lines[0]) == [
-            "workload", "model", "cells", "mean error", "at ref. speed", "noise floor", "I_accu",
-            "not applicable",
+            "workload", "model", "time", "cells", "mean error", "at ref. speed", "noise floor",
+            "I_accu", "not applicable",
         ]  # fmt: skip
-        assert [tuple(line.split()[:2]) for line in lines[1:7]] == [
-            (w, m) for w in ("wordcount", "terasort", "all") for m in ("whatif", "whatif-mr2")
+        assert [tuple(re.split("  +", line)[:3]) for line in lines[1:19]] == [
+            (w, m, time)
+            for w in ("wordcount", "terasort", "all")
+            for m in ("whatif", "whatif-mr2")
+            for time in ("body", "job", "as published")
         ]
-        assert lines[8].startswith("whatif-mr2 is nearest")
-        assert [line.split()[0] for line in lines[10:]] == failed
+        assert lines[20].startswith("whatif-mr2 is nearest")
+        assert [line.split()[0] for line in lines[22:]] == failed
 
     def test_is_plain_ascii_for_plain_names(self, document):
         """

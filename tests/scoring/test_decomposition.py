@@ -1,5 +1,5 @@
 """
-Where the error of a job time comes from: decompositions of scores.
+Where the error of a body comes from: decompositions of scores.
 """
 
 import math
@@ -17,23 +17,23 @@ SECONDS = st.floats(0.1, 1e4)
 PHASES = ("map_main_s", "map_tail_s", "shuffle_s", "sort_s", "reduce_rest_s")
 
 
-def decomposed(predicted, measured, job_s=100.0, real_s=100.0, waves=(2.0, 3.0), *, jobs=1.0):
+def decomposed(predicted, measured, body_s=100.0, real_s=100.0, waves=(2.0, 3.0), *, jobs=1.0):
     """
     Decompositions, at raw speed, of a model that gives the phases *predicted*.
     """
     prediction = Prediction(
-        model="whatif", cell="c0", job_s=job_s, measurable=predicted,
+        model="whatif", cell="c0", body_s=body_s / jobs, measurable=predicted,
         map_waves=waves[0], reduce_waves=waves[1], jobs=jobs,
     )  # fmt: skip
     trial = Measurement(
-        cell="c0", workload="sort", trial="t", raw_s={"job_s": real_s, **measured}, reference_s={}
+        cell="c0", workload="sort", trial="t", raw_s={"body_s": real_s, **measured}, reference_s={}
     )
     return [d for d in score([prediction], [trial]).decompositions if d.speed == "raw"]
 
 
 def parts(decomposition):
     """
-    Seconds of the job time by phase.
+    Seconds of the body by phase.
     """
     return {p.phase: p.error_s for p in decomposition.parts}
 
@@ -41,7 +41,7 @@ def parts(decomposition):
 class TestParts:
     def test_phase_counts_once_per_wave(self):
         """
-        A map phase 1 s too long in two waves is 2 s of the job, a reduce phase in three waves 3 s.
+        A map phase 1 s too long in two waves is 2 s of the body, a reduce phase in three waves 3 s.
         """
         (d,) = decomposed({"map_main_s": 9.0, "sort_s": 5.0}, {"map_main_s": 8.0, "sort_s": 4.0})
 
@@ -57,7 +57,7 @@ class TestParts:
 
     def test_opposite_errors_cancel(self):
         """
-        A right job time of phases that are 4 s too long and too short cancels wholly.
+        A right body of phases that are 4 s too long and too short cancels wholly.
         """
         (d,) = decomposed(
             {"map_main_s": 10.0, "map_tail_s": 2.0}, {"map_main_s": 8.0, "map_tail_s": 4.0}
@@ -81,7 +81,7 @@ class TestParts:
         (d,) = decomposed(
             {"map_main_s": 12.0, "map_tail_s": 3.0},
             {"map_main_s": 8.0, "map_tail_s": 4.0},
-            job_s=105.0,
+            body_s=105.0,
         )
 
         assert parts(d) == {"map_main_s": 8.0, "map_tail_s": -2.0, "rest_s": -1.0}
@@ -93,12 +93,12 @@ class TestParts:
         """
         times = {"map_main_s": 9.0}
         predictions = [
-            Prediction(model="whatif", cell="c0", job_s=50.0),
-            Prediction(model="whatif", cell="c1", job_s=60.0, measurable=times, map_waves=2.0),
+            Prediction(model="whatif", cell="c0", body_s=50.0),
+            Prediction(model="whatif", cell="c1", body_s=60.0, measurable=times, map_waves=2.0),
         ]
         trials = [
-            Measurement(cell=cell, workload="sort", trial=cell, raw_s={"job_s": 70.0, **times},
-                        reference_s={"job_s": 65.0, "map_main_s": 8.0})
+            Measurement(cell=cell, workload="sort", trial=cell, raw_s={"body_s": 70.0, **times},
+                        reference_s={"body_s": 65.0, "map_main_s": 8.0})
             for cell in ("c0", "c1")
         ]  # fmt: skip
 
@@ -110,12 +110,12 @@ class TestParts:
         assert (reference.speed, reference.measured_s) == ("reference", 65.0)
         assert parts(reference) == {"map_main_s": 2.0, "rest_s": -7.0}
 
-    def test_phases_without_a_job_time_have_none(self):
+    def test_phases_without_a_body_have_none(self):
         """
         There is no error to take apart.
         """
         prediction = Prediction(
-            model="whatif", cell="c0", job_s=5.0, measurable={"map_main_s": 9.0}, map_waves=1.0
+            model="whatif", cell="c0", body_s=5.0, measurable={"map_main_s": 9.0}, map_waves=1.0
         )
         trial = Measurement(
             cell="c0", workload="w", trial="t", raw_s={"map_main_s": 8.0}, reference_s={}
@@ -125,7 +125,7 @@ class TestParts:
 
     def test_model_without_phases_has_none(self):
         """
-        A job time alone cannot be taken apart.
+        A body alone cannot be taken apart.
         """
         assert decomposed({}, {"map_main_s": 8.0}) == []
 
@@ -140,19 +140,19 @@ class TestParts:
         SECONDS,
         SECONDS,
     )
-    def test_parts_sum_to_the_error(self, phases, job_s, real_s):
+    def test_parts_sum_to_the_error(self, phases, body_s, real_s):
         """
         Nothing of the error is lost, and the cancelled share is one.
         """
         (d,) = decomposed(
             {k: v[0] for k, v in phases.items()},
             {k: v[1] for k, v in phases.items()},
-            job_s,
+            body_s,
             real_s,
         )
 
         size = sum(abs(p.error_s) for p in d.parts)
         assert math.fsum(p.error_s for p in d.parts) == pytest.approx(
-            job_s - real_s, abs=1e-9 * max(size, 1.0)
+            body_s - real_s, abs=1e-9 * max(size, 1.0)
         )
         assert -1e-9 <= d.cancelled <= 1.0

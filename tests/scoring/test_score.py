@@ -86,13 +86,51 @@ class TestRows:
         assert (s.level, s.predicted_s, s.measured_s) == ("job", 30.0, 40.0)
         assert {s.quantity for s in single.scores} == {"job_s"}
 
-    def test_job_time_stands_for_the_makespan_too(self):
+    def test_makespan_has_a_prediction_of_its_own(self):
         """
-        The makespan has no prediction of its own.
+        A model that says nothing of it is not scored by it.
         """
-        score_book = score([prediction()], [trial(makespan_s=80.0)])
+        times = [trial(makespan_s=80.0)]
 
-        assert row(score_book, quantity="makespan_s").signed_error == pytest.approx(0.25)
+        s = row(score([prediction(makespan_s=100.0)], times), quantity="makespan_s")
+        assert s.signed_error == pytest.approx(0.25)
+        assert "makespan_s" not in {s.quantity for s in score([prediction()], times).scores}
+
+    def test_bodies_of_several_jobs_are_scored_as_their_sum(self):
+        """
+        A trial's body is that of all its jobs, and so is what was published, of the job time.
+        """
+        several = prediction(job_s=96.0, body_s=20.0, published_s=25.0, frame_s=12.0, jobs=3.0)
+        score_book = score([several], [trial(raw=100.0, body_s=75.0, frame_s=25.0)])
+
+        pairs = {s.quantity: (s.predicted_s, s.measured_s) for s in score_book.scores}
+        assert pairs == {
+            "job_s": (96.0, 100.0), "body_s": (60.0, 75.0), "published_s": (75.0, 100.0),
+            "frame_s": (36.0, 25.0),
+        }  # fmt: skip
+
+    def test_estimates_are_further_bodies(self):
+        """
+        Each is scored as the body is, of all jobs; models are not compared by them.
+        """
+        answers = [
+            prediction(m, body_s=20.0, estimates={"shared_s": 30.0}, jobs=2.0) for m in ("a", "b")
+        ]
+        score_book = score(answers, [trial(body_s=50.0)])
+
+        s = row(score_book, "a", "shared_s")
+        assert (s.level, s.predicted_s, s.measured_s) == ("estimate", 60.0, 50.0)
+        assert {c.quantity for c in score_book.comparisons} == {"job_s", "body_s"}
+
+    def test_a_body_without_a_frame_is_scored(self):
+        """
+        No job time is made of it, and the cell counts as without an answer there.
+        """
+        bare = prediction(job_s=None, body_s=50.0)
+        score_book = score([bare], [trial(raw=100.0, body_s=75.0)])
+
+        assert {s.quantity for s in score_book.scores} == {"body_s"}
+        assert score_book.not_applicable == {"whatif": 1}
 
     def test_tasks_and_phases_are_scored_at_their_level(self):
         """

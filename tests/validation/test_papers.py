@@ -51,6 +51,24 @@ class TestProphet:
             assert [computed[name] for name in names] == pytest.approx(expected, abs=5.1e-4)
             assert papers.compare_indicator(row)[0] == CHECKS[row["check"]]
 
+    def test_jobs_are_whole_map_tasks_and_a_reduce_task(self):
+        """
+        Erratum P22: k x map + reduce with whole k, in 11 of 13 rows to 0.6 %; WordCount's k is 1.
+        """
+        job, map_task, reduce_task = (papers.prophet_rows(n) for n in ("I", "II", "III"))
+        off, waves = {}, {}
+        for rows in zip(job, map_task, reduce_task, strict=True):
+            name = rows[0]["job"], int(rows[0]["input_gb"])
+            whole_s, map_s, reduce_s = (papers.times(row)[1] for row in rows)
+            waves[name] = round((whole_s - reduce_s) / map_s)
+            off[name] = abs(waves[name] * map_s + reduce_s - whole_s) / whole_s
+
+        assert {name for name, error in off.items() if error > 0.006} == {
+            ("wordcount", 30), ("terasort", 100),
+        }  # fmt: skip
+        assert len(off) == 13
+        assert {k for (name, _), k in waves.items() if name == "wordcount"} == {1}
+
     @given(
         st.tuples(*[st.integers(1, 40)] * 3), st.tuples(shifts, shifts, shifts), st.integers(0, 2)
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -55,7 +57,6 @@ _WITH_CODEC = frozenset(
     }
 )  # fmt: skip
 _COSTS = tuple(cost.name for cost in fields(ShuffleCosts))
-_OVERHEADS = ("task_overhead_s", "job_overhead_s")
 _OF_COMBINER = frozenset(
     {"combine_s_per_record", "spill_bytes_selectivity", "combine_records_selectivity"}
 )
@@ -147,11 +148,6 @@ class View:
             f"no {name}: taken as 0"
             for name in names
             if name not in unused and not self.statistic(name)
-        ]
-        warnings += [
-            f"no {name}: the scheduler takes it as 0"
-            for name in _OVERHEADS
-            if name not in self.profile.overheads
         ]
         if self.config.num_reduces:
             if not self.statistic("map_while_spilling_s_per_record"):
@@ -249,7 +245,12 @@ class Prophet:
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
-        """Times for one cell: `job_s` is section 6.1 with separate pools; both are estimates."""
+        """
+        Times for one cell: the body is section 6.1 with separate pools; both are estimates.
+
+        What is published is k x `map_task_s` + `reduce_task_s` (P22): k whole waves of maps until
+        the reduces start, and what these take from then on.
+        """
         view = View(profile, configuration)
         view.require_statistics()
         config = configuration.model_dump() | {
@@ -257,7 +258,7 @@ class Prophet:
             "split_bytes": job_input.split_bytes,
         }
         statistics, costs = statistics_and_costs(profile)
-        job, overheads = task_job(statistics, config), profile.overheads
+        job = task_job(statistics, config)
         job_plan = partial(
             Plan,
             num_maps=job_input.num_splits,
@@ -266,19 +267,16 @@ class Prophet:
             map_slots=cluster.map_slots,
             reduce_slots=cluster.reduce_slots,
             slowstart=configuration.reduce_slowstart,
-            reduce_startup_s=view.value("reduce_startup_s"),
-            **{name: overheads[name].value for name in _OVERHEADS if name in overheads},
         )
         predict = _predict_with_reduces if configuration.num_reduces else _predict_map_only
         return predict(view, job, read_costs(costs, job.config), job_plan)
 
 
 def _predict_map_only(view: View, job: Job, costs: Costs, make_plan: partial[Plan]) -> Prediction:
-    """What-If's (90) of a job without reduces, and the measured start of a task."""
+    """What-If's (90) of a job without reduces."""
     map_flow = m.map_flow(job)
     ratio = job.statistics.output_compression_ratio
     phases = {
-        "startup_s": view.value("map_startup_s"),
         "map_read_s": m.map_read_s(job.config.split_bytes, costs),
         "map_function_s": m.map_function_s(map_flow.map_in_records, costs),
         "map_write_s": m.write_s(map_flow.map_out_bytes, ratio, costs),
@@ -304,8 +302,7 @@ def _predict_with_reduces(
         "sort_spill_percent": job.config.sort_spill_percent,
         **view.machine_lists(),
     }
-    startup_s = view.value("map_startup_s")
-    answer = map_task(map_side, job, costs, startup_s)
+    answer = map_task(map_side, job, costs)
     job_plan = make_plan(map_task_s=answer["map_task_s"])
     segment = None
     if answer["num_spills"]:  # what a map leaves for each reduce: What-If's (37) to (39)
@@ -317,9 +314,7 @@ def _predict_with_reduces(
     pool_times = {pool: job_times(job_plan, pool, side) for pool in POOLS}
     reduces = pool_times["separate"].reduces
     phases = {
-        "startup_s": startup_s,
         **{name: answer[name] for name in _MAP_PHASES},
-        "reduce_startup_s": job_plan.reduce_startup_s,
         "shuffle_s": fmean(reduce.outcome.shuffle_s for reduce in reduces),
         **{name: fmean(reduce.after[name] for reduce in reduces) for name in _AFTER_SHUFFLE},
     }
@@ -352,9 +347,9 @@ def measurable_phases(
     tail_s = answer["last_spill_s"] + waiting_for_spill_s(answer)
     copying_s = fmean(reduce.outcome.copy_clock_s for reduce in reduces)
     return {
-        "map_main_s": phases["startup_s"] + max(0.0, answer["map_and_spill_s"] - tail_s),
+        "map_main_s": max(0.0, answer["map_and_spill_s"] - tail_s),
         "map_tail_s": tail_s + answer["map_merge_s"],
-        "shuffle_s": phases["reduce_startup_s"] + copying_s,
+        "shuffle_s": copying_s,
         "sort_s": phases["shuffle_s"] - copying_s + phases["reduce_merge_s"],
         "reduce_rest_s": phases["reduce_function_s"] + phases["reduce_write_s"],
     }
@@ -371,15 +366,17 @@ def _prediction(
 ) -> Prediction:
     separate = pool_times["separate"]
     reduces = separate.reduces
-    reduce_task_s = None
+    reduce_task_s, waves_before = None, separate.map_waves
     if reduces:
-        reduce_task_s = fmean(
-            reduce.end_s - reduce.start_s - job_plan.task_overhead_s for reduce in reduces
-        )
+        reduce_task_s = fmean(reduce.end_s - reduce.start_s for reduce in reduces)
+        maps_needed = math.ceil(job_plan.slowstart * job_plan.num_maps - 1e-9)
+        waves_before = -(-maps_needed // job_plan.map_slots)
     reduce_spans = [(reduce.start_s, reduce.end_s) for reduce in reduces]
     return Prediction(
         model="prophet",
-        job_s=separate.job_s,
+        body_s=separate.job_s,
+        published_s=waves_before * job_plan.map_task_s
+        + separate.reduce_waves * (reduce_task_s or 0.0),
         map_task_s=job_plan.map_task_s,
         reduce_task_s=reduce_task_s,
         map_waves=separate.map_waves,

@@ -56,7 +56,7 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Tasks, and where they run; *reduce_startup_s* passes before a reduce copies."""
+    """Tasks, and where they run."""
 
     map_task_s: float = number_field()
     num_maps: int = count_field()
@@ -67,7 +67,6 @@ class Plan:
     slowstart: float = number_field(high=1)
     task_overhead_s: float = number_field(0.0)
     job_overhead_s: float = number_field(0.0)
-    reduce_startup_s: float = number_field(0.0)
 
 
 @dataclass(frozen=True)
@@ -301,7 +300,7 @@ def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes
     reduces = []
     for _ in range(plan.num_reduces):  # step 6: each takes the slot that is free first
         start = max(free_at[0], may_start)
-        copy_start = start + plan.task_overhead_s + plan.reduce_startup_s
+        copy_start = start + plan.task_overhead_s
         earliest = min(copy_start, maps_end)
         if earliest not in shuffles:
             groups = [

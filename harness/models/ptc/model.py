@@ -1,8 +1,9 @@
 """
 PTC behind the contract of `harness.models.Model`, and its answers to test vectors.
 
-The job time is `total_s` + `job_overhead_s`; the model has waves of its own, so the unified
-scheduler has no part in it.  `harness.models.ptc.quantities` says where the quantities come from.
+The job time is `total_s`, in the body without start, end and scheduling of tasks; the model has
+waves of its own, so the unified scheduler has no part in it.  `harness.models.ptc.quantities` says
+where the quantities come from.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from harness.models.ptc.quantities import (
     Quantities,
     estimate_quantities,
     evaluate_quantities,
-    overhead,
     predict_ptc,
+    published_quantities,
     whatif_tasks,
 )
 from harness.models.scheduler import task_spans
@@ -89,12 +90,12 @@ class PTC:
         )
         answers = {method: evaluate_quantities(quantities, method) for method in METHODS}
         answer = answers[self.method]
-        job_overhead_s = overhead(profile, "job_overhead_s")
+        published, gap_warnings = published_quantities(profile, quantities)
         # What a history shows is What-If's, but a mean reduce wave's copying is the shuffle.
         history, reduce_task_s = measurable(tasks), None
         if answer["reduce_waves"]:
             copying = answer["transporter_s"] / answer["reduce_waves"]
-            history["shuffle_s"] = tasks.get("setup_cpu_s", 0.0) + copying
+            history["shuffle_s"] = copying
             reduce_task_s = sum(history[p] for p in ("shuffle_s", "sort_s", "reduce_rest_s"))
         dataflow = {
             name: value
@@ -103,7 +104,8 @@ class PTC:
         }
         return Prediction(
             model=self.name,
-            job_s=answer["total_s"] + job_overhead_s,
+            body_s=answer["total_s"],
+            published_s=evaluate_quantities(published, self.method)["total_s"],
             map_task_s=tasks["map_task_s"],
             reduce_task_s=reduce_task_s,
             map_waves=answer["map_waves"],
@@ -112,12 +114,12 @@ class PTC:
             measurable=history,
             dataflow=dataflow | {n: v for n, v in answer.items() if n not in _NOT_DATAFLOW},
             estimates={
-                f"{method}_s": other["total_s"] + job_overhead_s
+                f"{method}_s": other["total_s"]
                 for method, other in answers.items()
                 if method != self.method
             },
             timeline=_timeline(quantities, answer),
-            warnings=(*answer["warnings"], *warnings, *job_warnings),
+            warnings=(*answer["warnings"], *warnings, *job_warnings, *gap_warnings),
         )
 
 

@@ -8,13 +8,14 @@ the profile, with What-If's tasks and bytes:
     quantity                     from
     ---------------------------  --------------------------------------------------------------
     `map_task_s`                 What-If (90), rules mr2, for this split, buffer and codec
-    `reduce_task_s`              What-If's reduce merge, function and write, setup and cleanup,
-                                 with nothing kept in memory (`reduce_buffer_percent` = 0)
+    `reduce_task_s`              What-If's reduce merge, function and write, with nothing kept in
+                                 memory (`reduce_buffer_percent` = 0)
     `shuffle_bytes_total`        What-If (32) x number of maps
     `copy_bps_total`             min(reduce slots x `parallel_copies` / `copy_s_per_byte`,
                                  nodes x `network_bps`), both measured inside tasks
     `local_read_bps_total`, ...  reduce slots / What-If's local costs: so many streams at once
-    `schedule_*_wave_s`          `task_overhead_s`, the gap between two tasks of a slot
+    `schedule_*_wave_s`          0 in the body; as published `task_gap_s` of the frame, and both
+                                 tasks have What-If's setup and cleanup
     `context_switch_wave_s`      measured in the nearest profiled job (distance: `nearest`) that
                                  shows it, less the local I/O that equation (2) counts by itself
     `reduce_buffer_bytes...`     reduce slots x share kept x shuffle buffer of a task
@@ -26,7 +27,7 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from harness.errors import ModelError
@@ -34,13 +35,18 @@ from harness.models.checks import check_number, count_field, number_field, range
 from harness.models.nearest import nearest_cell
 from harness.models.ptc.equations import TIMES, check_method, ptc
 from harness.models.whatif.evaluation import evaluate
-from harness.models.whatif.model import AFTER_SHUFFLE, one_node, statistics_and_costs
+from harness.models.whatif.model import (
+    AFTER_SHUFFLE,
+    AROUND_TASKS,
+    around_tasks_s,
+    one_node,
+    statistics_and_costs,
+)
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile
 
 WHERE = "ptc quantities"
 SMALLEST = 2.3e-308  # a rate below it makes times that no float holds
-OVERHEADS = ("task_overhead_s", "job_overhead_s")
 # The rate of all disks together, and the cost of one stream.
 _LOCAL_RATES = {
     "local_read_bps_total": "local_read_s_per_byte",
@@ -169,7 +175,9 @@ def whatif_tasks(
         "reduce_buffer_percent": 0.0,
     }
     nodes = one_node(cluster.map_slots, cluster.reduce_slots)
-    tasks = evaluate(*statistics_and_costs(profile), config, nodes, "mr2")
+    statistics, costs = statistics_and_costs(profile)
+    costs |= dict.fromkeys(AROUND_TASKS, 0.0)
+    tasks = evaluate(statistics, costs, config, nodes, "mr2")
     # What-If's shuffle is not used, so neither is its network.
     return tasks, [text for text in tasks["warnings"] if "network_s_per_byte" not in text]
 
@@ -182,17 +190,15 @@ def estimate_quantities(
     tasks: Mapping[str, Any],
 ) -> tuple[Quantities, list[str]]:
     """Quantities of section 4 from What-If's *tasks*, and warnings of what they rest on."""
-    gap_s = overhead(profile, "task_overhead_s")
     of_maps: dict[str, Any] = {
         "num_maps": job_input.num_splits,
         "num_reduces": configuration.num_reduces,
         "map_slots": cluster.map_slots,
         "reduce_slots": cluster.reduce_slots,
         "map_task_s": tasks["map_task_s"],
-        "schedule_map_wave_s": gap_s,
         "slowstart": configuration.reduce_slowstart,
     }
-    warnings = [f"no {name}: taken as 0" for name in OVERHEADS if name not in profile.overheads]
+    warnings = list[str]()
     rates: dict[str, Any] = {
         rate: _rate_of(
             _value(profile, cost) if cost in profile.costs else 0.0, cluster.reduce_slots
@@ -218,16 +224,26 @@ def estimate_quantities(
         reduce_task_s=sum(tasks.get(name, 0.0) for name in AFTER_SHUFFLE),
         shuffle_bytes_total=tasks["map_final_bytes"] * job_input.num_splits,
         copy_bps_total=copy_rate(profile, configuration, cluster),
-        schedule_reduce_wave_s=gap_s,
         reduce_buffer_bytes_per_wave=reduce_buffer_bytes(configuration, cluster.reduce_slots),
         context_switch_wave_s=switching_s,
     )
     return job, warnings + switching_warnings
 
 
-def overhead(profile: Profile, name: str) -> float:
-    """One of `OVERHEADS` in seconds, 0 where the profile does not have it."""
-    return _value(profile, name) if name in profile.overheads else 0.0
+def published_quantities(profile: Profile, body: Quantities) -> tuple[Quantities, list[str]]:
+    """Quantities of the job as published: with start and end of its tasks and gaps between them."""
+    around_s = around_tasks_s(statistics_and_costs(profile)[1], WHERE)
+    has_gap = "task_gap_s" in profile.frame
+    gap_s = _value(profile, "task_gap_s") if has_gap else 0.0
+    changes: dict[str, Any] = {
+        "map_task_s": body.map_task_s + around_s,
+        "schedule_map_wave_s": gap_s,
+        "schedule_reduce_wave_s": gap_s,
+    }
+    if body.num_reduces:
+        changes["reduce_task_s"] = body.reduce_task_s + around_s
+    warnings = [] if has_gap else ["no task_gap_s: as published taken as 0"]
+    return replace(body, **changes), warnings
 
 
 def copy_rate(profile: Profile, configuration: JobConfig, cluster: Cluster) -> float:
@@ -298,5 +314,5 @@ def _rate_of(cost: float, streams: int) -> float:
 
 def _value(profile: Profile, name: str) -> float:
     """A number of the profile; ``ModelError`` where it is negative or not finite."""
-    known = {**profile.statistics, **profile.costs, **profile.overheads}
+    known = {**profile.statistics, **profile.costs, **profile.frame}
     return check_number(name, known[name].value, where=f"profile of {profile.workload!r}")

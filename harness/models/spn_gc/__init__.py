@@ -24,7 +24,7 @@ Two rule sets: ``paper`` is the published model, ``mr2`` the same with Hadoop 3'
     A_j                        `local_read_fraction`                  1      share of local splits
     T_load, T_upload           `load_s`, `upload_s`                   s      once per job
     T_m, T_r                   `map_s`, `reduce_s`                    s      functions, on the CPU
-    T_m_GPU                    `map_gpu_s`                            s      on the device, D_test
+    T_m_GPU                    `map_gpu_s`                            s      on the device (S06)
     (text)                     `reduce_uses_gpu`, `reduce_gpu_s`      -, s   reduce on the GPU
     CPU_test/CPU_i, GPU_...    `cpu_ratio`, `gpu_ratio`               1      test machine / machine
     D_map, D_mapoutput         `test_map_bytes`, `test_map_output_bytes`  B  of all test maps

@@ -18,7 +18,8 @@ numbers, or arrays with one number per configuration:
     `model`         -              the model behind the harness's contract, answers to vectors;
                                    the phases as a job history shows them
 
-Two rule sets: ``paper`` is the published model, ``mr2`` the same with Hadoop 3's mechanics.
+Three rule sets: ``paper`` is the printed form, ``engine`` what its author's engine computes (mean
+spills, setup and cleanup, whole waves), ``mr2`` the same with Hadoop 3's mechanics.
 
     paper                    here                             unit      meaning
     -----------------------  -------------------------------  --------  --------------------------
@@ -51,18 +52,19 @@ Two rule sets: ``paper`` is the published model, ``mr2`` the same with Hadoop 3'
     csSortCPUCost            `sort_cpu_s_per_record`          s/record  and per log2 level (W39)
     cs...UncomprCPUCost      `..._decompress_s_per_byte`      s/B       compressed bytes (W05)
     cs...ComprCPUCost        `..._compress_s_per_byte`        s/B       uncompressed bytes (W05)
-    csSetup, csCleanup...    `setup_cpu_s`, `cleanup_cpu_s`   s/task    mr2 rules only (W04)
+    csSetup, csCleanup...    `setup_cpu_s`, `cleanup_cpu_s`   s/task    not as printed (W04)
     dNumSpills, n            `num_spills`                     1         spills of a map task
     tNumShuffleFiles, q      `num_shuffle_files`              1         files that a shuffle makes
     totalMapTime (90)        `map_task_s`                     s         one map task
     totalReduceTime (91)     `reduce_task_s`                  s         one reduce task
     totalJobTime (94)        `job_s`                          s         the job
 
-Departures from the paper, both rule sets: typing errors and contradictions (W01, W02, W06, W14 to
+Departures from the paper, all rule sets: typing errors and contradictions (W01, W02, W06, W14 to
 W16, W22, W33, W36, W39) are corrected, undefined cases guarded (W03, W05, W07, W08, W11, W12, W17,
-W19 to W21, W27, W29, W38).  Under mr2 rules only: one sort buffer (W09), mean spills (W10), the
-combiner's test on the number of spills (W13), Hadoop 3's segment limit (W18, W20), merges on disk
-by simulation (W23, W24), merge cost before the combiner (W25), share of the shuffle buffer (W26),
-evicted segments in the first pass (W28, W32), no intermediate reads in step 3 (W30), whole waves
-(W34), setup and cleanup (W04).  W31, W35 and W37 are as printed.
+W19 to W21, W27, W29, W38).  As in the author's engine and under mr2 rules: mean spills (W10), setup
+and cleanup (W04), whole waves (W34).  Under mr2 rules only: one sort buffer (W09), the combiner's
+test on the number of spills (W13), Hadoop 3's segment limit (W18, W20), merges on disk by
+simulation (W23, W24), merge cost before the combiner (W25), share of the shuffle buffer (W26),
+evicted segments in the first pass (W28, W32), no intermediate reads in step 3 (W30).
+W31, W35 and W37 are as printed.
 """

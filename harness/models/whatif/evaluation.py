@@ -70,7 +70,8 @@ def evaluate(
     """
     Every quantity of the model by name, of one configuration: bytes, records, files, and seconds.
 
-    *rules* is ``paper`` for the published model, ``mr2`` for Hadoop 3's mechanics.  The answer
+    *rules* is ``paper`` for the printed form, ``engine`` for the mechanics of its author's engine
+    (W04, W10, W34), ``mr2`` for those of Hadoop 3.  The answer
     holds the outputs that the rules and the job have (a map-only job has no reduce side), and
     `warnings`, a list of texts.  Absent fields take the defaults of the specification, absent costs
     are 0 with a warning.
@@ -311,18 +312,19 @@ def reduce_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
 
 
 def wave_count(tasks: Counts, slots: Counts, job: Job) -> Numbers:
-    """Waves of Eqs. (92) and (93): fractions as printed, whole ones under mr2 rules (W34)."""
-    return np.ceil(tasks / slots) if job.mr2 else tasks / slots
+    """Waves of Eqs. (92) and (93): fractions as printed, otherwise whole ones (W34)."""
+    return tasks / slots if job.printed else np.ceil(tasks / slots)
 
 
 def job_times(tasks: Mapping[str, Numbers], job: Job, costs: Costs) -> dict[str, Numbers]:
     """
     The times of *tasks*, of map stage, reduce stage and job, Eqs. (92) to (94) [s]; the waves.
 
-    Stages run one after the other (W35).  Under mr2 rules tasks have setup and cleanup (W04).
+    Stages run one after the other (W35).  But in the printed form tasks have setup and cleanup
+    (W04).
     """
     times, config, cluster = dict(tasks), job.config, job.cluster
-    if job.mr2:
+    if not job.printed:
         for task in times.keys() & {"map_task_s", "reduce_task_s"}:
             times[task] = times[task] + (costs.setup_cpu_s + costs.cleanup_cpu_s)
         times |= {"setup_cpu_s": costs.setup_cpu_s, "cleanup_cpu_s": costs.cleanup_cpu_s}

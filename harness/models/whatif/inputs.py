@@ -36,11 +36,11 @@ from harness.models.checks import (
 )
 from harness.units import MIB
 
-RULES = ("paper", "mr2")
+RULES = ("paper", "engine", "mr2")
 
 # Heap of a reduce task where none is given: mapred.child.java.opts of Hadoop 1, and Hadoop 3's
 # share of the container.
-HEAP_BYTES = {"paper": 200.0 * MIB, "mr2": 0.8 * 1024 * MIB}
+HEAP_BYTES = {"paper": 200.0 * MIB, "engine": 200.0 * MIB, "mr2": 0.8 * 1024 * MIB}
 
 # Fields of the specification's tables that no equation reads.
 _UNUSED = frozenset(
@@ -136,12 +136,22 @@ class ClusterSize:
 
 @dataclass(frozen=True)
 class Job:
-    """All that the dataflow depends on, after Eq. (1); *mr2* is the rule set."""
+    """All that the dataflow depends on, after Eq. (1), and the rule set."""
 
     statistics: Statistics
     config: Config
     cluster: ClusterSize
-    mr2: bool
+    rules: str
+
+    @property
+    def mr2(self) -> bool:
+        """Whether the mechanisms are those of Hadoop 3."""
+        return self.rules == "mr2"
+
+    @property
+    def printed(self) -> bool:
+        """Whether all is as printed: full spills, no setup and cleanup, fractions of waves."""
+        return self.rules == "paper"
 
     @property
     def ratio(self) -> Numbers:
@@ -179,7 +189,7 @@ class Inputs:
 
         config = Config(**choose(self.config))
         statistics = drop_unused(Statistics(**choose(self.statistics)), config)
-        job = Job(statistics, config, ClusterSize(**choose(self.cluster)), self.rules == "mr2")
+        job = Job(statistics, config, ClusterSize(**choose(self.cluster)), self.rules)
         return job, drop_unused(Costs(**choose(self.costs)), config)
 
 
@@ -211,7 +221,7 @@ def read_inputs(
     ``ModelError`` names also the first configuration in which a field is outside its range.
     """
     if rules not in RULES:
-        raise range_error("rules", rules, "paper or mr2", "what-if")
+        raise range_error("rules", rules, "paper, engine or mr2", "what-if")
     heap = {"reduce_heap_bytes": HEAP_BYTES[rules]}
     settings = _read(Config, {**heap, **config}, "configuration", grid=grid)
     nodes = _read(ClusterSize, cluster, "cluster", grid=grid)
@@ -315,7 +325,7 @@ def _check_together(config: Arrays, cluster: Arrays, rules: str) -> None:
 def read_job(statistics: Given, config: Given, cluster: Given, rules: str) -> Job:
     """`read_inputs` of one configuration, in Python's numbers: for models that share equations."""
     job, _ = read_inputs(statistics, {}, config, cluster, rules).select()
-    return Job(_single(job.statistics), _single(job.config), _single(job.cluster), job.mr2)
+    return Job(_single(job.statistics), _single(job.config), _single(job.cluster), job.rules)
 
 
 def read_costs(costs: Given, config: Config) -> Costs:

@@ -148,8 +148,8 @@ def spill_flow(flow: MapFlow, job: Job) -> Spills:
     """
     Eqs. (11) to (18); all 0, and the bounds NaN, without records (W07).
 
-    A record wider than the buffer is spilled alone (W08).  The paper counts every spill full, mr2
-    rules take the mean spill, so that no data is created (W10).
+    A record wider than the buffer is spilled alone (W08).  The printed form counts every spill
+    full; the author's engine and mr2 rules take the mean spill: no data is created (W10).
     """
     out_records = flow.map_out_records
     has_output = out_records != 0
@@ -164,7 +164,7 @@ def spill_flow(flow: MapFlow, job: Job) -> Spills:
     fitting = reduce(np.minimum, bounds.values())
     full = np.where(has_output, np.minimum(np.maximum(1.0, fitting), out_records), 0.0)  # (14)
     spills = np.where(has_output, num_spills(out_records, full), 0.0)
-    records = np.where(has_output, out_records / spills, 0.0) if job.mr2 else full
+    records = full if job.printed else np.where(has_output, out_records / spills, 0.0)
     size = records * record_bytes  # (15)
     return Spills(
         map_out_record_bytes=record_bytes,

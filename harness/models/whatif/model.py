@@ -13,7 +13,8 @@ function and count as its time; the last spill and the merge follow it.
     `sort_s`         merge of the reduce task
     `reduce_rest_s`  reduce + write [+ cleanup]
 
-Setup and cleanup exist under mr2 rules only.
+Setup and cleanup are no part of what is compared: a task is compared without the start and the end
+of its JVM.  They are in the fit of the costs, and in the published job time.
 
 A recording (spans) has the equations one by one: `MAP_PARTS` and `REDUCE_PARTS`.  The spill, Eq.
 (20), is in two there, for sorting and the rest of it are timed apart; combining is not, for the
@@ -66,6 +67,8 @@ REDUCE_PARTS = (
     "reduce_function_s", "reduce_write_s", "reduce_cleanup_s",
 )  # fmt: skip
 
+# Start and end of a task's JVM: in the published time, and in the frame of the body.
+AROUND_TASKS = ("setup_cpu_s", "cleanup_cpu_s")
 _NOT_DATAFLOW = frozenset(
     {*PHASES, "job_s", "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", "warnings"}
 )
@@ -193,7 +196,7 @@ EVALUATORS: tuple[Evaluator, ...] = (
 
 @dataclass(eq=False)
 class WhatIf:
-    """The published model (*rules* ``paper``), or its Hadoop 3 form (``mr2``)."""
+    """What the author's engine computes (``engine``), the printed form, or that of Hadoop 3."""
 
     name: str
     rules: str
@@ -204,19 +207,22 @@ class WhatIf:
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
-        """Times for one cell: `job_s` is Eq. (94), the scheduler's job times are estimates."""
+        """
+        Times for one cell: the body without setup and cleanup, the published time with them.
+
+        Both are Eq. (94), but those of the engine are the scheduler's with separate pools: it
+        simulates its waves.  The printed form has neither setup nor cleanup.
+        """
         self._require_statistics(profile, has_reduces=configuration.num_reduces != 0)
+        statistics, costs = statistics_and_costs(profile)
+        around_s = 0.0 if self.rules == "paper" else around_tasks_s(costs, self.name)
+        costs |= dict.fromkeys(AROUND_TASKS, 0.0)
         config = configuration.model_dump() | {
             "num_maps": job_input.num_splits,
             "split_bytes": job_input.split_bytes,
         }
         nodes = one_node(cluster.map_slots, cluster.reduce_slots)
-        answer = evaluate(*statistics_and_costs(profile), config, nodes, self.rules)
-        names = ("task_overhead_s", "job_overhead_s")
-        absent = [name for name in names if name not in profile.overheads]
-        overheads = {
-            name: 0.0 if name in absent else profile.overheads[name].value for name in names
-        }
+        answer = evaluate(statistics, costs, config, nodes, self.rules)
         tasks: dict[str, Any] = {
             "map_times_s": [answer["map_task_s"]] * job_input.num_splits,
             "num_reduces": configuration.num_reduces,
@@ -225,28 +231,36 @@ class WhatIf:
             "map_slots": cluster.map_slots,
             "reduce_slots": cluster.reduce_slots,
             "slowstart": configuration.reduce_slowstart,
-            **overheads,
         }
         schedules = {pool: schedule(**tasks, pool=pool) for pool in POOLS}
         separate = schedules["separate"]
-        maps = map_spans(tasks["map_times_s"], cluster.map_slots, overheads["task_overhead_s"])
+        waves = answer["map_waves"] + answer["reduce_waves"]
+        body_s, published_s = answer["job_s"], answer["job_s"] + waves * around_s
+        if self.rules == "engine":
+            longer = {
+                "map_times_s": [time_s + around_s for time_s in tasks["map_times_s"]],
+                "after_shuffle_s": tasks["after_shuffle_s"] + around_s,
+            }
+            body_s, published_s = separate["job_s"], schedule(**(tasks | longer))["job_s"]
+        maps = map_spans(tasks["map_times_s"], cluster.map_slots)
         reduces = zip(separate["reduce_start_s"], separate["reduce_end_s"], strict=True)
         return Prediction(
             model=self.name,
-            job_s=answer["job_s"],
+            body_s=body_s,
+            published_s=published_s,
             map_task_s=answer["map_task_s"],
             reduce_task_s=answer.get("reduce_task_s"),
             map_waves=answer["map_waves"],
             reduce_waves=answer["reduce_waves"],
-            phases={name: answer[name] for name in PHASES if name in answer},
+            phases={name: answer[name] for name in PHASES if name in answer and name not in costs},
             measurable=measurable(answer),
             dataflow={name: v for name, v in answer.items() if name not in _NOT_DATAFLOW},
-            estimates={f"scheduler_{pool}_s": plan["job_s"] for pool, plan in schedules.items()},
+            estimates={
+                "equation_94_s": answer["job_s"],
+                **{f"scheduler_{pool}_s": plan["job_s"] for pool, plan in schedules.items()},
+            },
             timeline=(*task_spans("map", maps), *task_spans("reduce", reduces)),
-            warnings=(
-                *answer["warnings"],
-                *(f"no {name}: the scheduler's estimates take it as 0" for name in absent),
-            ),
+            warnings=tuple(answer["warnings"]),
         )
 
     def predict_grid(
@@ -261,7 +275,9 @@ class WhatIf:
         quantities: Iterable[str] = ("job_s",),
     ) -> dict[str, NDArray[np.float64]]:
         """
-        `predict` for many cells: numbers of the evaluation by name, each an array over the cells.
+        Numbers of the evaluation for many cells, by name, each an array over the cells.
+
+        All are of the body: `job_s` is Eq. (94), the estimate `equation_94_s` of `predict`.
 
         *configuration* holds fields of `JobConfig`, absent ones taking its defaults; the keywords
         are fields of `Cluster` and `JobInput`.  Each is one value, or an array over the cells.
@@ -277,6 +293,7 @@ class WhatIf:
         has_reduces = bool(np.any(np.asarray(config["num_reduces"]) != 0))
         self._require_statistics(profile, has_reduces=has_reduces)
         statistics, costs = statistics_and_costs(profile)
+        costs |= dict.fromkeys(AROUND_TASKS, 0.0)
         nodes = one_node(map_slots, reduce_slots)
         return evaluate_grid(statistics, costs, config, nodes, self.rules, quantities=quantities)
 
@@ -292,6 +309,11 @@ def statistics_and_costs(profile: Profile) -> tuple[dict[str, float], dict[str, 
         name: statistic.value for name, statistic in profile.statistics.items() if name in known
     }
     return statistics, {name: cost.value for name, cost in profile.costs.items()}
+
+
+def around_tasks_s(costs: Mapping[str, float], model: str) -> float:
+    """Setup and cleanup of one task in seconds, 0 where *costs* have none."""
+    return sum(check_number(name, costs.get(name, 0.0), where=model) for name in AROUND_TASKS)
 
 
 def one_node(map_slots: Any, reduce_slots: Any) -> dict[str, Any]:

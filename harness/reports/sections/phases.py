@@ -45,7 +45,7 @@ _KINDS = {
 PHASE_TEXTURES = _KINDS["map task"] | _KINDS["reduce task"]
 _STEP_NAMES = {
     **{phase: PHASE_NAMES[texture] for phase, texture in PHASE_TEXTURES.items()},
-    "rest_s": "overlap and overhead",
+    "rest_s": "overlap and waiting",
 }
 _COLUMNS = 3  # of panels
 _LEAST_ROOM = 0.02  # of the longest time
@@ -80,7 +80,7 @@ def section(results: ReportData) -> Section:
 
 
 def decomposition_section(results: ReportData) -> Section | None:
-    """From the measured job time to the predicted one: a panel per workload and model."""
+    """From the measured body to the predicted one: a panel per workload and model."""
     decompositions = results.score_book.decompositions
     if not decompositions:
         return None
@@ -187,7 +187,8 @@ def level_table(results: ReportData, workload: str) -> Table:
         ("Quantity", "Speed", "Measured, s", "Noise floor", *models),
         "llrr" + "r" * len(models),
         table_rows,
-        note="Makespan: first task start to last task end. Map, main: start, read, map function,"
+        note="Body: the job without its frame. Makespan: first task start to last task end. Tasks"
+        " and phases are without start and end of their JVMs. Map, main: read, map function,"
         " spills; tail: last spill and merge. Reduce, rest: reduce function and write.",
     )
 
@@ -214,7 +215,7 @@ def mean_errors(results: ReportData, workload: str) -> dict[str, MeanError]:
 
 
 def steps_figure(place: int, workload: str, errors: Mapping[str, MeanError]) -> Figure:
-    """From the measured to the predicted mean job time, a panel for each model."""
+    """From the measured to the predicted mean body, a panel for each model."""
     columns = min(_COLUMNS, len(errors))
     panel_rows = math.ceil(len(errors) / columns)
     phases = [
@@ -258,18 +259,18 @@ def steps_figure(place: int, workload: str, errors: Mapping[str, MeanError]) -> 
         for model, mean_error in errors.items()
     ]
     data = table(
-        f"{workload}: where the error of the job time comes from (means over cells, s)",
+        f"{workload}: where the error of the body comes from (means over cells, s)",
         ("Model", "Cells", "Measured", *names, "Predicted", "Cancels"),
         "l" + "r" * (len(phases) + 4),
         table_rows,
-        note="What cancels is the share of these errors that the job time does not show.",
+        note="What cancels is the share of these errors that the body does not show.",
     )
     cells = count(max(mean_error.cells for mean_error in errors.values()), "cell")
     caption = (
         f"{workload}: mean over {cells}. The error of a phase counts once per wave of its tasks;"
-        " what phases do not explain is overlap and overhead. The axis does not start at 0."
+        " what phases do not explain is overlap and waiting. The axis does not start at 0."
     )
-    title = f"{workload}: from the measured job time to the predicted one"
+    title = f"{workload}: from the measured body to the predicted one"
     height = panel_rows * (0.75 + 0.24 * (len(phases) + 2))
     return Figure(f"waterfall{place}", title, WIDE, height, caption, data, draw)
 
@@ -286,7 +287,7 @@ def _draw_steps(
     for row, phase in enumerate(phases, start=1):
         error_s = mean_error.parts.get(phase, 0.0)
         span_s = min(reached_s, reached_s + error_s), max(reached_s, reached_s + error_s)
-        tooltip = f"{model}, {_STEP_NAMES[phase]}: {number(error_s)} s in the job time"
+        tooltip = f"{model}, {_STEP_NAMES[phase]}: {number(error_s)} s in the body"
         canvas.bar(panel_axes, row, span_s, PHASE_TEXTURES.get(phase, "other"), tooltip=tooltip)
         panel_axes.plot([reached_s, reached_s], [row - 1, row], color=MUTED, linewidth=0.6)
         reached_s += error_s

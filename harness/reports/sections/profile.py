@@ -36,7 +36,7 @@ def section(results: ReportData) -> Section:
         blocks += [
             statistics_table("Dataflow statistics", profile.statistics),
             statistics_table("Costs at reference speed", profile.costs),
-            statistics_table("Overheads of the scheduler", profile.overheads),
+            statistics_table("The frame: what passes around tasks", profile.frame),
             *fit_tables(profile),
         ]
     return Section(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
+from statistics import fmean
 
 from harness.records.score import Metric, Speed, Summary
 from harness.reports.answer import SPEEDS, error_noise, interval_name, not_applicable
@@ -21,6 +23,13 @@ from harness.reports.wording import (
 _SUM_NOTE = (
     "A trial of several jobs takes the sum of their times; the time between two of them is"
     " not included."
+)
+# Of each model: without the frame, with it, and what the paper's own formula says.
+_TIMES = ("body_s", "job_s", "published_s")
+_TIMES_NOTE = (
+    "Body: the job without its frame (starts and ends of tasks and job, gaps between tasks)."
+    " Job: every model's body with the same frame, that of the profile. As published: the paper's"
+    " own formula, which has no frame or a part of it, against the measured job."
 )
 _MOST_SCORES = 3000
 _MOST_LACKING = 3  # names of statistics on a terminal: a line for each model, not a page
@@ -44,6 +53,7 @@ def section(results: ReportData) -> Section:
         title="Scores",
         blocks=[
             score_table(results),
+            frame_table(results),
             table("All summaries", columns, align, summary_rows, folded=True),
             all_scores_table(results),
         ],
@@ -51,6 +61,12 @@ def section(results: ReportData) -> Section:
         brief=[brief_table(results), *map(Text, not_applicable(results, _MOST_LACKING))],
         values=lambda: {
             "summaries": [summary.model_dump(mode="json") for summary in score_book.summaries],
+            "frames": {
+                workload: {"share": share, "measured_s": measured_s}
+                for workload in (*results.workloads(), "*")
+                if (known := frame_share(results, workload)) is not None
+                for share, measured_s in (known,)
+            },
             "scores": [
                 {"label": results.label(score.cell), **score.model_dump(mode="json")}
                 for score in score_book.scores
@@ -97,16 +113,19 @@ def _title(metric: Metric) -> str:
 def _job_rows(
     results: ReportData, columns: Sequence[tuple[str, Speed]]
 ) -> list[tuple[str | Value, ...]]:
-    """Metrics of the job time, each at its speed, by workload (or all) and model."""
+    """Metrics of the times of jobs, each at its speed, by workload (or all), model and time."""
     table_rows: list[tuple[str | Value, ...]] = []
     for workload in (*results.workloads(), "*"):
-        for model in results.models():
-            summaries = {speed: results.summary(model, speed, workload) for speed in SPEEDS}
+        for model, quantity in product(results.models(), _TIMES):
+            summaries = {
+                speed: results.summary(model, speed, workload, quantity) for speed in SPEEDS
+            }
             if (raw_summary := summaries["raw"]) is not None:
                 lacking = raw_summary.not_applicable
                 table_rows.append(
                     (
-                        *("all" if workload == "*" else workload, model, str(raw_summary.cells)),
+                        *("all" if workload == "*" else workload, model, QUANTITIES[quantity]),
+                        str(raw_summary.cells),
                         *(metric_text(results, name, summaries[speed]) for name, speed in columns),
                         Value(str(lacking), "mark" if lacking else ""),
                     )
@@ -128,16 +147,58 @@ def score_table(results: ReportData) -> Table:
         for name, metric in results.metrics.items()
         if any(name == shown for shown, _ in columns)
     ]
-    notes.append("No answer: cells for which the model is not applicable.")
+    notes += [_TIMES_NOTE, "No answer: cells for which the model is not applicable."]
     notes += [_SUM_NOTE] if any(len(each.jobs_s) > 1 for each in results.measurements) else []
     raw = sum(speed == "raw" for _, speed in columns)
     return table(
-        "Error of the predicted job time",
-        ("Workload", "Model", "Cells", *titles, "No answer"),
-        "llr" + "r" * len(titles) + "r",
+        "Error of the predicted body, of the job, and of the job as published",
+        ("Workload", "Model", "Time", "Cells", *titles, "No answer"),
+        "lllr" + "r" * len(titles) + "r",
         _job_rows(results, columns),
-        groups=(("", 3), ("Raw", raw), ("At reference speed", len(columns) - raw), ("", 1)),
+        groups=(("", 4), ("Raw", raw), ("At reference speed", len(columns) - raw), ("", 1)),
         note=" ".join(notes),
+    )
+
+
+def frame_share(results: ReportData, workload: str) -> tuple[float, float] | None:
+    """Share of the measured job times that is frame, and its mean seconds; `None`: not known."""
+    times_s = [
+        (trial.raw_s["frame_s"], trial.raw_s["job_s"])
+        for trial in results.measurements
+        if "frame_s" in trial.raw_s and workload in ("*", trial.workload)
+    ]
+    if not times_s:
+        return None
+    frame_s, job_s = map(fmean, zip(*times_s, strict=True))
+    return (frame_s / job_s if job_s > 0 else 0.0), frame_s
+
+
+def frame_table(results: ReportData) -> Table:
+    """The frame of each workload: measured and predicted seconds, and its share of the job."""
+    table_rows = []
+    for workload in results.workloads():
+        if (known := frame_share(results, workload)) is None:
+            continue
+        scores = results.scores("frame_s", "raw", workload)
+        predicted_s = fmean(score.predicted_s for score in scores) if scores else None
+        borrowed = {
+            name
+            for trial in results.measurements
+            if trial.workload == workload
+            for name in trial.of_profile
+        }
+        table_rows.append(
+            (
+                *(workload, number(known[1], 0.1), number(predicted_s, 0.1), percent(known[0])),
+                ", ".join(sorted(borrowed)),
+            )
+        )
+    return table(
+        "The frame: what passes around tasks, the same for every model",
+        ("Workload", "Measured, s", "Predicted, s", "Share of the job", "Not seen in trials"),
+        "lrrrl",
+        table_rows,
+        note="Means over trials and cells. What a trial does not show itself is the profile's.",
     )
 
 
@@ -154,8 +215,8 @@ def brief_table(results: ReportData) -> Table:
         results.metrics[name].title if speed == "raw" else "at ref. speed"
         for name, speed in columns
     ]
-    heads = ("workload", "model", "cells", *titles, "not applicable")
-    return table("", heads, "ll" + "r" * (len(columns) + 2), _job_rows(results, columns))
+    heads = ("workload", "model", "time", "cells", *titles, "not applicable")
+    return table("", heads, "lll" + "r" * (len(columns) + 2), _job_rows(results, columns))
 
 
 def all_scores_table(results: ReportData) -> Table:

@@ -36,7 +36,7 @@ def stat(value, **nodes):
     return Statistic(value=value, count=1, spread=0.0, source="test", nodes=nodes)
 
 
-def profile(*, without=(), overheads=None, **more):
+def profile(*, without=(), **more):
     """
     A traced profile; every cost 1e-8, *more* statistics, but those *without*.
     """
@@ -46,7 +46,6 @@ def profile(*, without=(), overheads=None, **more):
         workload="terasort",
         statistics={n: s for n, s in statistics.items() if n not in without},
         costs={name: stat(1e-8) for name in COSTS if name not in without},
-        overheads={n: stat(v) for n, v in (overheads or {}).items()},
     )
 
 
@@ -67,8 +66,8 @@ class TestTimes:
         """
         What overlaps is counted once: phases of a map add up to its time.
         """
-        prediction = predict(profile(map_startup_s=2.0))
-        of_map = ("startup_s", "map_while_not_spilling_s", "spill_s", "last_spill_s", "map_merge_s")
+        prediction = predict()
+        of_map = ("map_while_not_spilling_s", "spill_s", "last_spill_s", "map_merge_s")
 
         assert prediction.dataflow["overlap_s"] > 0
         assert prediction.map_task_s == pytest.approx(sum(prediction.phases[n] for n in of_map))
@@ -77,7 +76,7 @@ class TestTimes:
         """
         Measurable phases are the tasks cut elsewhere.
         """
-        prediction = predict(profile(map_startup_s=2.0, reduce_startup_s=1.5))
+        prediction = predict()
 
         assert prediction.map_task_s == pytest.approx(
             prediction.measurable["map_main_s"] + prediction.measurable["map_tail_s"]
@@ -99,11 +98,11 @@ class TestTimes:
 
     def test_separate_pools_are_scored(self):
         """
-        The job time is section 6.1's; both pools stand among the estimates.
+        The body is section 6.1's; both pools stand among the estimates.
         """
         prediction = predict()
 
-        assert prediction.job_s == prediction.estimates["scheduler_separate_s"]
+        assert prediction.body_s == prediction.estimates["scheduler_separate_s"]
         assert prediction.estimates.keys() == {"scheduler_separate_s", "scheduler_shared_s"}
 
     def test_slow_start_hides_copying(self):
@@ -112,20 +111,27 @@ class TestTimes:
         """
         early, late = (predict(reduce_slowstart=s) for s in (0.0, 1.0))
 
-        assert early.job_s <= late.job_s
+        assert early.body_s <= late.body_s
         assert early.phases["shuffle_s"] > late.phases["shuffle_s"]
 
-    def test_overheads_are_in_the_job_and_in_no_task(self):
+    @pytest.mark.parametrize(("slowstart", "waves"), [(0.05, 1), (0.5, 2), (1.0, 3)])
+    def test_published_is_whole_map_tasks_and_a_reduce_task(self, slowstart, waves):
         """
-        Container launch and submission lengthen the job.
+        K maps and a reduce, k waves of 8 of 20 maps until the reduces start (P22): with one wave of
+        reduces that is the job of section 6.1.
         """
-        slow = predict(profile(overheads={"task_overhead_s": 2.0, "job_overhead_s": 10.0}))
-        fast = predict()
+        prediction = predict(reduce_slowstart=slowstart)
 
-        assert slow.job_s >= fast.job_s + 10.0 + 3 * 2.0
-        assert slow.map_task_s == fast.map_task_s
-        assert len([w for w in fast.warnings if "overhead" in w]) == 2
-        assert not [w for w in slow.warnings if "overhead" in w]
+        expected = waves * prediction.map_task_s + prediction.reduce_task_s
+        assert (prediction.published_s, prediction.body_s) == pytest.approx((expected, expected))
+
+    def test_start_of_tasks_is_of_the_frame(self):
+        """
+        What launching a JVM takes is in no time of the model.
+        """
+        slow = predict(profile(map_startup_s=2.0, reduce_startup_s=1.5))
+
+        assert (slow.body_s, slow.published_s) == (predict().body_s, predict().published_s)
 
     def test_timeline_has_every_task(self):
         """
@@ -135,7 +141,7 @@ class TestTimes:
         kinds = [span.kind for span in prediction.timeline]
 
         assert (kinds.count("map"), kinds.count("reduce")) == (20, 4)
-        assert max(s.end_s for s in prediction.timeline) == prediction.job_s
+        assert max(s.end_s for s in prediction.timeline) == prediction.body_s
 
     def test_other_splits_and_buffers_scale_records(self):
         """
@@ -198,7 +204,7 @@ class TestStatistics:
                        spill_s_per_record=2e-6)  # fmt: skip
         spans = profile(sort_s_per_record=2e-6, spill_write_s_per_byte=0.0)
 
-        assert predict(logs).job_s == predict(spans).job_s
+        assert predict(logs).body_s == predict(spans).body_s
         assert any("spill_s_per_record stands for all" in w for w in predict(logs).warnings)
 
     def test_unknown_cost_beside_spills_is_that_without(self):
@@ -208,8 +214,8 @@ class TestStatistics:
         some_profile = profile(without=["map_while_spilling_s_per_record"])
 
         assert (
-            predict(some_profile).job_s
-            == predict(profile(map_while_spilling_s_per_record=4e-6)).job_s
+            predict(some_profile).body_s
+            == predict(profile(map_while_spilling_s_per_record=4e-6)).body_s
         )
         assert any("map_while_spilling_s_per_record" in w for w in predict(some_profile).warnings)
 
@@ -287,7 +293,7 @@ class TestStatistics:
         """
         prediction = predict(maps=0)
 
-        assert (prediction.map_waves, prediction.reduce_waves, prediction.job_s) == (0, 1, 0.0)
+        assert (prediction.map_waves, prediction.reduce_waves, prediction.body_s) == (0, 1, 0.0)
         assert [s.kind for s in prediction.timeline] == ["reduce"] * 4
 
     def test_refuses_a_cluster_without_reduce_slots(self):
@@ -303,8 +309,6 @@ class TestStatistics:
             ("sort_s_per_record", float("nan")),
             ("copy_s_per_byte", -1.0),
             ("copy_s_per_byte", float("nan")),
-            ("reduce_startup_s", -1.0),
-            ("map_startup_s", -1.0),
         ],
     )
     def test_refuses_statistics_outside_their_range(self, field, value):

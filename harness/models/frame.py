@@ -1,0 +1,76 @@
+"""
+The frame of a job: what passes around its tasks, in seconds, the same for every model.
+
+Start-up and gaps belong to Hadoop and the machine, and to no model: a model that is granted them
+would win over one that is not.  So each model predicts a body, and `frame_s` adds this to all:
+
+    job_start_s
+    + Wm x (map_start_s + map_end_s) + (Wm - 1) x task_gap_s
+    + Wr x (reduce_start_s + reduce_end_s) + (Wr - 1) x task_gap_s + reduce_gap_s
+    + job_end_s
+
+with Wm, Wr whole waves.  Where slow start lets reduces start before the last wave of maps, the
+first wave's start passes beside the maps: then one `reduce_start_s` and the `reduce_gap_s` are not
+counted.
+"""
+
+from __future__ import annotations
+
+import math
+
+from collections.abc import Mapping
+
+from harness.errors import MissingStatistic
+from harness.models.checks import check_count, check_number
+from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.profile import FRAME, Statistic
+
+# Seen only where jobs have more tasks than slots, or reduces that start behind all maps.
+GAPS = frozenset({"task_gap_s", "reduce_gap_s"})
+_WHERE = "frame of a job"
+
+
+def frame_counts(configuration: JobConfig, cluster: Cluster, job_input: JobInput) -> dict[str, int]:
+    """How often each part of the frame lies on the way from a job's submission to its end."""
+    map_slots = check_count("map_slots", cluster.map_slots, where=_WHERE, low=1)
+    num_maps, num_reduces = job_input.num_splits, configuration.num_reduces
+    map_waves, reduce_waves = -(-num_maps // map_slots), 0
+    if num_reduces:
+        slots = check_count("reduce_slots", cluster.reduce_slots, where=_WHERE, low=1)
+        reduce_waves = -(-num_reduces // slots)
+    # Maps that are done when the reduces may start: step 4 of the scheduler.
+    maps_needed = math.ceil(configuration.reduce_slowstart * num_maps - 1e-9)
+    starts_early = reduce_waves > 0 and maps_needed <= (map_waves - 1) * map_slots
+    return {
+        "job_start_s": 1,
+        "job_end_s": 1,
+        "map_start_s": map_waves,
+        "map_end_s": map_waves,
+        "reduce_start_s": reduce_waves - starts_early,
+        "reduce_end_s": reduce_waves,
+        "task_gap_s": max(0, map_waves - 1) + max(0, reduce_waves - 1),
+        "reduce_gap_s": int(reduce_waves > 0 and not starts_early),
+    }
+
+
+def frame_s(
+    frame: Mapping[str, Statistic],
+    configuration: JobConfig,
+    cluster: Cluster,
+    job_input: JobInput,
+) -> tuple[float, tuple[str, ...]]:
+    """
+    Seconds that *frame* adds to one job, and warnings of gaps that no job has shown (taken as 0).
+
+    ``MissingStatistic`` where another part that counts is not known.
+    """
+    counts = frame_counts(configuration, cluster, job_input)
+    absent = [name for name in FRAME if counts[name] and name not in frame]
+    if missing := [name for name in absent if name not in GAPS]:
+        raise MissingStatistic(*missing, model="the frame", workload="the profile")
+    seconds = math.fsum(
+        count * check_number(name, frame[name].value, where=_WHERE)
+        for name, count in counts.items()
+        if count and name in frame
+    )
+    return seconds, tuple(f"no job shows a {name}: the frame takes it as 0" for name in absent)

@@ -1,0 +1,191 @@
+"""
+The frame of jobs as measured, what passes around tasks and belongs to no model; and their bodies.
+
+What lies between tasks is in the job history.  Where a task's work begins in its JVM and where it
+ends is in what was recorded of it, or in its log; a history shows neither.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from harness.errors import MissingStatistic
+from harness.models.frame import frame_counts, frame_s
+from harness.profiling.jobs import Observation, map_slowdown
+from harness.records.profile import FRAME, ProfiledJob, SpeedCorrection, Statistic
+from harness.records.tasks import Source
+from harness.records.trace import TASK_COUNTER, TaskKind
+from harness.scoring import measured
+from harness.stats.spread import median_absolute_deviation
+
+# Costs of What-If that stand for a JVM's start and end where nothing else shows them.
+_FITTED = {
+    "map_start_s": "setup_cpu_s", "map_end_s": "cleanup_cpu_s",
+    "reduce_start_s": "setup_cpu_s", "reduce_end_s": "cleanup_cpu_s",
+}  # fmt: skip
+
+
+def task_ends(observation: Observation) -> dict[str, tuple[float, float, Source]]:
+    """
+    Seconds of the start and of the end of each task's JVM, by attempt: by spans before logs.
+
+    A task is left out of which one is not known, or where clocks of two hosts contradict.
+    """
+    ends: dict[str, tuple[float, float, Source]] = {}
+    for task in sorted(observation.task_times, key=lambda task: task.source == "spans"):
+        start_s, end_s = task.start_up_s, task.end_s
+        if start_s is not None and end_s is not None and min(start_s, end_s) >= 0:
+            ends[task.attempt_id] = start_s, end_s, task.source
+    return ends
+
+
+def gaps(observation: Observation) -> dict[str, list[float]]:
+    """What the history of one job shows of its frame, in seconds as measured."""
+    job_trace, cluster = observation.trace, observation.cluster
+    seconds: dict[str, list[float]] = {}
+    if not job_trace.attempts:
+        return seconds
+    first = min(attempt.start_s for attempt in job_trace.attempts)
+    last = max(attempt.finish_s for attempt in job_trace.attempts)
+    seconds["job_start_s"] = [max(0.0, first - job_trace.submit_s)]
+    seconds["job_end_s"] = [max(0.0, job_trace.finish_s - last)]
+    idle_s: list[float] = []
+    for kind, slots in (("map", cluster.map_slots), ("reduce", cluster.reduce_slots)):
+        attempts = [attempt for attempt in job_trace.attempts if attempt.kind == kind]
+        # From each end to the start it made room for: the slot that is free first is filled first.
+        starts = sorted(attempt.start_s for attempt in attempts)[slots:] if slots else []
+        ends = sorted(attempt.finish_s for attempt in attempts)
+        idle_s += [start - end for start, end in zip(starts, ends, strict=False)]
+    # Negative where more ran at once than slots exist.
+    if idle_s and statistics.median(idle_s) >= 0:
+        seconds["task_gap_s"] = idle_s
+    maps, reduces = job_trace.succeeded("map"), job_trace.succeeded("reduce")
+    if maps and reduces:
+        waited_s = reduces[0].start_s - max(attempt.finish_s for attempt in maps)
+        if waited_s >= 0:
+            seconds["reduce_gap_s"] = [waited_s]
+    return seconds
+
+
+def measure_frame(
+    observations: Sequence[Observation],
+    speed: SpeedCorrection | None = None,
+    costs: Mapping[str, Statistic] | None = None,
+) -> dict[str, Statistic]:
+    """
+    Parts of the frame by the names of `FRAME`, medians in seconds, each where jobs show it.
+
+    At reference speed, or as measured without a *speed*.  A start or an end of tasks that neither
+    spans nor logs show is the fitted one of *costs*, and marked assumed.
+    """
+    seen: dict[str, list[float]] = defaultdict(list)
+    sources: dict[str, set[str]] = defaultdict(set)
+    for observation in observations:
+        factor = observation.at_reference(1.0, speed) if speed else 1.0
+        for name, several in gaps(observation).items():
+            seen[name] += [factor * seconds for seconds in several]
+            sources[name].add("job history")
+        ends = task_ends(observation)
+        for attempt in (
+            *observation.trace.succeeded("map"),
+            *observation.trace.succeeded("reduce"),
+        ):
+            if attempt.attempt_id in ends:
+                start_s, end_s, source = ends[attempt.attempt_id]
+                for name, seconds in (("start_s", start_s), ("end_s", end_s)):
+                    seen[f"{attempt.kind}_{name}"].append(factor * seconds)
+                    sources[f"{attempt.kind}_{name}"].add(source)
+    frame = {
+        name: Statistic(
+            value=statistics.median(seen[name]),
+            count=len(seen[name]),
+            spread=median_absolute_deviation(seen[name]),
+            source=f"{' and '.join(sorted(sources[name]))}: median",
+        )
+        for name in FRAME
+        if name in seen
+    }
+    for name, cost in _FITTED.items():
+        if name not in frame and costs and cost in costs:
+            changes = {"source": f"the fitted {cost}", "assumed": True, "group": (), "nodes": {}}
+            frame[name] = costs[cost].model_copy(update=changes)
+    return frame
+
+
+def own_frame(
+    observation: Observation,
+    of_profile: Mapping[str, Statistic],
+    speed: SpeedCorrection | None = None,
+) -> tuple[float | None, dict[str, tuple[float, float]], tuple[str, ...]]:
+    """
+    Frame of one job in seconds as measured, start and end of each of its tasks, what it borrowed.
+
+    What the job does not show itself is taken *of_profile*, which is at reference *speed*: the
+    last value names it.  Without a part that counts the frame is `None`; tasks of a kind whose
+    start or end is known nowhere have none.
+    """
+    shown = measure_frame([observation])
+    factor = observation.at_reference(1.0, speed) if speed else 1.0
+    frame = {
+        name: statistic.model_copy(update={"value": statistic.value / factor})
+        for name, statistic in of_profile.items()
+    } | shown
+    ends = {name: (start, end) for name, (start, end, _) in task_ends(observation).items()}
+    kinds: tuple[TaskKind, ...] = ("map", "reduce")
+    for kind in kinds:
+        names = f"{kind}_start_s", f"{kind}_end_s"
+        for attempt in observation.trace.succeeded(kind):
+            if all(name in frame for name in names):
+                usual = frame[names[0]].value, frame[names[1]].value
+                ends.setdefault(attempt.attempt_id, usual)
+    try:
+        seconds, _ = frame_s(frame, observation.config, observation.cluster, observation.job_input)
+    except MissingStatistic:
+        return None, ends, ()
+    counted = frame_counts(observation.config, observation.cluster, observation.job_input)
+    borrowed = [name for name in FRAME if counted[name] and name in frame and name not in shown]
+    return seconds, ends, tuple(borrowed)
+
+
+def profiled_jobs(
+    observations: Sequence[Observation], speed: SpeedCorrection, frame: Mapping[str, Statistic]
+) -> tuple[ProfiledJob, ...]:
+    """
+    Jobs of *observations* in the order of their trials' names, times at reference speed.
+
+    Each body is the job's time less its own frame, for which *frame* has what it does not show.
+    """
+    jobs = []
+    for observation in observations:
+        job_trace, cluster = observation.trace, observation.cluster
+        own_s, ends, _ = own_frame(observation, frame, speed)
+        times_s: dict[str, float | None] = {**measured([job_trace], [own_s], ends)}
+        times_s["map_slowdown_s"] = map_slowdown(job_trace, cluster.map_slots)
+        names = ("job_s", "body_s", "map_task_s", "reduce_task_s", "map_slowdown_s")
+        jobs.append(
+            ProfiledJob(
+                trial=observation.trial.id,
+                cell=observation.trial.cell.id,
+                number=observation.number,
+                input_bytes=observation.job_input.input_bytes,
+                num_splits=observation.job_input.num_splits,
+                num_nodes=cluster.num_nodes,
+                map_slots=cluster.map_slots,
+                reduce_slots=cluster.reduce_slots,
+                configuration=observation.config,
+                shuffle_bytes_total=math.fsum(
+                    attempt.counters.get(f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES", 0)
+                    for attempt in job_trace.succeeded("reduce")
+                ),
+                **{
+                    name: observation.at_reference(seconds, speed)
+                    for name in names
+                    if (seconds := times_s.get(name)) is not None
+                },
+            )
+        )
+    return tuple(sorted(jobs, key=lambda job: (job.trial, job.number)))
