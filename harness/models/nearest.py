@@ -92,7 +92,8 @@ def require_jobs(profile: Profile, model: str) -> list[ProfiledJob]:
     """Jobs of the profile whose body is known; ``MissingStatistic`` where there is none."""
     jobs = [job for job in profile.jobs if job.body_s is not None]
     if not jobs:
-        raise MissingStatistic("jobs", model=model, workload=profile.workload)
+        name = "body_s" if profile.jobs else "jobs"
+        raise MissingStatistic(name, model=model, workload=profile.workload)
     return jobs
 
 

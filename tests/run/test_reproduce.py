@@ -67,15 +67,16 @@ def test_another_answer_is_named(stored, tmp_path, monkeypatch):
 
     def doubled(model, *inputs):
         answer = predict(model, *inputs)
-        return answer.model_copy(update={"job_s": 2 * answer.job_s})
+        return answer.model_copy(update={"body_s": 2 * answer.body_s})
 
     monkeypatch.setattr(WhatIf, "predict", doubled)
     stages = differing(stored, tmp_path, "profiles")
 
-    old = {p.cell: p.job_s for p in stored.read_predictions()["whatif"] if p.job_s is not None}
+    answers = stored.read_predictions()["whatif"]
+    old = {p.cell: p.body_s for p in answers if p.body_s is not None}
     named = {d.name: (d.old, d.new, d.relative) for d in stages["predictions"]
-             if d.model == "whatif" and d.name.endswith(".job_s")}  # fmt: skip
-    assert named == {f"{cell}.job_s": (s, 2 * s, 1.0) for cell, s in old.items()}
+             if d.model == "whatif" and d.name.endswith(".body_s")}  # fmt: skip
+    assert named == {f"{cell}.body_s": (s, 2 * s, 1.0) for cell, s in old.items()}
     assert {d.model for d in stages["scores"]} >= {"whatif", "whatif-mr2"}
 
 

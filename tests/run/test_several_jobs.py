@@ -110,8 +110,10 @@ def test_a_trial_takes_the_sum_of_its_jobs(evaluation):
     assert first.raw_s["job_s"] == pytest.approx(sum(first.jobs_s))
     assert first.raw_s["each_job_s"] == pytest.approx(first.jobs_s[0])
     assert len(first.jobs_s) == len(second.jobs_s) == JOBS
-    assert all(p.job_s == pytest.approx((JOBS - 1) * p.each_job_s) for p in answers.values())
-    assert answers["nearest"].each_job_s == pytest.approx(first.jobs_s[0])
+    answer = answers["whatif-mr2"]
+    assert answer.job_s == pytest.approx((JOBS - 1) * answer.each_job_s)
+    # The fit of one recorded job takes more for the starts of tasks than the job has.
+    assert answers["nearest"].not_applicable == ("body_s",)
     assert {"job_s", "each_job_s"} <= scored
 
 
