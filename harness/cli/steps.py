@@ -75,7 +75,14 @@ def run_options(function: Callable[..., None]) -> Callable[..., None]:
         help="What to do when a trial fails.",
         shell_complete=completion.policies,
     )
-    return on_error(new(function))
+    on_disturbed = click.option(
+        "--on-disturbed",
+        type=click.Choice(["repeat", "keep"]),
+        default="keep",
+        show_default=True,
+        help="What to do with a trial during which others used the machine: repeat it at the end.",
+    )
+    return on_error(on_disturbed(new(function)))
 
 
 def open_session(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> Session:
@@ -85,11 +92,11 @@ def open_session(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> S
     return Session(read_experiment_file(file), str(file), results_dir, overrides, Progress())
 
 
-def measure(session: Session, on_error: tuple[str, int], *, new: bool) -> tuple[Run, int]:
+def measure(session: Session, on_error: tuple[str, int], **options: Any) -> tuple[Run, int]:
     """Run the trials that are not done, and show how many are done and failed."""
     policy, retries = on_error
     run, failed = session.measure(
-        on_error="stop" if policy == "stop" else "skip", retries=retries, new=new
+        on_error="stop" if policy == "stop" else "skip", retries=retries, **options
     )
     show_text(f"run {run.path}: {len(session.trials) - failed} trials done, {failed} failed")
     return run, failed
@@ -132,7 +139,7 @@ def plan(session: Session, as_json: bool) -> None:
 @experiment_arguments
 @run_options
 @json_option
-def run(session: Session, on_error: tuple[str, int], new: bool, as_json: bool) -> None:
+def run(session: Session, as_json: bool, **options: Any) -> None:
     """
     Measure the trials of FILE that are not done yet, on a cluster of its own.
 
@@ -143,7 +150,7 @@ def run(session: Session, on_error: tuple[str, int], new: bool, as_json: bool) -
     Example:
         harness run experiments/quick.yaml --on-error retry:1
     """
-    measured_run, failed = measure(session, on_error, new=new)
+    measured_run, failed = measure(session, **options)
     if as_json:
         done = len(session.trials) - failed
         print_json({"run": measured_run.path, "done": done, "failed": failed})
@@ -156,9 +163,7 @@ def run(session: Session, on_error: tuple[str, int], new: bool, as_json: bool) -
 @run_options
 @click.option("--dry-run", is_flag=True, help="Print the plan and start nothing.")
 @json_option
-def run_all(
-    session: Session, on_error: tuple[str, int], new: bool, dry_run: bool, as_json: bool
-) -> None:
+def run_all(session: Session, dry_run: bool, as_json: bool, **options: Any) -> None:
     """
     Run FILE to its end: measure, profile, predict, score, report.
 
@@ -176,7 +181,7 @@ def run_all(
     if dry_run:
         show_plan(plan_json(session.plan()), as_json=as_json)
         return
-    measured_run, failed = measure(session, on_error, new=new)
+    measured_run, failed = measure(session, **options)
     evaluation = session.evaluation(measured_run)
     if not session.experiment.predict.is_blind:  # else measuring has done it, in between
         evaluation.profile()

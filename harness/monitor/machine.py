@@ -16,7 +16,7 @@ import shutil
 import threading
 import time
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean, harmonic_mean
@@ -27,50 +27,86 @@ from harness.node import sample as node_sample
 from harness.node.sample import Reading
 from harness.parsing.lines import read_machine, read_speed
 from harness.records.trace import MachineSample, SpeedSample
+from harness.records.trial import MachineLoad
 from harness.store import RawLogs
-from harness.units import MIB
+from harness.units import MIB, format_rate
 
-# When a trial is marked as disturbed.  Fixed before anything is measured; a marked trial is kept.
-MOST_STEAL = 0.05  # mean share of the cores' time that other virtual machines took
-MOST_MEMORY_PRESSURE = 0.10  # mean share of time in which some task waited for memory
-LEAST_MEMORY = 256 * MIB  # available at any moment: below it the kernel drops caches and swaps
-MOST_RUNNABLE = 2.0  # mean runnable threads per core: our containers are no more than the cores
+# When a trial is marked as disturbed: means over the trial, fixed before anything is measured.
+# PROVISIONAL: where the bias of a job's time exceeds 2 % is still to be measured, by
+# `bench/bench_neighbour.py`.  With all cores busy, a job gets what others leave.
+MOST_OTHERS = 0.05  # share of the cores' time that went to processes that are not ours
+MOST_STEAL = 0.05  # share of the cores' time that other virtual machines took
+MOST_SWAP_BPS = MIB  # bytes that went to the swap space and came from there
 # Far above what slewing (500 parts in a million at most) does in minutes; 1 % of a ten-second job.
 MOST_SHIFT_S = 0.1
 
 PROBE_LOG = "speed.txt"
 MACHINE_LOG = "machine.jsonl"
+# Samples of a machine from where others of our processes are seen.
+VIEW_LOG = "processes.jsonl"
+THIS_MACHINE = "this machine"
 SAMPLE_S = 1.0  # a sample of the speed probe sums over the second that ends at its time
 
 
-def find_disturbance(samples: Sequence[MachineSample], cores: int | None = None) -> str:
+def find_disturbance(loads: Mapping[str, MachineLoad]) -> str:
     """
-    Name the rule by which a trial was disturbed, with its numbers; empty where none applies.
+    Name the rules by which a trial was disturbed, with machines and numbers; empty: by none.
 
-    Load does not say whose it is: an experiment that itself runs more containers than cores is
-    marked by the last rule, rightly, since its tasks wait for each other.
+    What our own processes do to each other is no disturbance, and unknown load of others is none.
+    """
+    rules = []
+    for machine, load in loads.items():
+        if load.others is not None and load.others > MOST_OTHERS:
+            rule = f"others used {load.others:.1%} of the processors, above {MOST_OTHERS:.0%}"
+        elif load.steal > MOST_STEAL:
+            rule = f"steal {load.steal:.1%} of the time, above {MOST_STEAL:.0%}"
+        elif load.swap_bytes_per_s > MOST_SWAP_BPS:
+            rule = f"swapping {format_rate(load.swap_bytes_per_s)}"
+            rule += f", above {format_rate(MOST_SWAP_BPS)}"
+        else:
+            continue
+        rules.append(f"{machine}: {rule}")
+    return "; ".join(rules)
+
+
+def machine_load(
+    samples: Sequence[MachineSample], *views: Sequence[MachineSample]
+) -> MachineLoad | None:
+    """
+    How the machine of *samples* was used; `None` without samples.
+
+    *views* are samples of the same machine from where others of our processes are seen; what others
+    used is unknown where one of them is without samples.
     """
     if not samples:
-        return ""
-    steal = fmean(sample.steal for sample in samples)
-    if steal > MOST_STEAL:
-        return f"steal {steal:.1%} of the time, above {MOST_STEAL:.0%}"
-    pressure = fmean(sample.memory_pressure or 0.0 for sample in samples)
-    if pressure > MOST_MEMORY_PRESSURE:
-        return f"memory pressure {pressure:.1%} of the time, above {MOST_MEMORY_PRESSURE:.0%}"
-    available = min(sample.available_bytes for sample in samples)
-    if available < LEAST_MEMORY:
-        return f"{available / MIB:.0f} MiB of memory available, below {LEAST_MEMORY / MIB:.0f} MiB"
-    runnable = fmean(sample.runnable for sample in samples) / (cores or os.cpu_count() or 1)
-    if runnable > MOST_RUNNABLE:
-        return f"{runnable:.1f} runnable threads per core, above {MOST_RUNNABLE:g}"
-    return ""
+        return None
+    own = [[one.own for one in view if one.own is not None] for view in (samples, *views)]
+    busy = fmean(sample.busy for sample in samples)
+    elapsed_s = max(samples[-1].at_s - samples[0].at_s, SAMPLE_S)
+    return MachineLoad(
+        busy=busy,
+        steal=fmean(sample.steal for sample in samples),
+        others=max(busy - sum(map(fmean, own)), 0.0) if all(own) else None,
+        swap_bytes_per_s=sum(sample.swapped_bytes for sample in samples[1:]) / elapsed_s,
+    )
+
+
+def read_samples(file: Path) -> list[MachineSample]:
+    """The samples in *file*; none where it does not exist."""
+    if not file.exists():
+        return []
+    with file.open("rb") as lines:
+        return list(read_machine(lines, file.name))
 
 
 def read_counters(root: Path = Path("/proc")) -> Reading:
-    """Take one reading; raises `MachineError` where the kernel does not give one."""
+    """
+    Take one reading; raises `MachineError` where the kernel does not give one.
+
+    Our processes are this one and all that it has started: clusters of this machine, clients.
+    """
     try:
-        return node_sample.read_counters(root)
+        return node_sample.read_counters(root, os.getpid())
     except OSError as error:
         what = f"the machine cannot be sampled: {error.strerror}"
         fix = "run the harness on Linux, with /proc mounted"
@@ -90,7 +126,7 @@ class MachineSampler:
     The last sample is taken when the block ends, so that even a short block has one.
     """
 
-    def __init__(self, path: Path, interval_s: float = 0.5, root: Path = Path("/proc")) -> None:
+    def __init__(self, path: Path, interval_s: float = 1.0, root: Path = Path("/proc")) -> None:
         self.path, self.interval_s, self.root = path, interval_s, root
         self._ended = threading.Event()
         self._failure: Exception | None = None

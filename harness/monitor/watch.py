@@ -3,9 +3,10 @@ Speed and load of the machines that do the work of a cluster, sampled while its 
 
 Where all nodes are on this machine it is sampled from here, outside of the nodes and their limits.
 Where nodes are reached over a connection, `harness.node.sample` runs on one node of each machine:
-nodes that share a machine share its speed, too.  What it reports is checked line by line; whatever
-else it writes, or writes without end, ends its sampling and no trial.  A cluster whose nodes cannot
-be reached has no samples, and its times stay as measured.
+nodes that share a machine share its speed, too.  A node of the same machine that sees others of our
+processes (another container) is sampled for these alone.  What a program reports is checked line by
+line; whatever else it writes, or writes without end, ends its sampling and no trial.  A cluster
+whose nodes cannot be reached has no samples, and its times stay as measured.
 """
 
 from __future__ import annotations
@@ -15,29 +16,35 @@ import subprocess
 import threading
 import time
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from harness.errors import ClusterError, HarnessError
 from harness.monitor.machine import (
     MACHINE_LOG,
     PROBE_LOG,
+    THIS_MACHINE,
+    VIEW_LOG,
     MachineSampler,
     copy_tail,
-    find_disturbance,
+    machine_load,
     named_after,
+    read_samples,
 )
 from harness.monitor.probe import FLAGS, SpeedProbe, probe_jar
+from harness.node.sample import identity
 from harness.parsing.lines import read_machine, read_speed
 from harness.providers.base import Cluster
 from harness.providers.host import Host, Running
 from harness.records.manifest import MonitoredMachine
+from harness.records.trial import MachineLoad
 from harness.text import first_line
 from harness.units import MIB
 
-INTERVAL_S = 0.5
+INTERVAL_S = 1.0
+HARNESS = "harness"  # in the place of a node's name, for samples of our own processes
 START_LIMIT_S = 30.0
 _END_LIMIT_S = 5.0
 _MOST_LINE, _MOST_HOSTS, _MOST_CORES = 1024, 32, 4096
@@ -65,6 +72,9 @@ def monitor_cluster(
             stack.callback(machine.stop)
             # A master runs no tasks: its speed does not matter.  All probes start at once.
             machine.start(with_speed=machine.nodes != [hosts[0].name])
+            for view in machine.views:
+                stack.callback(view.stop)
+                view.start(with_speed=False)
         sampled = []
         for machine in connected:
             machine.await_first_sample()
@@ -99,10 +109,10 @@ class LocalMonitor:
             yield
         copy_tail(self._log, start_bytes, raw / PROBE_LOG)
 
-    def find_disturbance(self, raw: Path) -> str:
-        """By which rule the trial with samples in *raw* was disturbed; empty: it was not."""
-        with (raw / MACHINE_LOG).open("rb") as lines:
-            return find_disturbance(list(read_machine(lines, MACHINE_LOG)))
+    def loads(self, raw: Path) -> dict[str, MachineLoad]:
+        """How this machine was used during the trial with samples in *raw*."""
+        load = machine_load(read_samples(raw / MACHINE_LOG))
+        return {} if load is None else {THIS_MACHINE: load}
 
 
 class RemoteMonitor:
@@ -110,7 +120,7 @@ class RemoteMonitor:
 
     def __init__(self, sampled: Sequence[RemoteMachine], say: Report) -> None:
         """Copy what *sampled* report."""
-        self.sampled, self._say = sampled, say
+        self.sampled, self._say, self._here = sampled, say, identity()
 
     @property
     def machines(self) -> dict[str, MonitoredMachine]:
@@ -123,31 +133,43 @@ class RemoteMonitor:
     @contextmanager
     def sample(self, raw: Path) -> Iterator[None]:
         """Sample while a block runs."""
-        for machine in self.sampled:
+        log_files = []
+        for machine in (one for first in self.sampled for one in (first, *first.views)):
             if machine.failure:
                 what = f"the sampling of {machine.host.name} has ended ({machine.failure})"
                 self._say(f"{what}: starting it again")
                 machine.restart()
-        log_files = []
-        for machine in self.sampled:
-            logs = [(machine.load_log, MACHINE_LOG), (machine.speed_log, PROBE_LOG)]
-            for source, name in logs if machine.has_probe else logs[:1]:
-                log_files.append((source, raw / named_after(name, machine.host.name)))
+            is_view = machine not in self.sampled
+            logs = [(machine.load_log, VIEW_LOG if is_view else MACHINE_LOG)]
+            if machine.has_probe:
+                logs.append((machine.speed_log, PROBE_LOG))
+            log_files += [(log, raw / named_after(name, machine.host.name)) for log, name in logs]
         starts = [file_size(source) for source, _ in log_files]
-        yield
+        # Clients, and what carries their commands, may be processes of ours on one of the machines.
+        is_shared = any(map(self._is_here, self.sampled))
+        own_log = raw / named_after(VIEW_LOG, HARNESS)
+        with MachineSampler(own_log) if is_shared else nullcontext():
+            yield
         for (source, target), start_bytes in zip(log_files, starts, strict=True):
             copy_tail(source, start_bytes, target)
 
-    def find_disturbance(self, raw: Path) -> str:
-        """By which rules the machines were disturbed."""
-        disturbances = []
+    def loads(self, raw: Path) -> dict[str, MachineLoad]:
+        """How each machine was used during the trial with samples in *raw*."""
+        machine_loads = {}
         for machine in self.sampled:
-            load_log = raw / named_after(MACHINE_LOG, machine.host.name)
-            with load_log.open("rb") as lines:
-                samples = list(read_machine(lines, load_log.name))
-            if rule := find_disturbance(samples, machine.cores):
-                disturbances.append(f"{machine.host.name}: {rule}")
-        return "; ".join(disturbances)
+            names = [view.host.name for view in machine.views]
+            names += [HARNESS] if self._is_here(machine) else []
+            views = [read_samples(raw / named_after(VIEW_LOG, name)) for name in names]
+            samples = read_samples(raw / named_after(MACHINE_LOG, machine.host.name))
+            if (load := machine_load(samples, *views)) is not None:
+                machine_loads[machine.host.name] = load
+        return machine_loads
+
+    def _is_here(self, machine: RemoteMachine) -> bool:
+        """Whether *machine* is this one, and our own processes are not among those it sees."""
+        here, views = self._here, (machine, *machine.views)
+        is_seen = any(view.identity["view"] == here["view"] for view in views)
+        return machine.identity["machine"] == here["machine"] and not is_seen
 
 
 Monitor = LocalMonitor | RemoteMonitor
@@ -158,13 +180,16 @@ class RemoteMachine:
     One machine, sampled through *host*, the first of its *nodes*.
 
     Samples are appended to the files *speed_log* and *load_log*; *failure* says why no more come.
+    *views* are nodes of the same machine that see others of our processes.
     """
 
     def __init__(self, host: Host, argv: Sequence[str], folder: Path) -> None:
         """*argv* is the program's command line on *host*; the samples are kept in *folder*."""
         self.host, self.nodes = host, [host.name]
         self.speed_log, self.load_log = (folder / f"{log}-{host.name}" for log in ("speed", "load"))
-        self.identity, self.cores, self.failure = "", 1, ""
+        self.identity: Mapping[str, str] = {}
+        self.views: list[RemoteMachine] = []
+        self.cores, self.failure = 1, ""
         self.has_probe = False
         self._argv = argv
         self._process: Running | None = None
@@ -185,7 +210,8 @@ class RemoteMachine:
                 timer.cancel()
             try:
                 greeting = json.loads(report_line)
-                self.identity, self.cores = str(greeting["machine"]), int(greeting["cores"])
+                self.identity = {word: str(greeting[word]) for word in ("machine", "view")}
+                self.cores = int(greeting["cores"])
             except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
                 text = first_line(report_line.decode(errors="replace"))
                 raise ClusterError(f"it does not say what it is: {text}") from error
@@ -290,11 +316,15 @@ def connect_machines(
         for host, machine in zip(hosts, pool.map(connect, hosts), strict=True):
             if isinstance(machine, str):
                 add_limitation(machine)
-            elif machine.identity in machines:
-                machines[machine.identity].nodes.append(host.name)
-                machine.stop()
+                continue
+            first = machines.setdefault(machine.identity["machine"], machine)
+            if first is machine:
+                continue
+            first.nodes.append(host.name)
+            if all(machine.identity != one.identity for one in (first, *first.views)):
+                first.views.append(machine)
             else:
-                machines[machine.identity] = machine
+                machine.stop()
     return list(machines.values())
 
 

@@ -3,8 +3,9 @@ Speed and load of the machine of this node, line by line until standard input en
 
     node.pyz sample SECONDS PROBE_ARGUMENT...
 
-First comes one object of JSON: *machine*, which is the same for all nodes on one machine, and its
-*cores*.  Then a word on standard input says what is wanted: ``load``, or ``speed`` for both.
+First comes one object of JSON: *machine*, which is the same for all nodes on one machine, its
+*cores*, and *view*, which is the same for nodes that see the same processes as theirs.  Then a word
+on standard input says what is wanted: ``load``, or ``speed`` for both.
 
     load {"at_s": ..., "busy": ..., ...}    each SECONDS, the machine since the sample before
     speed 1795293000123 0 10 9876543        whatever the speed probe prints
@@ -26,11 +27,12 @@ import time
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _NAMES_LIMIT_S, _STOP_LIMIT_S = 5.0, 2.0
 _INPUT, _CHUNK, _MOST_LINE, _MOST_ERROR = 0, 2**16, 1024, 300
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Reading(NamedTuple):
@@ -44,17 +46,24 @@ class Reading(NamedTuple):
     runnable: int
     available_bytes: int
     waited_us: Optional[int]  # in which some task waited for memory, since the machine's start
+    swapped_pages: int  # in and out, since the machine's start
+    own: Mapping[int, Tuple[int, int]]  # what `own_processes` gives
 
 
-def read_counters(root: Path = Path("/proc")) -> Reading:
-    """Take one reading, quickly: it happens twice a second; `OSError` without such files."""
+def read_counters(root: Path = Path("/proc"), tree: int = 0) -> Reading:
+    """
+    Take one reading, quickly: it happens once a second; `OSError` without such files.
+
+    Our processes are *tree* and all below it; where it is 0, all those of our user that we see.
+    """
     at_s = time.time()
     stat = (root / "stat").read_bytes()
     memory = (root / "meminfo").read_bytes()
-    try:
+    pressure = paging = b""
+    # a kernel may be built or started without pressure accounting, a container without paging
+    with suppress(OSError):
+        paging = (root / "vmstat").read_bytes()
         pressure = (root / "pressure" / "memory").read_bytes()
-    except OSError:  # the kernel was built or started without pressure accounting
-        pressure = b""
     # user nice system idle iowait irq softirq steal; the guest times behind are parts of user
     tick_counts = [int(word) for word in stat[: stat.index(b"\n")].split()[1:9]]
     tick_counts += [0] * (8 - len(tick_counts))
@@ -67,7 +76,54 @@ def read_counters(root: Path = Path("/proc")) -> Reading:
         runnable=_number(rb"procs_running (\d+)", stat) or 0,
         available_bytes=1024 * (_number(rb"MemAvailable: +(\d+) kB", memory) or 0),
         waited_us=_number(rb"some .*total=(\d+)", pressure),
+        swapped_pages=sum(map(int, re.findall(rb"^pswp(?:in|out) (\d+)", paging, re.MULTILINE))),
+        own=own_processes(root, tree),
     )
+
+
+def own_processes(root: Path, tree: int) -> Dict[int, Tuple[int, int]]:
+    """
+    Our processes by their ids: the parent's id, and ticks of its own and of its ended children.
+
+    What a child used goes to its parent when it ends, so their sum is the CPU time of all that ever
+    ran among them.
+    """
+    processes, user = {}, os.geteuid()
+    for entry in os.listdir(str(root)):
+        if entry.isdigit():
+            with suppress(OSError):  # it has ended
+                folder = f"{root}/{entry}"
+                if tree or os.stat(folder).st_uid == user:
+                    with open(f"{folder}/stat", "rb") as stat_file:
+                        words = stat_file.read().rpartition(b")")[2].split()
+                    processes[int(entry)] = int(words[1]), sum(map(int, words[11:15]))
+    if not tree:
+        return processes
+
+    def is_below(process_id: int) -> bool:
+        while process_id in processes and process_id != tree:
+            process_id = processes[process_id][0]
+        return process_id == tree
+
+    return {entry: process for entry, process in processes.items() if is_below(entry)}
+
+
+def own_ticks(before: Reading, after: Reading) -> int:
+    """
+    Ticks of our processes between two readings.
+
+    Where a process ends at the moment of a reading, its time may come with the next one: then one
+    of the two is too large and the other, which may be negative, is too small by the same.
+    """
+
+    def is_inherited(process_id: int) -> bool:
+        while process_id in before.own and process_id not in after.own:
+            process_id = before.own[process_id][0]
+        return process_id in after.own
+
+    gone = sum(ticks for entry, (_, ticks) in before.own.items() if not is_inherited(entry))
+    total_before = sum(ticks for _, ticks in before.own.values())
+    return sum(ticks for _, ticks in after.own.values()) - total_before + gone
 
 
 def _number(pattern: bytes, text: bytes) -> Optional[int]:
@@ -97,6 +153,8 @@ def between(before: Reading, after: Reading) -> Optional[Dict[str, Any]]:
         "runnable": after.runnable,
         "available_bytes": after.available_bytes,
         "memory_pressure": pressure,
+        "own": own_ticks(before, after) / total_ticks,
+        "swapped_bytes": max(after.swapped_pages - before.swapped_pages, 0) * _PAGE,
     }
 
 
@@ -163,15 +221,20 @@ class Probe:
         self._errors.close()
 
 
-def main(arguments: List[str]) -> None:
-    """Identify this machine, and sample it as requested."""
-    interval_s, probe_arguments = float(arguments[0]), arguments[1:]
+def identity() -> Dict[str, str]:
+    """The *machine* and the *view* of the processes on it that are ours."""
     try:
         machine = _BOOT_ID.read_text().strip()  # a kernel is started only once
     except OSError:
         machine = platform.node()
+    return {"machine": machine, "view": f"{os.readlink('/proc/self/ns/pid')} {os.geteuid()}"}
+
+
+def main(arguments: List[str]) -> None:
+    """Identify this machine, and sample it as requested."""
+    interval_s, probe_arguments = float(arguments[0]), arguments[1:]
     with suppress(BrokenPipeError):
-        _write_line(json.dumps({"machine": machine, "cores": os.cpu_count() or 1}))
+        _write_line(json.dumps({**identity(), "cores": os.cpu_count() or 1}))
         wanted = os.read(_INPUT, _CHUNK).strip()
         if wanted == b"load":
             write_samples(interval_s, None)

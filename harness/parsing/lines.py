@@ -34,7 +34,8 @@ LARGEST = 2**53
 MOST_SAMPLES = 5_000_000
 
 _MACHINE_FIELDS = frozenset(field.name for field in fields(MachineSample))
-_WHOLE_FIELDS = ("runnable", "available_bytes")
+_WHOLE_FIELDS = ("runnable", "available_bytes", "swapped_bytes")
+_LATER_FIELDS = {"own", "swapped_bytes"}  # samples of older runs are without them
 _SPEED_LINE = re.compile(rb"\s*(\d{1,16})\s+(\d{1,6})\s+(\d{1,16})\s+(\d{1,16})\s*")
 _LAYOUT = re.compile(
     r"(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) [A-Z]{4,5} +\[(?P<thread>[^\]]*)\]"
@@ -83,21 +84,22 @@ def value_excerpt(value: object) -> str:
 
 
 def read_machine(lines: Iterable[bytes], source: str) -> Iterator[MachineSample]:
-    """Yield the samples in *lines*: JSON objects with exactly the fields of `MachineSample`."""
+    """Yield the samples in *lines*: JSON objects with the fields of `MachineSample`."""
     for number, sample_line in limited(whole_lines(lines), source):
         if sample_line.isspace():
             continue
         try:
             values = orjson.loads(sample_line)
-            if not isinstance(values, dict) or values.keys() != _MACHINE_FIELDS:
+            if not isinstance(values, dict) or values.keys() | _LATER_FIELDS != _MACHINE_FIELDS:
                 raise ValueError(f"the fields are not {', '.join(sorted(_MACHINE_FIELDS))}")
             for name, field_value in values.items():
-                if name == "memory_pressure" and field_value is None:
+                if name in {"memory_pressure", "own"} and field_value is None:
                     continue
                 is_number = type(field_value) is int or (
                     type(field_value) is float and name not in _WHOLE_FIELDS
                 )
-                if not is_number or not 0 <= field_value < LARGEST:
+                least = -LARGEST if name == "own" else 0
+                if not is_number or not least <= field_value < LARGEST:
                     raise ValueError(f"{name} is {value_excerpt(field_value)}")
         except ValueError as error:
             what = f"not a sample of the machine: '{excerpt(sample_line)}': {error}"

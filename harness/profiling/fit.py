@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from statistics import fmean, median
 
+import numpy as np
+
 from harness.errors import DataError
 from harness.profiling.costs import fit_costs
 from harness.profiling.dataflow import (
@@ -38,6 +40,9 @@ _SHUFFLES = frozenset({"shuffle_s", "copy_s"})
 # What slows the machine may slow a job more than the probe: 1.9 was seen for TeraSort.  A larger
 # slope comes from few repeats at nearly equal rates.
 _LARGEST_SLOPE = 3.0
+# A correction is used where rates that have nothing to do with the times would do as well in no
+# more of the cases than this.
+_LEVEL, _PERMUTATIONS = 0.05, 1999
 
 
 def fit_profile(
@@ -152,6 +157,7 @@ def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
 
     Within a cell, log(job time) = constant + coefficient x log(reference rate / rate).  Each trial
     is predicted from the others with and without the coefficient; where that shows no gain, where
+    rates permuted within the cells give such a coefficient in more than 5 % of the cases, where
     there are no rates or too few repeats, it is 0 and `note` says why.  Give it the observations of
     one workload, or of all workloads of a run for one correction.
     """
@@ -185,9 +191,39 @@ def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
     note += f"{plain:.1%} as measured, {corrected:.1%} corrected"
     if coefficient <= 0 or gain <= 0:
         return _no_correction(reference, f"{note}; no gain, times are left as measured", count)
+    probability = _chance(rated)
+    note += f"; permuted rates do as well in {probability:.1%} of the cases"
+    if probability > _LEVEL:
+        note += f", more than {_LEVEL:.0%}: times are left as measured"
+        return _no_correction(reference, note, count)
     return SpeedCorrection(
         reference_rate=reference, coefficient=coefficient, gain=gain, count=count, note=note
     )
+
+
+def _chance(rated: Sequence[tuple[Observation, float]]) -> float:
+    """
+    Share of the permutations of rates within cells that follow the times as much as they do.
+
+    The jobs of a trial share its rate: rates change places between whole trials.  As measured is
+    one of the permutations, so that few trials never give a small share.
+    """
+    by_job = defaultdict[tuple[str, int], list[float]](list)
+    for job, _ in rated:
+        by_job[job.trial.cell.id, job.number].append(math.log(job.trace.job_s))
+    cells = defaultdict[str, dict[str, list[float]]](dict)
+    for job, rate in rated:
+        mean_log_s = fmean(by_job[job.trial.cell.id, job.number])
+        trial_sums = cells[job.trial.cell.id].setdefault(job.trial.id, [-math.log(rate), 0.0])
+        trial_sums[1] += math.log(job.trace.job_s) - mean_log_s
+    generator = np.random.default_rng(_PERMUTATIONS)
+    products = np.zeros(1 + _PERMUTATIONS)
+    for trials in cells.values():
+        slowness, log_s = np.array(list(trials.values())).T
+        orders = np.tile(slowness, (len(products), 1))
+        orders[1:] = generator.permuted(orders[1:], axis=1)
+        products += orders @ log_s
+    return float(np.mean(products >= products[0] - 1e-9 * abs(products[0])))
 
 
 def _no_correction(reference: float, note: str, count: int = 0) -> SpeedCorrection:

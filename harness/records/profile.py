@@ -56,7 +56,7 @@ class SpeedCorrection(Record):
     How a trial's time is brought to reference speed: time x (rate / reference_rate) ** coefficient.
 
     *reference_rate* is the median probe rate (units of work per CPU second) of the profiling
-    trials.  *coefficient* is fitted on them and is 0 where leave-one-out shows no gain;
+    trials.  *coefficient* is fitted on them and is 0 where they do not bear one;
     *gain* is the relative fall of the leave-one-out spread that it brings.
     """
 

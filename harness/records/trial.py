@@ -273,17 +273,33 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+class MachineLoad(Record):
+    """
+    How one machine was used during a trial, by means over its samples.
+
+    *busy* and *steal* are shares of the time of all its cores.  So is *others*: what went to
+    processes that are neither the cluster's nor the harness's own; `None` where that is unknown.
+    *swap_bytes_per_s* went to the swap space and came from there.
+    """
+
+    busy: float
+    steal: float
+    others: float | None
+    swap_bytes_per_s: float
+
+
 class TrialRecord(Record):
     """
     `trial.json`: how a trial ended, and on what it ran.
 
     Times are seconds since the epoch on the machine that ran the harness.  *reason* says why a
     trial is not done.  *job_ids* are the Hadoop jobs of the trial, in order.  *disturbed* names
-    the rule that marked the trial, and is empty for an undisturbed one.  *device* is the kind on
-    which maps computed: ``cuda``, or ``cpu`` where the processor stood in for one, or both; it is
-    empty where they used none.  *disk_bytes* are those ``read`` and ``written`` by each limited
-    disk while the jobs ran, by the node's name.  *versions* and *kernel* are those of the nodes
-    that ran the tasks; where nodes differ, each is named with its own.
+    the rule that marked the trial, and is empty for an undisturbed one; *loads* are the figures of
+    each machine that was sampled.  *device* is the kind on which maps computed: ``cuda``, or
+    ``cpu`` where the processor stood in for one, or both; it is empty where they used none.
+    *disk_bytes* are those ``read`` and ``written`` by each limited disk while the jobs ran, by the
+    node's name.  *versions* and *kernel* are those of the nodes that ran the tasks; where nodes
+    differ, each is named with its own.
     """
 
     # What another version of the harness has written besides does not concern this one.
@@ -297,6 +313,7 @@ class TrialRecord(Record):
     job_ids: tuple[str, ...] = ()
     reason: str = ""
     disturbed: str = ""
+    loads: dict[str, MachineLoad] = Field(default_factory=dict)
     device: str = ""
     versions: Versions
     kernel: str = ""

@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 from harness.errors import ClusterError, JobError
 from harness.hadoop.site import block_bytes
 from harness.hadoop_home.home import HadoopHome
-from harness.monitor.machine import Stopwatch
+from harness.monitor.machine import Stopwatch, find_disturbance
 from harness.monitor.rates import record_gpus, record_rates
 from harness.monitor.watch import Monitor, monitor_cluster
 from harness.providers import PROVIDERS
@@ -38,6 +38,7 @@ from harness.run.trial import TrialRunner
 from harness.store import Run, full_disk_as_machine_error
 
 OnError = Literal["stop", "skip"]
+OnDisturbed = Literal["repeat", "keep"]
 _CLUSTERS_LOST = 3
 _STARTS = 2  # a busy machine may need a second try
 _STOPPING = (
@@ -47,11 +48,12 @@ _STOPPING = (
 
 
 class Attempt(NamedTuple):
-    """One attempt at a trial; where it does not count, the trial is still to be run."""
+    """One attempt at a trial; where it does not count, the trial is still to be run, maybe last."""
 
     record: TrialRecord
     counts: bool
     is_cluster_lost: bool
+    is_last: bool = False
 
 
 @dataclass
@@ -59,10 +61,12 @@ class Execution:
     """
     The trials still to run, and all that running them needs.
 
-    *retries* is how often a failed trial is run again before its failure counts.  *needs_rates*:
-    models need the rates of a node's disk and memory.  *seal* gives the SHA-256 of the sealed
-    predictions, and makes them before the first trial that is scored.  *durations* are seconds of
-    the trials that count.  *wall* is the wall clock, in seconds since the epoch.
+    *retries* is how often a failed trial is run again before its failure counts.  With
+    *on_disturbed* ``repeat``, a trial that others disturbed is run a second time, after all others
+    of its cluster and use; the second one counts, disturbed or not.  *needs_rates*: models need the
+    rates of a node's disk and memory.  *seal* gives the SHA-256 of the sealed predictions, and
+    makes them before the first trial that is scored.  *durations* are seconds of the trials that
+    count.  *wall* is the wall clock, in seconds since the epoch.
     """
 
     run: Run
@@ -72,12 +76,14 @@ class Execution:
     warmup: int
     console: Console
     on_error: OnError = "skip"
+    on_disturbed: OnDisturbed = "keep"
     retries: int = 0
     needs_rates: bool = False
     seal: Callable[[], str] = lambda: ""
     durations: list[float] = field(default_factory=list)
     wall: Callable[[], float] = time.time
     failures: Counter[str] = field(default_factory=Counter)
+    repeated: set[str] = field(default_factory=set)
     versions_on_nodes: Versions = field(init=False)
     kernel: str = field(init=False, default="")
     interrupt: DeferredInterrupt = field(init=False)
@@ -145,6 +151,11 @@ class Execution:
                     is_lost = attempt.is_cluster_lost
                     if attempt.record.state == "done":
                         clusters_lost = 0
+                    if attempt.is_last:  # of its use: profiling ends before scoring begins
+                        again = trials.pop(0)
+                        same = [one.profiling == again.profiling for one in trials]
+                        places = [place for place, is_same in enumerate(same, start=1) if is_same]
+                        trials.insert(max(places, default=0), again)
                     if attempt.counts:
                         trials.pop(0)
                         yield attempt.record
@@ -199,7 +210,7 @@ class Execution:
             folder, stopwatch = self.run.start_trial(trial), Stopwatch(self.wall)
             with monitor.sample(folder.raw):
                 outcome = runner.run(trial, folder.raw)
-            disturbance = monitor.find_disturbance(folder.raw)
+            loads = monitor.loads(folder.raw)
             if outcome.state == "done" and (shift := stopwatch.find_shift()):
                 outcome.state, outcome.reason = "failed", shift
             if outcome.state != "done":
@@ -216,7 +227,8 @@ class Execution:
                 finished_s=stopwatch.at_s + elapsed_s,
                 job_ids=tuple(outcome.job_ids),
                 reason=outcome.reason,
-                disturbed=disturbance,
+                disturbed=find_disturbance(loads),
+                loads=loads,
                 device=", ".join(devices(attempt.counters for attempt in attempts)),
                 versions=self.versions_on_nodes,
                 kernel=self.kernel,
@@ -226,18 +238,25 @@ class Execution:
                 disk_bytes=outcome.disk_bytes,
             )
             counts = not is_warmup
+            is_repeated = counts and record.state == "done" and bool(record.disturbed)
+            is_repeated &= self.on_disturbed == "repeat" and trial.id not in self.repeated
             if counts and record.state != "done":
                 has_retry = self.failures[trial.id] < self.retries
                 counts = not outcome.is_interrupted and not has_retry
                 self.failures[trial.id] += 1
-            if counts:
+            if is_repeated:
+                self.console.say(f"trial {trial.id} is repeated at the end: {record.disturbed}")
+                self.repeated.add(trial.id)
+                folder.discard("disturbed", record)
+                counts = False
+            elif counts:
                 folder.commit(record)
                 for complaint in write_trace(self.run, record, outcome.traces):
                     self.console.say(f"warning: trial {trial.id}: {complaint}")
                 self.durations.append(elapsed_s)
             else:
                 folder.discard("warmup" if is_warmup else "retried", record)
-        return Attempt(record, counts, outcome.is_cluster_lost)
+        return Attempt(record, counts, outcome.is_cluster_lost, is_repeated)
 
 
 def cluster_name(run: Run) -> str:

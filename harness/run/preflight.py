@@ -45,7 +45,7 @@ def known_names() -> KnownNames:
         workloads=tuple(WORKLOADS),
         models=tuple(MODELS),
         providers=tuple(PROVIDERS),
-        parameters={name: tuple(workload.parameters) for name, workload in WORKLOADS.items()},
+        parameters={name: (*one.parameters, "hibench") for name, one in WORKLOADS.items()},
         scales={name: workload.scales for name, workload in WORKLOADS.items()},
         refusal=argument_refusal,
         objection=objection,
@@ -57,7 +57,7 @@ def known_names() -> KnownNames:
 
 def argument_refusal(workload: str, name: str, value: str | float) -> tuple[str, str] | None:
     """What is wrong with an argument of a workload, and what to write; unknown names: `None`."""
-    if workload not in WORKLOADS or name not in WORKLOADS[workload].parameters:
+    if workload not in WORKLOADS or name not in {*WORKLOADS[workload].parameters, "hibench"}:
         return None
     spec = WorkloadSpec(name=workload, input_bytes=1, parameters={name: value})
     try:

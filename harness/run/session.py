@@ -24,7 +24,7 @@ from harness.providers import PROVIDERS, remove
 from harness.providers.calibrate import unsupported_limits
 from harness.records.trial import ClusterSpec, Trial, Versions
 from harness.run import Console
-from harness.run.execute import Execution, OnError, cluster_name
+from harness.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.run.manifest import record_command
 from harness.run.plan import Plan, make_plan, refuse_cells, refuse_inputs
 from harness.run.preflight import Preflight, known_names
@@ -103,7 +103,12 @@ class Session:
         return make_plan(experiment, trials, run.trials() if run else {})
 
     def measure(
-        self, *, on_error: OnError = "skip", retries: int = 0, new: bool = False
+        self,
+        *,
+        on_error: OnError = "skip",
+        retries: int = 0,
+        on_disturbed: OnDisturbed = "keep",
+        new: bool = False,
     ) -> tuple[Run, int]:
         """Run what is missing of the newest unfinished run, or of a new one; count the failures."""
         experiment, trials = self.experiment, self.trials
@@ -134,6 +139,7 @@ class Session:
                 console=self.console,
                 on_error=on_error,
                 retries=retries,
+                on_disturbed=on_disturbed,
                 needs_rates=are_rates_required(experiment.predict.models),
                 seal=cache(lambda: self.seal(run) if experiment.predict.is_blind else ""),
             )

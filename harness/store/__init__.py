@@ -4,7 +4,7 @@
     results/<experiment>/<run>/
         manifest.json experiment.yaml plan.jsonl lock finished
         trials/<id>/trial.json raw/ trace/     appear by one rename each
-        warmup/ retried/                       kept, never counted; an interrupted trial too
+        warmup/ retried/ disturbed/            kept, never counted; an interrupted trial too
         incoming/                              half-done; removed when the run is locked, and after
         profiles/<workload>.json predictions/<model>.jsonl predictions/sealed.json
         scores/*.parquet report.html report.json

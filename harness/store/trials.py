@@ -82,7 +82,7 @@ class TrialFolder:
             rename_durably(self._folder, target)
         return target
 
-    def discard(self, kind: Literal["retried", "warmup"], record: TrialRecord) -> Path:
+    def discard(self, kind: Literal["retried", "warmup", "disturbed"], record: TrialRecord) -> Path:
         """Put the trial, with its logs, where it is never counted; return its folder there."""
         self._close(record)
         target = self._free_folder(kind)

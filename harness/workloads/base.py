@@ -131,6 +131,9 @@ class Parameter:
         return ""
 
 
+HIBENCH = Parameter("false", "input and jobs as in HiBench", choices=("false", "true"))
+
+
 def input_sizes(*sizes: float) -> dict[str, int]:
     """HiBench's names of input sizes, with the bytes of each."""
     names = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
@@ -143,6 +146,7 @@ class Workload(ABC):
 
     `uses_combiner` says whether its job sets a combiner class (models ask).  `parameters` are its
     arguments beside input and seed, `scales` HiBench's names of input sizes in bytes.
+    `unlike_hibench` says what is other in HiBench's workload of that kind; empty: it is the same.
 
     A trial is one job, or several of one kind: what a model predicts holds for each of them.
     """
@@ -152,6 +156,7 @@ class Workload(ABC):
     uses_combiner = False
     parameters: ClassVar[Mapping[str, Parameter]] = {}
     scales: Mapping[str, int]
+    unlike_hibench = "HiBench has no such workload"
 
     def arguments(self, spec: WorkloadSpec) -> dict[str, Any]:
         """
@@ -160,7 +165,7 @@ class Workload(ABC):
         Raises `SpecError` for a parameter that is unknown, of another kind, or out of its range.
         """
         for name, argument in spec.parameters.items():
-            if name not in self.parameters:
+            if name not in {*self.parameters, "hibench"}:
                 nearest = nearest_name(name, self.parameters)
                 others = "input and seed are all it takes"
                 if self.parameters:
@@ -170,7 +175,13 @@ class Workload(ABC):
                     where=f"workload {spec.name!r}",
                     fix=f"did you mean {nearest}?" if nearest else f"remove it: {others}",
                 )
-            parameter = self.parameters[name]
+            parameter = self.parameters.get(name, HIBENCH)
+            if name == "hibench" and argument == "true" and self.unlike_hibench:
+                raise SpecError(
+                    f"{spec.name} cannot run as in HiBench: {self.unlike_hibench}",
+                    where=f"workload {spec.name!r}, hibench",
+                    fix="remove it; docs/hibench.md names the settings that come nearest",
+                )
             if complaint := parameter.complaint(argument):
                 raise SpecError(
                     f"{name} of {spec.name} is {shown(str(argument))}: {complaint}",

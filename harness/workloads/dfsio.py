@@ -47,6 +47,7 @@ class Dfsio(Workload):
 
     name = "dfsio"
     description = "Rate of HDFS, files read or written by maps alone; verified by the bytes"
+    unlike_hibench = "its dfsioe also samples the rates while it runs, and has a reduce"
     parameters: ClassVar = {
         "mode": Parameter("read", "read files, or write them", choices=("read", "write")),
         "files": Parameter(1, "fewest files; no file is larger than a block", 1, 1e5),

@@ -1,5 +1,5 @@
 """
-K-means over a generated mixture of normal distributions, a job for each iteration, as HiBench's.
+K-means over a generated mixture of normal distributions, a job for each iteration.
 
 The proof of its output: the centres of every iteration, from the first points on, are those of
 scikit-learn, and the iterations end where they should.  Of an input that is too large for memory,
@@ -76,6 +76,7 @@ class KMeans(Workload):
 
     name = "kmeans"
     description = "K-means over a mixture of normal distributions; verified by scikit-learn"
+    unlike_hibench = "it runs Mahout's, over its vectors, and a job more that assigns the points"
     uses_combiner = True
     parameters: ClassVar = {
         "centres": Parameter(10, "centres to find (k)", 1, 10_000),

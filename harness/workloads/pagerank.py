@@ -1,5 +1,5 @@
 """
-PageRank over a generated web graph, one job for each iteration; as HiBench's, in a form of our own.
+PageRank over a generated web graph, one job for each iteration.
 
 The proof of its output: SciPy's power iteration over the same files gives the same ranks.  Compared
 are the largest ones and some drawn by the seed, the sum of all, and a checksum of the graph itself.
@@ -81,6 +81,7 @@ class PageRank(Workload):
 
     name = "pagerank"
     description = "PageRank over a power-law web graph, a job an iteration; verified by SciPy"
+    unlike_hibench = "it runs Pegasus' over lists of links, with two jobs for each iteration"
     uses_combiner = True
     parameters: ClassVar = {
         "iterations": Parameter(3, "jobs, each of which is one iteration", 1, 100),

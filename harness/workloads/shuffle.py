@@ -34,6 +34,7 @@ class Shuffle(Workload):
 
     name = "shuffle"
     description = "All bytes to the reduces, nothing computed; verified by shares and checksum"
+    unlike_hibench = "its repartition runs on Spark"
     parameters: ClassVar = {
         "record": Parameter(
             200, "bytes of a record, rounded up to a multiple of 8", least=8, most=2**24

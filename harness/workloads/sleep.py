@@ -43,6 +43,7 @@ class Sleep(Workload):
 
     name = "sleep"
     description = "Sleeps known times in each phase over known records; verified by both"
+    unlike_hibench = "its maps and reduces sleep once each, without an input"
     parameters: ClassVar = {
         "read_ms": Parameter(0.0, "sleep per record read, milliseconds", 0, _LONGEST),
         "map_ms": Parameter(1.0, "sleep per record mapped, milliseconds", 0, _LONGEST),

@@ -1,5 +1,5 @@
 """
-Sort of text records by their keys, as HiBench's sort, by a job of ours.
+Sort of text records by their keys, by a job of ours.
 
 The proof of the output: keys ascend in every file (and from one to the next where that was asked),
 and the records are those of the input, by their number and a checksum that no order changes.
@@ -38,6 +38,7 @@ class Sort(Workload):
 
     name = "sort"
     description = "Sort of text records by their keys; verified by order and checksum"
+    unlike_hibench = "its input and output are sequence files, its job is Hadoop's own Sort"
     parameters: ClassVar = {
         "order": Parameter(
             "partition",

@@ -52,6 +52,7 @@ class TeraSort(Workload):
 
     name = "terasort"
     description = "TeraSort of Hadoop's examples, TeraGen's rows; verified by order and checksum"
+    unlike_hibench = ""
     # HiBench's profiles of this workload, in bytes.
     scales = input_sizes(3.2e6, 320e6, 3.2e9, 32e9, 320e9, 600e9)
 

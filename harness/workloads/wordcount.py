@@ -1,5 +1,5 @@
 """
-WordCount of Hadoop's examples jar, as HiBench runs it, over generated text.
+WordCount of Hadoop's examples jar over generated text.
 
 The job stays Hadoop's own, because its times are compared with those that others publish.  The
 proof of its output is an independent count: of the bytes in the file system, not of what the
@@ -49,6 +49,7 @@ class WordCount(Workload):
     name = "wordcount"
     description = "WordCount of Hadoop's examples, generated text; verified by an independent count"
     uses_combiner = True
+    unlike_hibench = "its input and output are sequence files"
     parameters: ClassVar = {
         "text": Parameter(
             "zipf",

@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
@@ -32,7 +31,7 @@ from harness.hadoop.site import read_properties
 from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.models import vectors as v
-from harness.monitor.machine import find_disturbance, mean_rate
+from harness.monitor.machine import find_disturbance, machine_load, mean_rate
 from harness.parsing.history import read_history
 from harness.parsing.lines import read_machine, read_speed
 from harness.parsing.ltrace import read_ltrace, read_units
@@ -145,16 +144,16 @@ def _jobconf() -> Target:
 
 def _logs() -> Iterator[Target]:
     sample = {"at_s": 1.5, "busy": 0.5, "steal": 0.01, "iowait": 0.0, "runnable": 3,
-              "available_bytes": 10**10, "memory_pressure": None}  # fmt: skip
+              "available_bytes": 10**10, "memory_pressure": None, "own": 0.4,
+              "swapped_bytes": 0}  # fmt: skip
     machine = b"".join(json.dumps({**sample, "at_s": n / 2}).encode() + b"\n" for n in range(20))
     speed = b"# epoch_ms thread units cpu_ns\n" + b"".join(
         b"%d %d 40 1500000\n" % (1_768_471_200_000 + 1000 * n, n % 2) for n in range(20)
     )
 
     def of_machine(samples: Any) -> None:
-        spoken(find_disturbance(samples))
         if samples:
-            fmean(s.busy for s in samples)
+            spoken(find_disturbance({"a": machine_load(samples)}))
 
     yield _parser("machine", read_machine, (machine,), go_on=of_machine)
     yield _parser("speed_probe", read_speed, (speed,), go_on=lambda s: mean_rate(s, 0.0, 2e9))

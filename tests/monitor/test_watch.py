@@ -14,7 +14,9 @@ import pytest
 
 from harness.hadoop_home.home import find_java
 from harness.monitor import watch as module
+from harness.monitor.machine import find_disturbance
 from harness.monitor.watch import connect_machines, monitor_cluster
+from harness.node.sample import identity
 from harness.parsing.lines import read_machine, read_speed
 from harness.providers.host import LocalHost
 from harness.records.manifest import MonitoredMachine
@@ -24,7 +26,7 @@ from tests.run.fakes import FakeProbe
 pytestmark = pytest.mark.process
 
 LIMIT_S = 60  # for what takes a second on an idle machine
-HELLO = '{"machine": "there", "cores": 3}'
+HELLO = '{"machine": "there", "view": "all", "cores": 3}'
 SAMPLE = json.dumps({
     "at_s": 1.0, "busy": 0.5, "steal": 0, "iowait": 0, "runnable": 1, "available_bytes": 9,
     "memory_pressure": None,
@@ -152,9 +154,9 @@ def test_machines_apart_are_sampled_apart(connected):
     """
     machines, limitations = connected(
         worker1=host_that(),
-        worker2=host_that(hello='{"machine": "elsewhere", "cores": 8}'),
+        worker2=host_that(hello='{"machine": "elsewhere", "view": "all", "cores": 8}'),
         worker3="print('\x1b[2Jhallo')",
-        worker4=host_that(hello='{"machine": "x", "cores": 1e300}'),
+        worker4=host_that(hello='{"machine": "x", "view": "", "cores": 1e300}'),
     )
 
     cores = [(machine.host.name, machine.cores) for machine in machines]
@@ -228,12 +230,13 @@ def test_a_missing_java_is_reported(connected):
 
 BUSY = {
     "at_s": 1.0, "busy": 0.5, "steal": 0.5, "iowait": 0, "runnable": 1, "available_bytes": 2**40,
-    "memory_pressure": None,
+    "memory_pressure": None, "own": 0.2, "swapped_bytes": 0,
 }  # fmt: skip
-# What a machine tells once it has been asked.
+# What a machine tells once it has been asked; behind a slash stands what it sees.
 NODE = """
 import json, sys
-print(json.dumps({"machine": sys.argv[1], "cores": 2}), flush=True)
+machine, _, view = sys.argv[1].partition("/")
+print(json.dumps({"machine": machine, "view": view, "cores": 2}), flush=True)
 kind = input()
 print("failed of memory" if kind == "speed" and sys.argv[1] == "broken" else "load " + sys.argv[2])
 if kind == "speed": print("speed 1000 0 10 5000000")
@@ -283,7 +286,7 @@ def monitored(cluster, folders, trial=lambda monitor: None):
     with monitor_cluster(cluster, scratch, messages.append, limitations.append) as monitor:
         with monitor.sample(raw):
             trial(monitor)
-        mark = monitor.find_disturbance(raw)
+        mark = find_disturbance(monitor.loads(raw))
     return {p.name: p.stat().st_size for p in raw.iterdir()}, mark, messages, limitations
 
 
@@ -291,7 +294,7 @@ def more(monitor):
     """
     A trial during which each machine tells something.
     """
-    for machine in monitor.sampled:
+    for machine in (one for first in monitor.sampled for one in (first, *first.views)):
         with machine.load_log.open("a") as load, machine.speed_log.open("a") as speed:
             load.write(json.dumps(BUSY) + "\n")
             speed.write("2000 0 10 5000000\n")
@@ -339,8 +342,41 @@ def test_a_disturbance_names_the_machine(cluster, folders):
     _, mark, _, _ = monitored(cluster("a", "b"), folders, more)
 
     assert mark == (
-        "master: steal 50.0% of the time, above 5%; worker1: steal 50.0% of the time, above 5%"
+        "master: others used 30.0% of the processors, above 5%;"
+        " worker1: others used 30.0% of the processors, above 5%"
     )
+
+
+def test_processes_that_the_first_node_does_not_see(cluster, folders):
+    """
+    Of the containers of one machine each is sampled for its own; where two see the same, one is.
+    Of a machine that is this one, the harness's own processes are, too, unless a node sees them.
+    """
+    here = identity()
+    seen = f"{here['machine']}/{here['view']}"
+    unseen = f"{here['machine']}/elsewhere"
+    apart, _, _, _ = monitored(cluster("a/1", "a/2", "a/2", "b/1"), folders, more)
+    assert sorted(name for name in apart if name.endswith("jsonl")) == [
+        "machine-master.jsonl", "machine-worker3.jsonl", "processes-worker1.jsonl",
+    ]  # fmt: skip
+
+    raw = folders[1]
+    for machine, expected in ((seen, False), (unseen, True)):
+        monitored(cluster(machine), folders, more)
+        assert (raw / "processes-harness.jsonl").exists() == expected
+
+
+def test_loads_of_views_are_added(cluster, folders):
+    """
+    What the machine did, less what both of its containers did.
+    """
+    scratch, raw = folders
+    with monitor_cluster(cluster("a/1", "a/2"), scratch, print, print) as monitor:
+        with monitor.sample(raw):
+            more(monitor)
+        (load,) = monitor.loads(raw).values()
+
+    assert load.others == pytest.approx(BUSY["busy"] - 2 * BUSY["own"])
 
 
 def test_what_cannot_be_measured_is_a_limitation(cluster, folders):

@@ -166,7 +166,7 @@ class TestSpeed:
 
 SAMPLE = {
     "at_s": 1.5, "busy": 0.5, "steal": 0, "iowait": 0.0, "runnable": 3,
-    "available_bytes": 10**9, "memory_pressure": None,
+    "available_bytes": 10**9, "memory_pressure": None, "own": 0.3, "swapped_bytes": 0,
 }  # fmt: skip
 
 
@@ -179,6 +179,7 @@ class TestMachine:
             at_s=st.floats(0, 2e9), busy=st.floats(0, 1), steal=st.floats(0, 1),
             iowait=st.floats(0, 1), runnable=st.integers(0, 999),
             available_bytes=st.integers(0, 2**50), memory_pressure=st.none() | st.floats(0, 1),
+            own=st.none() | st.floats(-1, 2), swapped_bytes=st.integers(0, 2**40),
         )
     )  # fmt: skip
     def test_round_trip(self, sample):
@@ -189,6 +190,15 @@ class TestMachine:
 
         assert list(read_machine([json.dumps(fields).encode() + b"\n", b'{"at'], "x")) == [sample]
 
+    def test_of_an_older_run(self):
+        """
+        Nobody looked whose processes they were.
+        """
+        older = {name: SAMPLE[name] for name in SAMPLE if name not in {"own", "swapped_bytes"}}
+
+        (sample,) = read_machine([json.dumps(older).encode() + b"\n"], "x")
+        assert (sample.own, sample.swapped_bytes) == (None, 0)
+
     @pytest.mark.parametrize(
         "line",
         [
@@ -197,6 +207,7 @@ class TestMachine:
             *(json.dumps({**SAMPLE, **bad}).encode() + b"\n" for bad in (
                 {"busy": "1"}, {"busy": True}, {"busy": float("nan")}, {"busy": -1},
                 {"runnable": 1.5}, {"available_bytes": 10**400}, {"at_s": None}, {"at_s": [[]]},
+                {"swapped_bytes": -1}, {"own": float("nan")}, {"own": "1"},
             )),
         ],
     )  # fmt: skip

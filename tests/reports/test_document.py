@@ -186,7 +186,7 @@ class TestProfile:
         """
         speed = whole.profiles["terasort"].speed
 
-        assert "shows no gain" in correction_text("terasort", speed)
+        assert "do not bear one" in correction_text("terasort", speed)
         assert "no speed was measured" in correction_text("terasort", None)
 
 

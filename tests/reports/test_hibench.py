@@ -7,7 +7,12 @@ import pytest
 from harness.experiment.model import Experiment, WorkloadAxes
 from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, Versions, WorkloadSpec
 from harness.reports.data import ReportData
-from harness.reports.formats import DFSIO_MODE, hibench_name, render_hibench
+from harness.reports.formats import (
+    DFSIO_MODE,
+    HIBENCH_WORKLOADS,
+    hibench_name,
+    render_hibench,
+)
 from harness.workloads import WORKLOADS
 
 EXPERIMENT = Experiment(
@@ -17,13 +22,13 @@ EXPERIMENT = Experiment(
 PRINTED = (
     "Type         Date       Time     Input_data_size      Duration(s)          "
     "Throughput(bytes/s)  Throughput/node     \n"
-    "HadoopWordcount 2020-11-02 22:30:27 35154                21.227               "
+    "HadoopTerasort 2020-11-02 22:30:27 35154                21.227               "
     "1656                 552                 \n"
 )
 ENDED = 1604356227.9
 
 
-def record(name="wordcount", *, client_s=21.2279, size=35_154, ended=ENDED, **rest):
+def record(name="terasort", *, client_s=21.2279, size=35_154, ended=ENDED, **rest):
     """
     A done trial on three workers.
     """
@@ -73,22 +78,31 @@ def test_only_what_was_done_has_a_line():
     ("name", "parameters", "expected", "size"),
     [
         ("terasort", {}, "HadoopTerasort", "35154"),
-        ("pagerank", {}, "HadoopPagerank", "35154"),
-        ("sleep", {}, "HadoopSleep", "0"),
-        ("dfsio", {"mode": "read"}, "HadoopDfsioe-read", "40000"),
-        ("dfsio", {"mode": "write"}, "HadoopDfsioe-write", "40000"),
-        ("dfsio", {}, "HadoopDfsioe-read", "40000"),
-        ("gpu-sbs", {}, "HadoopGpuSbs", "35154"),
+        ("pagerank", {}, "HarnessPagerank", "35154"),
+        ("sleep", {}, "HarnessSleep", "0"),
+        ("dfsio", {"mode": "read"}, "HarnessDfsio-read", "40000"),
+        ("dfsio", {"mode": "write"}, "HarnessDfsio-write", "40000"),
+        ("dfsio", {}, "HarnessDfsio-read", "40000"),
+        ("gpu-sbs", {}, "HarnessGpuSbs", "35154"),
     ],
 )
 def test_names_and_sizes(name, parameters, expected, size):
     """
-    HiBench's names; a sleeping job has no input, a test of HDFS what it moves.
+    HiBench's only where all is; a sleeping job has no input, a test of HDFS what it moves.
     """
     ((kind, _, _, printed, *_),) = lines(record(name, parameters=parameters))
 
     assert (kind, printed) == (expected, size)
     assert kind == hibench_name(record(name, parameters=parameters).trial.cell.workload)
+
+
+def test_types_of_hibench_are_those_of_its_work():
+    """
+    A workload has HiBench's type where nothing of its input and jobs differs.
+    """
+    same = {name for name, workload in WORKLOADS.items() if not workload.unlike_hibench}
+
+    assert same == HIBENCH_WORKLOADS
 
 
 def test_a_mode_that_is_not_given_is_the_workload_s():

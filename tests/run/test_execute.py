@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -20,6 +21,7 @@ from harness.monitor import rates, watch
 from harness.monitor.machine import MACHINE_LOG, PROBE_LOG, copy_tail
 from harness.providers import state
 from harness.records.manifest import NodeRates
+from harness.records.trial import MachineLoad
 from harness.run import execute as module
 from harness.run.execute import cluster_name
 from harness.store import Run, files
@@ -225,6 +227,83 @@ class TestGoodRun:
         assert [step[:2] for step in e.console.steps] == [(1, 3), (2, 3), (3, 3)]
         assert [step[2] is None for step in e.console.steps] == [True, False, False]
         assert e.console.steps[-1][2] == 0
+
+
+BUSY_MACHINE = MachineLoad(busy=1.0, steal=0.0, others=0.4, swap_bytes_per_s=0.0)
+
+
+def disturb(monkeypatch, *numbers):
+    """
+    Others use the machine during these of the trials that are run, counted from 0.
+    """
+    counted = count()
+
+    def loads(*_):
+        return {"this machine": BUSY_MACHINE} if next(counted) in numbers else {}
+
+    monkeypatch.setattr(watch.LocalMonitor, "loads", loads)
+
+
+class TestDisturbedTrial:
+    RULE = "this machine: others used 40.0% of the processors, above 5%"
+
+    def test_is_kept_with_its_mark(self, execution, run, monkeypatch):
+        """
+        Unless asked otherwise: the figures and the rule stand in its record.
+        """
+        disturb(monkeypatch, 0)
+        execution().execute(trials := plan(1), set())
+
+        record = run.trials()[trials[0].id]
+        assert (record.disturbed, record.loads) == (self.RULE, {"this machine": BUSY_MACHINE})
+
+    def test_is_repeated_at_the_end(self, execution, run, clusters, monkeypatch):
+        """
+        Once, on the same cluster; the first one's evidence stays outside the trials.
+        """
+        disturb(monkeypatch, 0)
+        e = execution(on_disturbed="repeat")
+        e.execute(trials := plan(), set())
+
+        order = sorted(run.trials().values(), key=lambda record: record.started_s)
+        assert [record.trial.id for record in order] == [trials[n].id for n in (1, 2, 0)]
+        assert [record.disturbed for record in order] == [""] * 3
+        assert kept(run, "disturbed") == [f"{trials[0].id}-1"]
+        assert (run.path / "disturbed" / f"{trials[0].id}-1" / "raw" / f"{MACHINE_LOG}.gz").exists()
+        assert len(clusters.started) == 1
+        assert f"trial {trials[0].id} is repeated at the end: {self.RULE}" in e.console.lines
+        assert [step[:2] for step in e.console.steps] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+    def test_that_profiles_is_repeated_before_any_is_scored(self, execution, run, monkeypatch):
+        """
+        Profiles, and what is predicted from them, are complete when the first scored trial starts.
+        """
+        disturb(monkeypatch, 0)
+        trials = [terasort(n, profiling=n < 2) for n in range(3)]
+        execution(on_disturbed="repeat").execute(trials, set())
+
+        order = sorted(run.trials().values(), key=lambda record: record.started_s)
+        assert [record.trial.id for record in order] == [trials[n].id for n in (1, 0, 2)]
+
+    def test_that_is_disturbed_again_counts(self, execution, run, monkeypatch):
+        """
+        A machine that others always use is measured as it is, and the trial is marked.
+        """
+        disturb(monkeypatch, 0, 1)
+        execution(on_disturbed="repeat").execute(trials := plan(1), set())
+
+        assert run.trials()[trials[0].id].disturbed == self.RULE
+        assert kept(run, "disturbed") == [f"{trials[0].id}-1"]
+
+    def test_that_failed_is_no_repeat(self, execution, run, clusters, monkeypatch):
+        """
+        A failure is the failure's matter, and a warm-up is not counted anyway.
+        """
+        disturb(monkeypatch, 0, 1)
+        clusters.faults["terasort"] = [None, BROKEN]
+        execution(on_disturbed="repeat", warmup=1).execute(trials := plan(1), set())
+
+        assert (states(run, trials), kept(run, "disturbed")) == (["failed"], [])
 
 
 class TestFailedTrial:

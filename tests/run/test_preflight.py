@@ -32,11 +32,11 @@ def workload(monkeypatch):
 
 def test_workloads_give_their_arguments_and_sizes():
     """
-    What `harness list workloads` shows is what an experiment may say.
+    What `harness list workloads` shows is what an experiment may say, and `hibench` of any.
     """
     known = known_names()
 
-    assert known.parameters["rounded"] == ("rounds",)
+    assert known.parameters["rounded"] == ("rounds", "hibench")
     assert known.scales["wordcount"]["tiny"] == WORKLOADS["wordcount"].scales["tiny"]
 
 

@@ -7,6 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.errors import SpecError
+from harness.records.trial import WorkloadSpec
+from harness.run.preflight import argument_refusal
 from harness.workloads import WORKLOADS
 from harness.workloads.base import even_sizes, shown
 from harness.workloads.files import regroup
@@ -54,3 +57,30 @@ def test_shown_is_harmless(value):
     assert text.isascii()
     assert text.isprintable()
     assert len(text) <= 62 * 10
+
+
+HIBENCH = {"hibench": "true"}
+
+
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "terasort"])
+def test_what_is_not_hibench_s_says_so(name):
+    """
+    Asked for HiBench's input and jobs, a workload with others refuses, and says what differs.
+    """
+    workload = WORKLOADS[name]
+    with pytest.raises(SpecError) as refused:
+        workload.arguments(WorkloadSpec(name=name, input_bytes=1, parameters=HIBENCH))
+
+    assert refused.value.what == f"{name} cannot run as in HiBench: {workload.unlike_hibench}"
+    assert argument_refusal(name, "hibench", "true") is not None
+    assert argument_refusal(name, "hibench", "false") is None
+
+
+def test_hibench_s_own_may_be_asked_for():
+    """
+    TeraSort is HiBench's anyway; nothing else is a value.
+    """
+    assert argument_refusal("terasort", "hibench", "true") is None
+    assert argument_refusal("terasort", "hibench", 7)[0] == (
+        "hibench of terasort is '7': it must be one of false, true"
+    )

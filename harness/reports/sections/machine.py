@@ -70,7 +70,7 @@ def correction_text(workload: str, speed: SpeedCorrection | None) -> str:
     trials = count(speed.count, "profiling trial")
     if speed.coefficient == 0:
         return (
-            f"{workload}: no correction, because leave-one-out over {trials} shows no gain;"
+            f"{workload}: no correction, for {trials} do not bear one;"
             f" times at reference speed equal raw times{note}."
         )
     return (

@@ -11,6 +11,7 @@ from harness.reports.data import ReportData
 from harness.reports.document import Section, Table, Text, Value, table
 from harness.reports.wording import UNKNOWN, count, floor_percent, number, percent
 from harness.stats.spread import coefficient_of_variation
+from harness.units import format_rate
 
 _STATES = {"done": "done", "failed": "failed", "timed_out": "out of time"}
 
@@ -166,6 +167,9 @@ def every_section(results: ReportData) -> Section:
                     "started_s": trial_record.started_s,
                     "finished_s": trial_record.finished_s,
                     "disturbed": trial_record.disturbed,
+                    "loads": {
+                        machine: load.model_dump() for machine, load in trial_record.loads.items()
+                    },
                     "machine": dict(results.machine.get(trial_record.trial.id, {})),
                 }
                 for position, trial_record in enumerate(results.ordered_trials(), start=1)
@@ -192,6 +196,9 @@ def trial_table(results: ReportData) -> Table:
     table_rows = []
     for position, trial_record in enumerate(ordered, start=1):
         trial, measured = trial_record.trial, times.get(trial_record.trial.id)
+        loads = trial_record.loads.values()
+        others = [share for one in loads if (share := one.others) is not None]
+        swaps = [one.swap_bytes_per_s for one in loads]
         load = results.machine.get(trial.id, {})
         minutes, second = divmod(round(trial_record.started_s - first_s), 60)
         table_rows.append(
@@ -205,13 +212,16 @@ def trial_table(results: ReportData) -> Table:
                 number(measured.reference_s.get("job_s"), 0.1) if measured else UNKNOWN,
                 percent(rates.get(trial.id), 0.004),
                 percent(load.get("busy"), 0.05),
+                # The most of all machines; one that does not know leaves the trial's unknown.
+                percent(max(others) if others and len(others) == len(loads) else None, 0.004),
                 percent(load.get("steal"), 0.004),
+                format_rate(max(swaps)) if swaps else UNKNOWN,
                 remark(trial_record),
             )
         )
     columns = (
         "Order", "Trial", "Cell", "Repeat", "For", "State", "Start", *(["Jobs"] if several else []),
-        "Job, s", "At ref., s", "Speed", "Busy", "Steal", "Remark",
+        "Job, s", "At ref., s", "Speed", "Busy", "Others", "Steal", "Swap", "Remark",
     )  # fmt: skip
     align = "rclrll" + "r" * (len(columns) - 7) + "l"
     return table("Every trial in the order of running", columns, align, table_rows)
