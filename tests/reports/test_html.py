@@ -91,7 +91,7 @@ class TestWholeRun:
         """
         The last table lists every trial as they ran.
         """
-        ids = [row[1] for row in page.rows if len(row) == 13][-len(whole.trials) :]
+        ids = [row[1] for row in page.rows if len(row) == 15][-len(whole.trials) :]
 
         assert ids == [r.trial.id for r in whole.trials]
 
