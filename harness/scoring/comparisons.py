@@ -166,27 +166,20 @@ def _what_would_tell(
 
     variance, noise = float(tests.variance[place]), float(tests.noise[place])
     repeats, units = min(each.trials for each in cells), tests.freedom + 1
-    more = np.arange(1.0, _MOST_MORE)
+    more = np.unique(np.geomspace(1, _MOST_MORE, 60).round())
     # What repeats explain shrinks with their number; what the cells explain does not.
-    variances = {"repeat": max(0.0, variance - noise) + noise * repeats / (repeats + more)}
-    freedoms = {"repeat": tests.freedom + more * (len(cells) == 1)}
+    fading = max(0.0, variance - noise) + noise * repeats / (repeats + more)
+    ways = {"repeat": (fading, tests.freedom + more * (len(cells) == 1))}
     if len(cells) > 1:
         inputs = varied_inputs([each.input for each in cells])
         noun = "cell" if inputs is None or inputs < FEWEST_INPUTS else "input"
-        variances[noun], freedoms[noun] = variance * units / (units + more), tests.freedom + more
-    wanted = {
-        noun: fewest(
-            float(tests.difference[place]), variances[noun], freedoms[noun],
-            margin=margin, error=error,
-        )
-        for noun in variances
-    }  # fmt: skip
-    texts = [
-        f"{number + 1} more {noun}{'s' if number else ''}"
-        for noun, number in wanted.items()
-        if number is not None
-    ]
+        ways[noun] = (variance * units / (units + more), tests.freedom + more)
+    difference, texts = float(tests.difference[place]), {}
+    for noun, (variances, freedoms) in ways.items():
+        step = fewest(difference, variances, freedoms, margin=margin, error=error)
+        if step is not None:
+            texts[noun] = f"{more[step]:.0f} more {noun}{'s' if step else ''}"
     if not texts:
-        return f"not even {_MOST_MORE} more {' or '.join(f'{noun}s' for noun in wanted)} would tell"
-    only = ", more repeats would not" if wanted["repeat"] is None else ""
-    return f"{' or '.join(texts)} would tell{only}"
+        return f"not even {_MOST_MORE} more {' or '.join(f'{noun}s' for noun in ways)} would tell"
+    only = "" if "repeat" in texts else ", more repeats would not"
+    return f"{' or '.join(texts.values())} would tell{only}"

@@ -19,14 +19,9 @@ from harness.stats.resampling import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from numpy.typing import NDArray
-
     from harness.stats.resampling import Masks, Numbers
 
 POWER_QUANTILE = 0.8416  # of the normal distribution: "would tell" means in four cases of five
-_MOST = 1000  # repeats or units; who needs more than that is not served by the number
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +162,8 @@ def _one_cell(
 
 
 def fewest(
-    difference: float, variances: NDArray[np.float64], freedoms: NDArray[np.float64],
-    *, margin: float, error: float,
-) -> int | None:  # fmt: skip
+    difference: float, variances: Numbers, freedoms: Numbers, *, margin: float, error: float
+) -> int | None:
     """
     Index of the first variance at which a difference of that size gets a verdict; `None`: none.
 

@@ -69,7 +69,7 @@ class TestVerdicts:
         _, pair = compared(rows("a", [1.1, 1.1, 1.1, 1.1]), rows("b", [1.6, 1.0, 1.2, 1.0]))
 
         assert pair.verdict == "undecided"
-        assert pair.reason == "61 more cells would tell, more repeats would not"
+        assert pair.reason == "68 more cells would tell, more repeats would not"
 
     def test_noise_that_could_give_the_difference_decides_nothing(self):
         """

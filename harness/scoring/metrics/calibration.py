@@ -89,13 +89,17 @@ def number_of_line(
 
 
 def robust_number(scores: Sequence[Score], name: str) -> MetricValue | None:
-    """Slope or intercept by Theil and Sen: medians, which a few odd cells do not move."""
+    """
+    Slope or intercept by Theil and Sen: medians, which a few odd cells do not move.
+
+    Of job times alone, as the recalibrated error: for every phase they would take a while.
+    """
     import numpy as np
 
     from scipy.stats import theilslopes
 
     predicted_s = [score.predicted_s for score in scores]
-    if len(scores) < 3 or len(set(predicted_s)) < 2:
+    if scores[0].level != "job" or len(scores) < 3 or len(set(predicted_s)) < 2:
         return None
     with np.errstate(invalid="ignore"):  # the spread of few slopes, which is not used
         line = theilslopes([score.measured_s for score in scores], predicted_s)
@@ -116,7 +120,7 @@ def recalibrated_error(scores: Sequence[Score]) -> MetricValue | None:
     predicted_s = [score.predicted_s for score in scores]
     measured_s = [score.measured_s for score in scores]
     inputs = [score.input or score.cell for score in scores]
-    if len(set(inputs)) < 2:
+    if scores[0].level != "job" or len(set(inputs)) < 2:
         return None
     errors = [0.0] * len(scores)
     for others, group in LeaveOneGroupOut().split(predicted_s, groups=inputs):
