@@ -21,6 +21,9 @@ from harness.stats.resampling import (
 if TYPE_CHECKING:
     from harness.stats.resampling import Masks, Numbers
 
+# The spread of a few cells may by chance be far smaller than their noise; less than half of what
+# the floors give is not believed (simulated: equal models then stay equal, and gains are found).
+_LEAST_NOISE = 0.5
 POWER_QUANTILE = 0.8416  # of the normal distribution: "would tell" means in four cases of five
 
 
@@ -72,7 +75,7 @@ def pair_tests(
 
     *shares* (predictors x cells) are predicted over measured values, *floors* the noise of each
     cell's mean as a share of it.  With several cells the test is Student's t over the units of
-    *kept* (`kept_cells`), and no variance is smaller than what the floors alone give.  With one
+    *kept* (`kept_cells`), and no variance is smaller than half of what the floors alone give.  With one
     cell it is Student's t of the measured mean against the middle of the two predictions, with
     *freedom* that of its floor: all that varies is the repeats.
 
@@ -98,7 +101,7 @@ def pair_tests(
     if cells > 1:
         freedom = len(kept) - 1
         of_units = mean_variance(gaps, kept)
-        variance = np.maximum(of_units, noise)
+        variance = np.maximum(of_units, _LEAST_NOISE * noise)
         if cells >= FEWEST_CELLS:
             half = t_quantile(freedom, (1 + LEVEL) / 2) * np.sqrt(of_units)
             low, high = difference - half, difference + half

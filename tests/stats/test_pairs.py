@@ -211,7 +211,7 @@ class TestSeveralCells:
 
         assert (tests.distinct[0], tests.equal[0]) == (1.0, 0.0)
 
-    def test_no_variance_is_smaller_than_the_noise(self):
+    def test_no_variance_is_smaller_than_half_of_the_noise(self):
         """
         Differences that happen to agree: 10 points in each cell, between which 4 % of noise count
         twice.
@@ -220,8 +220,8 @@ class TestSeveralCells:
 
         tests = pair_tests(shares, np.full(4, 0.04), kept_cells([""] * 4), margin=MARGIN)
 
-        assert tests.variance[0] == pytest.approx((1.9 * 0.04) ** 2 / 4)
-        assert tests.variance[0] == tests.noise[0]
+        assert tests.noise[0] == pytest.approx((1.9 * 0.04) ** 2 / 4)
+        assert tests.variance[0] == tests.noise[0] / 2
 
     def test_noise_that_both_errors_share_hardly_counts(self):
         """
