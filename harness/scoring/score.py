@@ -223,7 +223,7 @@ def _scores(
                         predicted_s=predicted_s,
                         measured_s=measured_s,
                         trials=len(seconds),
-                        floor=floors.get((prediction.cell, quantity, speed)),
+                        floor=floors.get((prediction.cell, shown_as, speed)),
                         signed_error=signed_error(predicted_s, measured_s),
                         relative_error=relative_error(predicted_s, measured_s),
                         range=repeats[0].range,

@@ -75,9 +75,9 @@ def pair_tests(
 
     *shares* (predictors x cells) are predicted over measured values, *floors* the noise of each
     cell's mean as a share of it.  With several cells the test is Student's t over the units of
-    *kept* (`kept_cells`), and no variance is smaller than half of what the floors alone give.  With one
-    cell it is Student's t of the measured mean against the middle of the two predictions, with
-    *freedom* that of its floor: all that varies is the repeats.
+    *kept* (`kept_cells`), and no variance is smaller than half of what the floors alone give.
+    With one cell it is Student's t of the measured mean against the middle of the two predictions,
+    with *freedom* that of its floor: all that varies is the repeats.
 
     *refits* (refits x predictors x cells) are *shares* of predictions whose profile was fitted
     without one repeat each: their jackknife variance is added.  Without them the profile counts as

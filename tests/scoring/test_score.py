@@ -219,6 +219,14 @@ class TestRows:
         floors = [row(score_book, cell=f"c{i}").floor for i in range(4)]
         assert floors == [*[pytest.approx(0.1 / 2**0.5)] * 2, pytest.approx(0.1), None]
 
+    def test_what_is_compared_with_the_job_has_its_floor(self):
+        """
+        As published is measured as the job.
+        """
+        score_book = score([prediction(published_s=80.0)], repeats("c0", 90.0, 110.0))
+
+        assert row(score_book, quantity="published_s").floor == row(score_book).floor > 0
+
     def test_single_trial_has_no_floor(self):
         """
         One run says nothing of its noise.
