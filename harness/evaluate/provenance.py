@@ -53,7 +53,7 @@ def blind_refusals(run: Run, done: Iterable[TrialRecord]) -> list[str]:
     """
     stored = [line.name for line in Chain(run.path).lines().values()]
     if SEAL not in stored:
-        return ["no seal was noted while it was measured"]
+        return ["no seal was noted while it was measured" if stored else "it has no evidence"]
     before, seal = stored[: stored.index(SEAL)], sha256(run.seals.paths()[0].read_bytes())
     refusals = []
     for trial in (record.trial.id for record in done if not record.trial.profiling):

@@ -147,8 +147,9 @@ class RawLogs:
     def __init__(self, folder: Path) -> None:
         """Read under *folder*, of which no more logs are expected."""
         self._folder = folder
-        files = (log_path for log_path in folder.rglob("*.gz") if log_path.is_file())
-        names = (log_path.relative_to(folder).as_posix().removesuffix(".gz") for log_path in files)
+        walked, start = os.walk(folder), len(str(folder)) + 1
+        files = (f"{root}/{name}"[start:] for root, _, names in walked for name in names)
+        names = (name.removesuffix(".gz") for name in files if name.endswith(".gz"))
         self._names = tuple(sorted(names))
 
     def names(self) -> tuple[str, ...]:

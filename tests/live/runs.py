@@ -20,6 +20,8 @@ TWO_TRIALS = (
     "--set",
     "predict.profile_on.input=2 MiB",
 )
+# Where the one trial that would feed a profile fails, or each cluster is to be started once.
+MIXED = ("--set", "predict.order=mixed")
 LIMIT_S = 600
 CLIENT = "smoke/*/incoming/*/raw/client-0.log"
 

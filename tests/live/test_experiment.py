@@ -2,6 +2,7 @@
 An experiment on a real cluster: killed and continued, with a daemon lost, from file to report.
 """
 
+import hashlib
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from harness.providers.local.cluster import LocalCluster
 from harness.store import Store
 from tests.live.runs import (
     LIMIT_S,
+    PROGRAM,
     TWO_TRIALS,
     clusters,
     command,
@@ -47,7 +49,8 @@ def kill_when(what, log, environment, *arguments):
 def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environment):
     """
     Killed while the cluster starts, within a trial, and between trials, and started again each
-    time, a run holds every planned trial once, its report, and no cluster; its seal is checked.
+    time, a run holds every planned trial once, its report, and no cluster; it is blind, as Hadoop's
+    own files say, and comes out the same once more; its seal is checked.
     """
     results, log = tmp_path / "results", tmp_path / "log"
     plan = command("plan", results, *TWO_TRIALS, "--json")
@@ -69,6 +72,13 @@ def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environ
     assert all(runs[0].has_trace(i) for i in kept)
     assert (runs[0].path / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert clusters(environment) == []
+
+    output(environment, *command("score", results, *TWO_TRIALS, "--strict"))
+    output(environment, *PROGRAM, "reproduce", str(runs[0].path))
+    (scored,) = (i for i, record in kept.items() if not record.trial.profiling)
+    seal = hashlib.sha256((runs[0].path / "predictions/sealed.json").read_bytes()).hexdigest()
+    conf = runs[0].raw(scored).open("job-0-conf.xml").read().decode()
+    assert f"<name>harness.seal</name><value>{seal}</value>" in conf
 
     sealed = runs[0].path / "predictions" / "whatif.jsonl"
     sealed.write_bytes(sealed.read_bytes() + b"\n")

@@ -20,6 +20,7 @@ from harness.providers.local.cluster import LocalCluster
 from harness.store import Store
 from tests.live.runs import (
     LIMIT_S,
+    MIXED,
     SMOKE,
     TWO_TRIALS,
     clusters,
@@ -151,7 +152,7 @@ def test_a_killed_daemon_fails_its_trial_within_seconds(results, log, environmen
     Whatever Hadoop would make of it: the trial fails by name, a client that waits for the dead is
     ended, logs of daemon and containers are kept, and the other trials run on a new cluster.
     """
-    process = start(log, environment, *command("run", results, *TWO_TRIALS))
+    process = start(log, environment, *command("run", results, *TWO_TRIALS, *MIXED))
     wait_for(lambda: mapping(results), process, log)
 
     kill(victims(the_cluster(), fault))
@@ -289,7 +290,7 @@ def test_a_full_file_system_fails_its_trials_and_the_run_goes_on(
     )
     full.write_text(text.replace("../harness", str(HERE.parents[1] / "harness")))
 
-    process = start(log, environment, *command("run", results, experiment=full))
+    process = start(log, environment, *command("run", results, *MIXED, experiment=full))
 
     assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
     by_room = {True: [], False: []}
