@@ -44,7 +44,7 @@ COMMANDS = {
     "predict": ("harness.cli.steps:predict", "Predict every held-out cell, and seal the results."),
     "score": ("harness.cli.steps:score", "Compare sealed predictions with measurements."),
     "report": ("harness.cli.steps:report", "Write the report of a run."),
-    "reproduce": ("harness.cli.reproduce:reproduce", "Make the results of a run again."),
+    "reproduce": ("harness.cli.steps:reproduce", "Make the results of a run again."),
     "trace": ("harness.cli.trace:trace", "Show what happened inside the tasks of a trial."),
     "vet": ("harness.cli.trace:vet", "Measure the overhead of finished tasks."),
     "cluster": ("harness.cli.cluster:cluster", "Start, look at and stop a cluster by hand."),

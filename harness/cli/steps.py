@@ -1,10 +1,11 @@
-"""The steps of an experiment as commands: plan, run, collect, profile, predict, score, report."""
+"""The steps of an experiment as commands, from plan to report; and all of them once more."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from harness.store import Run
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+_MOST_DIFFERENCES = 20  # shown to people; --json has all
 results_option = click.option(
     "--results-dir",
     type=click.Path(path_type=Path, file_okay=False),
@@ -322,3 +324,50 @@ def report(session: Session, as_json: bool) -> None:
         return
     for path in paths:
         click.echo(path)
+
+
+@click.command("reproduce")
+@click.argument("run_path", metavar="RUN", type=click.Path(path_type=Path))
+@click.option(
+    "--from",
+    "given",
+    type=click.Choice(["raw", "trace", "profiles", "predictions"]),
+    default="raw",
+    show_default=True,
+    help="What is taken as it is stored; all that follows is made again.",
+)
+@json_option
+def reproduce(run_path: Path, given: str, as_json: bool) -> int:
+    """
+    Make the results of RUN, the folder of a run, again, and compare them with what is stored.
+
+    The present code makes traces, profiles, predictions and scores in a scratch folder; RUN stays
+    as it is.  Needs neither Hadoop nor Java.  Exit status 1: something differs; 7: the run cannot
+    be read, or was tampered with.
+
+    \b
+    Example:
+        harness reproduce results/quick/20261121T032309Z-4f26
+        harness reproduce results/quick/20261121T032309Z-4f26 --from profiles --json
+    """
+    from harness.run.reproduce import reproduce as reproduce_stages
+    from harness.store import Run
+
+    with TemporaryDirectory(prefix="harness-reproduce-") as folder:
+        stages = list(reproduce_stages(Run(run_path), Path(folder), given))
+    differs = [difference for _, differences in stages for difference in differences]
+    if as_json:
+        documents = [
+            {"stage": stage, "equal": not several, "differs": [each._asdict() for each in several]}
+            for stage, several in stages
+        ]
+        print_json({"stages": documents})
+        return int(bool(differs))
+    counts = [(stage, "no" if several else "yes", len(several)) for stage, several in stages]
+    show_table(("stage", "equal", "differences"), counts)
+    if differs:
+        columns = ("model", "name", "stored", "made again", "relative difference")
+        show_table(columns, differs[:_MOST_DIFFERENCES])
+    if len(differs) > _MOST_DIFFERENCES:
+        show_text(f"{len(differs) - _MOST_DIFFERENCES} more: --json has them")
+    return int(bool(differs))

@@ -10,12 +10,12 @@ from harness.run.traces import remake_trace
 from harness.store import Run
 from harness.store.compare import Difference, compare_files
 
-# What is taken as it is stored, with the stage that is made of it, and the files of that stage.
+# Stages in their order, each with its files; what is made of raw logs is the first.
 STAGES = {
-    "raw": ("trace", "trials/*/trace/*"),
-    "trace": ("profiles", "profiles/*.json"),
-    "profiles": ("predictions", "predictions/*.jsonl"),
-    "predictions": ("scores", "scores/*"),
+    "trace": "trials/*/trace/*",
+    "profiles": "profiles/*.json",
+    "predictions": "predictions/*.jsonl",
+    "scores": "scores/*",
 }
 
 
@@ -23,24 +23,23 @@ def reproduce(run: Run, folder: Path, given: str) -> Iterator[tuple[str, list[Di
     """
     Each stage after *given*, made in the empty *folder* of those before, with what differs.
 
-    Ends before the first stage of which *run* has nothing; `EvidenceError` where it was tampered
-    with.
+    Ends before the first stage of which *run* has nothing; `EvidenceError`: it was tampered with.
     """
     run.check_evidence()
     if run.seals.paths():
         run.check_seal()
-    again = run.copy_to(folder, given)
-    evaluation = Evaluation(again, again.experiment(), again.read_plan())
-
-    def make_traces() -> None:
-        for record in again.trials().values():
-            remake_trace(again, record)
-
-    makers: list[Callable[[], object]] = [make_traces]
-    makers += [evaluation.profile, evaluation.predict, evaluation.score]
-    stages = list(zip(STAGES.values(), makers, strict=True))
-    for (stage, pattern), make in stages[list(STAGES).index(given) :]:
-        if next(run.path.glob(pattern), None) is None:
+    experiment, plan, stages = run.experiment(), run.read_plan(), list(STAGES)
+    first = stages.index(given) + 1 if given in stages else 0
+    again = run.link_to(folder, stages[:first])
+    evaluation = Evaluation(again, experiment, plan)
+    make: dict[str, Callable[[], object]] = {
+        "trace": lambda: [remake_trace(again, record) for record in again.trials().values()],
+        "profiles": evaluation.profile,
+        "predictions": evaluation.predict,
+        "scores": evaluation.score,
+    }
+    for stage in stages[first:]:
+        if next(run.path.glob(STAGES[stage]), None) is None:
             break
-        make()
-        yield stage, list(compare_files(run.path, again.path, pattern))
+        make[stage]()
+        yield stage, list(compare_files(run.path, again.path, STAGES[stage]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -257,26 +256,21 @@ class Run:
         finished = self.path / FINISHED
         return check_evidence(self.path, finished.read_text().strip() if self.finished else "")
 
-    def copy_to(self, folder: Path, given: str) -> Run:
+    def link_to(self, folder: Path, given: Sequence[str]) -> Run:
         """
-        Copy to *folder* what results are made from, up to *given*, as `harness reproduce` has it.
+        Make a run in *folder* of links to plan, records, logs, and what of this run is *given*.
 
-        Logs and traces are links.  The copy has no evidence: nothing was measured in it.
+        It has no evidence: nothing was measured in it.
         """
-        again = Run(folder / self.path.resolve().name)
-        again.path.mkdir(parents=True)
-        for name in (MANIFEST, EXPERIMENT, PLAN):
-            (again.path / name).write_bytes(read_file(self.path / name, _NEW_RUN))
-        for trial_id in self.trial_ids():
-            source, target = self.trial_dir(trial_id).resolve(), again._trials / trial_id
-            target.mkdir(parents=True)
-            (target / RECORD).write_bytes(read_file(source / RECORD, _NEW_RUN))
-            for name in ("raw",) if given == "raw" else ("raw", "trace"):
-                (target / name).symlink_to(source / name)
-        folders_given = {"profiles": (PROFILES,), "predictions": (PROFILES, PREDICTIONS)}
-        for name in folders_given.get(given, ()):
-            shutil.copytree(self.path / name, again.path / name)
-        return again
+        source = self.path.resolve()
+        names = [MANIFEST, EXPERIMENT, PLAN, *(name for name in given if name != "trace")]
+        of_trial = [RECORD, "raw", *(name for name in given if name == "trace")]
+        names += [f"trials/{trial}/{name}" for trial in self.trial_ids() for name in of_trial]
+        for name in names:
+            link = folder / source.name / name
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(source / name)
+        return Run(folder / source.name)
 
     def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""

@@ -88,6 +88,19 @@ class TestEstimate:
 
         assert p.estimate_s - plan().estimate_s == pytest.approx(2 * p.trials[0].estimate_s)
 
+    def test_counts_every_start_of_a_cluster(self):
+        """
+        In blind order all clusters but one are started twice: for profiling cells, and for others.
+        """
+        blind, mixed = (
+            plan(cluster=ClusterAxes(workers=(2, 3, 4)), predict=Predict(
+                models=("whatif",), profile_on={"input": (str(6 * BYTES_PER_S),)}, order=order
+            ))
+            for order in ("blind", "mixed")
+        )  # fmt: skip
+
+        assert blind.estimate_s - mixed.estimate_s == pytest.approx(2 * CLUSTER_START_S)
+
     def test_counts_what_limited_nodes_are_measured(self):
         """
         Once for each of their clusters, before anything runs there.
