@@ -47,15 +47,11 @@ class Reading(NamedTuple):
     available_bytes: int
     waited_us: Optional[int]  # in which some task waited for memory, since the machine's start
     swapped_pages: int  # in and out, since the machine's start
-    own: Mapping[int, Tuple[int, int]]  # what `own_processes` gives
+    own: Mapping[int, Tuple[int, int, int]]  # what `own_processes` gives
 
 
 def read_counters(root: Path = Path("/proc"), tree: int = 0) -> Reading:
-    """
-    Take one reading, quickly: it happens once a second; `OSError` without such files.
-
-    Our processes are *tree* and all below it; where it is 0, all those of our user that we see.
-    """
+    """Take one reading, quickly: it happens once a second; `OSError` without such files."""
     at_s = time.time()
     stat = (root / "stat").read_bytes()
     memory = (root / "meminfo").read_bytes()
@@ -81,12 +77,11 @@ def read_counters(root: Path = Path("/proc"), tree: int = 0) -> Reading:
     )
 
 
-def own_processes(root: Path, tree: int) -> Dict[int, Tuple[int, int]]:
+def own_processes(root: Path, tree: int) -> Dict[int, Tuple[int, int, int]]:
     """
-    Our processes by their ids: the parent's id, and ticks of its own and of its ended children.
+    Our processes by their ids: the parent's id, ticks of CPU time, those of its ended children.
 
-    What a child used goes to its parent when it ends, so their sum is the CPU time of all that ever
-    ran among them.
+    Ours are *tree* and all below it; where it is 0, all those of our user that we see.
     """
     processes, user = {}, os.geteuid()
     for entry in os.listdir(str(root)):
@@ -96,7 +91,8 @@ def own_processes(root: Path, tree: int) -> Dict[int, Tuple[int, int]]:
                 if tree or os.stat(folder).st_uid == user:
                     with open(f"{folder}/stat", "rb") as stat_file:
                         words = stat_file.read().rpartition(b")")[2].split()
-                    processes[int(entry)] = int(words[1]), sum(map(int, words[11:15]))
+                    ticks = [int(word) for word in words[11:15]]
+                    processes[int(entry)] = int(words[1]), sum(ticks[:2]), sum(ticks[2:])
     if not tree:
         return processes
 
@@ -112,18 +108,21 @@ def own_ticks(before: Reading, after: Reading) -> int:
     """
     Ticks of our processes between two readings.
 
-    Where a process ends at the moment of a reading, its time may come with the next one: then one
-    of the two is too large and the other, which may be negative, is too small by the same.
+    What an ended process used its parent has, unless that ignores its children: what was counted
+    while it ran is no news, and what it used since, or one that was never seen, is.
     """
-
-    def is_inherited(process_id: int) -> bool:
-        while process_id in before.own and process_id not in after.own:
-            process_id = before.own[process_id][0]
-        return process_id in after.own
-
-    gone = sum(ticks for entry, (_, ticks) in before.own.items() if not is_inherited(entry))
-    total_before = sum(ticks for _, ticks in before.own.values())
-    return sum(ticks for _, ticks in after.own.values()) - total_before + gone
+    known: Dict[int, int] = {}  # of what a process may have got from those that ended
+    for process_id in before.own.keys() - after.own.keys():
+        heir = process_id
+        while heir in before.own and heir not in after.own:
+            heir = before.own[heir][0]
+        known[heir] = known.get(heir, 0) + sum(before.own[process_id][1:])
+    total = 0
+    for process_id, (_, ticks, below) in after.own.items():
+        _, ticks_before, below_before = before.own.get(process_id, (0, 0, 0))
+        total += max(0, ticks - ticks_before)
+        total += max(0, below - below_before - known.get(process_id, 0))
+    return total
 
 
 def _number(pattern: bytes, text: bytes) -> Optional[int]:
@@ -141,19 +140,20 @@ def between(before: Reading, after: Reading) -> Optional[Dict[str, Any]]:
         min(max(getattr(after, name) - getattr(before, name), 0) / total_ticks, 1.0)
         for name in ("idle", "iowait", "steal")
     )
-    pressure = None
+    busy, pressure = max(1.0 - idle - iowait - steal, 0.0), None
     if before.waited_us is not None and after.waited_us is not None:
         elapsed_us = max(1e6 * (after.at_s - before.at_s), 1.0)
         pressure = min(max(after.waited_us - before.waited_us, 0) / elapsed_us, 1.0)
     return {
         "at_s": after.at_s,
-        "busy": max(1.0 - idle - iowait - steal, 0.0),
+        "busy": busy,
         "steal": steal,
         "iowait": iowait,
         "runnable": after.runnable,
         "available_bytes": after.available_bytes,
         "memory_pressure": pressure,
-        "own": own_ticks(before, after) / total_ticks,
+        # A parent may get a child's time a moment late, and with it what was counted before.
+        "own": min(own_ticks(before, after) / total_ticks, busy),
         "swapped_bytes": max(after.swapped_pages - before.swapped_pages, 0) * _PAGE,
     }
 

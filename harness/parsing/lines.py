@@ -98,8 +98,7 @@ def read_machine(lines: Iterable[bytes], source: str) -> Iterator[MachineSample]
                 is_number = type(field_value) is int or (
                     type(field_value) is float and name not in _WHOLE_FIELDS
                 )
-                least = -LARGEST if name == "own" else 0
-                if not is_number or not least <= field_value < LARGEST:
+                if not is_number or not 0 <= field_value < LARGEST:
                     raise ValueError(f"{name} is {value_excerpt(field_value)}")
         except ValueError as error:
             what = f"not a sample of the machine: '{excerpt(sample_line)}': {error}"

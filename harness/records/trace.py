@@ -148,9 +148,8 @@ class MachineSample:
 
     `busy`, `steal` and `iowait` are shares of 1; `runnable` counts processes ready to run;
     `memory_pressure` is the share of time in which some task waited for memory, or `None` where
-    the kernel does not report it.  `own` is the share that went to our own processes: `None` where
-    nobody looked, and now and then negative (`harness.node.sample.own_ticks`).  `swapped_bytes`
-    went to the swap space and came from there.
+    the kernel does not report it.  `own` is the share that went to our own processes, `None` where
+    nobody looked.  `swapped_bytes` went to the swap space and came from there.
     """
 
     at_s: float

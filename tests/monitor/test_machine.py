@@ -60,11 +60,11 @@ def proc(root, *, cpu="100 0 50 800 20 5 5 20 0 0", running=3, pressure=1_000_00
 
 def processes(root, described):
     """
-    Put processes into such a folder: id -> parent, and ticks, half of them of ended children.
+    Put processes into such a folder: id -> parent, ticks, and those of ended children.
     """
-    for process_id, (parent, ticks) in described.items():
+    for process_id, (parent, ticks, below) in described.items():
         (root / str(process_id)).mkdir()
-        times = f"{ticks - ticks // 2} 0 0 {ticks // 2}"
+        times = f"{ticks - ticks // 2} {ticks // 2} 0 {below}"
         text = f"{process_id} (a ) name) S {parent} 1 1 0 -1 4194304 98 0 0 0 {times} 20 0 1 0 9\n"
         (root / str(process_id) / "stat").write_text(text)
     return root
@@ -101,7 +101,7 @@ class TestBetween:
         cpu = "140 0 70 900 30 10 10 40 0 0"
         after = read_counters(proc(tmp_path / "proc", cpu=cpu, running=6, pressure=2_000_000))
 
-        after = after._replace(own={7: (1, 60)}, swapped_pages=before.swapped_pages + 2)
+        after = after._replace(own={7: (1, 60, 0)}, swapped_pages=before.swapped_pages + 2)
         sample = between(before, after._replace(at_s=before.at_s + 2))
 
         assert asdict(sample) == pytest.approx(
@@ -153,33 +153,40 @@ class TestOwnProcesses:
         """
         The first and all below it, each with the time of its ended children; others are left out.
         """
-        root = processes(proc(tmp_path / "proc"), {
-            1: (0, 1000), 50: (1, 7), 51: (50, 20), 52: (51, 3), 60: (1, 500),
-        })  # fmt: skip
+        all_processes = {1: (0, 1000, 5), 50: (1, 7, 0), 51: (50, 20, 9), 52: (51, 3, 1)}
+        root = processes(proc(tmp_path / "proc"), all_processes | {60: (1, 500, 0)})
 
-        assert node_sample.own_processes(root, 50) == {50: (1, 7), 51: (50, 20), 52: (51, 3)}
+        assert node_sample.own_processes(root, 50) == {
+            entry: all_processes[entry] for entry in (50, 51, 52)
+        }
 
     def test_are_those_of_our_user_without_a_tree(self, tmp_path):
         """
         On a node, and in a container, where there are no others.
         """
-        root = processes(proc(tmp_path / "proc"), {1: (0, 10), 9: (1, 5)})
+        everything = {1: (0, 10, 4), 9: (1, 5, 0)}
 
-        assert node_sample.own_processes(root, 0) == {1: (0, 10), 9: (1, 5)}
+        assert node_sample.own_processes(processes(proc(tmp_path / "proc"), everything), 0) == (
+            everything
+        )
 
     @pytest.mark.parametrize(
         ("before", "after", "ticks"),
         [
             # a child used 30 and ended: its parent has them, with the 5 of its last moment
-            ({1: (0, 10), 2: (1, 30)}, {1: (0, 45)}, 5),
+            ({1: (0, 10, 0), 2: (1, 30, 0)}, {1: (0, 10, 35)}, 5),
             # so has a parent's parent, where both ended
-            ({1: (0, 10), 2: (1, 30), 3: (2, 4)}, {1: (0, 50)}, 6),
+            ({1: (0, 10, 0), 2: (1, 30, 0), 3: (2, 4, 0)}, {1: (0, 12, 38)}, 6),
             # a command that others started took its time, and its child's, with it
-            ({1: (0, 10), 7: (0, 30), 8: (7, 100)}, {1: (0, 12)}, 2),
+            ({1: (0, 10, 0), 7: (0, 30, 0), 8: (7, 100, 0)}, {1: (0, 12, 0)}, 2),
             # one that has just begun has used all of its time since
-            ({1: (0, 10)}, {1: (0, 10), 9: (0, 3)}, 3),
-            # its parent's reading came before its end, its own after: the next one has its time
-            ({1: (0, 10), 2: (1, 30)}, {1: (0, 10)}, -30),
+            ({1: (0, 10, 0)}, {1: (0, 10, 0), 9: (0, 3, 0)}, 3),
+            # one that was never seen, too
+            ({1: (0, 10, 0)}, {1: (0, 10, 8)}, 8),
+            # what a parent that ignores its children does not have is not missed
+            ({1: (0, 10, 0), 2: (1, 3000, 0)}, {1: (0, 14, 0)}, 4),
+            # an orphan has another parent, and its time goes on
+            ({1: (0, 1, 0), 2: (1, 5, 0), 3: (2, 7, 0)}, {1: (0, 1, 5), 3: (1, 9, 0)}, 2),
         ],
     )
     def test_time_of_ended_processes(self, tmp_path, before, after, ticks):
@@ -191,6 +198,15 @@ class TestOwnProcesses:
         assert node_sample.own_ticks(reading._replace(own=before), reading._replace(own=after)) == (
             ticks
         )
+
+    def test_are_no_more_than_the_machine(self, tmp_path):
+        """
+        A parent that gets a child's time a moment late brings what was counted before.
+        """
+        before = read_counters(proc(tmp_path / "proc"))
+        after = before._replace(total=2000, idle=before.idle + 400, own={1: (0, 0, 9000)})
+
+        assert between(before, after).own == pytest.approx(0.6)
 
     @pytest.mark.process
     def test_a_child_counts_before_and_after_its_end(self):
@@ -240,10 +256,9 @@ class TestDisturbed:
 
     def test_is_about_means(self):
         """
-        A moment of steal, or one in which a child's time came late, is noise.
+        A moment of steal, or of others, is noise.
         """
-        late = [replace(QUIET, own=2.0), replace(QUIET, own=-0.2)]
-        load = machine_load([*[QUIET] * 8, replace(QUIET, steal=0.4), *late])
+        load = machine_load([*[QUIET] * 38, replace(QUIET, steal=0.4), replace(QUIET, own=0.0)])
 
         assert find_disturbance({"a": load}) == ""
 

@@ -179,7 +179,7 @@ class TestMachine:
             at_s=st.floats(0, 2e9), busy=st.floats(0, 1), steal=st.floats(0, 1),
             iowait=st.floats(0, 1), runnable=st.integers(0, 999),
             available_bytes=st.integers(0, 2**50), memory_pressure=st.none() | st.floats(0, 1),
-            own=st.none() | st.floats(-1, 2), swapped_bytes=st.integers(0, 2**40),
+            own=st.none() | st.floats(0, 1), swapped_bytes=st.integers(0, 2**40),
         )
     )  # fmt: skip
     def test_round_trip(self, sample):

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.profiling import fit_profile
+from harness.profiling.costs import fit_costs
+from harness.profiling.phases import PhaseRow
 from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER
 from tests.profiling.jobs import COSTS, PAIR, PAIRS, RECORD, grid, observation
 
@@ -79,6 +81,21 @@ class TestKnownCosts:
         reported = np.mean([cost.spread for cost in network])
 
         assert reported == pytest.approx(np.std([cost.value for cost in network]), rel=0.6)
+
+
+def test_each_phase_counts_by_its_own_length():
+    """
+    Long phases that say 1.1 and short ones that say 1.0 of the same cost meet in the middle: an
+    error of ten seconds in a hundred is no more than one of 0.1 s in a second.
+    """
+    rows = [
+        PhaseRow(phase, records * each_s, {"map_cpu_s_per_record": records})
+        for phase, records, each_s in (("map_main_s", 1e8, 1.1e-6), ("map_tail_s", 1e6, 1.0e-6))
+        for _ in range(6)
+    ]
+    costs, _, _ = fit_costs(rows)
+
+    assert costs["map_cpu_s_per_record"].value == pytest.approx(1.05e-6, rel=0.01)
 
 
 class TestGroups:

@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS
 from harness.parsing.ltrace import read_ltrace
 from harness.profiling import fit_profile
-from harness.profiling.phases import part_times
+from harness.profiling.dataflow import ratios_of
+from harness.profiling.phases import part_times, phase_rows
 from harness.profiling.task_times import recorded_map_times, recorded_reduce_times
+from harness.records.profile import SpeedCorrection
+from harness.records.tasks import SegmentTimes
 from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER, TaskAttempt
 from tests.profiling.jobs import COSTS, grid, observation
 from tests.profiling.recordings import recorded, recorded_grid
@@ -25,6 +28,7 @@ TOGETHER = {"partition_cpu_s_per_record", "serde_cpu_s_per_record"}
 APART = [name for name in COSTS if name not in TOGETHER]
 HISTORY = {"map_main_s", "map_tail_s", "shuffle_s", "sort_s", "reduce_rest_s"}
 FACTORS = st.fixed_dictionaries({name: st.floats(0.3, 3) for name in COSTS})
+UNCORRECTED = SpeedCorrection(reference_rate=1.0, coefficient=0.0, gain=0.0, count=0)
 RECORDINGS = Path(__file__).parent.parent / "hostile" / "data"
 
 
@@ -249,6 +253,40 @@ class TestAbsentParts:
 
         assert profile.costs["map_cpu_s_per_record"].value == pytest.approx(0, abs=1e-12)
         assert not any("backwards" in warning for warning in profile.warnings)
+
+    def test_copies_at_the_same_time_take_it_once(self):
+        """
+        Four copiers that all work for two seconds are two seconds in which outputs were on the way.
+        """
+        job = recorded()
+        beside = tuple(
+            SegmentTimes(f"m{k}", "w1", 1000, 1000, "memory", 3.0, 5.0, 0.0) for k in range(4)
+        )
+        parts = part_times(changed(job, "r", segments=beside))
+
+        copying = [one.seconds["copy_s"] for one in parts.values() if "copy_s" in one.seconds]
+        assert copying == pytest.approx([2.0] * len(copying))
+        assert copying
+
+    def test_a_shuffle_of_the_history_begins_with_the_last_map_s_end(self):
+        """
+        Reduces that began four seconds earlier waited for it: that is no time of theirs.
+        """
+        job = observation()
+        maps_end = max(attempt.finish_s for attempt in job.trace.succeeded("map"))
+        attempts = tuple(
+            replace(attempt, start_s=maps_end - 4.0) if attempt.kind == "reduce" else attempt
+            for attempt in job.trace.attempts
+        )
+        early = replace(job, trace=replace(job.trace, attempts=attempts))
+        rows = phase_rows(early, ratios_of(early, {}), UNCORRECTED, [])
+
+        shuffles = [row for row in rows if row.phase == "shuffle_s"]
+        reduces = [attempt for attempt in attempts if attempt.kind == "reduce"]
+        assert [row.seconds for row in shuffles] == pytest.approx(
+            [attempt.shuffle_finish_s - maps_end for attempt in reduces]
+        )
+        assert all(row.waited for row in shuffles)
 
     def test_waiting_for_maps_does_not_hide_the_network(self):
         """
