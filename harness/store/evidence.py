@@ -40,6 +40,7 @@ from harness.text import excerpt
 EVIDENCE, CHAIN = "evidence.json", "trials.jsonl"
 _RESTORE = "restore it from a copy, or measure again: harness all FILE --new"
 _MOST_NAMED = 12
+_DERIVED = ("profiles/*.json", "predictions/sealed*.json")
 
 
 class Evidence(Record):
@@ -78,8 +79,14 @@ class Chain:
         """Read it each time it is needed."""
         self.path = run_path / CHAIN
 
-    def append(self, name: str, sha: str) -> None:
-        """Write down that *name* is stored with hash *sha*, unless its last line says the same."""
+    def append(self, name: str, sha: str, *, starts: bool = False) -> None:
+        """
+        Write down that *name* is stored with hash *sha*, unless its last line says the same.
+
+        A run of an earlier version, which has no chain, gets none: only a trial *starts* one.
+        """
+        if not starts and not self.path.exists():
+            return
         with os_error_as_machine_error(self.path), self.path.open("ab+") as chain_file:
             fcntl.flock(chain_file, fcntl.LOCK_EX)
             lines = self.lines()
@@ -113,7 +120,7 @@ def write_evidence(folder: Path, run_path: Path) -> None:
     """Hash what was measured in the trial in *folder*, and note it in the chain of its run."""
     evidence, name = Evidence(measured=_hash_files(folder)), f"trials/{folder.name}"
     write_file(folder / EVIDENCE, json_bytes(evidence.model_dump(mode="json")), folder)
-    Chain(run_path).append(name, evidence.hashes(name)[name])
+    Chain(run_path).append(name, evidence.hashes(name)[name], starts=True)
 
 
 def add_tables(folder: Path, tables: Path, run_path: Path, scratch: Path) -> None:
@@ -147,15 +154,17 @@ def check_evidence(run_path: Path, last_line: str) -> bool:
         for hashes, changes in pool.map(_check_trial, trial_folders):
             stored |= hashes
             problems += changes
-    for pattern in ("profiles/*.json", "predictions/sealed*.json"):
-        for path in run_path.glob(pattern):
-            stored[path.relative_to(run_path).as_posix()] = sha256(path)
+    noted = {line.name: line.sha256 for line in lines.values()}
+    others = (path for pattern in _DERIVED for path in run_path.glob(pattern))
+    names = {name for name in noted if not name.startswith("trials/")}
+    for name in names.union(path.relative_to(run_path).as_posix() for path in others):
+        stored |= {name: sha256(run_path / name)} if (run_path / name).exists() else {}
     if not lines:
         problems = [f"{CHAIN} is missing"]
     elif last_line and last_line not in lines:
         problems.append(f"the last lines of {CHAIN} are missing")
     else:
-        problems += differences({line.name: line.sha256 for line in lines.values()}, stored)
+        problems += differences(noted, stored)
     if problems:
         shown = [f"  {excerpt(problem, 200)}" for problem in sorted(problems)]
         if len(shown) > _MOST_NAMED:

@@ -107,6 +107,9 @@ class Run:
 
         The mark holds the hash of the last line of the chain, so that none can be cut off.
         """
+        for name in (MANIFEST, EXPERIMENT, PLAN):
+            if (self.path / name).exists():
+                Chain(self.path).append(name, sha256(self.path / name))
         last_line = next(reversed(Chain(self.path).lines()), "")
         write_file(self.path / FINISHED, last_line.encode(), self._incoming)
 

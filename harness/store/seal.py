@@ -68,9 +68,8 @@ class Seals:
         self.store(name, json_bytes({**document, "sha256": hashes}))
 
     def store(self, file_name: str, data: bytes) -> None:
-        """Write a profile or a seal, once the chain of the run, if it has one, names it."""
-        if Chain(self._run).path.exists():
-            Chain(self._run).append(file_name, hashlib.sha256(data).hexdigest())
+        """Write a profile or a seal, once the chain of the run names it."""
+        Chain(self._run).append(file_name, hashlib.sha256(data).hexdigest())
         write_file(self._run / file_name, data, self._scratch)
 
     def keep_first(self, file_name: str, data: bytes) -> None:

@@ -70,6 +70,10 @@ TAMPERED = {
         lambda run, t: edit(run.path / "predictions/sealed.json", sealed_s=1.0),
         "predictions/sealed.json was changed",
     ),
+    "the manifest": (
+        lambda run, t: edit(run.path / "manifest.json", harness="9"),
+        "manifest.json w",
+    ),
     "the chain gone": (lambda run, t: (run.path / "trials.jsonl").unlink(), "trials.jsonl is miss"),
 }
 
