@@ -24,7 +24,6 @@ from harness.evaluate.observations import (
     job_task_times,
     job_vet,
     observe,
-    observe_ends,
 )
 from harness.evaluate.provenance import blind_refusals, model_code
 from harness.experiment.grid import label, varying
@@ -34,6 +33,7 @@ from harness.monitor.rates import rate_statistics
 from harness.profiling import fit_profile, fit_speed
 from harness.profiling.frame import own_frame
 from harness.profiling.jobs import Observation
+from harness.profiling.phases import part_means
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, ScoreBook
@@ -61,7 +61,6 @@ class Evaluation:
     experiment: Experiment
     plan: Sequence[Trial]
     rates: dict[str, float | None] = field(default_factory=dict)  # of the speed probe, by trial
-    ends: dict[str, list[Observation]] = field(default_factory=dict)  # with ends of tasks alone
     has_evidence: bool = False  # known once it was scored
 
     # What there is.
@@ -172,23 +171,26 @@ class Evaluation:
 
     # What the steps, and the commands that show them, need.
 
-    def measurements(self) -> list[Measurement]:
-        """Measured times of every scored trial, raw and at reference speed."""
+    def measurements(self, known: Iterable[Measurement] = ()) -> list[Measurement]:
+        """Measured times of every scored trial, raw and at reference speed; *known* ones as is."""
         profiles = self.run.read_profiles()
-        measurements = []
+        stored, measurements = {each.trial: each for each in known}, []
         for trial_id, record in self.done.items():
             if record.trial.profiling:
+                continue
+            if trial_id in stored:
+                measurements.append(stored[trial_id])
                 continue
             cell, jobs = record.trial.cell, self.jobs(record)
             probe_rate = self.rate(record, jobs)
             profile = profiles.get(cell.workload.name)
             speed = profile.speed if profile is not None else None
             of_profile = profile.frame if profile is not None else {}
-            if trial_id not in self.ends:
-                self.ends[trial_id] = observe_ends(self.run, record, jobs, probe_rate)
-            own = [own_frame(each, of_profile, speed) for each in self.ends[trial_id]]
+            observed = observe(self.run, record, jobs, probe_rate, with_logs=False)
+            own = [own_frame(each, of_profile, speed) for each in observed]
             frames_s, ends, borrowed = zip(*own, strict=True)
-            raw_s = reference_s = measured(jobs, frames_s, dict(ChainMap(*ends)))
+            raw_s = measured(jobs, frames_s, dict(ChainMap(*ends))) | part_means(observed)
+            reference_s = raw_s
             if speed is not None and probe_rate:
                 reference_s = {name: speed.at_reference(t, probe_rate) for name, t in raw_s.items()}
             measurements.append(
@@ -220,14 +222,15 @@ class Evaluation:
             if (probe_rate := self.rate(record)) is not None:
                 machine[trial_id]["rate"] = probe_rate
         by_start = sorted(records.values(), key=lambda record: record.started_s)
+        score_book = self.run.read_scores()
         return ReportData(
             experiment=self.experiment,
             cells={cell_id: (cell, label(cell, axes)) for cell_id, cell in self.cells.items()},
             trials=[records[trial.id] for trial in self.plan if trial.id in records],
-            measurements=self.measurements(),
+            measurements=self.measurements(score_book.measurements),
             predictions=self._read_predictions(),
             metrics=METRICS,
-            score_book=self.run.read_scores(),
+            score_book=score_book,
             profiles=self.run.read_profiles(),
             manifest=self.run.read_manifest().document(),
             seal={

@@ -16,13 +16,7 @@ from harness.models.vet.equations import ks_two_sample
 from harness.parsing.task_log import read_shuffle_log, read_task_log
 from harness.profiling.jobs import Observation
 from harness.profiling.task_statistics import compare_sources
-from harness.profiling.task_times import (
-    WORK_SPANS,
-    logged_map_times,
-    logged_reduce_times,
-    recorded_ends,
-    recorded_times,
-)
+from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_times
 from harness.records.prediction import JobConfig, JobInput
 from harness.records.tasks import MapTimes, ReduceTimes, TaskSpans
 from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, joined
@@ -81,48 +75,32 @@ class ContainerLogs:
 
 
 def observe(
-    run: Run, record: TrialRecord, jobs: Sequence[JobTrace], rate: float | None
-) -> list[Observation]:
-    """One observation for each of the *jobs* of a trial; *rate* is the speed probe's meanwhile."""
-    cell, trial_id = record.trial.cell, record.trial.id
-    joined_trace = joined(jobs)
-    task_times: list[MapTimes | ReduceTimes] = []
-    config, _, _ = model_inputs(cell)
-    if record.trial.cell.tracing.mode != "off":
-        container_logs = ContainerLogs(run.raw(trial_id), joined_trace)
-        task_times += container_logs.times(is_compressed=config.map_output_compressed)
-        attempts = {attempt.attempt_id: attempt for attempt in joined_trace.attempts}
-        for recording in run.read_recordings(trial_id):
-            if (attempt := attempts.get(recording.attempt_id)) is not None:
-                task_times.append(recorded_times(recording, attempt))
-    return _observations(record, jobs, rate, task_times)
-
-
-def observe_ends(
-    run: Run, record: TrialRecord, jobs: Sequence[JobTrace], rate: float | None
-) -> list[Observation]:
-    """`observe`, but of the tasks only start and end of their JVMs: soon read of many trials."""
-    trial_id, joined_trace = record.trial.id, joined(jobs)
-    task_times: list[MapTimes | ReduceTimes] = []
-    if record.trial.cell.tracing.mode != "off":
-        attempts = {attempt.attempt_id: attempt for attempt in joined_trace.attempts}
-        names = {name for several in WORK_SPANS.values() for name in several}
-        task_times += recorded_ends(run.read_spans(trial_id, names), attempts)
-        if not task_times:
-            config, _, _ = model_inputs(record.trial.cell)
-            container_logs = ContainerLogs(run.raw(trial_id), joined_trace)
-            task_times += container_logs.times(is_compressed=config.map_output_compressed)
-    return _observations(record, jobs, rate, task_times)
-
-
-def _observations(
+    run: Run,
     record: TrialRecord,
     jobs: Sequence[JobTrace],
     rate: float | None,
-    task_times: Sequence[MapTimes | ReduceTimes],
+    *,
+    with_logs: bool = True,
 ) -> list[Observation]:
-    cell = record.trial.cell
+    """
+    One observation for each of the *jobs* of a trial; *rate* is the speed probe's meanwhile.
+
+    Not *with_logs* the logs of tasks are read only where nothing was recorded of them.
+    """
+    cell, trial_id = record.trial.cell, record.trial.id
     config, cluster, planned = model_inputs(cell)
+    joined_trace = joined(jobs)
+    task_times: list[MapTimes | ReduceTimes] = []
+    if cell.tracing.mode != "off":
+        attempts = {attempt.attempt_id: attempt for attempt in joined_trace.attempts}
+        task_times += [
+            recorded_times(recording, attempts[recording.attempt_id])
+            for recording in run.read_recordings(trial_id)
+            if recording.attempt_id in attempts
+        ]
+        if with_logs or not task_times:
+            container_logs = ContainerLogs(run.raw(trial_id), joined_trace)
+            task_times += container_logs.times(is_compressed=config.map_output_compressed)
     observations = []
     for number, trace in enumerate(jobs):
         attempt_ids = {attempt.attempt_id for attempt in trace.attempts}

@@ -39,8 +39,10 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from harness.errors import ModelError
 from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS, part_terms, phase_terms
@@ -209,6 +211,24 @@ def part_times(observation: Observation) -> dict[str, PartTimes]:
         if parts is not None and min(parts.seconds.values()) >= 0:
             complete[task_times.attempt_id] = parts
     return complete
+
+
+def part_means(observations: Iterable[Observation]) -> dict[str, float]:
+    """
+    Mean seconds of each part over the recorded tasks of all *observations*, as measured.
+
+    `map_s` is all that the map function takes, with reading and collecting.
+    """
+    seconds = defaultdict[str, list[float]](list)
+    for observation in observations:
+        for parts in part_times(observation).values():
+            for part, part_s in parts.seconds.items():
+                seconds[part].append(part_s)
+            of_map = [parts.seconds.get(f"map_{name}_s") for name in ("read", "function")]
+            if None not in of_map:
+                output_s = parts.seconds.get("collect_s", 0.0)
+                seconds["map_s"].append(math.fsum((*filter(None, of_map), output_s)))
+    return {part: fmean(several) for part, several in seconds.items()}
 
 
 def _map_parts(map_times: MapTimes, attempt: TaskAttempt, *, is_map_only: bool) -> PartTimes | None:

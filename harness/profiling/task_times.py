@@ -29,7 +29,7 @@ distinguished.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,14 +41,13 @@ from harness.records.tasks import (
     ReduceTimes,
     SegmentTimes,
     ShuffleLog,
-    Source,
     Span,
     SpillTimes,
     TaskLog,
     TaskSpans,
     covered_s,
 )
-from harness.records.trace import TASK_COUNTER, TaskAttempt, TaskKind
+from harness.records.trace import TASK_COUNTER, TaskAttempt
 
 _MERGES: dict[str, Literal["memory", "disk", "final"]] = {
     "memory_merge": "memory",
@@ -66,41 +65,6 @@ def recorded_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes | Red
     if attempt.kind == "map":
         return recorded_map_times(recording, attempt)
     return recorded_reduce_times(recording, attempt)
-
-
-# Spans that bound a task's work: where it begins, and where it is done (the first that there is).
-WORK_SPANS: dict[TaskKind, tuple[str, ...]] = {
-    "map": ("map_loop", "merge", "map_loop"),
-    "reduce": ("shuffle", "run_reducer"),
-}
-
-
-def recorded_ends(
-    spans: Iterable[tuple[str, str, float, float]], attempts: Mapping[str, TaskAttempt]
-) -> Iterator[MapTimes | ReduceTimes]:
-    """
-    Task times with start and end of the JVM alone, as `recorded_times` has them.
-
-    *spans* are those of `WORK_SPANS`: attempt, name, start and finish, in their order.
-    """
-    marks: dict[str, dict[str, Interval]] = {}
-    for attempt_id, name, start_s, finish_s in spans:
-        of_attempt = marks.setdefault(attempt_id, {})
-        if name == "merge" or name not in of_attempt:
-            of_attempt[name] = start_s, finish_s
-    for attempt_id, of_attempt in marks.items():
-        if (attempt := attempts.get(attempt_id)) is None:
-            continue
-        begin, *done = (of_attempt.get(name) for name in WORK_SPANS[attempt.kind])
-        work_end = next((interval[1] for interval in done if interval), None)
-        source: Source = "spans"
-        task = attempt_id, source, attempt.host, 0, ()
-        start_up_s = begin[0] - attempt.start_s if begin else None
-        end_s = None if work_end is None else attempt.finish_s - work_end
-        if attempt.kind == "map":
-            yield MapTimes(*task, start_up_s=start_up_s, end_s=end_s)
-        else:
-            yield ReduceTimes(*task, (), start_up_s=start_up_s, end_s=end_s)
 
 
 def recorded_map_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes:

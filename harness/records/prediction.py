@@ -90,8 +90,9 @@ class Prediction(Record):
     *phases* are seconds per task under the specification's names;
     *measurable* are the same seconds summed to what a job history shows (`map_main_s`,
     `map_tail_s`, `shuffle_s`, `sort_s`, `reduce_rest_s`).  *dataflow* holds every other
-    intermediate quantity by name.  *estimates* are further bodies (`scheduler_separate_s`,
-    `scheduler_shared_s`, ...).  These, the times of tasks and *timeline* are of the body.
+    intermediate quantity by name.  *parts* are seconds per task of single equations, by the names
+    that recordings have for them (`harness.profiling.phases`).  *estimates* are further bodies
+    (`scheduler_separate_s`, ...).  These, the times of tasks and *timeline* are of the body.
     *code* and *profile* are SHA-256 of the sources that the model ran, and of the stored profile.
     """
 
@@ -111,6 +112,7 @@ class Prediction(Record):
     reduce_waves: float | None = None
     phases: dict[str, float] = Field(default_factory=dict)
     measurable: dict[str, float] = Field(default_factory=dict)
+    parts: dict[str, float] = Field(default_factory=dict)
     dataflow: dict[str, float | int | bool | list[int]] = Field(default_factory=dict)
     estimates: dict[str, float] = Field(default_factory=dict)
     timeline: tuple[TaskSpan, ...] = ()

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from harness.records.trial import Record
 
-Level = Literal["job", "task", "phase", "estimate"]
+Level = Literal["job", "task", "phase", "equation", "estimate"]
 Speed = Literal["raw", "reference"]
 Range = Literal["inside", "edge", "outside"]
 # How reports write a value: shares as percentages, a spread with one digit, points of a percentage,
@@ -213,6 +213,7 @@ class ScoreBook(Record):
     """
 
     schema_version: Literal[1] = 1
+    measurements: tuple[Measurement, ...] = Field(default_factory=tuple)
     scores: tuple[Score, ...] = Field(default_factory=tuple)
     summaries: tuple[Summary, ...] = Field(default_factory=tuple)
     comparisons: tuple[Comparison, ...] = Field(default_factory=tuple)

@@ -52,6 +52,7 @@ REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
 REST = "rest_s"
 # Quantities that are measured by others: what the paper's formula says is compared with the job.
 MEASURED_AS = {"published_s": "job_s"}
+OF_ONE_JOB = ("body_s", "published_s", "frame_s")  # as predicted; measured are those of a trial
 
 
 def measured(
@@ -164,10 +165,11 @@ def score(predictions: Sequence[Prediction], measurements: Sequence[Measurement]
         if cell in raw_s["job_s"]
     }
     models = sorted({each.model for each in known})
-    # All models have one frame, and estimates are no models.
-    compared = [each for each in scores if each.quantity != "frame_s" and each.level != "estimate"]
+    # All models have one frame; equations and estimates are no models.
+    compared = [each for each in scores if each.quantity in LEVELS and each.quantity != "frame_s"]
     rankings, comparisons = compare(compared, frame_shares, models=models)
     return ScoreBook(
+        measurements=tuple(sorted(measurements, key=lambda measurement: measurement.trial)),
         scores=tuple(scores),
         summaries=tuple(summaries),
         comparisons=tuple(comparisons),
@@ -185,29 +187,10 @@ def _scores(
     """One score for each quantity that was predicted and measured, with its accuracy indicator."""
     scores, floors = [], _floors(trials)
     for prediction in predictions:
-        of_one_job = {
-            "body_s": prediction.body_s,
-            "published_s": prediction.published_s,
-            "frame_s": prediction.frame_s,
-        }
-        times_s = {
-            **{
-                name: None if time_s is None else prediction.jobs * time_s
-                for name, time_s in of_one_job.items()
-            },
-            "job_s": prediction.job_s,
-            "each_job_s": prediction.each_job_s,
-            "makespan_s": prediction.makespan_s,
-            "map_task_s": prediction.map_task_s,
-            "reduce_task_s": prediction.reduce_task_s,
-            **{name: time_s for name, time_s in prediction.measurable.items() if name in LEVELS},
-            **{name: prediction.jobs * body_s for name, body_s in prediction.estimates.items()},
-        }
         repeats = trials[prediction.cell]
         for speed in SPEEDS:
-            for quantity, predicted_s in times_s.items():
-                is_estimate = quantity in prediction.estimates
-                shown_as = "body_s" if is_estimate else MEASURED_AS.get(quantity, quantity)
+            for quantity, (level, predicted_s) in _predicted(prediction).items():
+                shown_as = "body_s" if level == "estimate" else MEASURED_AS.get(quantity, quantity)
                 times = [trial.raw_s if speed == "raw" else trial.reference_s for trial in repeats]
                 # The same sum whatever the order of the trials: sorted, and added exactly.
                 seconds = sorted(time[shown_as] for time in times if shown_as in time)
@@ -217,7 +200,7 @@ def _scores(
                     Score(
                         model=prediction.model,
                         cell=prediction.cell,
-                        level="estimate" if is_estimate else LEVELS[quantity],
+                        level=level,
                         quantity=quantity,
                         speed=speed,
                         predicted_s=predicted_s,
@@ -241,6 +224,22 @@ def _scores(
             indicator = i_accu(each.measured_s, each.predicted_s, other_s)["i_accu_percent"]
             scores[place] = each.model_copy(update={"i_accu_percent": indicator})
     return scores
+
+
+def _predicted(prediction: Prediction) -> dict[str, tuple[Level, float | None]]:
+    """Times of a trial that *prediction* has, each with its level; bodies are of all its jobs."""
+    fields = {name: getattr(prediction, name, None) for name in LEVELS} | {
+        name: time_s for name, time_s in prediction.measurable.items() if name in LEVELS
+    }
+    times_s = {name: (LEVELS[name], time_s) for name, time_s in fields.items()}
+    times_s |= {name: ("equation", time_s) for name, time_s in prediction.parts.items()}
+    times_s |= {name: ("estimate", body_s) for name, body_s in prediction.estimates.items()}
+    return {
+        name: (level, prediction.jobs * time_s)
+        if time_s is not None and (name in OF_ONE_JOB or level == "estimate")
+        else (level, time_s)
+        for name, (level, time_s) in times_s.items()
+    }
 
 
 def _floors(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -195,12 +195,6 @@ class Run:
     def read_recordings(self, trial_id: str) -> Iterator[TaskSpans]:
         """What the tracer recorded in the tasks of a trial, one task at a time."""
         return tables.read_recordings(self.trial_dir(trial_id) / "trace")
-
-    def read_spans(
-        self, trial_id: str, names: Collection[str]
-    ) -> Iterator[tuple[str, str, float, float]]:
-        """Attempt, name, start and finish of a trial's recorded spans of these *names*."""
-        return tables.read_spans(self.trial_dir(trial_id) / "trace", names)
 
     def read_units(self, trial_id: str) -> Iterator[UnitTimes]:
         """Seconds of every few records of the tasks of a trial, where they were asked for."""

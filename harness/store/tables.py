@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import types
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cache
 from importlib import import_module
@@ -142,12 +142,12 @@ def read_rows(file_path: Path, fix: str) -> list[dict[str, Any]]:
 
 
 def read_columns(
-    file_path: Path, columns: Mapping[str, Any], fix: str = FROM_RAW, only: Sequence[str] = ()
+    file_path: Path, columns: Mapping[str, Any], fix: str = FROM_RAW
 ) -> Iterator[list[Any]]:
     """
     `read_table` for tables of millions of rows: the values of each column, part after part.
 
-    Numbers without a gap are arrays, all else lists.  Of *columns*, *only* these are read.
+    Numbers without a gap are arrays, all else lists.
     """
     arrow, parquet = _pyarrow()
     if not file_path.exists():
@@ -165,9 +165,9 @@ def read_columns(
             if file.schema_arrow.names != schema.names:
                 raise ValueError(f"its columns are not {', '.join(columns)}")
             for group in range(file.num_row_groups):
-                table = file.read_row_group(group, columns=only or None)
+                table = file.read_row_group(group)
                 table.validate(full=True)
-                yield [_values(table[name]) for name in only or columns]
+                yield [_values(column) for column in table.columns]
     except (arrow.ArrowException, OSError, KeyError, ValueError) as error:
         problem = f"{file_path.name} is not a table: {excerpt(error, 300)}"
         raise DataError(problem, where=str(file_path), fix=fix) from error
@@ -338,16 +338,6 @@ def read_recordings(folder: Path) -> Iterator[TaskSpans]:
     if unread := spans.next_attempt or buckets.next_attempt:
         problem = f"the attempt '{excerpt(unread)}' is not among the tasks"
         raise DataError(problem, where=str(folder), fix=FROM_RAW)
-
-
-def read_spans(folder: Path, names: Collection[str]) -> Iterator[tuple[str, str, float, float]]:
-    """Attempt, name, start and finish of the spans of these *names*, in their order."""
-    file_path, wanted = folder / "spans.parquet", frozenset(names)
-    only = ("attempt_id", "name", "start_s", "wall_s")
-    for columns in read_columns(file_path, _SPAN, only=only) if file_path.exists() else ():
-        for attempt_id, name, start_s, wall_s in zip(*columns, strict=True):
-            if name in wanted:
-                yield attempt_id, name, float(start_s), float(start_s + wall_s)
 
 
 class _Groups:

@@ -280,6 +280,19 @@ class TestMeasurements:
         assert len(chosen) == 6
         assert all(m.raw_s == m.reference_s and m.range == "outside" for m in chosen)
 
+    def test_that_were_scored_are_not_read_again(self, stored, monkeypatch):
+        """
+        A report shows what the scores were made from, however many trials there are.
+        """
+        monkeypatch.setattr("harness.evaluate.flow.observe", None)
+        known = stored.read_scores().measurements
+
+        measurements = evaluation(stored).measurements(known)
+
+        assert sorted(measurements, key=lambda m: m.trial) == list(known)
+        with pytest.raises(TypeError):
+            evaluation(stored).measurements(known[1:])
+
     def test_without_a_probe(self, copy):
         """
         A trial whose probe left nothing has no rate, and stands as measured.

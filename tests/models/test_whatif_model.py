@@ -8,7 +8,7 @@ from harness.errors import MissingStatistic, ModelError
 from harness.models import MODELS
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import COSTS
-from harness.models.whatif.model import AROUND_TASKS, phase_terms
+from harness.models.whatif.model import AROUND_TASKS, MAP_PARTS, REDUCE_PARTS, phase_terms
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile, Statistic
 
@@ -114,6 +114,21 @@ class TestModels:
         """
         with pytest.raises(ModelError, match="reduce_slots_per_node"):
             predict(name, on=cluster(reduce_slots=0))
+
+    def test_parts_are_the_tasks(self, name):
+        """
+        Single equations add up to both tasks; a spill is its sorting and the rest of it.
+        """
+        for config in ({"sort_buffer_mb": 2}, {"reduce_heap_bytes": MIB}, {"num_reduces": 0}):
+            p = predict(name, **config)
+            of_map = sum(s for n, s in p.parts.items() if n in MAP_PARTS)
+            of_reduce = sum(s for n, s in p.parts.items() if n in REDUCE_PARTS)
+
+            assert of_map == pytest.approx(p.map_task_s)
+            assert of_reduce == pytest.approx(p.reduce_task_s or 0.0)
+            sorting = p.parts.get("spill_sort_s", 0.0) + p.parts.get("spill_write_s", 0.0)
+            assert sorting == pytest.approx(p.phases.get("spill_s", 0.0))
+            assert min(p.parts.values()) >= 0
 
 
 class TestPrediction:

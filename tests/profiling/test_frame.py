@@ -6,10 +6,8 @@ import pytest
 
 from harness.profiling import fit_profile
 from harness.profiling.frame import measure_frame, own_frame, task_ends
-from harness.profiling.task_times import recorded_ends
 from harness.records.profile import FRAME, SpeedCorrection, Statistic
 from harness.records.tasks import MapTimes, ReduceTimes
-from harness.records.trace import TaskAttempt
 from tests.profiling.jobs import COSTS, observation
 
 FAST = SpeedCorrection(reference_rate=100.0, coefficient=1.0, gain=0.5, count=9)
@@ -170,37 +168,3 @@ class TestOwn:
         And neither are its tasks.
         """
         assert own_frame(observation(), {}) == (None, {}, ())
-
-
-class TestRecordedEnds:
-    """Starts and ends from the spans that bound a task's work."""
-
-    def attempt(self, kind, **more):
-        """An attempt from second 10 to 30."""
-        return TaskAttempt("a", "t", kind, "succeeded", 10.0, 30.0, "w1", **more)
-
-    @pytest.mark.parametrize(
-        ("kind", "spans", "expected"),
-        [
-            ("map", [("map_loop", 12, 20), ("merge", 21, 24), ("merge", 25, 28)], (2.0, 2.0)),
-            ("map", [("map_loop", 12, 20)], (2.0, 10.0)),
-            ("map", [("merge", 21, 24)], (None, 6.0)),
-            ("reduce", [("shuffle", 13, 20), ("run_reducer", 21, 27)], (3.0, 3.0)),
-            ("reduce", [("shuffle", 13, 20)], (3.0, None)),
-        ],
-    )
-    def test_are_those_of_the_work(self, kind, spans, expected):
-        """
-        To the last merge of a map, or to the end of its loop where nothing is merged.
-        """
-        rows = [("a", *span) for span in spans]
-
-        (task,) = recorded_ends(rows, {"a": self.attempt(kind)})
-
-        assert (task.start_up_s, task.end_s) == expected
-
-    def test_of_attempts_that_are_not_known_are_left_out(self):
-        """
-        Such as those of another job.
-        """
-        assert list(recorded_ends([("b", "map_loop", 1, 2)], {"a": self.attempt("map")})) == []

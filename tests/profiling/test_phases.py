@@ -15,7 +15,7 @@ from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS
 from harness.parsing.ltrace import read_ltrace
 from harness.profiling import fit_profile
 from harness.profiling.dataflow import ratios_of
-from harness.profiling.phases import part_times, phase_rows
+from harness.profiling.phases import part_means, part_times, phase_rows
 from harness.profiling.task_times import recorded_map_times, recorded_reduce_times
 from harness.records.profile import SpeedCorrection
 from harness.records.tasks import SegmentTimes
@@ -296,6 +296,30 @@ class TestAbsentParts:
 
         assert values(profile, ["network_s_per_byte"]) == near(COSTS, ["network_s_per_byte"])
         assert not any("slowstart" in warning for warning in profile.warnings)
+
+
+class TestMeans:
+    """What recordings show of the parts of tasks, for the equations to be held against."""
+
+    def test_are_over_the_recorded_tasks(self):
+        """
+        Equal tasks have the mean; the map function with what it reads and collects is their sum.
+        """
+        job = recorded()
+        (one, *_) = (p for n, p in part_times(job).items() if "_m_" in n)
+        means = part_means([job, observation()])
+
+        assert {n: means[n] for n in one.seconds} == pytest.approx(one.seconds)
+        assert means["map_s"] == pytest.approx(
+            sum(means[n] for n in ("map_read_s", "map_function_s", "collect_s"))
+        )
+        assert {"copy_s", "reduce_write_s"} <= set(means)
+
+    def test_are_none_where_nothing_was_recorded(self):
+        """
+        A history has no parts.
+        """
+        assert part_means([observation()]) == {}
 
 
 class TestReal:

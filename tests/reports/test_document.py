@@ -6,12 +6,14 @@ import dataclasses
 
 import pytest
 
+from harness.records.score import ScoreBook
 from harness.reports.document import Figures, Section, Table, Text, signed_tone, table
 from harness.reports.sections import SECTIONS, make_document, scores
 from harness.reports.sections.machine import correction_text
 from harness.reports.sections.method import flatten, section
+from harness.reports.sections.phases import equation_table
 from harness.reports.sections.profile import scaled, statistics_table
-from harness.reports.sections.scores import frame_share, frame_table, score_table
+from harness.reports.sections.scores import frame_share, score_table
 
 
 class TestTable:
@@ -95,11 +97,11 @@ class TestScores:
         shown = score_table(dataclasses.replace(whole, metrics=metrics, score_book=score_book))
 
         assert shown.columns == (
-            "Workload", "Model", "Time", "Cells", "Mean error", "New metric", "Mean error",
-            "No answer",
+            "Workload", "Model", "Time", "Cells", "Frame", "Mean error", "New metric",
+            "Mean error", "No answer",
         )  # fmt: skip
         assert "New metric: |predicted" in shown.note
-        assert shown.rows[0][4] == shown.rows[0][5]
+        assert shown.rows[0][5] == shown.rows[0][6]
 
     def test_each_model_has_body_job_and_as_published(self, whole):
         """
@@ -115,19 +117,39 @@ class TestScores:
 
     def test_frame_has_its_share_of_the_job(self, whole):
         """
-        Measured beside predicted, with what trials did not show themselves; also in the JSON.
+        In every row, and in the JSON.
         """
-        lent = [m.model_copy(update={"of_profile": ("map_start_s",)}) for m in whole.measurements]
-        results = dataclasses.replace(whole, measurements=lent)
         of_workload = [m.raw_s for m in whole.measurements if m.workload == "terasort"]
         share = sum(m["frame_s"] for m in of_workload) / sum(m["job_s"] for m in of_workload)
 
-        rows = {row[0]: row for row in frame_table(results).texts()}
-        frames = scores.section(results).values()["frames"]
+        shown = {row[4] for row in score_table(whole).texts() if row[0] == "terasort"}
+        shares = scores.section(whole).values()["frame_shares"]
 
-        assert rows["terasort"][2:] == ["6.20", f"{100 * share:.0f} %", "map_start_s"]
-        assert frames["terasort"]["share"] == pytest.approx(share)
-        assert frames.keys() == {"wordcount", "terasort", "*"}
+        assert shown == {f"{100 * share:.0f} %"}
+        assert shares["terasort"] == pytest.approx(share)
+        assert shares.keys() == {"wordcount", "terasort", "*"}
+
+    def test_equations_stand_beside_what_recordings_show(self, whole):
+        """
+        By model, with the equation that gives each part; Prophet has its own of a spill.
+        """
+        (one, *_) = (s for s in whole.score_book.scores if s.quantity == "map_main_s")
+        parts = [
+            one.model_copy(
+                update={"model": m, "quantity": "spill_sort_s", "level": "equation",
+                        "predicted_s": 2.0, "measured_s": 1.6, "signed_error": 0.25}
+            )
+            for m in ("whatif", "prophet")
+        ]  # fmt: skip
+        results = dataclasses.replace(whole, score_book=ScoreBook(scores=parts))
+
+        shown = [table for w in results.workloads() for table in [equation_table(results, w)]]
+        rows = [row for table in shown for row in table.texts()]
+
+        assert [row[:4] for row in rows] == [
+            ["whatif", "spill: sort", "(20)", "1"], ["prophet", "spill: sort", "(2), (3)", "1"],
+        ]  # fmt: skip
+        assert {tuple(row[4:6]) for row in rows} == {("2.000", "1.600")}
 
     def test_a_frame_that_nobody_knows_has_no_share(self, whole):
         """
@@ -139,7 +161,8 @@ class TestScores:
         ]
         results = dataclasses.replace(whole, measurements=bare)
 
-        assert (list(frame_table(results).rows), frame_share(results, "*")) == ([], None)
+        assert frame_share(results, "*") is None
+        assert {row[4] for row in score_table(results).texts()} == {"\u2013"}
 
     def test_one_repeat_has_no_floor(self, make):
         """

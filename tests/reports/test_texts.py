@@ -169,8 +169,8 @@ class TestTerminal:
         failed = [r.trial.id for r in whole.trials if r.state != "done"]
 
         assert re.split("  +", lines[0]) == [
-            "workload", "model", "time", "cells", "mean error", "at ref. speed", "noise floor",
-            "I_accu", "not applicable",
+            "workload", "model", "time", "cells", "frame", "mean error", "at ref. speed",
+            "noise floor", "I_accu", "not applicable",
         ]  # fmt: skip
         assert [tuple(re.split("  +", line)[:3]) for line in lines[1:19]] == [
             (w, m, time)

@@ -122,6 +122,26 @@ class TestRows:
         assert (s.level, s.predicted_s, s.measured_s) == ("estimate", 60.0, 50.0)
         assert {c.quantity for c in score_book.comparisons} == {"job_s", "body_s"}
 
+    def test_equations_are_scored_one_by_one(self):
+        """
+        Against what recordings show of a task; models are not compared by them.
+        """
+        answers = [prediction(m, parts={"collect_s": 3.0}) for m in ("a", "b")]
+        score_book = score(answers, [trial(collect_s=2.0)])
+
+        s = row(score_book, "a", "collect_s")
+        assert (s.level, s.predicted_s, s.measured_s) == ("equation", 3.0, 2.0)
+        assert {c.quantity for c in score_book.comparisons} == {"job_s"}
+
+    def test_what_was_published_has_the_noise_of_the_job(self):
+        """
+        Which is what it is compared with.
+        """
+        trials = repeats("c0", 90.0, 100.0, 110.0)
+        score_book = score([prediction(published_s=70.0)], trials)
+
+        assert row(score_book, quantity="published_s").floor == row(score_book).floor
+
     def test_a_body_without_a_frame_is_scored(self):
         """
         No job time is made of it, and the cell counts as without an answer there.

@@ -14,7 +14,6 @@ from harness.store import tables
 from harness.store.tables import (
     read_recordings,
     read_segments,
-    read_spans,
     read_units,
     write_recordings,
 )
@@ -71,12 +70,6 @@ class TestRecordings:
 
         write_recordings(folder, Kept(*tasks))
         assert list(read_recordings(folder)) == tasks
-        # Those of some names alone, without the rest.
-        assert list(read_spans(folder, ["main", "spill"])) == [
-            (recording.attempt_id, span.name, span.start_s, span.finish_s)
-            for recording in tasks
-            for span in recording.named("main", "spill")
-        ]
 
     def test_units_are_there_where_they_were_asked_for(self, tmp_path):
         """

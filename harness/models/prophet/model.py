@@ -325,11 +325,18 @@ def _predict_with_reduces(
         **first_reduce.outcome.quantities(),
         **first_reduce.after,
     }
+    parts = {"map_s": answer["map_s"], "map_merge_s": answer["map_merge_s"]}
+    parts |= {name: phases[name] for name in _AFTER_SHUFFLE}
+    if view.has_spill_parts():
+        sort_s = answer["map_out_records"] * fmean(map_side["sort_s_per_record"])
+        spills_s = answer["spill_s"] + answer["last_spill_s"]
+        parts |= {"spill_sort_s": sort_s, "spill_write_s": spills_s - sort_s}
     return _prediction(
         pool_times,
         job_plan,
         phases,
         measurable_phases(answer, phases, reduces),
+        parts=parts,
         map_flow={name: value for name, value in dataflow.items() if name not in _NOT_DATAFLOW},
         warnings=[*answer["warnings"], *view.warnings()],
     )
@@ -363,6 +370,7 @@ def _prediction(
     *,
     map_flow: Mapping[str, Any],
     warnings: Sequence[str],
+    parts: Mapping[str, float] | None = None,
 ) -> Prediction:
     separate = pool_times["separate"]
     reduces = separate.reduces
@@ -383,6 +391,7 @@ def _prediction(
         reduce_waves=separate.reduce_waves,
         phases=dict(phases),
         measurable=dict(measurable),
+        parts=dict(parts or {}),
         dataflow={name: value for name, value in map_flow.items() if value is not None},
         estimates={f"scheduler_{pool}_s": job.job_s for pool, job in pool_times.items()},
         timeline=(*task_spans("map", separate.maps), *task_spans("reduce", reduce_spans)),

@@ -55,6 +55,7 @@ PHASES = (
     "shuffle_s", "reduce_merge_s", "reduce_function_s", "reduce_write_s",
     "setup_cpu_s", "cleanup_cpu_s",
 )  # fmt: skip
+MAP_PHASES = ("map_read_s", "map_function_s", "collect_s")
 AFTER_SHUFFLE = (
     "reduce_merge_s", "reduce_function_s", "reduce_write_s", "setup_cpu_s", "cleanup_cpu_s",
 )  # fmt: skip
@@ -77,6 +78,7 @@ _NOT_DATAFLOW = frozenset(
 Terms: TypeAlias = dict[str, dict[str, float]]
 
 # One configuration for each cost, in which that cost is 1 and all others are 0.
+_SORT_COST = "sort_cpu_s_per_record"
 _UNIT_COSTS = dict(zip(COSTS, np.eye(len(COSTS)), strict=True))
 
 
@@ -95,6 +97,19 @@ def measurable(answer: Mapping[str, Numbers]) -> dict[str, Numbers]:
         "sort_s": answer["reduce_merge_s"],
         "reduce_rest_s": answer["reduce_function_s"] + answer["reduce_write_s"] + cleanup,
     }
+
+
+def parts_of(answer: Mapping[str, Any], sort_s: float) -> dict[str, float]:
+    """Seconds of single equations as recordings show them, *sort_s* of the spills for sorting."""
+    parts = {name: answer[name] for name in (*MAP_PARTS, *REDUCE_PARTS) if name in answer}
+    parts["map_s"] = sum(answer.get(name, 0.0) for name in MAP_PHASES)
+    if "spill_s" in answer:
+        copy_s = answer["shuffle_s"] - answer["inmem_merge_s"] - answer["ondisk_merge_s"]
+        if not answer["segments_go_to_memory"]:  # they are written while they are copied
+            copy_s += parts.pop("inmem_merge_s")
+        parts |= {"spill_sort_s": sort_s, "spill_write_s": answer["spill_s"] - sort_s}
+        parts["copy_s"] = copy_s
+    return parts
 
 
 def phase_terms(
@@ -123,7 +138,7 @@ def part_terms(
     parts = {"map_setup_s": setup, "map_cleanup_s": cleanup}
     parts |= {name: answer[name] for name in (*MAP_PARTS, *REDUCE_PARTS) if name in answer}
     if "map_write_s" not in answer:
-        spill, sort_cost = answer["spill_s"], _UNIT_COSTS["sort_cpu_s_per_record"]
+        spill, sort_cost = answer["spill_s"], _UNIT_COSTS[_SORT_COST]
         merges = answer["inmem_merge_s"] + answer["ondisk_merge_s"]
         parts |= {
             "spill_sort_s": spill * sort_cost,
@@ -223,6 +238,8 @@ class WhatIf:
         }
         nodes = one_node(cluster.map_slots, cluster.reduce_slots)
         answer = evaluate(statistics, costs, config, nodes, self.rules)
+        sorting = {name: cost for name, cost in costs.items() if name == _SORT_COST}
+        sorted_alone = evaluate(statistics, sorting, config, nodes, self.rules)
         tasks: dict[str, Any] = {
             "map_times_s": [answer["map_task_s"]] * job_input.num_splits,
             "num_reduces": configuration.num_reduces,
@@ -254,6 +271,7 @@ class WhatIf:
             reduce_waves=answer["reduce_waves"],
             phases={name: answer[name] for name in PHASES if name in answer and name not in costs},
             measurable=measurable(answer),
+            parts=parts_of(answer, sorted_alone.get("spill_s", 0.0)),
             dataflow={name: v for name, v in answer.items() if name not in _NOT_DATAFLOW},
             estimates={
                 "equation_94_s": answer["job_s"],

@@ -47,6 +47,17 @@ _STEP_NAMES = {
     **{phase: PHASE_NAMES[texture] for phase, texture in PHASE_TEXTURES.items()},
     "rest_s": "overlap and waiting",
 }
+# Parts that recordings time, with the equation of What-If that gives each; Prophet's own beside it.
+_EQUATIONS = {
+    "map_read_s": ("read", "(4)"), "map_function_s": ("map function", "(5)"),
+    "collect_s": ("collect", "(19)"), "map_s": ("read, map, collect", "(4), (5), (19)"),
+    "map_write_s": ("write of a map", "(8)"), "spill_sort_s": ("spill: sort", "(20)"),
+    "spill_write_s": ("spill: combine, write", "(20)"), "map_merge_s": ("merge of a map", "(36)"),
+    "copy_s": ("copy", "(64)"), "inmem_merge_s": ("merges in memory", "(62)"),
+    "ondisk_merge_s": ("merges on disk", "(63)"), "reduce_merge_s": ("last merges", "(82)"),
+    "reduce_function_s": ("reduce function", "(88)"), "reduce_write_s": ("write", "(89)"),
+}  # fmt: skip
+_PROPHETS = {"map_s": "(4)", "spill_sort_s": "(2), (3)", "spill_write_s": "(2), (3)"}
 _COLUMNS = 3  # of panels
 _LEAST_ROOM = 0.02  # of the longest time
 
@@ -74,6 +85,7 @@ def section(results: ReportData) -> Section:
         blocks=[
             Figures(figures, "Errors of phases can cancel in their sum."),
             *(level_table(results, workload) for workload in results.workloads()),
+            *(equation_table(results, workload) for workload in results.workloads()),
         ],
         missing="No task or phase has been scored.",
     )
@@ -190,6 +202,37 @@ def level_table(results: ReportData, workload: str) -> Table:
         note="Body: the job without its frame. Makespan: first task start to last task end. Tasks"
         " and phases are without start and end of their JVMs. Map, main: read, map function,"
         " spills; tail: last spill and merge. Reduce, rest: reduce function and write.",
+    )
+
+
+def equation_table(results: ReportData, workload: str) -> Table:
+    """What single equations say of a task beside what recordings show, mean seconds over cells."""
+    table_rows: list[tuple[str | Value, ...]] = []
+    for model in results.scored_models():
+        own = _PROPHETS if model == "prophet" else {}
+        for quantity, (name, equation) in _EQUATIONS.items():
+            scores = [
+                score for score in results.scores(quantity, "raw", workload) if score.model == model
+            ]
+            if not scores:
+                continue
+            summary = results.summary(model, "raw", workload, quantity)
+            signed = (summary.value("signed_error") if summary else None) or 0.0
+            table_rows.append(
+                (
+                    *(model, name, own.get(quantity, equation), str(len(scores))),
+                    number(fmean(score.predicted_s for score in scores), 0.001),
+                    number(fmean(score.measured_s for score in scores), 0.001),
+                    Value(percent(signed, signed=True), signed_tone(signed, None)),
+                )
+            )
+    return table(
+        f"{workload}: equations against spans, seconds per task",
+        ("Model", "Part", "Equation", "Cells", "Predicted, s", "Measured, s", "Mean error"),
+        "lllrrrr",
+        table_rows,
+        note="Of tasks that were recorded. Waiting is in no part: for maps, for memory, blocked.",
+        folded=True,
     )
 
 

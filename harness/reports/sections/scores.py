@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from statistics import fmean
 
 from harness.records.score import Metric, Speed, Summary
 from harness.reports.answer import SPEEDS, error_noise, interval_name, not_applicable
@@ -28,7 +27,8 @@ _SUM_NOTE = (
 _TIMES = ("body_s", "job_s", "published_s")
 _TIMES_NOTE = (
     "Body: the job without its frame (starts and ends of tasks and job, gaps between tasks)."
-    " Job: every model's body with the same frame, that of the profile. As published: the paper's"
+    " Job: every model's body with the same frame, that of the profile. Frame: its share of the"
+    " measured jobs. As published: the paper's"
     " own formula, which has no frame or a part of it, against the measured job."
 )
 _MOST_SCORES = 3000
@@ -53,7 +53,6 @@ def section(results: ReportData) -> Section:
         title="Scores",
         blocks=[
             score_table(results),
-            frame_table(results),
             table("All summaries", columns, align, summary_rows, folded=True),
             all_scores_table(results),
         ],
@@ -61,11 +60,8 @@ def section(results: ReportData) -> Section:
         brief=[brief_table(results), *map(Text, not_applicable(results, _MOST_LACKING))],
         values=lambda: {
             "summaries": [summary.model_dump(mode="json") for summary in score_book.summaries],
-            "frames": {
-                workload: {"share": share, "measured_s": measured_s}
-                for workload in (*results.workloads(), "*")
-                if (known := frame_share(results, workload)) is not None
-                for share, measured_s in (known,)
+            "frame_shares": {
+                workload: frame_share(results, workload) for workload in (*results.workloads(), "*")
             },
             "scores": [
                 {"label": results.label(score.cell), **score.model_dump(mode="json")}
@@ -116,6 +112,7 @@ def _job_rows(
     """Metrics of the times of jobs, each at its speed, by workload (or all), model and time."""
     table_rows: list[tuple[str | Value, ...]] = []
     for workload in (*results.workloads(), "*"):
+        share = percent(frame_share(results, workload))
         for model, quantity in product(results.models(), _TIMES):
             summaries = {
                 speed: results.summary(model, speed, workload, quantity) for speed in SPEEDS
@@ -125,7 +122,7 @@ def _job_rows(
                 table_rows.append(
                     (
                         *("all" if workload == "*" else workload, model, QUANTITIES[quantity]),
-                        str(raw_summary.cells),
+                        *(str(raw_summary.cells), share),
                         *(metric_text(results, name, summaries[speed]) for name, speed in columns),
                         Value(str(lacking), "mark" if lacking else ""),
                     )
@@ -152,54 +149,23 @@ def score_table(results: ReportData) -> Table:
     raw = sum(speed == "raw" for _, speed in columns)
     return table(
         "Error of the predicted body, of the job, and of the job as published",
-        ("Workload", "Model", "Time", "Cells", *titles, "No answer"),
-        "lllr" + "r" * len(titles) + "r",
+        ("Workload", "Model", "Time", "Cells", "Frame", *titles, "No answer"),
+        "lllrr" + "r" * len(titles) + "r",
         _job_rows(results, columns),
-        groups=(("", 4), ("Raw", raw), ("At reference speed", len(columns) - raw), ("", 1)),
+        groups=(("", 5), ("Raw", raw), ("At reference speed", len(columns) - raw), ("", 1)),
         note=" ".join(notes),
     )
 
 
-def frame_share(results: ReportData, workload: str) -> tuple[float, float] | None:
-    """Share of the measured job times that is frame, and its mean seconds; `None`: not known."""
+def frame_share(results: ReportData, workload: str) -> float | None:
+    """Share of the measured job times of *workload* (``*``: all) that is frame, where known."""
     times_s = [
         (trial.raw_s["frame_s"], trial.raw_s["job_s"])
         for trial in results.measurements
         if "frame_s" in trial.raw_s and workload in ("*", trial.workload)
     ]
-    if not times_s:
-        return None
-    frame_s, job_s = map(fmean, zip(*times_s, strict=True))
-    return (frame_s / job_s if job_s > 0 else 0.0), frame_s
-
-
-def frame_table(results: ReportData) -> Table:
-    """The frame of each workload: measured and predicted seconds, and its share of the job."""
-    table_rows = []
-    for workload in results.workloads():
-        if (known := frame_share(results, workload)) is None:
-            continue
-        scores = results.scores("frame_s", "raw", workload)
-        predicted_s = fmean(score.predicted_s for score in scores) if scores else None
-        borrowed = {
-            name
-            for trial in results.measurements
-            if trial.workload == workload
-            for name in trial.of_profile
-        }
-        table_rows.append(
-            (
-                *(workload, number(known[1], 0.1), number(predicted_s, 0.1), percent(known[0])),
-                ", ".join(sorted(borrowed)),
-            )
-        )
-    return table(
-        "The frame: what passes around tasks, the same for every model",
-        ("Workload", "Measured, s", "Predicted, s", "Share of the job", "Not seen in trials"),
-        "lrrrl",
-        table_rows,
-        note="Means over trials and cells. What a trial does not show itself is the profile's.",
-    )
+    frame_s, job_s = map(sum, zip(*times_s, strict=True)) if times_s else (0.0, 0.0)
+    return frame_s / job_s if job_s > 0 else None
 
 
 def brief_table(results: ReportData) -> Table:
@@ -215,8 +181,8 @@ def brief_table(results: ReportData) -> Table:
         results.metrics[name].title if speed == "raw" else "at ref. speed"
         for name, speed in columns
     ]
-    heads = ("workload", "model", "time", "cells", *titles, "not applicable")
-    return table("", heads, "lll" + "r" * (len(columns) + 2), _job_rows(results, columns))
+    heads = ("workload", "model", "time", "cells", "frame", *titles, "not applicable")
+    return table("", heads, "lll" + "r" * (len(columns) + 3), _job_rows(results, columns))
 
 
 def all_scores_table(results: ReportData) -> Table:

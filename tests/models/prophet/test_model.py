@@ -125,6 +125,20 @@ class TestTimes:
         expected = waves * prediction.map_task_s + prediction.reduce_task_s
         assert (prediction.published_s, prediction.body_s) == pytest.approx((expected, expected))
 
+    def test_parts_are_those_of_its_spills(self):
+        """
+        Sorting and the rest are the spills (2) and (3); without their parts neither is known.
+        """
+        whole = profile(without=["sort_s_per_record", "spill_write_s_per_byte"],
+                        spill_s_per_record=2e-6)  # fmt: skip
+        p = predict()
+
+        assert p.parts["spill_sort_s"] + p.parts["spill_write_s"] == pytest.approx(
+            p.phases["spill_s"] + p.phases["last_spill_s"]
+        )
+        assert p.parts["spill_sort_s"] == pytest.approx(p.dataflow["map_out_records"] * 1e-6)
+        assert not {"spill_sort_s", "spill_write_s"} & set(predict(whole).parts)
+
     def test_start_of_tasks_is_of_the_frame(self):
         """
         What launching a JVM takes is in no time of the model.
