@@ -147,6 +147,12 @@ class TestTestJob:
         assert result["load_s"].value == pytest.approx(2.0)
         assert result["gpu_block_bytes"].value == BLOCK
 
+    def test_loading_ends_with_the_first_map_s_start(self):
+        """
+        Further waves of maps wait for slots, not for the job.
+        """
+        assert values(job(maps=6))["load_s"] == pytest.approx(2.0)
+
     def test_map_function_is_what_no_other_phase_has(self):
         """
         The mapper, less reading, being blocked, and the three steps of the device.

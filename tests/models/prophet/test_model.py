@@ -6,7 +6,7 @@ import pytest
 
 from harness.errors import MissingStatistic, ModelError
 from harness.models import MODELS
-from harness.models.prophet.map_spill import map_and_spill
+from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
 from harness.models.whatif.inputs import COSTS
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile, Statistic
@@ -84,6 +84,17 @@ class TestTimes:
         assert prediction.reduce_task_s == pytest.approx(
             sum(prediction.measurable[n] for n in ("shuffle_s", "sort_s", "reduce_rest_s"))
         )
+
+    def test_history_waits_for_a_running_spill_behind_the_map_function(self):
+        """
+        With three MiB the map function ends while a spill runs: its rest is part of the tail.
+        """
+        prediction = predict(split=3)
+        waiting_s = waiting_for_spill_s({**prediction.dataflow, **prediction.phases})
+        tail_s = prediction.phases["last_spill_s"] + prediction.phases["map_merge_s"]
+
+        assert waiting_s > 0.04
+        assert prediction.measurable["map_tail_s"] == pytest.approx(waiting_s + tail_s)
 
     def test_history_counts_running_merges_as_sort(self):
         """
@@ -192,7 +203,9 @@ class TestMachines:
             }
         )  # fmt: skip
 
-        phases = predict(some_profile).phases
+        prediction = predict(some_profile)
+        phases, flow = prediction.phases, prediction.dataflow
+        assert flow["map_while_spilling_s"] == pytest.approx(expected["map_while_spilling_s"])
         assert phases["spill_s"] == pytest.approx(expected["spill_s"])
         assert phases["map_while_not_spilling_s"] == pytest.approx(
             expected["map_while_not_spilling_s"]
