@@ -9,8 +9,7 @@ import pytest
 
 from tests.live.runs import clusters, output, settings
 
-# Sleeps and gaps of milliseconds are compared with clocks.
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 
 PROGRAM = "import sys; from harness.cli import main; sys.exit(main())"
 COMMAND = (sys.executable, "-c", PROGRAM, "trace", "selftest", "--json")

@@ -297,8 +297,9 @@ public final class Sleep extends Configured implements Tool {
       calls.increment(1);
       pause.take();
       if (number == kill) {
-        String pid = Long.toString(ProcessHandle.current().pid());
-        new ProcessBuilder("kill", "-9", pid).start().waitFor();
+        // The shell's own kill: a small system has no program of that name.
+        String command = "kill -9 " + ProcessHandle.current().pid();
+        new ProcessBuilder("sh", "-c", command).start().waitFor();
       }
       if (number == hoard) {
         List<byte[]> hoarded = new ArrayList<>();
