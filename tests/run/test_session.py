@@ -13,6 +13,7 @@ import pytest
 
 from harness.errors import ClusterError, DataError, EvidenceError, MachineError, SpecError
 from harness.hadoop_home.home import JARS, HadoopHome
+from harness.models.whatif.model import WhatIf
 from harness.monitor import rates
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.survey import Devices, Gpu
@@ -377,6 +378,31 @@ class TestBlindOrder:
         assert evaluation.score().scores
         with pytest.raises(EvidenceError, match=r"trial \w+ was measured before the predictions"):
             evaluation.score(strict=True)
+
+    def test_strictly_scored_is_what_was_sealed_first(self, session, monkeypatch):
+        """
+        Whatever was predicted since; the report says what is otherwise.
+        """
+        s = session()
+        run, _ = s.measure()
+        first = s.evaluation(run).score(strict=True)
+        predict = WhatIf.predict
+
+        def doubled(model, *inputs):
+            answer = predict(model, *inputs)
+            return answer.model_copy(update={"body_s": 2 * answer.body_s})
+
+        monkeypatch.setattr(WhatIf, "predict", doubled)
+        evaluation = s.evaluation(run)
+        evaluation.predict()
+
+        assert evaluation.score() != first
+        assert evaluation.report_data().seal == {
+            "not_blind": [],
+            "seals": 2,
+            "changed_since_the_first": ["predictions/whatif.jsonl was changed"],
+        }
+        assert evaluation.score(strict=True) == first
 
     def test_a_job_of_another_seal_is_not_blind(self, session, monkeypatch):
         """
