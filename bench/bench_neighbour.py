@@ -27,6 +27,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scipy.stats import t as student_t
+
 from harness.hadoop.site import block_bytes
 from harness.hadoop_home.home import HadoopHome
 from harness.monitor.machine import find_disturbance
@@ -36,7 +38,6 @@ from harness.run import QuietConsole
 from harness.run.jobs import Inputs, JobRunner
 from harness.run.session import Session
 from harness.run.trial import TrialRunner
-from harness.stats.spread import mean_interval
 
 FILE = Path(__file__).parent / "neighbour.yaml"
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
@@ -115,6 +116,15 @@ def measure(rounds: int, limit_s: float, scratch: Path) -> Iterator[Beside]:
             round_s = time.monotonic() - started_s
 
 
+def mean_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Interval of the mean at 95 %, by Student's t; all numbers for one value."""
+    if len(values) < 2:
+        return -math.inf, math.inf
+    half = student_t.ppf(0.975, len(values) - 1) * statistics.stdev(values)
+    half /= math.sqrt(len(values))
+    return statistics.fmean(values) - half, statistics.fmean(values) + half
+
+
 def summary(jobs: Sequence[Beside]) -> Iterator[str]:
     """Lines of a table by share, and the load of others at which times are off by `BIAS`."""
     alone = {job.round: job for job in jobs if job.share == 0}
@@ -125,7 +135,7 @@ def summary(jobs: Sequence[Beside]) -> Iterator[str]:
         others[job.share].append(job.others)
     yield "share of a core  jobs  others, of all cores  bias of the job's time (95 %)  marked"
     for share in sorted(biases):
-        low, high = mean_interval(biases[share], seed=1)
+        low, high = mean_interval(biases[share])
         marked = sum(bool(job.disturbed) for job in jobs if job.share == share)
         mean_others, bias = map(statistics.fmean, (others[share], biases[share]))
         yield (
@@ -141,7 +151,7 @@ def summary(jobs: Sequence[Beside]) -> Iterator[str]:
         ]
         load, bias = np.array(pairs).T
         slopes.append(float(load @ bias / (load @ load)))
-    low, high = mean_interval(slopes, seed=1)
+    low, high = mean_interval(slopes)
     slope = statistics.fmean(slopes)
     yield f"bias per share of all cores: {slope:.2f} ({low:.2f} to {high:.2f}, by rounds)"
     if low > 0:
