@@ -43,6 +43,8 @@ from harness.records.vet import VetBook
 from harness.reports import REPORTS
 from harness.reports.data import JobTaskTimes, ReportData
 from harness.scoring import METRICS, measured, score
+from harness.scoring.comparisons import FAMILY_ERROR
+from harness.stats.sequential import LOOK_ERROR
 from harness.store import Run
 
 REPORT_FILES = {
@@ -156,7 +158,8 @@ class Evaluation:
             what = f"the run is not blind: {refusals[0]}"
             fix = "measure it with predict: {order: blind}, or score it without --strict"
             raise EvidenceError(what, where=str(self.run.path), fix=fix)
-        score_book = score(self._read_predictions(), self.measurements())
+        error = LOOK_ERROR if self.experiment.is_until_decided else FAMILY_ERROR
+        score_book = score(self._read_predictions(), self.measurements(), error=error)
         self.run.write_scores(score_book)
         return score_book
 

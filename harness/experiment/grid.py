@@ -76,7 +76,7 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
         count = sum(math.prod(map(len, grid.values())) for _, grid in grids)
     for number, most, noun in (
         (count, MAX_CELLS, "cells"),
-        (count * experiment.repeat, MAX_TRIALS, "trials"),
+        (count * experiment.first_repeats, MAX_TRIALS, "trials"),
         (count * max(len(grid) for _, grid in grids), MAX_VALUES, "values in its cells"),
     ):
         if number > most:
@@ -141,7 +141,7 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
         )
         for stage_clusters, stage_cells in stages
         for cluster in stage_clusters
-        for repetition in range(experiment.repeat)
+        for repetition in range(experiment.first_repeats)
         for cell in shuffled(groups[cluster].keys() & stage_cells, repetition)
     )
 

@@ -33,6 +33,8 @@ from harness.text import excerpt
 from harness.units import MIB, parse_bytes, parse_duration, parse_rate
 
 UNLIMITED = "unlimited"
+UNTIL_DECIDED = 0  # in the place of ``repeat: until decided``
+_FIRST_REPEATS = 2  # which show the noise
 AUTO_GPUS = -1  # in the place of ``gpus: auto`` until the provider has counted
 # Daemons need a millisecond in every twenty, and miss their heartbeats on a slower network; the
 # memory is that of a DataNode, a NodeManager and an application master.
@@ -91,7 +93,8 @@ def _number(
         raise ValueError(f"'{excerpt(scalar)}' is not a {noun} from {least} to {most}; {advice}")
 
     schema = {"type": "integer" if whole else "number", "minimum": least, "maximum": most}
-    return _written(read, schema, word, None if word == UNLIMITED else AUTO_GPUS)
+    meanings = {"auto": AUTO_GPUS, "until decided": UNTIL_DECIDED}
+    return _written(read, schema, word, meanings.get(word))
 
 
 def _quantity(
@@ -462,8 +465,13 @@ class Experiment(_FileRecord):
         ),
     ] = Design()  # fmt: skip
     """full, {sobol: N} or {latin: N} (default: full)"""
-    repeat: Count = 3
-    """trials of each cell (default: 3)"""
+    repeat: Annotated[int, *_number("whole number", 1, 10**6, word="until decided")] = 3
+    """trials of each cell, or until decided: as few as a verdict takes (default: 3)"""
+    budget_s: Annotated[
+        float,
+        *_quantity(_read_time, 1e-9, "is not a time to spend; write 20 min", _TIME, most=1e9),
+    ] = 1200.0
+    """the longest time of all scored trials with repeat: until decided (default: 20 min)"""
     warmup: Annotated[int, *_number("whole number", 0, 100)] = 1
     """uncounted trials after each start of a cluster (default: 1)"""
     seed: Seed = 7
@@ -485,3 +493,19 @@ class Experiment(_FileRecord):
     """what tasks record: spans, units, {units: N}, logs or off (default: spans)"""
     predict: Predict = Predict(models=(), profile_on={})
     """what to predict, and from which cells"""
+
+    @property
+    def is_until_decided(self) -> bool:
+        """Whether trials are added until the models' comparison has a verdict."""
+        return self.repeat == UNTIL_DECIDED
+
+    @property
+    def first_repeats(self) -> int:
+        """Trials of each cell that are planned from the start."""
+        return _FIRST_REPEATS if self.is_until_decided else self.repeat
+
+    @model_validator(mode="after")
+    def _predict_before_deciding(self) -> Experiment:
+        if self.is_until_decided and not self.predict.is_blind:
+            raise ValueError("repeat: until decided needs predict with models, profile_on, blind")
+        return self

@@ -69,7 +69,7 @@ class Manifest(Record):
     Java and kernel of the nodes, one text where all agree and by node where not.  *machines* are
     those monitored through a node, by the name that their samples have.  *limitations* say what
     measurements on the cluster cannot show; *limits* has one entry for each start of a cluster.
-    *gpus_found* and *rates* are by node.
+    *gpus_found* and *rates* are by node.  *repeats_ended* says why no more trials were added.
     """
 
     # What another version of the harness has written besides does not concern this one.
@@ -95,6 +95,7 @@ class Manifest(Record):
     gpus: OfferedGpus | None = None
     gpus_found: dict[str, NodeGpus] = Field(default_factory=dict)
     rates: dict[str, NodeRates] = Field(default_factory=dict)
+    repeats_ended: str = ""
 
     def document(self) -> dict[str, Any]:
         """JSON document of the manifest: what it holds, without entries that are empty."""

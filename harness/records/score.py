@@ -220,3 +220,9 @@ class ScoreBook(Record):
     rankings: tuple[Ranking, ...] = Field(default_factory=tuple)
     decompositions: tuple[Decomposition, ...] = Field(default_factory=tuple)
     not_applicable: dict[str, int] = Field(default_factory=dict)
+
+    def ranking(self, speed: Speed) -> Ranking | None:
+        """Give what answers the question: of job times, or without a verdict there, of bodies."""
+        by_quantity = {each.quantity: each for each in self.rankings if each.speed == speed}
+        known = [by_quantity[name] for name in ("job_s", "body_s") if name in by_quantity]
+        return next((each for each in known if each.models), known[0] if known else None)

@@ -247,12 +247,19 @@ class Versions(Record):
 
 
 class Trial(Record):
-    """One repetition of a cell; *repetition* counts from 0, *profiling* trials feed the profile."""
+    """
+    One repetition of a cell; *repetition* counts from 0, *profiling* trials feed the profile.
+
+    Of a trial that was added until a verdict is reached, *look* is the number of the look at the
+    data that asked for it, and *reason* why.
+    """
 
     id: str
     cell: Cell
     repetition: NonNegativeInt
     profiling: bool = False
+    look: NonNegativeInt = 0
+    reason: str = ""
 
 
 def trial_id(cell: Cell, repetition: int, versions: Versions) -> str:

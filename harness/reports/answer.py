@@ -18,7 +18,6 @@ from harness.reports.wording import count, floor_percent, listing, percent, shar
 from harness.stats.resampling import FEWEST_CELLS
 
 SPEEDS: tuple[Speed, ...] = ("raw", "reference")
-# What the answer is about: of the first that has a verdict.
 _ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
 
 
@@ -33,7 +32,7 @@ class Answer:
 
 def answer(results: ReportData) -> Answer:
     """Say what the scores of the job time show; where there are none, what is missing."""
-    ranking = main_ranking(results, "raw")
+    ranking = results.score_book.ranking("raw")
     if ranking is None or not ranking.models:
         reason = f"No verdict: {ranking.reason}." if ranking else _missing(results)
         return Answer(reason, tuple(_caveats(results)))
@@ -65,19 +64,6 @@ def answer(results: ReportData) -> Answer:
     details += [f"{model} is not ranked: {why}." for model, why in ranking.left_out.items()]
     details += _sentences(results, ranking, ranked) + _caveats(results)
     return Answer(verdict_sentence(results, ranking), tuple(details), tuple(cards))
-
-
-def main_ranking(results: ReportData, speed: Speed) -> Ranking | None:
-    """Find what the answer is about: job times, or without a verdict on those, their bodies."""
-    by_quantity = {
-        ranking.quantity: ranking
-        for ranking in results.score_book.rankings
-        if ranking.speed == speed and ranking.quantity in _ANSWERED
-    }
-    rankings = [by_quantity[quantity] for quantity in _ANSWERED if quantity in by_quantity]
-    return next(
-        (ranking for ranking in rankings if ranking.models), rankings[0] if rankings else None
-    )
 
 
 def interval_name(cells: int) -> str:
@@ -178,7 +164,7 @@ def verdict_sentence(results: ReportData, ranking: Ranking) -> str:
 def _sentences(results: ReportData, ranking: Ranking, ranked: list[Summary]) -> list[str]:
     """What holds at reference speed, which way the models err, and how large the noise is."""
     sentences = []
-    at_reference = main_ranking(results, "reference")
+    at_reference = results.score_book.ranking("reference")
     if at_reference is not None and at_reference.models:
         errors = listing(
             [

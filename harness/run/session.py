@@ -6,10 +6,12 @@ One experiment file and its results folder: the steps that the command line offe
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from statistics import fmean
 
 from harness.errors import SpecError
 from harness.evaluate.flow import Evaluation
@@ -22,13 +24,15 @@ from harness.monitor.probe import probe_jar
 from harness.monitor.rates import are_rates_required
 from harness.providers import PROVIDERS, remove
 from harness.providers.calibrate import unsupported_limits
-from harness.records.trial import ClusterSpec, Trial, Versions
+from harness.records.trial import ClusterSpec, Trial, Versions, trial_id
 from harness.run import Console
 from harness.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.run.manifest import record_command
 from harness.run.plan import Plan, make_plan, refuse_cells, refuse_inputs
 from harness.run.preflight import Preflight, known_names
 from harness.run.traces import remake_trace
+from harness.scoring.repeats import next_repeats
+from harness.stats.sequential import LOOKS
 from harness.store import Run, Store
 from harness.store.files import sha256
 from harness.text import nearest_name
@@ -102,6 +106,33 @@ class Session:
         run = self.store.unfinished(experiment)
         return make_plan(experiment, trials, run.trials() if run else {})
 
+    def next_trials(self, run: Run) -> list[Trial]:
+        """Trials of the next look at the data: none where it has a verdict or no time is left."""
+        evaluation, look = self.evaluation(run), 1 + max(trial.look for trial in self.trials)
+        times_s: dict[str, list[float]] = defaultdict(list)
+        for record in evaluation.done.values():
+            if not record.trial.profiling:
+                times_s[record.trial.cell.id].append(record.finished_s - record.started_s)
+        cells, reason = list[str](), "no scored trial was done"
+        if times_s:
+            cells, reason = next_repeats(evaluation.score(), evaluation.measurements())
+        spent_s, numbers = sum(map(sum, times_s.values())), Counter(t.cell.id for t in self.trials)
+        trials: list[Trial] = []
+        for cell_id in cells if look < LOOKS else ():
+            spent_s += fmean(times_s[cell_id])
+            if spent_s > self.experiment.budget_s:
+                break
+            cell, number = evaluation.cells[cell_id], numbers[cell_id]
+            name = trial_id(cell, number, self.versions)
+            trials.append(Trial(id=name, cell=cell, repetition=number, look=look, reason=reason))
+            numbers[cell_id] += 1
+        if not trials:
+            spent = f"{LOOKS} looks are" if look >= LOOKS else "the budget is"
+            ended = f"{spent} spent; {reason}" if cells else reason
+            self.console.say(f"no more trials: {ended}")
+            run.update_manifest(repeats_ended=ended)
+        return sorted(trials, key=lambda trial: trial.cell.cluster.id)  # each cluster starts once
+
     def measure(
         self,
         *,
@@ -126,10 +157,10 @@ class Session:
                 if not run.has_trace(trial_id):  # the run was killed after this trial
                     remake_trace(run, record)
             run.write_plan(trials)
+            self.trials = (*trials, *run.read_plan()[len(trials) :])
             record_command(run, experiment, self.versions, self.overrides)
-            planned = {trial.id for trial in trials}
-            done = planned & set(run.trials())
-            self.console.say(f"run {run.path} ({len(done)} of {len(trials)} trials done)")
+            done = {trial.id for trial in self.trials} & set(run.trials())
+            self.console.say(f"run {run.path} ({len(done)} of {len(self.trials)} trials done)")
             execution = Execution(
                 run=run,
                 home=self.home,
@@ -143,8 +174,13 @@ class Session:
                 needs_rates=are_rates_required(experiment.predict.models),
                 seal=cache(lambda: self.seal(run) if experiment.predict.is_blind else ""),
             )
-            execution.execute(trials, done)
+            execution.execute(self.trials, done)
+            while experiment.is_until_decided and (added := self.next_trials(run)):
+                self.console.say(f"{len(added)} trials are added: {added[0].reason}")
+                self.trials = (*self.trials, *added)
+                execution.execute(self.trials, set(run.trials()))
             run.finish()
+        planned = {trial.id for trial in self.trials}
         ended = [record for trial_id, record in run.trials().items() if trial_id in planned]
         return run, sum(record.state != "done" for record in ended)
 

@@ -34,13 +34,14 @@ def compare(
     *,
     models: Sequence[str] = (),
     margin: float = MARGIN,
+    error: float = FAMILY_ERROR,
 ) -> tuple[list[Ranking], list[Comparison]]:
     """
     Rank the models per quantity and speed, and compare each pair.
 
     *frame_shares* has the share of each cell's job time that passes around its tasks, where that is
     known: cells where it exceeds 30 % count in no verdict on job times.  *models* are all that were
-    asked: who answers nowhere is named, too.
+    asked: who answers nowhere is named, too.  *error* is the level of one look at the data.
     """
     groups: dict[tuple[str, Speed], dict[str, dict[str, Score]]] = defaultdict(dict)
     for each in scores:
@@ -56,7 +57,7 @@ def compare(
         }
         order = sorted(ranked, key=lambda model: (errors[model], model))
         rows = {model: [by_model[model][cell] for cell in cells] for model in order}
-        pairs = list(_pairs(rows, margin))
+        pairs = list(_pairs(rows, margin, error))
         comparisons += pairs
         farther = {pair.worse for pair in pairs if pair.verdict == "nearer"}
         left_out |= {model: "it has no answer" for model in models if model not in by_model}
@@ -100,7 +101,9 @@ def _common(
     return ranked, sorted(cells), left_out
 
 
-def _pairs(rows: Mapping[str, Sequence[Score]], margin: float) -> Iterator[Comparison]:
+def _pairs(
+    rows: Mapping[str, Sequence[Score]], margin: float, error: float
+) -> Iterator[Comparison]:
     """Compare the models of *rows*, nearest first, pair by pair: one family."""
     import numpy as np
 
@@ -114,12 +117,14 @@ def _pairs(rows: Mapping[str, Sequence[Score]], margin: float) -> Iterator[Compa
     noise = max(floors, default=0.0) or 1.0
     tests = pair_tests(
         np.asarray([[one.predicted_s / one.measured_s for one in row] for row in rows.values()]),
-        np.asarray([noise if each.floor is None else each.floor for each in cells]),
+        np.asarray(
+            [each.floor if any(floors) and each.floor is not None else noise for each in cells]
+        ),
         kept_cells([each.input for each in cells]),
         margin=margin,
         freedom=max(1, cells[0].trials - 1),
     )
-    open_pairs = ((tests.distinct > FAMILY_ERROR) & (tests.equal > FAMILY_ERROR)).sum()
+    open_pairs = ((tests.distinct > error) & (tests.equal > error)).sum()
     for place, (better, worse) in enumerate(combinations(rows, 2)):
         seconds = zip(rows[better], rows[worse], strict=True)
         verdict: Verdict = "undecided"
@@ -129,13 +134,13 @@ def _pairs(rows: Mapping[str, Sequence[Score]], margin: float) -> Iterator[Compa
             reason = "the noise is not known, because no cell was measured twice"
         elif not any(floors):
             reason = "the noise is not known, because repeats do not differ at all"
-        elif tests.equal[place] <= FAMILY_ERROR:
+        elif tests.equal[place] <= error:
             verdict, reason = "equal", f"their errors differ by less than {100 * margin:g} points"
-        elif tests.distinct[place] <= FAMILY_ERROR:
+        elif tests.distinct[place] <= error:
             chance = max(0.01, 100 * float(tests.distinct[place]))
             verdict, reason = "nearer", f"chance gives as much in at most {chance:.2g} % of cases"
         else:
-            reason = _what_would_tell(tests, place, cells, FAMILY_ERROR / int(open_pairs), margin)
+            reason = _what_would_tell(tests, place, cells, error / int(open_pairs), margin)
         inputs = varied_inputs([each.input for each in cells])
         if verdict != "undecided" and len(cells) == 1:
             reason += "; this holds for one cell alone"

@@ -24,7 +24,7 @@ from harness.records.score import (
     Summary,
 )
 from harness.records.trace import JobTrace, TaskKind
-from harness.scoring.comparisons import compare
+from harness.scoring.comparisons import FAMILY_ERROR, compare
 from harness.scoring.metrics import METRICS
 from harness.scoring.metrics.errors import i_accu, mean, relative_error, signed_error
 from harness.stats.spread import mean_floors
@@ -115,13 +115,19 @@ def measured(
     return quantities
 
 
-def score(predictions: Sequence[Prediction], measurements: Sequence[Measurement]) -> ScoreBook:
+def score(
+    predictions: Sequence[Prediction],
+    measurements: Sequence[Measurement],
+    *,
+    error: float = FAMILY_ERROR,
+) -> ScoreBook:
     """
     All scores, their summaries per workload and overall (``*``), and comparisons of models.
 
     A quantity that the model does not give, or that was measured as 0, has no row.  A model without
     an answer for a measured cell is counted as not applicable there; predictions of cells that were
-    not measured are left out.
+    not measured are left out.  *error* is the level of the comparisons: 5 %, or that of one of
+    several looks.
     """
     trials: dict[str, list[Measurement]] = defaultdict(list)
     for measurement in sorted(measurements, key=lambda measurement: measurement.trial):
@@ -167,7 +173,7 @@ def score(predictions: Sequence[Prediction], measurements: Sequence[Measurement]
     models = sorted({each.model for each in known})
     # All models have one frame; equations and estimates are no models.
     compared = [each for each in scores if each.quantity in LEVELS and each.quantity != "frame_s"]
-    rankings, comparisons = compare(compared, frame_shares, models=models)
+    rankings, comparisons = compare(compared, frame_shares, models=models, error=error)
     return ScoreBook(
         measurements=tuple(sorted(measurements, key=lambda measurement: measurement.trial)),
         scores=tuple(scores),

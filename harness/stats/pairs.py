@@ -93,7 +93,7 @@ def pair_tests(
     gaps = errors[..., first, :] - errors[..., second, :]
     lower = np.minimum(shares[..., first, :], shares[..., second, :])
     upper = np.maximum(shares[..., first, :], shares[..., second, :])
-    noise_of_cells = _gap_noise(lower, upper, floors[..., None, :])
+    noise_of_cells = gap_noise(lower, upper, floors[..., None, :])
     noise = (noise_of_cells**2).sum(axis=-1) / cells**2
     difference = gaps.mean(axis=-1)
     low, high = gaps.min(axis=-1), gaps.max(axis=-1)
@@ -128,7 +128,7 @@ def pair_tests(
     )
 
 
-def _gap_noise(lower: Numbers, upper: Numbers, floors: Numbers) -> Numbers:
+def gap_noise(lower: Numbers, upper: Numbers, floors: Numbers) -> Numbers:
     """
     Noise of the difference of two errors in a cell, by that of its measured mean, which is 1 here.
 

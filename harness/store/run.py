@@ -146,8 +146,13 @@ class Run:
         write_file(self.path / PLAN, _lines(trials), self._incoming)
 
     def read_plan(self) -> tuple[Trial, ...]:
-        """All trials of the run, in their order."""
-        return tuple(_read_lines(Trial, self.path / PLAN, _NEW_RUN))
+        """All trials of the run, in their order; at the end those that were added to the plan."""
+        planned = tuple(_read_lines(Trial, self.path / PLAN, _NEW_RUN))
+        others = set(self.trial_ids()) - {trial.id for trial in planned}
+        records = [read_trial(self.trial_dir(trial_id), trial_id) for trial_id in others]
+        added = [record for record in records if record.trial.look]
+        added.sort(key=lambda record: (record.trial.look, record.started_s))
+        return (*planned, *(record.trial for record in added))
 
     def start_trial(self, trial: Trial) -> TrialFolder:
         """Make an empty folder for *trial*, which counts when it is committed."""

@@ -190,6 +190,7 @@ class TestErrors:
         lacks += " tiny, or a list of them"
         size = "'200 mbit' is not a size; write 32 MiB, 200 MB or a number of bytes"
         count = "'none' is not a whole number from 1 to 1000000; write one such as 3"
+        count += ", or until decided"
         name = "there is no workload 'wordcout'; did you mean wordcount?"
         assert complaint(text=text).splitlines()[1:-2] == [
             "  f.yaml:5:3: unknown key 'wrokers' in cluster; did you mean workers?",

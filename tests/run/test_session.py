@@ -24,6 +24,7 @@ from harness.run import session as module
 from harness.run.execute import cluster_name
 from harness.run.session import Session, read_experiment_file
 from harness.run.traces import remake_trace
+from harness.scoring import comparisons
 from harness.workloads.base import JOBS
 from tests.run.fakes import VERSIONS, Fault, RecordingConsole
 
@@ -41,6 +42,9 @@ repeat: 2
 warmup: 0
 predict: {models: [whatif], profile_on: {mapreduce.task.io.sort.factor: [3]}}
 """
+
+
+UNTIL_DECIDED = ["repeat=until decided", "predict.models=[whatif, whatif-printed]"]
 
 
 class Interrupted(RecordingConsole):
@@ -210,6 +214,65 @@ class TestMeasure:
         assert [r.trial for r in by_time] == list(s.trials) == list(run.read_plan())
         assert run.read_manifest().versions.hadoop == "3.5.0"
         assert run.read_manifest().seed == 7
+
+    @pytest.mark.process
+    def test_adds_trials_until_the_looks_are_spent(self, session, monkeypatch):
+        """
+        Trials that all take equally long never tell what their noise is: each look asks for one
+        more of the scored cell, and says why.
+        """
+        monkeypatch.setattr(comparisons, "MOST_FRAME", 9.0)  # jobs this small are mostly frame
+        s = session(overrides=UNTIL_DECIDED)
+        run, failed = s.measure()
+
+        by_time = sorted(run.trials().values(), key=lambda r: r.started_s)
+        added = [r.trial for r in by_time if r.trial.look]
+        assert [(t.look, t.repetition) for t in added] == [(n, n + 1) for n in range(1, 8)]
+        assert all("is undecided: the noise is not known" in t.reason for t in added)
+        assert [r.trial for r in by_time] == list(run.read_plan())
+        assert (failed, run.finished, len(s.trials)) == (0, True, 11)
+        assert run.read_manifest().repeats_ended.startswith("8 looks are spent; ")
+
+    @pytest.mark.process
+    def test_adds_no_trial_beyond_the_budget(self, session, monkeypatch):
+        """
+        And says so.
+        """
+        monkeypatch.setattr(comparisons, "MOST_FRAME", 9.0)
+        s = session(overrides=[*UNTIL_DECIDED, "budget=1 ms"])
+        run, _ = s.measure()
+
+        assert len(run.trials()) == 4
+        assert run.read_manifest().repeats_ended.startswith("the budget is spent; ")
+
+    @pytest.mark.process
+    def test_adds_none_where_no_model_can_be_compared(self, session):
+        """
+        All of these jobs is frame.
+        """
+        run, _ = session(overrides=UNTIL_DECIDED).measure()
+
+        assert run.read_manifest().repeats_ended == "there are no two models to compare"
+
+    @pytest.mark.process
+    def test_goes_on_with_the_looks_of_an_interrupted_run(self, session, monkeypatch):
+        """
+        Trials that were added before are planned ones now, and no look is made twice.
+        """
+        monkeypatch.setattr(comparisons, "MOST_FRAME", 9.0)
+        with pytest.raises(KeyboardInterrupt):
+            session(console=Interrupted(6), overrides=UNTIL_DECIDED).measure()
+        run, _ = session(overrides=UNTIL_DECIDED).measure()
+
+        looks = [t.look for t in run.read_plan()]
+        assert looks == [0, 0, 0, 0, *range(1, 8)]
+
+    def test_nothing_is_decided_without_predictions(self, session):
+        """
+        Until decided needs models whose predictions are sealed first.
+        """
+        with pytest.raises(SpecError, match="until decided needs predict"):
+            session(overrides=["repeat=until decided", "predict.order=mixed"]).plan()
 
     @pytest.mark.process
     def test_goes_on_where_it_was_interrupted(self, session, clusters):

@@ -193,11 +193,12 @@ class TestUnknownNoise:
         assert (pair.verdict, pair.chance) == ("undecided", None)
         assert pair.reason == "the noise is not known, because no cell was measured twice"
 
-    def test_repeats_that_never_differ_have_none_either(self):
+    @pytest.mark.parametrize("cells", [1, 4])
+    def test_repeats_that_never_differ_have_none_either(self, cells):
         """
         A constant series is no measurement of noise.
         """
-        _, pair = compared(rows("a", FAR, 0.0), rows("b", NEAR, 0.0))
+        _, pair = compared(rows("a", FAR[:cells], 0.0), rows("b", NEAR[:cells], 0.0))
 
         assert pair.verdict == "undecided"
         assert pair.reason == "the noise is not known, because repeats do not differ at all"

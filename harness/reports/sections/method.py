@@ -101,7 +101,8 @@ def _setup(experiment: Experiment) -> Iterator[tuple[str, str]]:
         yield f"{name} alone", _values(texts)
     points = "" if design.points is None else f", {design.points} points"
     yield "design", f"{design.kind}{points}"
-    yield "repeats of a cell", str(experiment.repeat)
+    more = ", and more until decided" if experiment.is_until_decided else ""
+    yield "repeats of a cell", f"{experiment.first_repeats}{more}"
     yield "warm-up trials, not counted", str(experiment.warmup)
     yield "order", f"shuffled with seed {experiment.seed}, repeats interleaved"
     yield "time limit of a trial", format_duration(experiment.trial_limit_s)

@@ -1,0 +1,121 @@
+"""Looks at growing data: where more is measured, and simulations of what the verdicts are worth."""
+
+import numpy as np
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.stats.pairs import gap_noise, pair_tests
+from harness.stats.resampling import kept_cells
+from harness.stats.sequential import LOOK_ERROR, LOOKS, most_useful, shrunk_spreads
+
+CELLS, MOST = 10, 60
+KEPT = kept_cells([""] * CELLS)
+
+
+class TestMostUseful:
+    """Where one more repeat goes."""
+
+    def test_noisy_cells_come_first_and_more_than_once(self):
+        """
+        Noise of 4 and 1: one repeat more takes 16 / 6 and then 16 / 12 of the variance of the
+        first, 1 / 6 of that of the second.
+        """
+        assert most_useful(np.asarray([1.0, 4.0]), np.asarray([2, 2]), 3) == [1, 1, 1]
+
+    @given(st.integers(1, 5), st.integers(1, 20))
+    def test_equal_cells_get_equally_many(self, cells, number):
+        """
+        None has two more than another.
+        """
+        chosen = most_useful(np.full(cells, 0.03), np.full(cells, 2), number)
+
+        counts = np.bincount(chosen, minlength=cells)
+        assert counts.sum() == number
+        assert counts.max() - counts.min() <= 1
+
+
+class TestShrunkSpreads:
+    """What is known of each cell's noise."""
+
+    def test_few_repeats_are_drawn_to_all(self):
+        """
+        Two repeats each: two of three parts are the mean variance.
+        """
+        spreads = shrunk_spreads(np.asarray([0.0, 0.06]), np.asarray([2, 2]))
+
+        assert spreads**2 == pytest.approx([2 / 3 * 0.0018, 2 / 3 * 0.0018 + 0.0012])
+
+    def test_single_repeats_know_nothing(self):
+        """
+        And are no error.
+        """
+        assert shrunk_spreads(np.zeros(2), np.ones(2)).tolist() == [0, 0]
+
+
+def verdict(times, repeats, errors, level):
+    """
+    The verdict on two models after so many *repeats* of each cell, and the noise of one repeat.
+    """
+    known = [cell[:number] for cell, number in zip(times, repeats, strict=True)]
+    means = np.asarray([cell.mean() for cell in known])
+    spreads = np.asarray([cell.std(ddof=1) for cell in known]) / means
+    pooled = np.sqrt(((repeats - 1) * spreads**2).sum() / (repeats - 1).sum())
+    shares = (1 + errors[:, None]) / means
+    floors = np.where(repeats >= 6, spreads, pooled) / np.sqrt(repeats)
+    tests = pair_tests(shares, floors, KEPT, margin=0.02)
+    noise = gap_noise(shares.min(axis=0), shares.max(axis=0), shrunk_spreads(spreads, repeats))
+    if tests.equal[0] <= level:
+        return "equal", noise
+    return ("nearer" if tests.distinct[0] <= level else "undecided"), noise
+
+
+def sequential(errors, noise, generator):
+    """
+    Measure until decided: the verdict and the number of trials.
+    """
+    times = 1 + noise[:, None] * generator.standard_normal((CELLS, MOST))
+    repeats = np.full(CELLS, 2)
+    for look in range(LOOKS):
+        decided, gap = verdict(times, repeats, errors, LOOK_ERROR)
+        if decided != "undecided" or look == LOOKS - 1:
+            break
+        repeats = repeats + np.bincount(most_useful(gap, repeats, CELLS), minlength=CELLS)
+    return decided, repeats.sum()
+
+
+MIXED = np.geomspace(0.01, 0.09, CELLS)  # noise of cells: small jobs on a shared machine and large
+
+
+class TestUntilDecided:
+    """Simulated: what looking again and again is worth."""
+
+    @pytest.mark.parametrize("noise", [np.full(CELLS, 0.03), MIXED], ids=["same", "mixed"])
+    def test_equal_models_stay_equal(self, noise):
+        """
+        However often one looks, one is called nearer in 5 % of runs at most.
+        """
+        generator = np.random.default_rng(11)
+        runs = [sequential(np.asarray([0.1, -0.1]), noise, generator)[0] for _ in range(400)]
+
+        assert runs.count("nearer") / 400 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 400)
+
+    def test_takes_six_of_ten_trials_of_a_fixed_plan_of_equal_power(self):
+        """
+        A gain of 5 points: a fixed plan finds it no more often, although the trials until decided
+        are 0.6 of its own.
+        """
+        generator, errors = np.random.default_rng(12), np.asarray([0.1, -0.15])
+        runs = [sequential(errors, MIXED, generator) for _ in range(300)]
+        repeats = int(np.mean([trials for _, trials in runs]) / 0.6 / CELLS)
+        fixed = [
+            verdict(
+                1 + MIXED[:, None] * generator.standard_normal((CELLS, MOST)),
+                np.full(CELLS, repeats), errors, 0.05,
+            )[0]
+            for _ in range(300)
+        ]  # fmt: skip
+
+        power = sum(decided == "nearer" for decided, _ in runs) / 300
+        assert power >= max(0.95, fixed.count("nearer") / 300)
