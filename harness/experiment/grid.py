@@ -58,6 +58,10 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
     Raises `SpecError` where the grid is larger than anybody could measure.
     """
     cluster = experiment.cluster
+    if experiment.is_until_decided and not experiment.predict.is_blind:
+        what = "repeat: until decided needs predictions to decide between"
+        fix = "write predict with models, profile_on and order: blind"
+        raise SpecError(what, where="repeat", fix=fix)
     grids: list[tuple[WorkloadAxes, _Grid]] = []
     for workload in experiment.workloads:
         parts: dict[str, dict[str, tuple[Any, ...]]] = {

@@ -34,8 +34,8 @@ from harness.units import MIB, parse_bytes, parse_duration, parse_rate
 
 UNLIMITED = "unlimited"
 UNTIL_DECIDED = 0  # in the place of ``repeat: until decided``
-_FIRST_REPEATS = 2  # which show the noise
 AUTO_GPUS = -1  # in the place of ``gpus: auto`` until the provider has counted
+_MEANINGS = {"auto": AUTO_GPUS, "until decided": UNTIL_DECIDED}
 # Daemons need a millisecond in every twenty, and miss their heartbeats on a slower network; the
 # memory is that of a DataNode, a NodeManager and an application master.
 LEAST_CORES, LEAST_NETWORK, LEAST_MEMORY = 0.05, 125_000, 1024 * MIB
@@ -93,8 +93,7 @@ def _number(
         raise ValueError(f"'{excerpt(scalar)}' is not a {noun} from {least} to {most}; {advice}")
 
     schema = {"type": "integer" if whole else "number", "minimum": least, "maximum": most}
-    meanings = {"auto": AUTO_GPUS, "until decided": UNTIL_DECIDED}
-    return _written(read, schema, word, meanings.get(word))
+    return _written(read, schema, word, _MEANINGS.get(word))
 
 
 def _quantity(
@@ -272,6 +271,10 @@ Flag = Annotated[bool, *_written(_read_flag, {"type": "boolean"})]
 Size = Annotated[
     int,
     *_quantity(parse_bytes, 1, "is not a size to work with; write 32 MiB or 200 MB", _SIZE),
+]
+Time = Annotated[
+    float,
+    *_quantity(_read_time, 1e-9, "is not a time to wait; write 90 s or 10 min", _TIME, most=1e9),
 ]
 InputSize = Annotated[Size, WithJsonSchema(_SIZE | {"examples": ["32 MiB", "tiny"]})]
 Properties = dict[str, Axis[Annotated[str, *_written(_read_property, _ANY)]]]
@@ -467,21 +470,13 @@ class Experiment(_FileRecord):
     """full, {sobol: N} or {latin: N} (default: full)"""
     repeat: Annotated[int, *_number("whole number", 1, 10**6, word="until decided")] = 3
     """trials of each cell, or until decided: as few as a verdict takes (default: 3)"""
-    budget_s: Annotated[
-        float,
-        *_quantity(_read_time, 1e-9, "is not a time to spend; write 20 min", _TIME, most=1e9),
-    ] = 1200.0
+    budget_s: Time = 1200.0
     """the longest time of all scored trials with repeat: until decided (default: 20 min)"""
     warmup: Annotated[int, *_number("whole number", 0, 100)] = 1
     """uncounted trials after each start of a cluster (default: 1)"""
     seed: Seed = 7
     """seed of the order of trials and of the design (default: 7)"""
-    trial_limit_s: Annotated[
-        float,
-        *_quantity(
-            _read_time, 1e-9, "is not a time to wait; write 90 s or 10 min", _TIME, most=1e9
-        ),
-    ] = 600.0
+    trial_limit_s: Time = 600.0
     """the longest time that a trial may take (default: 10 min)"""
     tracing: Annotated[
         Tracing,
@@ -501,11 +496,5 @@ class Experiment(_FileRecord):
 
     @property
     def first_repeats(self) -> int:
-        """Trials of each cell that are planned from the start."""
-        return _FIRST_REPEATS if self.is_until_decided else self.repeat
-
-    @model_validator(mode="after")
-    def _predict_before_deciding(self) -> Experiment:
-        if self.is_until_decided and not self.predict.is_blind:
-            raise ValueError("repeat: until decided needs predict with models, profile_on, blind")
-        return self
+        """Trials of each cell that are planned from the start: two show the noise."""
+        return 2 if self.is_until_decided else self.repeat

@@ -271,7 +271,7 @@ class TestMeasure:
         """
         Until decided needs models whose predictions are sealed first.
         """
-        with pytest.raises(SpecError, match="until decided needs predict"):
+        with pytest.raises(SpecError, match="until decided needs predictions"):
             session(overrides=["repeat=until decided", "predict.order=mixed"]).plan()
 
     @pytest.mark.process
