@@ -1,17 +1,9 @@
 """
 The frame of a job: what passes around its tasks, in seconds, the same for every model.
 
-Start-up and gaps belong to Hadoop and the machine, and to no model: a model that is granted them
-would win over one that is not.  So each model predicts a body, and `frame_s` adds this to all:
-
-    job_start_s
-    + Wm x (map_start_s + map_end_s) + (Wm - 1) x task_gap_s
-    + Wr x (reduce_start_s + reduce_end_s) + (Wr - 1) x task_gap_s + reduce_gap_s
-    + job_end_s
-
-with Wm, Wr whole waves.  Where slow start lets reduces start before the last wave of maps, the
-first wave's start passes beside the maps: then one `reduce_start_s` and the `reduce_gap_s` are not
-counted.
+A model that is granted start-up would win over one that is not: so each predicts a body, and
+`frame_s` adds its parts to all, as ``docs/models/README.md``, section 9, counts them.  Where slow
+start lets reduces start before the last wave of maps, the first wave's start passes beside maps.
 """
 
 from __future__ import annotations

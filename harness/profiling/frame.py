@@ -11,14 +11,14 @@ import math
 import statistics
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from harness.errors import MissingStatistic
 from harness.models.frame import frame_counts, frame_s
 from harness.profiling.jobs import Observation, map_slowdown
 from harness.records.profile import FRAME, ProfiledJob, SpeedCorrection, Statistic
 from harness.records.tasks import Source
-from harness.records.trace import TASK_COUNTER, TaskKind
+from harness.records.trace import TASK_COUNTER
 from harness.scoring import measured
 from harness.stats.spread import median_absolute_deviation
 
@@ -43,32 +43,35 @@ def task_ends(observation: Observation) -> dict[str, tuple[float, float, Source]
     return ends
 
 
-def gaps(observation: Observation) -> dict[str, list[float]]:
-    """What the history of one job shows of its frame, in seconds as measured."""
-    job_trace, cluster = observation.trace, observation.cluster
-    seconds: dict[str, list[float]] = {}
-    if not job_trace.attempts:
-        return seconds
-    first = min(attempt.start_s for attempt in job_trace.attempts)
-    last = max(attempt.finish_s for attempt in job_trace.attempts)
-    seconds["job_start_s"] = [max(0.0, first - job_trace.submit_s)]
-    seconds["job_end_s"] = [max(0.0, job_trace.finish_s - last)]
+def shown_parts(observation: Observation) -> Iterator[tuple[str, float, str]]:
+    """Each part of the frame that one job shows: name, seconds as measured, where that is from."""
+    job_trace, cluster, source = observation.trace, observation.cluster, "job history"
+    if job_trace.attempts:
+        first = min(attempt.start_s for attempt in job_trace.attempts)
+        last = max(attempt.finish_s for attempt in job_trace.attempts)
+        yield "job_start_s", max(0.0, first - job_trace.submit_s), source
+        yield "job_end_s", max(0.0, job_trace.finish_s - last), source
     idle_s: list[float] = []
     for kind, slots in (("map", cluster.map_slots), ("reduce", cluster.reduce_slots)):
         attempts = [attempt for attempt in job_trace.attempts if attempt.kind == kind]
         # From each end to the start it made room for: the slot that is free first is filled first.
         starts = sorted(attempt.start_s for attempt in attempts)[slots:] if slots else []
-        ends = sorted(attempt.finish_s for attempt in attempts)
-        idle_s += [start - end for start, end in zip(starts, ends, strict=False)]
+        ends_s = sorted(attempt.finish_s for attempt in attempts)
+        idle_s += [start - end for start, end in zip(starts, ends_s, strict=False)]
     # Negative where more ran at once than slots exist.
     if idle_s and statistics.median(idle_s) >= 0:
-        seconds["task_gap_s"] = idle_s
+        yield from (("task_gap_s", seconds, source) for seconds in idle_s)
     maps, reduces = job_trace.succeeded("map"), job_trace.succeeded("reduce")
     if maps and reduces:
         waited_s = reduces[0].start_s - max(attempt.finish_s for attempt in maps)
         if waited_s >= 0:
-            seconds["reduce_gap_s"] = [waited_s]
-    return seconds
+            yield "reduce_gap_s", waited_s, source
+    ends = task_ends(observation)
+    for attempt in (*maps, *reduces):
+        if attempt.attempt_id in ends:
+            start_s, end_s, source = ends[attempt.attempt_id]
+            yield f"{attempt.kind}_start_s", start_s, source
+            yield f"{attempt.kind}_end_s", end_s, source
 
 
 def measure_frame(
@@ -86,19 +89,9 @@ def measure_frame(
     sources: dict[str, set[str]] = defaultdict(set)
     for observation in observations:
         factor = observation.at_reference(1.0, speed) if speed else 1.0
-        for name, several in gaps(observation).items():
-            seen[name] += [factor * seconds for seconds in several]
-            sources[name].add("job history")
-        ends = task_ends(observation)
-        for attempt in (
-            *observation.trace.succeeded("map"),
-            *observation.trace.succeeded("reduce"),
-        ):
-            if attempt.attempt_id in ends:
-                start_s, end_s, source = ends[attempt.attempt_id]
-                for name, seconds in (("start_s", start_s), ("end_s", end_s)):
-                    seen[f"{attempt.kind}_{name}"].append(factor * seconds)
-                    sources[f"{attempt.kind}_{name}"].add(source)
+        for name, seconds, source in shown_parts(observation):
+            seen[name].append(factor * seconds)
+            sources[name].add(source)
     frame = {
         name: Statistic(
             value=statistics.median(seen[name]),
@@ -135,18 +128,16 @@ def own_frame(
         for name, statistic in of_profile.items()
     } | shown
     ends = {name: (start, end) for name, (start, end, _) in task_ends(observation).items()}
-    kinds: tuple[TaskKind, ...] = ("map", "reduce")
-    for kind in kinds:
-        names = f"{kind}_start_s", f"{kind}_end_s"
-        for attempt in observation.trace.succeeded(kind):
-            if all(name in frame for name in names):
-                usual = frame[names[0]].value, frame[names[1]].value
-                ends.setdefault(attempt.attempt_id, usual)
+    for attempt in observation.trace.attempts:
+        start, end = (frame.get(f"{attempt.kind}_{place}_s") for place in ("start", "end"))
+        if start is not None and end is not None:
+            ends.setdefault(attempt.attempt_id, (start.value, end.value))
+    cell = observation.config, observation.cluster, observation.job_input
     try:
-        seconds, _ = frame_s(frame, observation.config, observation.cluster, observation.job_input)
+        seconds, _ = frame_s(frame, *cell)
     except MissingStatistic:
         return None, ends, ()
-    counted = frame_counts(observation.config, observation.cluster, observation.job_input)
+    counted = frame_counts(*cell)
     borrowed = [name for name in FRAME if counted[name] and name in frame and name not in shown]
     return seconds, ends, tuple(borrowed)
 

@@ -45,7 +45,13 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from harness.errors import ModelError
-from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS, part_terms, phase_terms
+from harness.models.whatif.model import (
+    MAP_FUNCTION_PARTS,
+    MAP_PARTS,
+    REDUCE_PARTS,
+    part_terms,
+    phase_terms,
+)
 from harness.profiling.dataflow import Ratios, Task, dataflow_statistics, tasks
 from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection
@@ -224,10 +230,9 @@ def part_means(observations: Iterable[Observation]) -> dict[str, float]:
         for parts in part_times(observation).values():
             for part, part_s in parts.seconds.items():
                 seconds[part].append(part_s)
-            of_map = [parts.seconds.get(f"map_{name}_s") for name in ("read", "function")]
-            if None not in of_map:
-                output_s = parts.seconds.get("collect_s", 0.0)
-                seconds["map_s"].append(math.fsum((*filter(None, of_map), output_s)))
+            of_map = [parts.seconds[name] for name in MAP_FUNCTION_PARTS if name in parts.seconds]
+            if of_map:
+                seconds["map_s"].append(math.fsum(of_map))
     return {part: fmean(several) for part, several in seconds.items()}
 
 

@@ -203,6 +203,20 @@ class TestProfile:
 
 
 class TestPredict:
+    def test_all_models_have_one_frame(self, stored):
+        """
+        README of the specifications, section 3: start-up is added to all of them or to none.
+        """
+        answers = [p for chosen in stored.read_predictions().values() for p in chosen]
+        answers = [p for p in answers if p.job_s is not None]
+        frames = {}
+        for p in answers:
+            frames.setdefault(p.cell, set()).add(p.frame_s)
+            assert p.job_s == pytest.approx(p.body_s + p.frame_s)
+
+        assert {p.model for p in answers} == {"whatif", "whatif-mr2"}
+        assert {len(of_cell) for of_cell in frames.values()} == {1}
+
     def test_answers_for_every_scored_cell(self, stored):
         """
         Each model for each cell that feeds no profile, and for no other.

@@ -55,7 +55,7 @@ PHASES = (
     "shuffle_s", "reduce_merge_s", "reduce_function_s", "reduce_write_s",
     "setup_cpu_s", "cleanup_cpu_s",
 )  # fmt: skip
-MAP_PHASES = ("map_read_s", "map_function_s", "collect_s")
+MAP_FUNCTION_PARTS = ("map_read_s", "map_function_s", "collect_s")
 AFTER_SHUFFLE = (
     "reduce_merge_s", "reduce_function_s", "reduce_write_s", "setup_cpu_s", "cleanup_cpu_s",
 )  # fmt: skip
@@ -102,7 +102,7 @@ def measurable(answer: Mapping[str, Numbers]) -> dict[str, Numbers]:
 def parts_of(answer: Mapping[str, Any], sort_s: float) -> dict[str, float]:
     """Seconds of single equations as recordings show them, *sort_s* of the spills for sorting."""
     parts = {name: answer[name] for name in (*MAP_PARTS, *REDUCE_PARTS) if name in answer}
-    parts["map_s"] = sum(answer.get(name, 0.0) for name in MAP_PHASES)
+    parts["map_s"] = sum(answer.get(name, 0.0) for name in MAP_FUNCTION_PARTS)
     if "spill_s" in answer:
         copy_s = answer["shuffle_s"] - answer["inmem_merge_s"] - answer["ondisk_merge_s"]
         if not answer["segments_go_to_memory"]:  # they are written while they are copied

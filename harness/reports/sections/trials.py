@@ -9,6 +9,7 @@ from harness.records.score import Measurement
 from harness.records.trial import TrialRecord
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Table, Text, Value, table
+from harness.reports.sections.scores import frame_share
 from harness.reports.wording import UNKNOWN, count, floor_percent, number, percent
 from harness.stats.spread import coefficient_of_variation
 from harness.units import format_rate
@@ -17,39 +18,31 @@ _STATES = {"done": "done", "failed": "failed", "timed_out": "out of time"}
 
 
 def jobs_section(results: ReportData) -> Section | None:
-    """
-    Each job of a trial, where trials have several, and the overhead around tasks.
-
-    The overhead is job time minus makespan: What-If has no term for it.
-    """
+    """Each job of a trial, where trials have several, and the frame: what passes around tasks."""
     if not results.measurements:
         return None
     table_rows = []
     for workload in results.workloads():
-        times_s = [
-            (trial.raw_s["job_s"], trial.raw_s["makespan_s"])
-            for trial in results.measurements
-            if trial.workload == workload and {"job_s", "makespan_s"} <= set(trial.raw_s)
-        ]
-        if times_s:
-            job_s, makespan_s = map(fmean, zip(*times_s, strict=True))
-            overhead_s = job_s - makespan_s
-            share = percent(overhead_s / job_s) if job_s > 0 else UNKNOWN
-            numbers = map(number, (job_s, makespan_s, overhead_s))
-            table_rows.append((workload, str(len(times_s)), *numbers, share))
-    overheads = table(
-        "What a job takes beyond its tasks, means over the scored trials",
-        ("Workload", "Trials", "Job, s", "Makespan, s", "Overhead, s", "Of the job"),
-        "lrrrrr",
+        trials = [each for each in results.measurements if each.workload == workload]
+        framed = [each for each in trials if "frame_s" in each.raw_s]
+        if framed:
+            times_s = (fmean(each.raw_s[name] for each in framed) for name in ("job_s", "frame_s"))
+            borrowed = sorted({name for each in framed for name in each.of_profile})
+            share = percent(frame_share(results, workload))
+            numbers = (str(len(framed)), *map(number, times_s), share)
+            table_rows.append((workload, *numbers, ", ".join(borrowed)))
+    frames = table(
+        "The frame: what a job takes around its tasks, means over the scored trials",
+        ("Workload", "Trials", "Job, s", "Frame, s", "Of the job", "From the profile"),
+        "lrrrrl",
         table_rows,
-        note="Makespan: first task start to last task end. The overhead around it (starting the"
-        " application master, committing the job) is in the measured job time, and What-If has no"
-        " term for it.",
+        note="Start and end of the job and of each wave's tasks, and the gaps between them: the"
+        " same for every model. What trials do not show themselves is the profile's.",
     )
     return Section(
         id="jobs",
         title="Jobs around their tasks",
-        blocks=[*(jobs_table(results, workload) for workload in results.workloads()), overheads],
+        blocks=[*(jobs_table(results, workload) for workload in results.workloads()), frames],
     )
 
 
