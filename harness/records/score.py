@@ -161,7 +161,7 @@ class Ranking(Record):
 
     *errors* are those means.  *nearest* are the models than which no other is proved `nearer`: one
     alone is the nearest.  *left_out* has the reason for each model that is not ranked; *reason*
-    says why nothing is, where nothing is.
+    says why cells are left out, where some are.
     """
 
     quantity: str
@@ -222,7 +222,13 @@ class ScoreBook(Record):
     not_applicable: dict[str, int] = Field(default_factory=dict)
 
     def ranking(self, speed: Speed) -> Ranking | None:
-        """Give what answers the question: of job times, or without a verdict there, of bodies."""
+        """
+        Give what answers the question: the ranking by job times.
+
+        Where most cells count in no verdict on those, it is that by bodies.
+        """
         by_quantity = {each.quantity: each for each in self.rankings if each.speed == speed}
-        known = [by_quantity[name] for name in ("job_s", "body_s") if name in by_quantity]
-        return next((each for each in known if each.models), known[0] if known else None)
+        jobs, bodies = by_quantity.get("job_s"), by_quantity.get("body_s")
+        if jobs is None or (bodies is not None and bodies.cells > 2 * jobs.cells):
+            return bodies
+        return jobs

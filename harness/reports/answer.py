@@ -62,6 +62,10 @@ def answer(results: ReportData) -> Answer:
         verdict = f" {pair_sentence(comparison)}" if comparison else ""
         details.append(f"{other} is off by {_error(results, ranking, other)}.{verdict}")
     details += [f"{model} is not ranked: {why}." for model, why in ranking.left_out.items()]
+    for framed in results.score_book.rankings:
+        if (framed.quantity, framed.speed) == ("job_s", "raw") and framed.reason:
+            known = count(framed.cells, "cell") if framed.cells else "no cell"
+            details.append(f"Job times are compared in {known}: {framed.reason}.")
     details += _sentences(results, ranking, ranked) + _caveats(results)
     return Answer(verdict_sentence(results, ranking), tuple(details), tuple(cards))
 
@@ -95,7 +99,7 @@ def gain_points(comparison: Comparison) -> list[str]:
 def pair_sentence(comparison: Comparison) -> str:
     """Say the verdict on two models in one sentence, with its reason."""
     gain, low, high = gain_points(comparison)
-    points = f"{gain} points"
+    points = f"{gain} point{'' if gain == '1' else 's'}"
     if comparison.cells > 1:
         points += f" ({interval_name(comparison.cells)} {low} to {high})"
     match comparison.verdict:
@@ -154,7 +158,9 @@ def verdict_sentence(results: ReportData, ranking: Ranking) -> str:
             f"{listing(ranking.nearest)} are equally near: over {cells} their predicted {times} are"
             f" off by {errors}; {near[0].reason}."
         )
-    reason = undecided[0].reason if undecided else "they were not compared"
+    reason = "they were not compared"
+    if undecided:
+        reason = f"of {first} and {undecided[0].worse}: {undecided[0].reason}"
     return (
         f"Which model is nearest is undecided: over {cells} the mean error of the {times} is"
         f" {errors}; {reason}."
@@ -188,7 +194,9 @@ def _sentences(results: ReportData, ranking: Ranking, ranked: list[Summary]) -> 
             size = percent(abs(signed), half_interval)
         directions.setdefault(direction, []).append(f"by {size} with {summary.model}")
     for direction, models in directions.items():
-        sentences.append(f"Predicted job times {direction}: on average {listing(models)}.")
+        sentences.append(
+            f"Predicted {_ANSWERED[ranking.quantity]} {direction}: on average {listing(models)}."
+        )
     best_model, quantity = ranked[0].model, ranking.quantity
     by_workload = {
         name: results.summary(best_model, "raw", name, quantity) for name in results.workloads()

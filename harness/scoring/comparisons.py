@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
 from harness.records.score import Comparison, Ranking, Score, Speed, Verdict
@@ -44,9 +44,12 @@ def compare(
     asked: who answers nowhere is named, too.  *error* is the level of one look at the data.
     """
     groups: dict[tuple[str, Speed], dict[str, dict[str, Score]]] = defaultdict(dict)
+    framed: dict[tuple[str, Speed], set[str]] = defaultdict(set)
     for each in scores:
         by_model = groups[each.quantity, each.speed]
-        if each.quantity not in FRAMED or frame_shares.get(each.cell, 0.0) <= MOST_FRAME:
+        if each.quantity in FRAMED and frame_shares.get(each.cell, 0.0) > MOST_FRAME:
+            framed[each.quantity, each.speed].add(each.cell)
+        else:
             by_model.setdefault(each.model, {})[each.cell] = each
     rankings, comparisons = [], []
     for (quantity, speed), by_model in groups.items():
@@ -61,7 +64,9 @@ def compare(
         comparisons += pairs
         farther = {pair.worse for pair in pairs if pair.verdict == "nearer"}
         left_out |= {model: "it has no answer" for model in models if model not in by_model}
-        framed = f"in every cell the frame exceeds {100 * MOST_FRAME:.0f} % of the job"
+        excluded = len(framed[quantity, speed])
+        of_cells = f"{excluded} of {excluded + len({*chain(*by_model.values())})} cells"
+        reason = f"the frame exceeds {100 * MOST_FRAME:.0f} % of the job in {of_cells}"
         rankings.append(
             Ranking(
                 quantity=quantity,
@@ -71,7 +76,7 @@ def compare(
                 errors=tuple(errors[model] for model in order),
                 nearest=tuple(model for model in order if model not in farther),
                 left_out=left_out if order else {},
-                reason="" if order else framed,
+                reason=reason if excluded else "",
             )
         )
     return rankings, comparisons

@@ -61,7 +61,7 @@ class TestHeadline:
         details = " ".join(answered.details)
 
         assert answered.headline.startswith("Which model is nearest is undecided: over 10 cells")
-        assert answered.headline.endswith("; 4 more repeats would tell.")
+        assert answered.headline.endswith("; of whatif-mr2 and whatif: 4 more repeats would tell.")
         assert "which is undecided: 4 more repeats would tell." in details
         assert not any(word in details for word in ("is nearer", "is nearest", "better"))
 
@@ -117,7 +117,9 @@ class TestHeadline:
             score_book=score_book.model_copy(update={"rankings": rankings, "summaries": bodies}),
         )
 
-        assert "its predicted job times without their frame are off by" in answer(data).headline
+        answered = answer(data)
+        assert "its predicted job times without their frame are off by" in answered.headline
+        assert "Job times are compared in no cell: all is frame." in answered.details
 
     def test_who_is_not_ranked_is_named_with_the_reason(self, whole):
         """

@@ -293,9 +293,10 @@ class TestFrame:
 
         rankings, _ = compare(scores, {"c0": 0.31, "c1": 0.30})
 
-        assert {ranking.quantity: ranking.cells for ranking in rankings} == {
-            "job_s": 3, "body_s": 4,
-        }  # fmt: skip
+        assert {each.quantity: (each.cells, each.reason) for each in rankings} == {
+            "job_s": (3, "the frame exceeds 30 % of the job in 1 of 4 cells"),
+            "body_s": (4, ""),
+        }
 
     def test_where_every_cell_is_there_is_no_verdict(self):
         """
@@ -306,4 +307,4 @@ class TestFrame:
         )
 
         assert (ranking.models, ranking.nearest, ranking.cells, pairs) == ((), (), 0, [])
-        assert ranking.reason == "in every cell the frame exceeds 30 % of the job"
+        assert ranking.reason == "the frame exceeds 30 % of the job in 4 of 4 cells"
