@@ -88,11 +88,11 @@ class Evaluation:
             raise DataError(what, where=str(self.run.trial_dir(record.trial.id)), fix=fix)
         return traces
 
-    def rate(self, record: TrialRecord, jobs: tuple[JobTrace, ...] | None = None) -> float | None:
-        """Mean rate of the speed probe while the trial's *jobs* ran, read here if not given."""
+    def rate(self, record: TrialRecord) -> float | None:
+        """Mean rate of the speed probe while the trial's jobs ran."""
         trial_id = record.trial.id
         if trial_id not in self.rates:
-            traces, raw = jobs or self.run.read_trace(trial_id), self.run.raw(trial_id)
+            traces, raw = self.run.read_trace(trial_id), self.run.raw(trial_id)
             ends = (traces[0].submit_s, traces[-1].finish_s) if traces else None
             self.rates[trial_id] = trial_rate(raw, *ends) if ends else None
         return self.rates[trial_id]
@@ -184,12 +184,11 @@ class Evaluation:
             if trial_id in stored:
                 measurements.append(stored[trial_id])
                 continue
-            cell, jobs = record.trial.cell, self.jobs(record)
-            probe_rate = self.rate(record, jobs)
+            cell, jobs, probe_rate = record.trial.cell, self.jobs(record), self.rate(record)
             profile = profiles.get(cell.workload.name)
             speed = profile.speed if profile is not None else None
             of_profile = profile.frame if profile is not None else {}
-            observed = observe(self.run, record, jobs, probe_rate, with_logs=False)
+            observed = observe(self.run, record, jobs, probe_rate)
             own = [own_frame(each, of_profile, speed) for each in observed]
             frames_s, ends, borrowed = zip(*own, strict=True)
             raw_s = measured(jobs, frames_s, dict(ChainMap(*ends))) | part_means(observed)

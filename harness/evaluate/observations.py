@@ -75,30 +75,22 @@ class ContainerLogs:
 
 
 def observe(
-    run: Run,
-    record: TrialRecord,
-    jobs: Sequence[JobTrace],
-    rate: float | None,
-    *,
-    with_logs: bool = True,
+    run: Run, record: TrialRecord, jobs: Sequence[JobTrace], rate: float | None
 ) -> list[Observation]:
-    """
-    One observation for each of the *jobs* of a trial; *rate* is the speed probe's meanwhile.
-
-    Not *with_logs* the logs of tasks are read only where nothing was recorded of them.
-    """
+    """One observation for each of the *jobs* of a trial; *rate* is the speed probe's meanwhile."""
     cell, trial_id = record.trial.cell, record.trial.id
     config, cluster, planned = model_inputs(cell)
     joined_trace = joined(jobs)
-    task_times: list[MapTimes | ReduceTimes] = []
-    if cell.tracing.mode != "off":
+    task_times = list[MapTimes | ReduceTimes]()
+    if record.trial.cell.tracing.mode != "off":
         attempts = {attempt.attempt_id: attempt for attempt in joined_trace.attempts}
         task_times += [
-            recorded_times(recording, attempts[recording.attempt_id])
+            recorded_times(recording, attempt)
             for recording in run.read_recordings(trial_id)
-            if recording.attempt_id in attempts
+            if (attempt := attempts.get(recording.attempt_id)) is not None
         ]
-        if with_logs or not task_times:
+        # A profile has more from logs; other trials need them only for what was not recorded.
+        if record.trial.profiling or not task_times:
             container_logs = ContainerLogs(run.raw(trial_id), joined_trace)
             task_times += container_logs.times(is_compressed=config.map_output_compressed)
     observations = []

@@ -279,15 +279,14 @@ class TestQuantities:
 
     def test_what_is_taken_as_nothing_is_said(self):
         """
-        The gap between tasks, and the cost of reading disks; but not an unused network.
+        The cost of reading disks; but not an unused network.
         """
         lacking = ("local_read_s_per_byte", "network_s_per_byte")
 
         values = predict(given=known(without=lacking)).warnings
 
         assert [w.split(":")[0] for w in values if "taken as 0" in w] == [
-            "no local_read_s_per_byte",
-            "no task_gap_s",
+            "no local_read_s_per_byte"
         ]
 
 

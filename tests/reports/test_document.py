@@ -147,7 +147,7 @@ class TestScores:
         rows = [row for table in shown for row in table.texts()]
 
         assert [row[:4] for row in rows] == [
-            ["whatif", "spill: sort", "(20)", "1"], ["prophet", "spill: sort", "(2), (3)", "1"],
+            ["whatif", "spill sort", "(20)", "1"], ["prophet", "spill sort", "(2), (3)", "1"],
         ]  # fmt: skip
         assert {tuple(row[4:6]) for row in rows} == {("2.000", "1.600")}
 

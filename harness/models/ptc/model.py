@@ -90,7 +90,7 @@ class PTC:
         )
         answers = {method: evaluate_quantities(quantities, method) for method in METHODS}
         answer = answers[self.method]
-        published, gap_warnings = published_quantities(profile, quantities)
+        published = published_quantities(profile, quantities)
         # What a history shows is What-If's, but a mean reduce wave's copying is the shuffle.
         history, reduce_task_s = measurable(tasks), None
         if answer["reduce_waves"]:
@@ -119,7 +119,7 @@ class PTC:
                 if method != self.method
             },
             timeline=_timeline(quantities, answer),
-            warnings=(*answer["warnings"], *warnings, *job_warnings, *gap_warnings),
+            warnings=(*answer["warnings"], *warnings, *job_warnings),
         )
 
 

@@ -230,20 +230,17 @@ def estimate_quantities(
     return job, warnings + switching_warnings
 
 
-def published_quantities(profile: Profile, body: Quantities) -> tuple[Quantities, list[str]]:
+def published_quantities(profile: Profile, body: Quantities) -> Quantities:
     """Quantities of the job as published: with start and end of its tasks and gaps between them."""
     around_s = around_tasks_s(statistics_and_costs(profile)[1], WHERE)
-    has_gap = "task_gap_s" in profile.frame
-    gap_s = _value(profile, "task_gap_s") if has_gap else 0.0
-    changes: dict[str, Any] = {
-        "map_task_s": body.map_task_s + around_s,
-        "schedule_map_wave_s": gap_s,
-        "schedule_reduce_wave_s": gap_s,
-    }
+    gap_s = _value(profile, "task_gap_s") if "task_gap_s" in profile.frame else 0.0
+    changes: dict[str, Any] = dict.fromkeys(
+        ("schedule_map_wave_s", "schedule_reduce_wave_s"), gap_s
+    )
+    changes["map_task_s"] = body.map_task_s + around_s
     if body.num_reduces:
         changes["reduce_task_s"] = body.reduce_task_s + around_s
-    warnings = [] if has_gap else ["no task_gap_s: as published taken as 0"]
-    return replace(body, **changes), warnings
+    return replace(body, **changes)
 
 
 def copy_rate(profile: Profile, configuration: JobConfig, cluster: Cluster) -> float:

@@ -16,14 +16,7 @@ from harness.models.spn_gc.estimates import (
     time_cost_ratio,
 )
 from harness.models.spn_gc.net import build_net
-from harness.models.spn_gc.phases import (
-    FIELDS,
-    PHASES,
-    REQUIRED,
-    ceil_ratio,
-    spn_phases,
-    warnings_of,
-)
+from harness.models.spn_gc.phases import FIELDS, PHASES, REQUIRED, spn_phases, warnings_of
 from harness.models.vectors import (
     CaseInput,
     Evaluator,
@@ -111,7 +104,7 @@ class SpnGc:
         """
         given, warnings = self._parameters(profile, configuration, cluster, job_input)
         readings = self._readings(given)
-        answer = spn_phases(readings.pop(SCORED), self.rules)
+        answer = readings.pop(SCORED)
         num_maps, num_reduces = answer["num_maps"], configuration.num_reduces
         if num_maps != job_input.num_splits:
             warnings.append(
@@ -124,11 +117,9 @@ class SpnGc:
         }
         estimates, spread = _estimates(body, num_reduces, cluster, seed)
         published = simulate_net(answer, num_maps, num_reduces, seed=seed)
-        for reading, parameters in readings.items():
-            other = spn_phases(parameters, self.rules) | {"t1_load_s": 0.0}
-            estimates[reading] = simulate_net(other, num_maps, num_reduces, seed=seed)[
-                "simulated_s"
-            ]
+        for reading, other in readings.items():
+            unloaded = simulate_net(other | {"t1_load_s": 0.0}, num_maps, num_reduces, seed=seed)
+            estimates[reading] = unloaded["simulated_s"]
         # As a history cuts them: the net counts the shuffle to the maps, and reads once for all.
         map_s = sum(answer[name] for name in PHASES[1:6])
         reduce_s = sum(answer[name] for name in PHASES[6:])
@@ -171,24 +162,22 @@ class SpnGc:
 
     def _readings(self, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """
-        Parameters by how T_m and T_m_GPU are read; only the printed equations leave that open.
+        Phases by how T_m and T_m_GPU are read; only the printed equations leave that open.
 
         T_m_GPU, measured as the device's seconds, is in block-seconds: equation (9) lets all blocks
         of a split run side by side, each as long as the split is on the device (S06).  T_m is a
         task's time without the device, or with it (S07).
         """
+        plain = spn_phases(given, self.rules)
         if self.rules != "paper":
-            return {SCORED: given}
-        block_bytes = check_number(
-            "gpu_block_bytes", given["gpu_block_bytes"], where=self.name, above=True
-        )
-        blocks = ceil_ratio(given["split_bytes"], block_bytes)
+            return {SCORED: plain}
         device_s = given["map_gpu_s"] * given["split_bytes"] / given["test_input_bytes"]
-        scored = given | {"map_gpu_s": blocks * given["map_gpu_s"]}
+        scored = given | {"map_gpu_s": plain["gpu_blocks_per_split"] * given["map_gpu_s"]}
+        twice = scored | {"map_s": given["map_s"] + device_s}
         return {
-            SCORED: scored,
-            "device_seconds_s": given,
-            "device_in_map_s": scored | {"map_s": given["map_s"] + device_s},
+            SCORED: spn_phases(scored, self.rules),
+            "device_seconds_s": plain,
+            "device_in_map_s": spn_phases(twice, self.rules),
         }
 
     def _parameters(

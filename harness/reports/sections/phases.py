@@ -47,15 +47,12 @@ _STEP_NAMES = {
     **{phase: PHASE_NAMES[texture] for phase, texture in PHASE_TEXTURES.items()},
     "rest_s": "overlap and waiting",
 }
-# Parts that recordings time, with the equation of What-If that gives each; Prophet's own beside it.
+# Parts that recordings time, with the equations of What-If that give each, and with Prophet's own.
 _EQUATIONS = {
-    "map_read_s": ("read", "(4)"), "map_function_s": ("map function", "(5)"),
-    "collect_s": ("collect", "(19)"), "map_s": ("read, map, collect", "(4), (5), (19)"),
-    "map_write_s": ("write of a map", "(8)"), "spill_sort_s": ("spill: sort", "(20)"),
-    "spill_write_s": ("spill: combine, write", "(20)"), "map_merge_s": ("merge of a map", "(36)"),
-    "copy_s": ("copy", "(64)"), "inmem_merge_s": ("merges in memory", "(62)"),
-    "ondisk_merge_s": ("merges on disk", "(63)"), "reduce_merge_s": ("last merges", "(82)"),
-    "reduce_function_s": ("reduce function", "(88)"), "reduce_write_s": ("write", "(89)"),
+    "map_read_s": "(4)", "map_function_s": "(5)", "collect_s": "(19)", "map_s": "(4), (5), (19)",
+    "map_write_s": "(8)", "spill_sort_s": "(20)", "spill_write_s": "(20)", "map_merge_s": "(36)",
+    "copy_s": "(64)", "inmem_merge_s": "(62)", "ondisk_merge_s": "(63)", "reduce_merge_s": "(82)",
+    "reduce_function_s": "(88)", "reduce_write_s": "(89)",
 }  # fmt: skip
 _PROPHETS = {"map_s": "(4)", "spill_sort_s": "(2), (3)", "spill_write_s": "(2), (3)"}
 _COLUMNS = 3  # of panels
@@ -209,21 +206,21 @@ def equation_table(results: ReportData, workload: str) -> Table:
     """What single equations say of a task beside what recordings show, mean seconds over cells."""
     table_rows: list[tuple[str | Value, ...]] = []
     for model in results.scored_models():
-        own = _PROPHETS if model == "prophet" else {}
-        for quantity, (name, equation) in _EQUATIONS.items():
+        equations = _EQUATIONS | (_PROPHETS if model == "prophet" else {})
+        for quantity, equation in equations.items():
             scores = [
-                score for score in results.scores(quantity, "raw", workload) if score.model == model
+                each for each in results.scores(quantity, "raw", workload) if each.model == model
             ]
             if not scores:
                 continue
-            summary = results.summary(model, "raw", workload, quantity)
-            signed = (summary.value("signed_error") if summary else None) or 0.0
+            part = quantity.removesuffix("_s").replace("_", " ")
+            error = fmean(each.signed_error for each in scores)
+            times_s = zip(*((each.predicted_s, each.measured_s) for each in scores), strict=True)
             table_rows.append(
                 (
-                    *(model, name, own.get(quantity, equation), str(len(scores))),
-                    number(fmean(score.predicted_s for score in scores), 0.001),
-                    number(fmean(score.measured_s for score in scores), 0.001),
-                    Value(percent(signed, signed=True), signed_tone(signed, None)),
+                    *(model, part, equation, str(len(scores))),
+                    *(number(fmean(several), 0.001) for several in times_s),
+                    Value(percent(error, signed=True), signed_tone(error, None)),
                 )
             )
     return table(
