@@ -269,7 +269,9 @@ class WhatIf:
             reduce_task_s=answer.get("reduce_task_s"),
             map_waves=answer["map_waves"],
             reduce_waves=answer["reduce_waves"],
-            phases={name: answer[name] for name in PHASES if name in answer and name not in costs},
+            phases={
+                name: answer[name] for name in PHASES if name in answer and name not in AROUND_TASKS
+            },
             measurable=measurable(answer),
             parts=parts_of(answer, sorted_alone.get("spill_s", 0.0)),
             dataflow={name: v for name, v in answer.items() if name not in _NOT_DATAFLOW},
