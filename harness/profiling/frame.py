@@ -13,7 +13,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.errors import MissingStatistic
+from harness.errors import ModelError
 from harness.models.frame import frame_counts, frame_s
 from harness.profiling.jobs import Observation, map_slowdown
 from harness.records.profile import FRAME, ProfiledJob, SpeedCorrection, Statistic
@@ -85,8 +85,7 @@ def measure_frame(
     At reference speed, or as measured without a *speed*.  A start or an end of tasks that neither
     spans nor logs show is the fitted one of *costs*, and marked assumed.
     """
-    seen: dict[str, list[float]] = defaultdict(list)
-    sources: dict[str, set[str]] = defaultdict(set)
+    seen, sources = defaultdict[str, list[float]](list), defaultdict[str, set[str]](set)
     for observation in observations:
         factor = observation.at_reference(1.0, speed) if speed else 1.0
         for name, seconds, source in shown_parts(observation):
@@ -118,8 +117,8 @@ def own_frame(
     Frame of one job in seconds as measured, start and end of each of its tasks, what it borrowed.
 
     What the job does not show itself is taken *of_profile*, which is at reference *speed*: the
-    last value names it.  Without a part that counts the frame is `None`; tasks of a kind whose
-    start or end is known nowhere have none.
+    last value names it.  Without a part that counts, or slots, the frame is `None`; tasks of a kind
+    whose start or end is known nowhere have none.
     """
     shown = measure_frame([observation])
     factor = observation.at_reference(1.0, speed) if speed else 1.0
@@ -135,11 +134,11 @@ def own_frame(
     cell = observation.config, observation.cluster, observation.job_input
     try:
         seconds, _ = frame_s(frame, *cell)
-    except MissingStatistic:
+        counts = frame_counts(*cell)
+    except ModelError:  # a part is not known, or the slots that the job had are not
         return None, ends, ()
-    counted = frame_counts(*cell)
-    borrowed = [name for name in FRAME if counted[name] and name in frame and name not in shown]
-    return seconds, ends, tuple(borrowed)
+    names = (name for name in FRAME if counts[name] and name in frame and name not in shown)
+    return seconds, ends, tuple(names)
 
 
 def profiled_jobs(

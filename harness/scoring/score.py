@@ -234,17 +234,16 @@ def _scores(
 
 def _predicted(prediction: Prediction) -> dict[str, tuple[Level, float | None]]:
     """Times of a trial that *prediction* has, each with its level; bodies are of all its jobs."""
-    fields = {name: getattr(prediction, name, None) for name in LEVELS} | {
-        name: time_s for name, time_s in prediction.measurable.items() if name in LEVELS
+    times_s: dict[str, tuple[Level, float | None]] = {
+        name: (level, getattr(prediction, name, prediction.measurable.get(name)))
+        for name, level in LEVELS.items()
     }
-    times_s = {name: (LEVELS[name], time_s) for name, time_s in fields.items()}
     times_s |= {name: ("equation", time_s) for name, time_s in prediction.parts.items()}
-    times_s |= {name: ("estimate", body_s) for name, body_s in prediction.estimates.items()}
-    return {
-        name: (level, prediction.jobs * time_s)
-        if time_s is not None and (name in OF_ONE_JOB or level == "estimate")
-        else (level, time_s)
-        for name, (level, time_s) in times_s.items()
+    bodies_s = {name: times_s[name] for name in OF_ONE_JOB}
+    bodies_s |= {name: ("estimate", body_s) for name, body_s in prediction.estimates.items()}
+    return times_s | {
+        name: (level, None if body_s is None else prediction.jobs * body_s)
+        for name, (level, body_s) in bodies_s.items()
     }
 
 

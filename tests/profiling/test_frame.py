@@ -168,3 +168,12 @@ class TestOwn:
         And neither are its tasks.
         """
         assert own_frame(observation(), {}) == (None, {}, ())
+
+    def test_is_not_known_without_slots(self):
+        """
+        A job ran on a cluster whose slots the configuration does not tell: it has no waves.
+        """
+        made = with_ends(observation())
+        unknown = replace(made, cluster=made.cluster.model_copy(update={"reduce_slots": 0}))
+
+        assert own_frame(unknown, {})[0] is None
