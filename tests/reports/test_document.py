@@ -115,6 +115,14 @@ class TestScores:
             for time in ("body", "job", "as published")
         ]
 
+    def test_one_workload_is_all_there_is(self, whole, monkeypatch):
+        """
+        Then no rows repeat its own for all workloads.
+        """
+        monkeypatch.setattr(type(whole), "workloads", lambda _: ("terasort",))
+
+        assert {row[0] for row in score_table(whole).texts()} == {"terasort"}
+
     def test_frame_has_its_share_of_the_job(self, whole):
         """
         In every row, and in the JSON.

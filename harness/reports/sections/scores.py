@@ -111,7 +111,8 @@ def _job_rows(
 ) -> list[tuple[str | Value, ...]]:
     """Metrics of the times of jobs, each at its speed, by workload (or all), model and time."""
     table_rows: list[tuple[str | Value, ...]] = []
-    for workload in (*results.workloads(), "*"):
+    workloads = results.workloads()
+    for workload in (*workloads, "*") if len(workloads) > 1 else workloads:
         share = percent(frame_share(results, workload))
         for model, quantity in product(results.models(), _TIMES):
             summaries = {
