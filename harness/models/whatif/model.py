@@ -99,16 +99,13 @@ def measurable(answer: Mapping[str, Numbers]) -> dict[str, Numbers]:
     }
 
 
-def parts_of(answer: Mapping[str, Any], sort_s: float) -> dict[str, float]:
+def parts_of(answer: Mapping[str, Numbers], sort_s: Numbers) -> dict[str, Numbers]:
     """Seconds of single equations as recordings show them, *sort_s* of the spills for sorting."""
     parts = {name: answer[name] for name in (*MAP_PARTS, *REDUCE_PARTS) if name in answer}
-    parts["map_s"] = sum(answer.get(name, 0.0) for name in MAP_FUNCTION_PARTS)
     if "spill_s" in answer:
-        copy_s = answer["shuffle_s"] - answer["inmem_merge_s"] - answer["ondisk_merge_s"]
-        if not answer["segments_go_to_memory"]:  # they are written while they are copied
-            copy_s += parts.pop("inmem_merge_s")
         parts |= {"spill_sort_s": sort_s, "spill_write_s": answer["spill_s"] - sort_s}
-        parts["copy_s"] = copy_s
+        merges_s = answer["inmem_merge_s"] + answer["ondisk_merge_s"]
+        parts["copy_s"] = answer["shuffle_s"] - merges_s
     return parts
 
 
@@ -134,19 +131,10 @@ def part_terms(
     does not have (the write of a map with reduces) are absent.
     """
     answer = _unit_answers(statistics, config, cluster)
-    setup, cleanup = answer["setup_cpu_s"], answer["cleanup_cpu_s"]
-    parts = {"map_setup_s": setup, "map_cleanup_s": cleanup}
-    parts |= {name: answer[name] for name in (*MAP_PARTS, *REDUCE_PARTS) if name in answer}
-    if "map_write_s" not in answer:
-        spill, sort_cost = answer["spill_s"], _UNIT_COSTS[_SORT_COST]
-        merges = answer["inmem_merge_s"] + answer["ondisk_merge_s"]
-        parts |= {
-            "spill_sort_s": spill * sort_cost,
-            "spill_write_s": spill * (1 - sort_cost),
-            "reduce_setup_s": setup,
-            "copy_s": answer["shuffle_s"] - merges,
-            "reduce_cleanup_s": cleanup,
-        }
+    parts = parts_of(answer, answer.get("spill_s", 0.0) * _UNIT_COSTS[_SORT_COST])
+    for kind in ("map", "reduce") if "spill_s" in answer else ("map",):
+        parts |= {f"{kind}_setup_s": answer["setup_cpu_s"]}
+        parts |= {f"{kind}_cleanup_s": answer["cleanup_cpu_s"]}
     return _terms(parts)
 
 
@@ -240,6 +228,10 @@ class WhatIf:
         answer = evaluate(statistics, costs, config, nodes, self.rules)
         sorting = {name: cost for name, cost in costs.items() if name == _SORT_COST}
         sorted_alone = evaluate(statistics, sorting, config, nodes, self.rules)
+        parts = parts_of(answer, sorted_alone.get("spill_s", 0.0))
+        parts["map_s"] = sum(answer.get(name, 0.0) for name in MAP_FUNCTION_PARTS)
+        if not answer.get("segments_go_to_memory", True):  # they are written while they are copied
+            parts["copy_s"] += parts.pop("inmem_merge_s")
         tasks: dict[str, Any] = {
             "map_times_s": [answer["map_task_s"]] * job_input.num_splits,
             "num_reduces": configuration.num_reduces,
@@ -273,7 +265,7 @@ class WhatIf:
                 name: answer[name] for name in PHASES if name in answer and name not in AROUND_TASKS
             },
             measurable=measurable(answer),
-            parts=parts_of(answer, sorted_alone.get("spill_s", 0.0)),
+            parts=parts,
             dataflow={name: v for name, v in answer.items() if name not in _NOT_DATAFLOW},
             estimates={
                 "equation_94_s": answer["job_s"],
