@@ -56,10 +56,9 @@ def answer(results: ReportData) -> Answer:
             lines.insert(0, f"{interval} {percent(error.high, half_interval)}")
         cards.append(Card(summary.model, percent(error.value, half_interval), lines))
     # Every other model's error, and the verdict on it and the one with the smallest error.
-    details = []
+    pairs, details = _pairs(results, ranking), []
     for other in ranking.models[1:]:
-        comparison = _comparison(results, ranking, ranking.models[0], other)
-        verdict = f" {pair_sentence(comparison)}" if comparison else ""
+        verdict = f" {pair_sentence(pairs[other])}" if other in pairs else ""
         details.append(f"{other} is off by {_error(results, ranking, other)}.{verdict}")
     details += [f"{model} is not ranked: {why}." for model, why in ranking.left_out.items()]
     for framed in results.score_book.rankings:
@@ -112,16 +111,14 @@ def pair_sentence(comparison: Comparison) -> str:
     return f"{verdict}: {comparison.reason}."
 
 
-def _comparison(
-    results: ReportData, ranking: Ranking, first: str, second: str
-) -> Comparison | None:
-    """Find the comparison of two models in a ranking; `None` where it was not made."""
-    for comparison in results.score_book.comparisons:
-        if {comparison.better, comparison.worse} == {first, second} and (
-            (comparison.quantity, comparison.speed) == (ranking.quantity, ranking.speed)
-        ):
-            return comparison
-    return None
+def _pairs(results: ReportData, ranking: Ranking) -> dict[str, Comparison]:
+    """Comparisons of the model with the smallest error, by the other one."""
+    wanted = (ranking.quantity, ranking.speed, ranking.models[0])
+    return {
+        pair.worse: pair
+        for pair in results.score_book.comparisons
+        if (pair.quantity, pair.speed, pair.better) == wanted
+    }
 
 
 def _error(results: ReportData, ranking: Ranking, model: str, *, named: bool = False) -> str:
@@ -136,34 +133,27 @@ def verdict_sentence(results: ReportData, ranking: Ranking) -> str:
     """Say which model is nearest, or that several are, or that it is undecided: and why."""
     first, *others = ranking.nearest
     times, cells = _ANSWERED[ranking.quantity], count(ranking.cells, "cell")
-    error = _error(results, ranking, first, named=True)
+    error, pairs = _error(results, ranking, first, named=True), _pairs(results, ranking)
     if len(ranking.models) == 1:
         return f"{first} is off by {error} on average over the {times} of {cells}."
-    pairs = [
-        pair
-        for other in ranking.models[1:]
-        if (pair := _comparison(results, ranking, first, other))
-    ]
     if not others:
-        reason = f": {pairs[0].reason}" if pairs else ""
+        reason = next((f": {pair.reason}" for pair in pairs.values()), "")
         return (
             f"{first} is nearest: over {cells} its predicted {times} are off by {error} on average,"
             f" proved against every other model{reason}."
         )
     errors = listing([f"{_error(results, ranking, each)} for {each}" for each in ranking.nearest])
-    near = [pair for pair in pairs if pair.worse in others]
-    undecided = [pair for pair in near if pair.verdict == "undecided"]
-    if near and not undecided:
-        return (
-            f"{listing(ranking.nearest)} are equally near: over {cells} their predicted {times} are"
-            f" off by {errors}; {near[0].reason}."
-        )
-    reason = "they were not compared"
-    if undecided:
-        reason = f"of {first} and {undecided[0].worse}: {undecided[0].reason}"
+    near = [pairs[other] for other in others if other in pairs]
+    for pair in near:
+        if pair.verdict == "undecided":
+            return (
+                f"Which model is nearest is undecided: over {cells} the mean error of the {times}"
+                f" is {errors}; of {first} and {pair.worse}: {pair.reason}."
+            )
+    reason = near[0].reason
     return (
-        f"Which model is nearest is undecided: over {cells} the mean error of the {times} is"
-        f" {errors}; {reason}."
+        f"{listing(ranking.nearest)} are equally near: over {cells} their predicted {times} are off"
+        f" by {errors}; {reason}."
     )
 
 
@@ -172,12 +162,8 @@ def _sentences(results: ReportData, ranking: Ranking, ranked: list[Summary]) -> 
     sentences = []
     at_reference = results.score_book.ranking("reference")
     if at_reference is not None and at_reference.models:
-        errors = listing(
-            [
-                f"{model} is off by {_error(results, at_reference, model)}"
-                for model in at_reference.models
-            ]
-        )
+        by_model = {model: _error(results, at_reference, model) for model in at_reference.models}
+        errors = listing([f"{model} is off by {error}" for model, error in by_model.items()])
         verdict = "the verdict is the same: " if len(at_reference.models) > 1 else ""
         if set(at_reference.nearest) != set(ranking.nearest):
             first, *others = at_reference.nearest

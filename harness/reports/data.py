@@ -104,7 +104,6 @@ class ReportData:
         """Workloads that were run, profiled or scored, in the experiment's order, then by name."""
         seen_names = {record.trial.cell.workload.name for record in self.trials}
         seen_names |= {*self.profiles, *(measured.workload for measured in self.measurements)}
-        seen_names |= {self.workload_of(score.cell) for score in self.score_book.scores} - {""}
         return _in_order((workload.name for workload in self.experiment.workloads), seen_names)
 
     def ordered_trials(self) -> tuple[TrialRecord, ...]:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 from harness.stats.resampling import (
     FEWEST_CELLS,
-    LEVEL,
     jackknife_variance,
     mean_variance,
-    t_quantile,
+    student_quantile,
 )
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ def pair_tests(
         of_units = mean_variance(gaps, kept)
         variance = np.maximum(of_units, _LEAST_NOISE * noise)
         if cells >= FEWEST_CELLS:
-            half = t_quantile(freedom, (1 + LEVEL) / 2) * np.sqrt(of_units)
+            half = student_quantile(freedom) * np.sqrt(of_units)
             low, high = difference - half, difference + half
     if refits is not None:
         off = np.abs(refits - 1)

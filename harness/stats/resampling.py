@@ -62,11 +62,11 @@ def mean_variance(values: Numbers, kept: Masks) -> Numbers:
     return jackknife_variance(values @ kept.T / kept.sum(axis=1))
 
 
-def t_quantile(freedom: float, probability: float) -> float:
-    """Student's t: the value below which that probability lies."""
+def student_quantile(freedom: int) -> float:
+    """Half the width of an interval at 95 %, in standard errors."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, probability))
+    return float(stdtrit(freedom, (1 + LEVEL) / 2))
 
 
 def jackknife_interval(value: float, replicates: Numbers) -> tuple[float, float]:
@@ -84,7 +84,7 @@ def jackknife_interval(value: float, replicates: Numbers) -> tuple[float, float]
     influences = replicates.mean() - replicates
     skewness = (influences**3).mean() / (influences**2).mean() ** 1.5
     bend = skewness / (3 * units**0.5) or 1e-9
-    student = t_quantile(units - 1, (1 + LEVEL) / 2)
+    student = student_quantile(units - 1)
     low, high = (
         value - spread * float(np.cbrt(1 + 3 * bend * (end - bend / 2)) - 1) / bend
         for end in (student, -student)

@@ -77,17 +77,6 @@ class TestHeadline:
             answered.details
         )
 
-    def test_without_comparison_nothing_is_claimed(self, whole):
-        """
-        Models that were not compared cell by cell are not ranked by their means alone.
-        """
-        data = with_verdict(whole, "undecided")
-        score_book = data.score_book.model_copy(update={"comparisons": ()})
-
-        headline = answer(dataclasses.replace(data, score_book=score_book)).headline
-
-        assert headline.endswith("they were not compared.")
-
     def test_without_a_ranking_the_reason_is_the_answer(self, whole):
         """
         Every cell's job is mostly frame.

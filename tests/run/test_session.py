@@ -12,12 +12,14 @@ from types import SimpleNamespace
 import pytest
 
 from harness.errors import ClusterError, DataError, EvidenceError, MachineError, SpecError
+from harness.evaluate import flow
 from harness.hadoop_home.home import JARS, HadoopHome
 from harness.models.whatif.model import WhatIf
 from harness.monitor import rates
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.survey import Devices, Gpu
 from harness.records.manifest import OfferedGpus
+from harness.records.score import ScoreBook
 from harness.records.trial import TrialRecord
 from harness.run import preflight
 from harness.run import session as module
@@ -25,6 +27,7 @@ from harness.run.execute import cluster_name
 from harness.run.session import Session, read_experiment_file
 from harness.run.traces import remake_trace
 from harness.scoring import comparisons
+from harness.stats.sequential import LOOK_ERROR
 from harness.workloads.base import JOBS
 from tests.run.fakes import VERSIONS, Fault, RecordingConsole
 
@@ -266,6 +269,18 @@ class TestMeasure:
 
         looks = [t.look for t in run.read_plan()]
         assert looks == [0, 0, 0, 0, *range(1, 8)]
+
+    @pytest.mark.process
+    def test_each_look_has_its_own_level(self, session, monkeypatch):
+        """
+        Also the last, when the scores are made again.
+        """
+        run, _ = session(overrides=UNTIL_DECIDED).measure()
+        levels = []
+        monkeypatch.setattr(flow, "score", lambda *_, error: levels.append(error) or ScoreBook())
+        session(overrides=UNTIL_DECIDED).evaluation(run).score()
+
+        assert levels == [LOOK_ERROR]
 
     def test_nothing_is_decided_without_predictions(self, session):
         """
