@@ -62,7 +62,7 @@ def mean_variance(values: Numbers, kept: Masks) -> Numbers:
     return jackknife_variance(values @ kept.T / kept.sum(axis=1))
 
 
-def student_quantile(freedom: int) -> float:
+def student_quantile(freedom: float) -> float:
     """Half the width of an interval at 95 %, in standard errors."""
     from scipy.special import stdtrit
 
@@ -73,31 +73,24 @@ def jackknife_interval(value: float, replicates: Numbers) -> tuple[float, float]
     """
     Interval (low, high) at 95 % of a number with its values where one unit was left out.
 
-    Errors are skew, more near 0 than far from it: Hall's transformation of Student's t (1992)
-    moves both ends to where the long tail is.
+    Where few units make most of the variance, there are as few degrees of freedom.
     """
-    import numpy as np
-
-    units, spread = len(replicates), float(jackknife_variance(replicates)) ** 0.5
-    if not spread:
+    influences = replicates - replicates.mean()
+    if not (squares := float((influences**2).sum())):
         return value, value
-    influences = replicates.mean() - replicates
-    skewness = (influences**3).mean() / (influences**2).mean() ** 1.5
-    bend = skewness / (3 * units**0.5) or 1e-9
-    student = student_quantile(units - 1)
-    low, high = (
-        value - spread * float(np.cbrt(1 + 3 * bend * (end - bend / 2)) - 1) / bend
-        for end in (student, -student)
-    )
-    return min(low, value), max(high, value)
+    weight = 3 * squares**2 / float((influences**4).sum())  # about how many units count
+    freedom = min(len(replicates) - 1.0, max(1.0, weight - 1))
+    half = student_quantile(freedom) * float(jackknife_variance(replicates)) ** 0.5
+    return value - half, value + half
 
 
 def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[float, float]:
     """
     Interval (low, high) at 95 % of the mean of the population of *values*.
 
-    Of fewer than six cells it is their range: smallest and largest value.  ``ValueError`` for no
-    values, or one that is not finite.
+    Of fewer than six cells it is their range: smallest and largest value.  Errors are skew, more
+    near 0 than far from it: Hall's transformation of Student's t (1992) moves both ends to where
+    the long tail is.  ``ValueError`` for no values, or one that is not finite.
     """
     import numpy as np
 
@@ -107,4 +100,14 @@ def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[
     if sample.size < FEWEST_CELLS:
         return float(sample.min()), float(sample.max())
     kept = kept_cells(inputs or [""] * sample.size)
-    return jackknife_interval(float(sample.mean()), kept @ sample / kept.sum(axis=1))
+    replicates, mean = kept @ sample / kept.sum(axis=1), float(sample.mean())
+    influences, units = replicates.mean() - replicates, len(kept)
+    if not (variance := float((influences**2).mean())):
+        return mean, mean
+    bend = float((influences**3).mean()) / variance**1.5 / (3 * units**0.5) or 1e-9
+    student, spread = student_quantile(units - 1), ((units - 1) * variance) ** 0.5
+    low, high = (
+        mean - spread * (float(np.cbrt(1 + 3 * bend * (end - bend / 2))) - 1) / bend
+        for end in (student, -student)
+    )
+    return min(low, mean), max(high, mean)

@@ -4,6 +4,8 @@ Errors of a prediction, and metrics over those of all cells.
 
 import math
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -290,6 +292,17 @@ class TestMetrics:
         )
 
 
+class Cell(NamedTuple):
+    """
+    What the metrics of lines read of a score.
+    """
+
+    predicted_s: float
+    measured_s: float
+    input: str = ""
+
+
+CHANCE = 0.01  # of a share of 1000 runs, one and a half standard errors
 LINE = [(10, 31), (20, 49), (30, 72), (40, 88), (50, 113), (60, 129)]
 
 
@@ -372,6 +385,29 @@ class TestLines:
         """
         assert values(scored(LINE[:3]))["recalibrated_error"] is None
         assert values(scored(LINE[:4]))["recalibrated_error"] is not None
+
+
+class TestCoverage:
+    """Simulated: an interval at 95 % contains the truth in 93 to 97 % of runs."""
+
+    @pytest.mark.parametrize("cells", [6, 10])
+    @pytest.mark.parametrize(
+        ("name", "truth"), [("calibration_exponent", 0.9), ("calibration_factor", 2.0)]
+    )
+    def test_of_lines_between_logarithms(self, cells, name, truth):
+        """
+        Noise that grows with the time, as that of jobs does.
+        """
+        generator, contained = np.random.default_rng(cells), 0
+        for _ in range(1000):
+            predicted = np.exp(generator.uniform(np.log(10), np.log(300), cells))
+            measured = 2 * predicted**0.9 * np.exp(0.1 * generator.standard_normal(cells))
+            value = METRICS[name].compute(
+                [Cell(*pair) for pair in zip(predicted, measured, strict=True)]
+            )
+            contained += value.low <= truth <= value.high
+
+        assert 0.93 - CHANCE <= contained / 1000 <= 0.97 + CHANCE
 
 
 class TestOrder:
