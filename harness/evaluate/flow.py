@@ -153,7 +153,7 @@ class Evaluation:
         """
         self.run.seals.is_first = strict
         self.run.check_seal()
-        self.has_evidence = self.run.check_evidence()
+        self.has_evidence = self.run.check_evidence(with_scores=False)
         if strict and (refusals := blind_refusals(self.run, self.done.values())):
             what = f"the run is not blind: {refusals[0]}"
             fix = "measure it with predict: {order: blind}, or score it without --strict"

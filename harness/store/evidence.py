@@ -37,7 +37,7 @@ from harness.store.files import (
 )
 from harness.text import excerpt
 
-EVIDENCE, CHAIN = "evidence.json", "trials.jsonl"
+EVIDENCE, CHAIN, SCORES = "evidence.json", "trials.jsonl", "scores"
 _RESTORE = "restore it from a copy, or measure again: harness all FILE --new"
 _MOST_NAMED = 12
 _DERIVED = ("profiles/*.json", "predictions/sealed*.json")
@@ -140,11 +140,17 @@ def add_tables(folder: Path, tables: Path, run_path: Path, scratch: Path) -> Non
         write_file(path, json_bytes(evidence.model_dump(mode="json")), scratch)
 
 
-def check_evidence(run_path: Path, last_line: str) -> bool:
+def note_scores(folder: Path, run_path: Path) -> None:
+    """Note the hashes of all files in *folder*, which is about to become the scores of the run."""
+    Chain(run_path).append(SCORES, _hash_folder(folder))
+
+
+def check_evidence(run_path: Path, last_line: str, *, with_scores: bool) -> bool:
     """
     Whether the run has evidence; `EvidenceError` names all that is changed, missing or added.
 
     *last_line* is the hash of the chain's last line when the run came to its end, if it has.
+    Scores count only where they are to be read: *with_scores*.
     """
     lines, stored, problems = Chain(run_path).lines(), dict[str, str](), list[str]()
     trial_folders = folders(run_path / "trials")
@@ -155,6 +161,9 @@ def check_evidence(run_path: Path, last_line: str) -> bool:
             stored |= hashes
             problems += changes
     noted = {line.name: line.sha256 for line in lines.values()}
+    scores = noted.pop(SCORES, "")
+    if with_scores and scores and scores != _hash_folder(run_path / SCORES):
+        problems.append(f"{SCORES} were changed: harness score FILE makes them again")
     others = (path for pattern in _DERIVED for path in run_path.glob(pattern))
     names = {name for name in noted if not name.startswith("trials/")}
     for name in names.union(path.relative_to(run_path).as_posix() for path in others):
@@ -195,6 +204,11 @@ def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[
         elif expected[name] != actual[name]:
             changes.append(f"{name} was changed")
     return changes
+
+
+def _hash_folder(folder: Path) -> str:
+    """One hash of all files below *folder*."""
+    return hashlib.sha256(json_bytes(_hash_files(folder), indent=None)).hexdigest()
 
 
 def _hash_files(folder: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ from harness.records.tasks import SegmentTimes, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import Record, Trial, TrialRecord
 from harness.store import tables
-from harness.store.evidence import Chain, add_tables, check_evidence
+from harness.store.evidence import SCORES, Chain, add_tables, check_evidence, note_scores
 from harness.store.files import (
     MAKE_ROOM,
     SCHEMA_VERSION,
@@ -253,10 +253,10 @@ class Run:
         """Raise `EvidenceError` naming the file that is not as it was sealed."""
         self.seals.check()
 
-    def check_evidence(self) -> bool:
+    def check_evidence(self, *, with_scores: bool = True) -> bool:
         """Whether there is evidence; `EvidenceError` names all that is not as it was stored."""
-        finished = self.path / FINISHED
-        return check_evidence(self.path, finished.read_text().strip() if self.finished else "")
+        last_line = (self.path / FINISHED).read_text().strip() if self.finished else ""
+        return check_evidence(self.path, last_line, with_scores=with_scores)
 
     def link_to(self, folder: Path, given: Sequence[str]) -> Run:
         """
@@ -276,12 +276,13 @@ class Run:
 
     def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""
-        with self._replaced(self.path / "scores", "scores") as folder:
+        with self._replaced(self.path / SCORES, SCORES) as folder:
             tables.write_scores(folder, scores)
+            note_scores(folder, self.path)
 
     def read_scores(self) -> ScoreBook:
         """Scores that were written last."""
-        return tables.read_scores(self.path / "scores")
+        return tables.read_scores(self.path / SCORES)
 
     def write_report(self, file_name: str, text: str) -> Path:
         """Write the report *file_name* (`report.html`, `hibench.report`, ...); give its path."""

@@ -372,6 +372,18 @@ class TestScore:
                 step()
             assert caught.value.exit_status == 7
 
+    def test_makes_scores_again_that_no_report_shows(self, copy):
+        """
+        Scores that were edited are no evidence of anything.
+        """
+        path = copy.path / "scores" / "book.json"
+        path.write_text(path.read_text().replace("{", "{ ", 1))
+
+        with pytest.raises(EvidenceError, match="scores were changed"):
+            evaluation(copy).report()
+        evaluation(copy).score()
+        assert copy.check_evidence()
+
     def test_refuses_a_profile_that_was_edited_and_predicted_anew(self, copy):
         """
         The seal fits then, and the profile is not the one that was fitted.

@@ -8,6 +8,7 @@ import shutil
 import pytest
 
 from harness.errors import EvidenceError
+from harness.records.score import ScoreBook
 from harness.records.trace import JobTrace
 from harness.store.evidence import Chain
 
@@ -24,6 +25,7 @@ def measured(run, make):
     run.write_profile(make.profile())
     run.write_predictions("whatif", [make.prediction()])
     run.seal()
+    run.write_scores(ScoreBook())
     run.finish()
     return run
 
@@ -73,6 +75,10 @@ TAMPERED = {
     "the manifest": (
         lambda run, t: edit(run.path / "manifest.json", harness="9"),
         "manifest.json w",
+    ),
+    "the scores": (
+        lambda run, t: edit(run.path / "scores/book.json", not_applicable={"m": 1}),
+        "scores were changed: harness score FILE makes them again",
     ),
     "the chain gone": (lambda run, t: (run.path / "trials.jsonl").unlink(), "trials.jsonl is miss"),
 }
