@@ -105,17 +105,24 @@ def evaluation(run):
     return Evaluation(run, run.experiment(), run.read_plan())
 
 
-@pytest.fixture(scope="module")
-def stored(tmp_path_factory):
+def scored(folder):
     """
-    The run with profiles, sealed predictions and scores; not to be changed.
+    The run in *folder*, with profiles, sealed predictions and scores.
     """
-    run = fill(tmp_path_factory.mktemp("results"))
+    run = fill(folder)
     e = evaluation(run)
     e.profile()
     e.predict()
     e.score()
     return run
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """
+    The run with profiles, sealed predictions and scores; not to be changed.
+    """
+    return scored(tmp_path_factory.mktemp("results"))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from harness.cli import main
 from harness.models.whatif.model import WhatIf
 from harness.run.reproduce import STAGES, reproduce
 from harness.store import Run
-from tests.evaluate.test_flow import evaluation, fill
+from tests.evaluate.test_flow import evaluation, scored
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +19,7 @@ def stored(tmp_path_factory):
     """
     A scored run; not to be changed.
     """
-    run = fill(tmp_path_factory.mktemp("results"))
-    e = evaluation(run)
-    e.profile()
-    e.predict()
-    e.score()
-    return run
+    return scored(tmp_path_factory.mktemp("results"))
 
 
 @pytest.fixture

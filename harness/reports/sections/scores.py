@@ -28,8 +28,9 @@ _TIMES = ("body_s", "job_s", "published_s")
 _TIMES_NOTE = (
     "Body: the job without its frame (starts and ends of tasks and job, gaps between tasks)."
     " Job: every model's body with the same frame, that of the profile. Frame: its share of the"
-    " measured jobs. As published: the paper's"
-    " own formula, which has no frame or a part of it, against the measured job."
+    " measured jobs. As published: the paper's own formula against the measured job. These rows are"
+    " not on equal terms: some formulas have no frame, whatif, whatif-mr2 and the PTC models a part"
+    " of it, ernest and nearest learn whole jobs."
 )
 _MOST_SCORES = 3000
 _MOST_LACKING = 3  # names of statistics on a terminal: a line for each model, not a page
