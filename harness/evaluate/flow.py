@@ -141,7 +141,7 @@ class Evaluation:
                 of_model.append(prediction.model_copy(update=origin))
             self.run.write_predictions(model_name, of_model)
             predictions += of_model
-        self.run.seal()
+        self.run.seals.add()
         return predictions
 
     def score(self, *, strict: bool = False) -> ScoreBook:
@@ -149,10 +149,9 @@ class Evaluation:
         Compare the sealed predictions with the measured cells, and store the scores.
 
         Where *strict*, they are those of the first seal, and `EvidenceError` refuses a run that is
-        not blind.
+        not blind, or was predicted anew.
         """
-        self.run.seals.is_first = strict
-        self.run.check_seal()
+        self.run.seals.check(is_first=strict)
         self.has_evidence = self.run.check_evidence(with_scores=False)
         if strict and (refusals := blind_refusals(self.run, self.done.values())):
             what = f"the run is not blind: {refusals[0]}"
@@ -213,7 +212,7 @@ class Evaluation:
 
     def report_data(self) -> ReportData:
         """Everything the report shows; `DataError` where a sealed file has changed."""
-        self.run.check_seal()
+        self.run.seals.check()
         records, axes = self.run.trials(), varying(self.cells.values())
         workloads = dict.fromkeys(cell.workload.name for cell in self.cells.values())
         typical = [record for cell_id in workloads if (record := self.typical_trial(cell_id))]

@@ -15,7 +15,7 @@ STAGES = {
     "trace": "trials/*/trace/*",
     "profiles": "profiles/*.json",
     "predictions": "predictions/*.jsonl",
-    "scores": "scores/*",
+    "scores": "scores/*.json",
 }
 
 
@@ -27,7 +27,7 @@ def reproduce(run: Run, folder: Path, given: str) -> Iterator[tuple[str, list[Di
     """
     run.check_evidence()
     if run.seals.paths():
-        run.check_seal()
+        run.seals.check()
     experiment, plan, stages = run.experiment(), run.read_plan(), list(STAGES)
     first = stages.index(given) + 1 if given in stages else 0
     again = run.link_to(folder, stages[:first])

@@ -7,7 +7,7 @@
         warmup/ retried/ disturbed/            kept, never counted; an interrupted trial too
         incoming/                              half-done; removed when the run is locked, and after
         profiles/<workload>.json predictions/<model>.jsonl predictions/sealed*.json
-        scores/*.parquet report.html report.json
+        scores/scores.json scores/*.parquet report.html report.json
 """
 
 from __future__ import annotations

@@ -7,10 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.store.files import parse_json, read_file
-from harness.store.tables import read_rows
+from harness.store.files import parse_json, read_file, sha256
 
-_MOST = 100  # differences named of one file: a table may have millions of values
+_MOST = 1000  # differences named of one file
 _UNREADABLE = "restore it from a copy, or make it again: harness collect, profile, predict, score"
 _ORIGIN = ("code", "profile")  # of a prediction: says what made it, and is no part of the answer
 
@@ -42,27 +41,27 @@ def compare_files(stored: Path, again: Path, pattern: str) -> Iterator[Differenc
 
 
 def _values(path: Path, name: str) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Values of the file *path*, called *name*, by the model that they are of and their place."""
-    rows, is_predictions = list[dict[str, Any]](), path.suffix == ".jsonl"
-    if path.exists() and path.suffix == ".parquet":
-        rows = read_rows(path, _UNREADABLE)
-    elif path.exists():
-        content = read_file(path, _UNREADABLE)
-        texts = content.splitlines() if is_predictions else [content]
-        rows = [parse_json(text, path, _UNREADABLE) for text in texts]
-    for number, row in enumerate(rows):
-        start = f"{name}[{number}]" if len(rows) > 1 else name
+    """Values of the file *path*, called *name*, by model and place; the hash alone of a table."""
+    if path.suffix not in (".json", ".jsonl"):
+        yield from [(("", name), sha256(path))] if path.exists() else ()
+        return
+    content = read_file(path, _UNREADABLE) if path.exists() else b""
+    is_predictions = path.suffix == ".jsonl"
+    texts = content.splitlines() if is_predictions else [content] * path.exists()
+    for number, text in enumerate(texts):
+        row, start = parse_json(text, path, _UNREADABLE), name
         if is_predictions:
-            start = row.get("cell", start)
-            row = {key: value for key, value in row.items() if key not in _ORIGIN}  # noqa: PLW2901
-        for place, value in _leaves(row, start):
-            yield (row.get("model", ""), place), value
+            start = row.get("cell", f"{name}[{number}]")
+            row = {key: value for key, value in row.items() if key not in _ORIGIN}
+        yield from _leaves(row, start)
 
 
-def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    """Numbers and texts of nested lists and mappings, by their place."""
-    if isinstance(value, dict | list):
-        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _leaves(part, f"{place}.{key}")
-    else:
-        yield place, value
+def _leaves(value: Any, place: str, model: str = "") -> Iterator[tuple[tuple[str, str], Any]]:
+    """Numbers and texts of nested lists and mappings, by the model around them and their place."""
+    if not isinstance(value, dict | list):
+        yield (model, place), value
+        return
+    if isinstance(value, dict):
+        model = str(value.get("model", model))
+    for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from _leaves(part, f"{place}.{key}", model)

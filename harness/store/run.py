@@ -53,6 +53,7 @@ _REPORT = re.compile(r"report\.[a-z]{1,8}|hibench\.report")
 _NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
 _PROFILE = "make it again: harness profile FILE"
 _PREDICT = "predict again, which makes a new seal: harness predict FILE"
+_RESCORE = "score again: harness score FILE"
 
 
 class Run:
@@ -86,15 +87,6 @@ class Run:
         """Read the experiment as it was resolved when the run was opened."""
         value = self.read_manifest().experiment
         return validate_stored(Experiment.model_validate, value, self.path / MANIFEST, _NEW_RUN)
-
-    @property
-    def text(self) -> str:
-        """The experiment file as it was given."""
-        path = self.path / EXPERIMENT
-        try:
-            return read_file(path, _NEW_RUN).decode()
-        except UnicodeDecodeError as error:
-            raise DataError(f"{EXPERIMENT} is not text", where=str(path), fix=_NEW_RUN) from error
 
     @property
     def finished(self) -> bool:
@@ -218,9 +210,7 @@ class Run:
     def write_profile(self, profile: Profile) -> None:
         """Write the profile of its workload."""
         file_name = f"{PROFILES}/{check_name(profile.workload, 'a workload')}.json"
-        data = json_bytes(profile.model_dump(mode="json"))
-        self.seals.keep_first(file_name, data)
-        self.seals.store(file_name, data)
+        self.seals.store(file_name, json_bytes(profile.model_dump(mode="json")))
 
     def read_profiles(self) -> dict[str, Profile]:
         """Profiles by workload."""
@@ -234,9 +224,7 @@ class Run:
     def write_predictions(self, model: str, predictions: Iterable[Prediction]) -> None:
         """Write all that *model* predicts; `seal` makes them final."""
         file_name = f"{PREDICTIONS}/{check_name(model, 'a model')}.jsonl"
-        data = _lines(predictions)
-        self.seals.keep_first(file_name, data)
-        write_file(self.path / file_name, data, self._incoming)
+        write_file(self.path / file_name, _lines(predictions), self._incoming)
 
     def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
         """Predictions by model, in the order in which they were written."""
@@ -244,14 +232,6 @@ class Run:
         return {path.stem: tuple(_read_lines(Prediction, path, _PREDICT)) for path in paths}
 
     # Seals and evidence guard against mistakes, and show tampering to those who keep a copy.
-
-    def seal(self) -> None:
-        """Hash the plan, the profiles and the predictions, so that none can change unseen."""
-        self.seals.add()
-
-    def check_seal(self) -> None:
-        """Raise `EvidenceError` naming the file that is not as it was sealed."""
-        self.seals.check()
 
     def check_evidence(self, *, with_scores: bool = True) -> bool:
         """Whether there is evidence; `EvidenceError` names all that is not as it was stored."""
@@ -282,7 +262,7 @@ class Run:
 
     def read_scores(self) -> ScoreBook:
         """Scores that were written last."""
-        return tables.read_scores(self.path / SCORES)
+        return read_record(ScoreBook, self.path / SCORES / tables.SCORES_FILE, _RESCORE)
 
     def write_report(self, file_name: str, text: str) -> Path:
         """Write the report *file_name* (`report.html`, `hibench.report`, ...); give its path."""

@@ -6,8 +6,8 @@ Pages carry checksums, so a damaged file is found out where it is read.
 
     attempts.parquet     one row per attempt of a trial's jobs, whose other fields are in job.json
     counters.parquet     counters of jobs and of attempts
-    tasks.parquet        one row per recorded attempt: its record loop, how the recording ended
-    histograms.parquet   records of an attempt by the logarithm of their nanoseconds
+    tasks.parquet        one row per recorded attempt: its record loop, how the recording ended;
+                         `histogram` has its records by the logarithm of their nanoseconds
     spans.parquet        every span; `place` is its number within the attempt, `parent` another's
     segments.parquet     every map output that a reduce copied
     units.parquet        seconds of every few records, where they were asked for
@@ -35,7 +35,6 @@ from harness.profiling.task_times import recorded_segments
 from harness.records.score import ScoreBook
 from harness.records.tasks import RecordLoop, SegmentTimes, Span, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt
-from harness.records.trial import Record
 from harness.scoring import METRICS
 from harness.store.files import (
     SCHEMA_VERSION,
@@ -48,15 +47,13 @@ from harness.store.files import (
 from harness.text import excerpt
 
 FROM_RAW = "make it again from the raw logs: harness collect FILE"
-_RESCORE = "score again: harness score FILE"
+SCORES_FILE = "scores.json"
 _VERSION = b"schema_version"
 
 # Fields of a job that are neither its attempts nor its counters are in job.json.
 _SCOPES = ("counters", "map_counters", "reduce_counters")
 _JOB = tuple(field.name for field in fields(JobTrace) if field.name not in (*_SCOPES, "attempts"))
 _COUNTERS = {"job_id": str, "attempt_id": str, "scope": str, "name": str, "value": int}
-_DETAILS = tuple(f"detail_{number}" for number in range(1, 6))
-_HISTOGRAM = {"attempt_id": str, "log2_ns": int, "records": int}
 _UNITS = {"attempt_id": str, "unit_records": int, "unit": int, "seconds": float}
 
 
@@ -66,10 +63,9 @@ def _columns(record_type: type, *without: str) -> dict[str, Any]:
     return {column: hint for column, hint in hints.items() if column not in without}
 
 
-_LOOP = _columns(RecordLoop, "histogram")
+_LOOP = _columns(RecordLoop)
 _TASK = {**_columns(TaskSpans, "loop", "spans"), **_LOOP}
-_SPAN = {"attempt_id": str, "place": int, **_columns(Span, "details")}
-_SPAN |= dict.fromkeys(_DETAILS, int | None)
+_SPAN = {"attempt_id": str, "place": int, **_columns(Span)}
 _SEGMENT = {"attempt_id": str, **_columns(SegmentTimes)}
 _ATTEMPT = {"job_id": str, **_columns(TaskAttempt, "counters")}
 
@@ -115,35 +111,20 @@ def write_table(
         ) from error
 
 
-def read_table(
-    file_path: Path, columns: Mapping[str, Any], fix: str = FROM_RAW
-) -> Iterator[dict[str, Any]]:
+def read_table(file_path: Path, columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """
     Rows of a table, a part of them in memory at once.
 
-    A damaged file is `DataError`, at once or where the damage is met; *fix* says what to do.
+    A damaged file is `DataError`, at once or where the damage is met.
     """
-    for batch in read_columns(file_path, columns, fix):
+    for batch in read_columns(file_path, columns):
         lists = [column if isinstance(column, list) else column.tolist() for column in batch]
         yield from (
             dict(zip(columns, table_row, strict=True)) for table_row in zip(*lists, strict=True)
         )
 
 
-def read_rows(file_path: Path, fix: str) -> list[dict[str, Any]]:
-    """All rows of a table, whatever its columns; a damaged file is `DataError` with *fix*."""
-    arrow, parquet = _pyarrow()
-    try:
-        rows: list[dict[str, Any]] = parquet.read_table(file_path).to_pylist()
-    except (arrow.ArrowException, OSError, ValueError) as error:
-        what = f"{file_path.name} cannot be read: {excerpt(error, 300)}"
-        raise DataError(what, where=str(file_path), fix=fix) from error
-    return rows
-
-
-def read_columns(
-    file_path: Path, columns: Mapping[str, Any], fix: str = FROM_RAW
-) -> Iterator[list[Any]]:
+def read_columns(file_path: Path, columns: Mapping[str, Any]) -> Iterator[list[Any]]:
     """
     `read_table` for tables of millions of rows: the values of each column, part after part.
 
@@ -151,7 +132,7 @@ def read_columns(
     """
     arrow, parquet = _pyarrow()
     if not file_path.exists():
-        raise DataError(f"{file_path.name} is missing", where=str(file_path), fix=fix)
+        raise DataError(f"{file_path.name} is missing", where=str(file_path), fix=FROM_RAW)
     schema = arrow.schema([(column, _arrow_type(hint)) for column, hint in columns.items()])
     # Equal texts are read once.
     texts = [field.name for field in schema if field.type == arrow.string()]
@@ -170,7 +151,7 @@ def read_columns(
                 yield [_values(column) for column in table.columns]
     except (arrow.ArrowException, OSError, KeyError, ValueError) as error:
         problem = f"{file_path.name} is not a table: {excerpt(error, 300)}"
-        raise DataError(problem, where=str(file_path), fix=fix) from error
+        raise DataError(problem, where=str(file_path), fix=FROM_RAW) from error
 
 
 def _values(column: Any) -> Any:
@@ -286,22 +267,11 @@ def write_recordings(folder: Path, recorded: Recorded) -> None:
     )
     write_table(folder / "tasks.parquet", _TASK, tasks)
     spans = (
-        {
-            "attempt_id": recorded_task.attempt_id,
-            "place": place,
-            **span._asdict(),
-            **dict(zip(_DETAILS, (*span.details, *[None] * 5), strict=False)),
-        }
+        {"attempt_id": recorded_task.attempt_id, "place": place, **span._asdict()}
         for recorded_task in recorded.tasks()
         for place, span in enumerate(recorded_task.spans)
     )
     write_table(folder / "spans.parquet", _SPAN, spans)
-    buckets = (
-        {"attempt_id": recorded_task.attempt_id, "log2_ns": bucket, "records": records}
-        for recorded_task in recorded.tasks()
-        for bucket, records in enumerate(recorded_task.loop.histogram)
-    )
-    write_table(folder / "histograms.parquet", _HISTOGRAM, buckets)
     copies = (
         {"attempt_id": recorded_task.attempt_id, **asdict(segment)}
         for recorded_task in recorded.tasks()
@@ -321,45 +291,21 @@ def read_recordings(folder: Path) -> Iterator[TaskSpans]:
     """Recorded tasks, one at a time; none where nothing was recorded."""
     if not (folder / "tasks.parquet").exists():
         return
-    spans = _Groups(read_table(folder / "spans.parquet", _SPAN))
-    buckets = _Groups(read_table(folder / "histograms.parquet", _HISTOGRAM))
+    groups = groupby(read_table(folder / "spans.parquet", _SPAN), itemgetter("attempt_id"))
+    next_attempt, next_rows = next(groups, ("", iter(())))
     for table_row in read_table(folder / "tasks.parquet", _TASK):
-        attempt_id = table_row["attempt_id"]
-        histogram = tuple(bucket["records"] for bucket in buckets.take(attempt_id))
-        loop = RecordLoop(
-            **{column: table_row.pop(column) for column in _LOOP}, histogram=histogram
-        )
-        task_spans = []
-        for span in spans.take(attempt_id):
-            values = {column: span[column] for column in Span._fields if column != "details"}
-            details = tuple(span[column] for column in _DETAILS if span[column] is not None)
-            task_spans.append(Span(**values, details=details))
+        task_spans: list[Span] = []
+        if next_attempt == table_row["attempt_id"]:
+            for span in next_rows:
+                values = {column: span[column] for column in Span._fields}
+                task_spans.append(Span(**{**values, "details": tuple(span["details"])}))
+            next_attempt, next_rows = next(groups, ("", iter(())))
+        loop_values = {column: table_row.pop(column) for column in _LOOP}
+        loop = RecordLoop(**{**loop_values, "histogram": tuple(loop_values["histogram"])})
         yield TaskSpans(**table_row, loop=loop, spans=tuple(task_spans))
-    if unread := spans.next_attempt or buckets.next_attempt:
-        problem = f"the attempt '{excerpt(unread)}' is not among the tasks"
+    if next_attempt:
+        problem = f"the attempt '{excerpt(next_attempt)}' is not among the tasks"
         raise DataError(problem, where=str(folder), fix=FROM_RAW)
-
-
-class _Groups:
-    """Rows of a table by their attempt, in the table's order."""
-
-    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
-        self._groups = groupby(rows, itemgetter("attempt_id"))
-        self.next_attempt = ""
-        self._rows: Iterable[dict[str, Any]] = ()
-        self._advance()
-
-    def _advance(self) -> None:
-        """Go on to the next attempt; its id is empty after the last."""
-        self.next_attempt, self._rows = next(self._groups, ("", ()))
-
-    def take(self, attempt_id: str) -> list[dict[str, Any]]:
-        """Rows of *attempt_id*, if they come next."""
-        if self.next_attempt != attempt_id:
-            return []
-        rows = list(self._rows)
-        self._advance()
-        return rows
 
 
 def read_units(folder: Path) -> Iterator[UnitTimes]:
@@ -389,69 +335,31 @@ def read_segments(folder: Path) -> Iterator[tuple[str, SegmentTimes]]:
         yield table_row.pop("attempt_id"), SegmentTimes(**table_row)
 
 
-# Ends of the columns of a metric, with the fields of its value.
-_ENDS = {"": "value", "_low": "low", "_high": "high"}
-
-
 def write_scores(folder: Path, scores: ScoreBook) -> None:
     """
-    Write one table per list of *scores* into *folder*, and `book.json` for the rest.
+    Write *scores* into *folder*: all of them as `scores.json`, their lists as tables as well.
 
-    Records that hold lists themselves are not rows of a table: they are of the rest.
+    The harness reads the first; the tables are for whatever else reads Parquet.  Each metric of a
+    summary has a column there, and its interval two.  Records that hold lists are rows of no table.
     """
-    tables = _score_tables()
-    rest = scores.model_dump(mode="json", exclude=set(tables))
-    (folder / "book.json").write_bytes(json_bytes(rest))
-    for table_name, record_type in tables.items():
-        rows = [record.model_dump(mode="json") for record in getattr(scores, table_name)]
-        if "metrics" in record_type.model_fields:
+    document = scores.model_dump(mode="json")
+    (folder / SCORES_FILE).write_bytes(json_bytes(document, indent=None))
+    ends = {"": "value", "_low": "low", "_high": "high"}
+    for table_name, listed in get_type_hints(ScoreBook).items():
+        if table_name not in ScoreBook.model_fields or get_origin(listed) is not tuple:
+            continue
+        record_type, rows = get_args(listed)[0], document[table_name]
+        hints = get_type_hints(record_type)
+        columns = {name: hints[name] for name in record_type.model_fields if name != "metrics"}
+        if any(get_origin(hint) is tuple for hint in columns.values()):
+            continue
+        if "metrics" in hints:
+            columns |= {metric + ending: float | None for metric in METRICS for ending in ends}
             for table_row in rows:
                 metrics = table_row.pop("metrics")
-                for metric in METRICS:
-                    interval = metrics.get(metric, {})
-                    table_row |= {
-                        metric + ending: interval.get(key) for ending, key in _ENDS.items()
-                    }
-        write_table(folder / f"{table_name}.parquet", _record_columns(record_type), rows)
-
-
-def read_scores(folder: Path) -> ScoreBook:
-    """Read what `write_scores` wrote."""
-    file_path = folder / "book.json"
-    rest = read_json_file(file_path, _RESCORE)
-    for table_name, record_type in _score_tables().items():
-        rest[table_name] = list(
-            read_table(folder / f"{table_name}.parquet", _record_columns(record_type), _RESCORE)
-        )
-        for table_row in rest[table_name] if "metrics" in record_type.model_fields else ():
-            metrics = {
-                metric: {key: table_row.pop(metric + ending) for ending, key in _ENDS.items()}
-                for metric in METRICS
-            }
-            table_row["metrics"] = {
-                metric: interval
-                for metric, interval in metrics.items()
-                if interval["value"] is not None
-            }
-    return validate_stored(ScoreBook.model_validate, rest, folder, _RESCORE)
-
-
-def _record_columns(record_type: type[Record]) -> dict[str, Any]:
-    """Columns of a record's fields; each metric of a summary has a column, and its interval two."""
-    hints = get_type_hints(record_type)
-    columns = {column: hints[column] for column in record_type.model_fields if column != "metrics"}
-    if "metrics" in hints:
-        columns |= {metric + ending: float | None for metric in METRICS for ending in _ENDS}
-    return columns
-
-
-def _score_tables() -> dict[str, type[Record]]:
-    """The lists of a score book whose records are flat."""
-    hints = get_type_hints(ScoreBook)
-    lists = [name for name in ScoreBook.model_fields if get_origin(hints[name]) is tuple]
-    record_types = {table_name: get_args(hints[table_name])[0] for table_name in lists}
-    return {
-        table_name: record_type
-        for table_name, record_type in record_types.items()
-        if all(get_origin(hint) is not tuple for hint in _record_columns(record_type).values())
-    }
+                table_row |= {
+                    metric + ending: metrics.get(metric, {}).get(key)
+                    for metric in METRICS
+                    for ending, key in ends.items()
+                }
+        write_table(folder / f"{table_name}.parquet", columns, rows)

@@ -383,7 +383,7 @@ class TestScore:
         """
         Scores that were edited are no evidence of anything.
         """
-        path = copy.path / "scores" / "book.json"
+        path = copy.path / "scores" / "scores.json"
         path.write_text(path.read_text().replace("{", "{ ", 1))
 
         with pytest.raises(EvidenceError, match="scores were changed"):
@@ -399,7 +399,7 @@ class TestScore:
         path.write_text(path.read_text().replace('"count": 4', '"count": 5'))
         e = evaluation(copy)
         e.predict()
-        copy.check_seal()
+        copy.seals.check()
 
         with pytest.raises(EvidenceError, match=r"profiles/terasort\.json was changed"):
             e.score()

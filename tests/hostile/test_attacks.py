@@ -212,7 +212,7 @@ class TestText:
         What a job is called is shown in every report, and obeyed in none.
         """
         e = evaluation(run)
-        run.seal()
+        run.seals.add()
         data = e.report_data()
         (record, job), *_ = data.timelines
         attempts = tuple(dataclasses.replace(a, host=EVIL, error=EVIL) for a in job.attempts)

@@ -19,14 +19,12 @@ READERS = {
     "trials/*/trace/counters.parquet": lambda run, trial: run.read_trace(trial),
     "trials/*/trace/tasks.parquet": lambda run, trial: list(run.read_recordings(trial)),
     "trials/*/trace/spans.parquet": lambda run, trial: list(run.read_recordings(trial)),
-    "trials/*/trace/histograms.parquet": lambda run, trial: list(run.read_recordings(trial)),
     "trials/*/trace/segments.parquet": lambda run, trial: list(run.read_segments(trial)),
     "trials/*/trace/units.parquet": lambda run, trial: list(run.read_units(trial)),
     "profiles/wordcount.json": lambda run, trial: run.read_profiles(),
     "predictions/whatif.jsonl": lambda run, trial: run.read_predictions(),
-    "predictions/sealed.json": lambda run, trial: run.check_seal(),
-    "scores/book.json": lambda run, trial: run.read_scores(),
-    "scores/scores.parquet": lambda run, trial: run.read_scores(),
+    "predictions/sealed.json": lambda run, trial: run.seals.check(),
+    "scores/scores.json": lambda run, trial: run.read_scores(),
 }
 DAMAGE = {
     "truncated": lambda content: content[: 2 * len(content) // 5],
@@ -69,7 +67,7 @@ def whole(run, make):
     run.write_trace(trial.id, [job], Recorded())
     run.write_profile(make.profile())
     run.write_predictions("whatif", [make.prediction()])
-    run.seal()
+    run.seals.add()
     run.write_scores(ScoreBook(scores=(score,)))
     return run
 

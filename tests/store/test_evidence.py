@@ -24,7 +24,7 @@ def measured(run, make):
         run.write_trace(trial.id, [JobTrace("j", "n", "u", "SUCCEEDED", 0.0, 0.5, 3.0, 1, 0, ())])
     run.write_profile(make.profile())
     run.write_predictions("whatif", [make.prediction()])
-    run.seal()
+    run.seals.add()
     run.write_scores(ScoreBook())
     run.finish()
     return run
@@ -77,7 +77,7 @@ TAMPERED = {
         "manifest.json w",
     ),
     "the scores": (
-        lambda run, t: edit(run.path / "scores/book.json", not_applicable={"m": 1}),
+        lambda run, t: edit(run.path / "scores/scores.json", not_applicable={"m": 1}),
         "scores were changed: harness score FILE makes them again",
     ),
     "the chain gone": (lambda run, t: (run.path / "trials.jsonl").unlink(), "trials.jsonl is miss"),
@@ -173,8 +173,8 @@ class TestWrite:
         """
         edit(measured.path / "profiles/wordcount.json", warnings=["edited"])
         measured.write_predictions("whatif", [make.prediction(job_s=1.0)])
-        measured.seal()
-        measured.check_seal()
+        measured.seals.add()
+        measured.seals.check()
 
         with pytest.raises(EvidenceError, match=r"profiles/wordcount\.json was changed"):
             measured.check_evidence()
@@ -187,7 +187,7 @@ class TestWrite:
         """
         before = (measured.path / "trials.jsonl").read_bytes()
         measured.write_profile(make.profile())
-        measured.seal()
+        measured.seals.add()
 
         assert (measured.path / "trials.jsonl").read_bytes() == before
 

@@ -30,7 +30,7 @@ def predicted(run, make):
     run.write_profile(make.profile())
     for model in ("whatif", "whatif-mr2"):
         run.write_predictions(model, [make.prediction(model, c) for c in ("c", "d")])
-    run.seal()
+    run.seals.add()
     return run
 
 
@@ -201,8 +201,8 @@ class TestSeal:
         """
         seal = (predicted.path / "predictions/sealed.json").read_bytes()
 
-        predicted.check_seal()
-        predicted.seal()
+        predicted.seals.check()
+        predicted.seals.add()
 
         assert (predicted.path / "predictions/sealed.json").read_bytes() == seal
 
@@ -218,7 +218,7 @@ class TestSeal:
         path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
 
         with pytest.raises(DataError, match=f"{name} changed after it was sealed") as caught:
-            predicted.check_seal()
+            predicted.seals.check()
 
         assert caught.value.where == str(path)
 
@@ -229,7 +229,7 @@ class TestSeal:
         (predicted.path / "predictions/whatif.jsonl").unlink()
 
         with pytest.raises(DataError, match=r"predictions/whatif\.jsonl is missing"):
-            predicted.check_seal()
+            predicted.seals.check()
 
     def test_finds_what_was_added(self, predicted, make):
         """
@@ -238,7 +238,7 @@ class TestSeal:
         predicted.write_predictions("late", [make.prediction("late")])
 
         with pytest.raises(DataError, match=r"predictions/late\.jsonl is not under the seal"):
-            predicted.check_seal()
+            predicted.seals.check()
 
     def test_is_needed(self, predicted):
         """
@@ -247,7 +247,7 @@ class TestSeal:
         (predicted.path / "predictions" / "sealed.json").unlink()
 
         with pytest.raises(DataError, match=r"sealed\.json is missing"):
-            predicted.check_seal()
+            predicted.seals.check()
 
     def test_of_nothing_says_that_nothing_was_predicted(self, run, make):
         """
@@ -256,30 +256,26 @@ class TestSeal:
         run.write_plan(make.trials())
 
         with pytest.raises(DataError, match=r"there are no predictions(?s:.*)harness predict FILE"):
-            run.check_seal()
+            run.seals.check()
 
-    def test_first_one_stays_with_its_files(self, predicted, make):
+    def test_first_one_stays(self, predicted, make):
         """
-        What is predicted anew gets a seal of its own; the first one, where it counts, still has the
-        predictions that it is about.
+        What is predicted anew gets a seal of its own; where the first one counts, it is refused.
         """
-        first = predicted.read_predictions()
         predicted.write_profile(make.profile().model_copy(update={"warnings": ("new",)}))
         predicted.write_predictions("whatif", [make.prediction(job_s=99.0)])
         predicted.write_predictions("late", [make.prediction("late")])
-        predicted.seal()
+        predicted.seals.add()
 
-        predicted.check_seal()
+        predicted.seals.check()
         assert [path.name for path in predicted.seals.paths()] == ["sealed.json", "sealed-2.json"]
         assert predicted.seals.changes() == [
             "predictions/late.jsonl was added",
             "predictions/whatif.jsonl was changed",
             "profiles/wordcount.json was changed",
         ]
-        predicted.seals.is_first = True
-        predicted.check_seal()
-        assert predicted.read_predictions() == first
-        assert predicted.read_profiles() == {"wordcount": make.profile()}
+        with pytest.raises(DataError, match=r"late\.jsonl is not under the seal(?s:.*)--strict"):
+            predicted.seals.check(is_first=True)
 
     def test_names_in_it_stay_inside(self, predicted):
         """
@@ -291,7 +287,7 @@ class TestSeal:
         path.write_text(json.dumps(seal))
 
         with pytest.raises(DataError, match="outside"):
-            predicted.check_seal()
+            predicted.seals.check()
 
 
 def test_a_damaged_plan_is_not_cured_by_planning(predicted):

@@ -71,7 +71,7 @@ class TestOpenRun:
         """
         run = store.open_run(make.experiment(), "schema: 1 # é\n")
 
-        assert run.text == "schema: 1 # é\n"
+        assert (run.path / "experiment.yaml").read_text() == "schema: 1 # é\n"
         assert run.experiment() == make.experiment()
 
     def test_ids_sort_by_time(self, tmp_path, make):
