@@ -27,8 +27,8 @@ DFSIO_MODE = "read"  # where an experiment does not say it
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$@!])")
 _RULES = {"l": ":--", "c": ":--", "r": "--:"}
 _MOST_ROWS = 500  # of a table in Markdown: a longer one is more than a review can hold
-# Input and jobs are HiBench's; what is other in the rest is `unlike_hibench` of a workload.
-HIBENCH_WORKLOADS = frozenset({"terasort"})
+# Input and jobs are HiBench's: always, or with `hibench: true`.
+HIBENCH_WORKLOADS = {"terasort": ("true", "false"), "wordcount": ("true",), "sort": ("true",)}
 _HIBENCH_LINE = "{:<12} {:<10} {:<8} {:<20} {:<20} {:<20} {:<20}"
 _HIBENCH_HEAD = (
     "Type", "Date", "Time", "Input_data_size", "Duration(s)", "Throughput(bytes/s)",
@@ -210,4 +210,5 @@ def hibench_name(workload: WorkloadSpec) -> str:
     words = "".join(word.capitalize() for word in workload.name.split("-"))
     if workload.name == "dfsio":
         words += f"-{workload.parameters.get('mode', DFSIO_MODE)}"
-    return f"{'Hadoop' if workload.name in HIBENCH_WORKLOADS else 'Harness'}{words}"
+    asked = workload.parameters.get("hibench", "false")
+    return f"{'Hadoop' if asked in HIBENCH_WORKLOADS.get(workload.name, ()) else 'Harness'}{words}"

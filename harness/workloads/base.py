@@ -134,6 +134,11 @@ class Parameter:
 HIBENCH = Parameter("false", "input and jobs as in HiBench", choices=("false", "true"))
 
 
+def has_hibench_form(spec: WorkloadSpec) -> bool:
+    """Whether *spec* asks for HiBench's input and jobs."""
+    return spec.parameters.get("hibench") == "true"
+
+
 def input_sizes(*sizes: float) -> dict[str, int]:
     """HiBench's names of input sizes, with the bytes of each."""
     names = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
@@ -146,7 +151,8 @@ class Workload(ABC):
 
     `uses_combiner` says whether its job sets a combiner class (models ask).  `parameters` are its
     arguments beside input and seed, `scales` HiBench's names of input sizes in bytes.
-    `unlike_hibench` says what is other in HiBench's workload of that kind; empty: it is the same.
+    `unlike_hibench` says what is other in HiBench's workload of that kind; empty: it is the same,
+    with the parameters of `as_hibench` where it is asked for.
 
     A trial is one job, or several of one kind: what a model predicts holds for each of them.
     """
@@ -157,6 +163,7 @@ class Workload(ABC):
     parameters: ClassVar[Mapping[str, Parameter]] = {}
     scales: Mapping[str, int]
     unlike_hibench = "HiBench has no such workload"
+    as_hibench: ClassVar[Mapping[str, Value]] = {}
 
     def arguments(self, spec: WorkloadSpec) -> dict[str, Any]:
         """
@@ -164,6 +171,7 @@ class Workload(ABC):
 
         Raises `SpecError` for a parameter that is unknown, of another kind, or out of its range.
         """
+        fixed = self.as_hibench if has_hibench_form(spec) else {}
         for name, argument in spec.parameters.items():
             if name not in {*self.parameters, "hibench"}:
                 nearest = nearest_name(name, self.parameters)
@@ -182,14 +190,17 @@ class Workload(ABC):
                     where=f"workload {spec.name!r}, hibench",
                     fix="remove it; docs/hibench.md names the settings that come nearest",
                 )
-            if complaint := parameter.complaint(argument):
+            complaint = parameter.complaint(argument)
+            if argument != fixed.get(name, argument):
+                complaint = complaint or f"that of HiBench is {fixed[name]}"
+            if complaint:
                 raise SpecError(
                     f"{name} of {spec.name} is {shown(str(argument))}: {complaint}",
                     where=f"workload {spec.name!r}, {name}",
-                    fix=f"write, for example, {name}: {parameter.default}",
+                    fix=f"write, for example, {name}: {fixed.get(name, parameter.default)}",
                 )
         defaults = {name: parameter.default for name, parameter in self.parameters.items()}
-        return {**defaults, **spec.parameters}
+        return {**defaults, **fixed, **spec.parameters}
 
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """Properties that its jobs set themselves, whatever the configuration says."""

@@ -12,8 +12,11 @@ Texts (`mapreduce.harness.jobs.text`) are of two kinds:
     random  the law of Hadoop's RandomTextWriter, which HiBench takes: 1 000 words drawn evenly, a
             key of 5 to 9 of them, a tab, a value of 10 to 99 (`RandomText`)
 
-Both come in pages of 32 KiB, each ended by a newline: the size asked for is met to the byte, and
-all bytes together depend on the seed and the size alone, not on their spread over files.
+    sequence  the same law in sequence files, as RandomTextWriter itself writes it (`SequenceText`)
+
+They come in pages of 32 KiB, each ended by a newline: the size asked for is met to the byte, and
+all bytes together depend on the seed and the size alone, not on their spread over files.  Pages of
+sequence files are shorter by the header of a file.
 
 A record's 64 bits are the finaliser of SplitMix64 over its words of 8 bytes, one after the other,
 each added to what the words before left, beginning with the record's length.  Sums of them are the
@@ -52,7 +55,15 @@ from harness.workloads.base import (
 MOST_SEED = 2**63 - 1
 PAGE = 32 * 1024
 TEXT_VERSION = 2  # part of the content's key: raise it when the bytes change
-TEXTS = {"zipf": "ZipfText", "random": "RandomText"}
+# Class, bytes of the shortest page, and those that each file begins with.
+TEXTS = {
+    "zipf": ("ZipfText", 1, 0),
+    "random": ("RandomText", 2, 0),
+    "sequence": ("SequenceText", 30, 78),
+}
+_TEXT = b"\x19org.apache.hadoop.io.Text"  # a name with its length before it
+_NUMBER = b"\x20org.apache.hadoop.io.IntWritable"
+_MOST_RECORD = 2**26  # bytes of a record; a larger one is a damaged length
 
 Bytes = NDArray[np.uint8]
 Bits = NDArray[np.uint64]
@@ -126,23 +137,27 @@ def plan_text(spec: WorkloadSpec, block_bytes: int, text_kind: str) -> InputPlan
 
     The key has the workload's name, because what is kept of an input is the workload's own.
     """
-    text_bytes = spec.input_bytes
-    if text_kind == "random" and text_bytes % PAGE == 1:
-        text_bytes -= 1  # the shortest record is a tab and a newline
+    content_class, least, header = TEXTS[text_kind]
+    page = PAGE - header
+
+    def without_rest(size: int) -> int:
+        """Bytes of whole pages, and of one more that can be that short."""
+        return size - (size % page if size % page < least else 0)
+
+    check_block(spec, block_bytes, PAGE)
+    resized = spec.model_copy(update={"input_bytes": without_rest(spec.input_bytes)})
+    file_count = block_count(resized, block_bytes // PAGE * PAGE)
+    most_bytes = file_count * (block_bytes // PAGE) * page
+    text_bytes = without_rest(min(resized.input_bytes - file_count * header, most_bytes))
     if text_bytes < 1:
         raise SpecError(
             f"a text of {spec.input_bytes} bytes holds no record",
             where=f"{spec.name}, input",
-            fix="ask for 2 bytes or more",
+            fix=f"ask for {header + least} bytes or more",
         )
-    check_block(spec, block_bytes, PAGE)
-    resized = spec.model_copy(update={"input_bytes": text_bytes})
-    file_count, page_count = (
-        block_count(resized, block_bytes // PAGE * PAGE),
-        -(-text_bytes // PAGE),
-    )
-    sizes = [pages * PAGE for pages in even_sizes(page_count, file_count)]
-    sizes[-1] -= page_count * PAGE - text_bytes
+    page_count = -(-text_bytes // page)
+    sizes = [header + pages * page for pages in even_sizes(page_count, file_count)]
+    sizes[-1] -= page_count * page - text_bytes
     content = {
         "text": TEXT_VERSION,
         "kind": text_kind,
@@ -153,7 +168,7 @@ def plan_text(spec: WorkloadSpec, block_bytes: int, text_kind: str) -> InputPlan
     return generated_input(
         spec,
         f"{spec.name}-{digest(content)}",
-        f"text.{TEXTS[text_kind]}",
+        f"text.{content_class}",
         records=page_count,
         sizes=sizes,
         properties={"pages.bytes": text_bytes},
@@ -186,6 +201,51 @@ def read_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield from (whole_line + b"\n" for whole_line in lines)
     if partial_line:
         yield partial_line
+
+
+def read_sequence(file: File) -> File:
+    """
+    Return a sequence file as one of lines: key, tab, value; both texts, or the value a number.
+
+    `JobError` where it is none, is compressed, damaged, or ends within a record.
+    """
+    name, pending, rest = file[0], bytearray(), iter(file[1])
+
+    def take(count: int) -> bytes:
+        while len(pending) < count and (chunk := next(rest, None)) is not None:
+            pending.extend(chunk)
+        taken = bytes(pending[:count])
+        del pending[:count]
+        return taken
+
+    def text_of(written: bytes) -> bytes:
+        """Text behind its length: a byte up to 127, or one that says how many bytes it takes."""
+        first = written[0] if written else 255
+        start = 1 if first < 128 else 145 - first
+        size = int.from_bytes(written[1:start] or written[:1])
+        if first >= 144 or start + size != len(written):
+            raise JobError(f"{name}: {shown(written)} is not a text behind its length")
+        return written[start:]
+
+    def lines() -> Iterator[bytes]:
+        start, value_class = take(30), take(1)
+        value_class += take(value_class[0] if value_class else 0)
+        is_plain, mark = take(6) == bytes(6), take(16)
+        if start != b"SEQ\6" + _TEXT or value_class not in (_TEXT, _NUMBER) or not is_plain:
+            raise JobError(f"{name}: it is not a plain sequence file of texts")
+        while length := take(4):
+            if length == b"\xff" * 4 and take(16) == mark:
+                continue
+            size, key_size = int.from_bytes(length), int.from_bytes(take(4))
+            record = take(size) if key_size <= size <= _MOST_RECORD else b""
+            if not record or len(record) < size:
+                raise JobError(f"{name}: it is damaged, or ends within a record")
+            key, value = record[:key_size], record[key_size:]
+            is_text = value_class == _TEXT
+            shown_value = text_of(value) if is_text else b"%d" % int.from_bytes(value, signed=True)
+            yield b"%s\t%s\n" % (text_of(key), shown_value)
+
+    return name, lines()
 
 
 def read_matches(

@@ -22,23 +22,25 @@ from harness.workloads.base import (
     Parameter,
     Sample,
     Workload,
+    has_hibench_form,
     input_sizes,
     job_of_ours,
     shown,
 )
-from harness.workloads.files import difference, plan_text, read_lines
+from harness.workloads.files import difference, plan_text, read_lines, read_sequence
 
 
 class Sort(Workload):
     """
     Sorts records of RandomTextWriter's law: a key of 5 to 9 words, a tab, a value of 10 to 99.
 
-    Records are lines, where HiBench has sequence files.
+    Records are lines, or sequence files as in HiBench.
     """
 
     name = "sort"
     description = "Sort of text records by their keys; verified by order and checksum"
-    unlike_hibench = "its input and output are sequence files, its job is Hadoop's own Sort"
+    unlike_hibench = ""
+    as_hibench: ClassVar = {"order": "partition"}
     parameters: ClassVar = {
         "order": Parameter(
             "partition",
@@ -52,18 +54,20 @@ class Sort(Workload):
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each."""
         self.arguments(spec)
-        return plan_text(spec, block_bytes, "random")
+        return plan_text(spec, block_bytes, "sequence" if has_hibench_form(spec) else "random")
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records`, and `checksum` of the records in any order (hex)."""
         totals = LineTotals()
         for input_file in input_files:
-            totals.add(input_file)
+            totals.add(read_sequence(input_file) if has_hibench_form(spec) else input_file)
         return totals.known()
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job; for a total order its client samples the input before it submits."""
         properties = {"sort.order": self.arguments(spec)["order"]}
+        if has_hibench_form(spec):
+            properties["sort.form"] = "sequence"
         return (job_of_ours("Sort", input_uri, output_uri, properties=properties),)
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
@@ -72,7 +76,8 @@ class Sort(Workload):
         for output_file in outputs:
             if self.arguments(spec)["order"] == "partition":
                 totals.last_key = b""
-            totals.add(output_file, ordered=True)
+            lines = read_sequence(output_file) if has_hibench_form(spec) else output_file
+            totals.add(lines, ordered=True)
         return difference(totals.known(), sample)
 
 

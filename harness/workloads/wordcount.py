@@ -25,14 +25,21 @@ from harness.workloads.base import (
     Parameter,
     Sample,
     Workload,
+    has_hibench_form,
     input_sizes,
     shown,
 )
-from harness.workloads.files import TEXTS, plan_text, read_matches, regroup
+from harness.workloads.files import plan_text, read_matches, read_sequence, regroup
 
 _COUNT = re.compile(rb"(.+)\t(\d{1,19})", re.DOTALL)
 # What java.util.StringTokenizer splits at; bytes.split() would add the vertical tab.
 _SPACES = bytes.maketrans(b"\t\n\r\f", b"    ")
+# How HiBench has Hadoop's client read and write.
+SEQUENCES = {
+    f"mapreduce.job.{side}format.class": "org.apache.hadoop.mapreduce.lib"
+    f".{side}.SequenceFile{side.title()}Format"
+    for side in ("input", "output")
+}
 _BLOCK = 8 * 2**20
 _WIDTH = 8
 # By the length of a word: which bits of the eight bytes at its start are its own.
@@ -49,12 +56,13 @@ class WordCount(Workload):
     name = "wordcount"
     description = "WordCount of Hadoop's examples, generated text; verified by an independent count"
     uses_combiner = True
-    unlike_hibench = "its input and output are sequence files"
+    unlike_hibench = ""
+    as_hibench: ClassVar = {"text": "random"}
     parameters: ClassVar = {
         "text": Parameter(
             "zipf",
             "words by Zipf's law, or evenly as RandomTextWriter's (HiBench)",
-            choices=tuple(TEXTS),
+            choices=("zipf", "random"),
         )
     }
     # HiBench's profiles of this workload, in bytes.
@@ -62,7 +70,8 @@ class WordCount(Workload):
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each."""
-        return plan_text(spec, block_bytes, self.arguments(spec)["text"])
+        text_kind = self.arguments(spec)["text"]
+        return plan_text(spec, block_bytes, "sequence" if has_hibench_form(spec) else text_kind)
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """
@@ -74,7 +83,11 @@ class WordCount(Workload):
         """
         raw_counts: Counter[bytes] = Counter()
         records = 0
-        for _, file_chunks in input_files:
+        for input_file in input_files:
+            file_chunks = input_file[1]
+            if has_hibench_form(spec):  # keys are not counted
+                pairs = read_sequence(input_file)[1]
+                file_chunks = (pair_line.partition(b"\t")[2] for pair_line in pairs)
             partial_word, last_byte = b"", b"\n"
             for text_block in regroup(file_chunks, _BLOCK):
                 # Lines end by LF, CR or CRLF, which may be cut between two blocks.
@@ -96,13 +109,15 @@ class WordCount(Workload):
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job."""
-        return (JobCommand(EXAMPLES, (input_uri, output_uri), program="wordcount"),)
+        formats = SEQUENCES if has_hibench_form(spec) else {}
+        return (JobCommand(EXAMPLES, (input_uri, output_uri), "wordcount", formats),)
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every word of the input once, with its count, and no other word."""
         expected, counts = sample["counts"], dict[str, int]()
         for output_file in outputs:
-            for place, match in read_matches(output_file, _COUNT, "a word, a tab and its count"):
+            lines = read_sequence(output_file) if has_hibench_form(spec) else output_file
+            for place, match in read_matches(lines, _COUNT, "a word, a tab and its count"):
                 counted_word = match[1].decode("utf-8", "replace")
                 if counted_word in counts:
                     return f"{place}: {shown(counted_word)} is counted twice"

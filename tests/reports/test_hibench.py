@@ -98,11 +98,17 @@ def test_names_and_sizes(name, parameters, expected, size):
 
 def test_types_of_hibench_are_those_of_its_work():
     """
-    A workload has HiBench's type where nothing of its input and jobs differs.
+    A workload has HiBench's type where nothing of its input and jobs differs: TeraSort always,
+    others where that was asked for.
     """
     same = {name for name, workload in WORKLOADS.items() if not workload.unlike_hibench}
+    types = [
+        hibench_name(WorkloadSpec(name="wordcount", input_bytes=1, parameters={"hibench": asked}))
+        for asked in ("true", "false")
+    ]
 
-    assert same == HIBENCH_WORKLOADS
+    assert same == set(HIBENCH_WORKLOADS)
+    assert types == ["HadoopWordcount", "HarnessWordcount"]
 
 
 def test_a_mode_that_is_not_given_is_the_workload_s():

@@ -62,7 +62,7 @@ def test_shown_is_harmless(value):
 HIBENCH = {"hibench": "true"}
 
 
-@pytest.mark.parametrize("name", [name for name in WORKLOADS if name != "terasort"])
+@pytest.mark.parametrize("name", [n for n, one in WORKLOADS.items() if one.unlike_hibench])
 def test_what_is_not_hibench_s_says_so(name):
     """
     Asked for HiBench's input and jobs, a workload with others refuses, and says what differs.
@@ -78,9 +78,16 @@ def test_what_is_not_hibench_s_says_so(name):
 
 def test_hibench_s_own_may_be_asked_for():
     """
-    TeraSort is HiBench's anyway; nothing else is a value.
+    TeraSort is HiBench's anyway, others take HiBench's parameters; nothing else is a value.
     """
-    assert argument_refusal("terasort", "hibench", "true") is None
+    assert [n for n in WORKLOADS if argument_refusal(n, "hibench", "true") is None] == [
+        "wordcount", "terasort", "sort",
+    ]  # fmt: skip
+    spec = WorkloadSpec(name="wordcount", input_bytes=1, parameters=HIBENCH)
+    assert WORKLOADS["wordcount"].arguments(spec) == {"text": "random", **HIBENCH}
+    other = spec.model_copy(update={"parameters": {"text": "zipf", **HIBENCH}})
+    with pytest.raises(SpecError, match="text of wordcount is 'zipf': that of HiBench is random"):
+        WORKLOADS["wordcount"].arguments(other)
     assert argument_refusal("terasort", "hibench", 7)[0] == (
         "hibench of terasort is '7': it must be one of false, true"
     )

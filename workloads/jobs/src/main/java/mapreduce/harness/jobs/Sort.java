@@ -13,7 +13,9 @@ import org.apache.hadoop.mapreduce.InputFormat;
 import org.apache.hadoop.mapreduce.Job;
 import org.apache.hadoop.mapreduce.lib.input.FileInputFormat;
 import org.apache.hadoop.mapreduce.lib.input.KeyValueTextInputFormat;
+import org.apache.hadoop.mapreduce.lib.input.SequenceFileInputFormat;
 import org.apache.hadoop.mapreduce.lib.output.FileOutputFormat;
+import org.apache.hadoop.mapreduce.lib.output.SequenceFileOutputFormat;
 import org.apache.hadoop.mapreduce.lib.output.TextOutputFormat;
 import org.apache.hadoop.mapreduce.lib.partition.InputSampler;
 import org.apache.hadoop.mapreduce.lib.partition.TotalOrderPartitioner;
@@ -26,6 +28,10 @@ import org.apache.hadoop.util.ToolRunner;
  * <p>{@code sort.order}: {@code partition}, each output file for itself, as HiBench's sort; or
  * {@code total}, from one file to the next, too, with the partitions cut at keys that the client
  * samples before it submits. Map and reduce change nothing: what is left is Hadoop's own work.
+ *
+ * <p>{@code sort.form}: {@code lines}; or {@code sequence}, sequence files of texts on both sides.
+ * Its job is then that of Sort in Hadoop's examples, class by class. That client itself takes no
+ * number of reduces from the configuration.
  */
 public final class Sort extends Configured implements Tool {
   private static final int SAMPLES = 10_000;
@@ -43,10 +49,18 @@ public final class Sort extends Configured implements Tool {
     }
     Job job = Job.getInstance(getConf(), "sort");
     job.setJarByClass(Sort.class);
-    job.setInputFormatClass(KeyValueTextInputFormat.class);
     job.setOutputKeyClass(Text.class);
     job.setOutputValueClass(Text.class);
-    job.setOutputFormatClass(TextOutputFormat.class);
+    String form = getConf().get("sort.form", "lines");
+    if (form.equals("sequence")) {
+      job.setInputFormatClass(SequenceFileInputFormat.class);
+      job.setOutputFormatClass(SequenceFileOutputFormat.class);
+    } else if (form.equals("lines")) {
+      job.setInputFormatClass(KeyValueTextInputFormat.class);
+      job.setOutputFormatClass(TextOutputFormat.class);
+    } else {
+      throw new IllegalArgumentException("sort.form is " + form + ": it is lines or sequence");
+    }
     FileInputFormat.setInputPaths(job, new Path(arguments[0]));
     Path output = new Path(arguments[1]);
     FileOutputFormat.setOutputPath(job, output);
@@ -62,7 +76,10 @@ public final class Sort extends Configured implements Tool {
     try {
       job.setPartitionerClass(TotalOrderPartitioner.class);
       TotalOrderPartitioner.setPartitionFile(job.getConfiguration(), cuts);
-      cut(job, cuts);
+      cut(
+          job,
+          cuts,
+          form.equals("lines") ? new KeyValueTextInputFormat() : new SequenceFileInputFormat<>());
       return Client.run(job);
     } finally {
       files.delete(cuts, false);
@@ -73,9 +90,10 @@ public final class Sort extends Configured implements Tool {
    * Writes the first key of each partition but the first, evenly spaced among the keys at the heads
    * of some splits.
    */
-  private static void cut(Job job, Path file) throws IOException, InterruptedException {
+  private static void cut(Job job, Path file, InputFormat<Text, Text> format)
+      throws IOException, InterruptedException {
     TreeSet<Text> distinct = new TreeSet<>();
-    for (Object key : sample(new KeyValueTextInputFormat(), job)) {
+    for (Object key : sample(format, job)) {
       distinct.add((Text) key);
     }
     Text[] keys = distinct.toArray(new Text[0]);

@@ -18,6 +18,9 @@ public interface Content {
    */
   void open(Configuration conf, long seed);
 
+  /** Appends what every file begins with, before its records: nothing, unless it says otherwise. */
+  default void begin(Buffer out) {}
+
   /**
    * Appends the bytes of one record.
    *

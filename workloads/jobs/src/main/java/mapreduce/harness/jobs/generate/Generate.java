@@ -159,6 +159,7 @@ public final class Generate extends Configured implements Tool {
     protected void map(Range range, NullWritable nothing, Context context)
         throws IOException, InterruptedException {
       Buffer batch = new Buffer(2 * BATCH);
+      content.begin(batch);
       long end = range.first() + range.count();
       for (long number = range.first(); number < end; number++) {
         content.write(number, batch);

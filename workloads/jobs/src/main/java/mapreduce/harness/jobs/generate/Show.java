@@ -7,7 +7,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.util.GenericOptionsParser;
 
 /**
- * Show CONTENT SEED FIRST COUNT: prints the bytes of some records, without a job or a file system.
+ * Show CONTENT SEED FIRST COUNT: prints some records as a file of them, without a job or a file
+ * system.
  */
 public final class Show {
   private Show() {}
@@ -25,6 +26,7 @@ public final class Show {
     long end = Math.addExact(first, Long.parseLong(rest[3]));
     Content content = Generate.content(conf);
     Buffer buffer = new Buffer(1 << 16);
+    content.begin(buffer);
     try (OutputStream out = new BufferedOutputStream(System.out, 1 << 16)) {
       for (long number = first; number < end; number++) {
         content.write(number, buffer);

@@ -6,7 +6,7 @@ import mapreduce.harness.jobs.generate.Draws;
 import org.apache.hadoop.conf.Configuration;
 
 /**
- * Content whose records are pages: each {@link #PAGE} bytes, the last one what is left of {@code
+ * Content whose records are pages: each of {@link #page} bytes, the last one what is left of {@code
  * pages.bytes}.
  *
  * <p>A page is filled to its last byte, which ends a line. So an input has exactly the size asked
@@ -31,11 +31,16 @@ abstract class Pages implements Content {
 
   @Override
   public void write(long number, Buffer out) {
-    long left = total - number * PAGE;
+    long left = total - number * page();
     if (left < 1) {
       throw new IllegalArgumentException("page " + number + " of " + total + " bytes");
     }
-    fill(draws.at(seed, number), (int) Math.min(left, PAGE), out);
+    fill(draws.at(seed, number), (int) Math.min(left, page()), out);
+  }
+
+  /** Bytes of each page but the last. */
+  int page() {
+    return PAGE;
   }
 
   /** Appends {@code size} bytes, which follow from the draws alone. */

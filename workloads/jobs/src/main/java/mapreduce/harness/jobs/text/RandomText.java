@@ -68,7 +68,8 @@ public final class RandomText extends Pages {
     }
   }
 
-  private static byte[][] list() {
+  /** The words of RandomTextWriter. */
+  static byte[][] list() {
     try (InputStream in = RandomText.class.getResourceAsStream("random-words.txt")) {
       String all = new String(in.readAllBytes(), StandardCharsets.US_ASCII);
       return all.lines()
