@@ -210,5 +210,5 @@ def hibench_name(workload: WorkloadSpec) -> str:
     words = "".join(word.capitalize() for word in workload.name.split("-"))
     if workload.name == "dfsio":
         words += f"-{workload.parameters.get('mode', DFSIO_MODE)}"
-    asked = workload.parameters.get("hibench", "false")
-    return f"{'Hadoop' if asked in HIBENCH_WORKLOADS.get(workload.name, ()) else 'Harness'}{words}"
+    form = workload.parameters.get("hibench", "false")
+    return f"{'Hadoop' if form in HIBENCH_WORKLOADS.get(workload.name, ()) else 'Harness'}{words}"

@@ -103,8 +103,8 @@ def test_types_of_hibench_are_those_of_its_work():
     """
     same = {name for name, workload in WORKLOADS.items() if not workload.unlike_hibench}
     types = [
-        hibench_name(WorkloadSpec(name="wordcount", input_bytes=1, parameters={"hibench": asked}))
-        for asked in ("true", "false")
+        hibench_name(WorkloadSpec(name="wordcount", input_bytes=1, parameters={"hibench": form}))
+        for form in ("true", "false")
     ]
 
     assert same == set(HIBENCH_WORKLOADS)
