@@ -81,8 +81,3 @@ def overrides(_context: click.Context, _parameter: click.Parameter, typed: str) 
             keys = (f"{head}{name}=" for name in sorted(known_names()))
             return [key for key in keys if key.startswith(typed)]
     return [key for key in (*_KEYS, *_HEADS) if key.startswith(typed)]
-
-
-def policies(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """What ``--on-error`` takes."""
-    return [word for word in ("skip", "stop", "retry:1", "retry:2") if word.startswith(typed)]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli.console import print_json, show_table
-from harness.text import nearest_name
 
 if TYPE_CHECKING:
     from harness.workloads.base import Workload
@@ -26,24 +25,8 @@ KINDS = {
 }
 
 
-class Kind(click.Choice[str]):
-    """One of `KINDS`; the error offers the nearest."""
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Give *value* back; usage error for anything else."""
-        if value in KINDS:
-            return value
-        nearest = nearest_name(value, KINDS)
-        hint = f"Did you mean {nearest}?" if nearest else f"Choose from {', '.join(KINDS)}"
-        raise click.UsageError(f"Nothing called {value!r} can be listed. {hint}", ctx)
-
-    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
-        """Name all that could have been meant."""
-        return f"Choose from {', '.join(KINDS)}"
-
-
 @click.command("list")
-@click.argument("kind", type=Kind(list(KINDS)), metavar=f"[{'|'.join(KINDS)}]")
+@click.argument("kind", type=click.Choice(list(KINDS)), metavar=f"[{'|'.join(KINDS)}]")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects.")
 def list_names(kind: str, as_json: bool) -> None:
     """

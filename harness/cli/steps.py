@@ -29,23 +29,6 @@ results_option = click.option(
 )
 
 
-class OnError(click.ParamType[tuple[str, int]]):
-    """``stop``, ``skip`` or ``retry:N``; converts to a policy and a number of retries."""
-
-    name = "stop|skip|retry:N"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, int]:
-        """Read the policy; usage error for anything else."""
-        if isinstance(value, tuple):
-            return value
-        if value in {"stop", "skip"}:
-            return value, 0
-        word, _, retries = str(value).partition(":")
-        if word == "retry" and retries.isdecimal() and 1 <= int(retries) <= 10:
-            return "skip", int(retries)
-        return self.fail(f"{value!r} is not stop, skip or retry:N with N from 1 to 10", param, ctx)
-
-
 def experiment_arguments(function: Callable[..., None]) -> Callable[..., None]:
     """Add FILE, --results-dir and --set to a command, which is given the session of the file."""
 
@@ -71,11 +54,17 @@ def run_options(function: Callable[..., None]) -> Callable[..., None]:
     new = click.option("--new", is_flag=True, help="Open a new run even if one is unfinished.")
     on_error = click.option(
         "--on-error",
-        type=OnError(),
+        type=click.Choice(["skip", "stop"]),
         default="skip",
         show_default=True,
         help="What to do when a trial fails.",
-        shell_complete=completion.policies,
+    )
+    retries = click.option(
+        "--retries",
+        type=click.IntRange(0, 10),
+        default=0,
+        show_default=True,
+        help="How often a failed trial is run again before its failure counts.",
     )
     on_disturbed = click.option(
         "--on-disturbed",
@@ -84,7 +73,7 @@ def run_options(function: Callable[..., None]) -> Callable[..., None]:
         show_default=True,
         help="What to do with a trial during which others used the machine: repeat it at the end.",
     )
-    return on_error(on_disturbed(new(function)))
+    return on_error(retries(on_disturbed(new(function))))
 
 
 def open_session(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> Session:
@@ -94,12 +83,9 @@ def open_session(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> S
     return Session(read_experiment_file(file), str(file), results_dir, overrides, Progress())
 
 
-def measure(session: Session, on_error: tuple[str, int], **options: Any) -> tuple[Run, int]:
+def measure(session: Session, **options: Any) -> tuple[Run, int]:
     """Run the trials that are not done, and show how many are done and failed."""
-    policy, retries = on_error
-    run, failed = session.measure(
-        on_error="stop" if policy == "stop" else "skip", retries=retries, **options
-    )
+    run, failed = session.measure(**options)
     show_text(f"run {run.path}: {len(session.trials) - failed} trials done, {failed} failed")
     return run, failed
 
@@ -150,7 +136,7 @@ def run(session: Session, as_json: bool, **options: Any) -> None:
 
     \b
     Example:
-        harness run experiments/quick.yaml --on-error retry:1
+        harness run experiments/quick.yaml --retries 1
     """
     measured_run, failed = measure(session, **options)
     if as_json:

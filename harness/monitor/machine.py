@@ -17,7 +17,7 @@ import threading
 import time
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean, harmonic_mean
 from typing import IO, Any, Self
@@ -161,23 +161,18 @@ class MachineSampler:
             self._failure = failure  # raised in the thread that waits for us
 
 
-@dataclass
 class Stopwatch:
     """
     A stopwatch beside the wall clock, from its making on.
 
     Hadoop writes times of the wall clock into its histories.  When somebody sets that clock, the
-    times of a job are wrong; the monotonic clock, which is never set, shows it.  *at_s* is when the
-    stopwatch was made (*wall*, epoch seconds); durations come from the monotonic clock.
+    times of a job are wrong; the monotonic clock, which is never set, shows it.
     """
 
-    wall: Callable[[], float] = time.time
-    at_s: float = field(init=False)
-    _start_s: float = field(init=False)
-    _offset_s: float = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._start_s, self._offset_s = time.monotonic(), self._measure_offset()
+    def __init__(self, wall: Callable[[], float] = time.time) -> None:
+        """Start: `at_s` is now by *wall*, in epoch seconds; durations are of the monotonic clock."""
+        self._wall, self._start_s = wall, time.monotonic()
+        self._offset_s = self._measure_offset()
         self.at_s = self._start_s + self._offset_s
 
     @property
@@ -197,7 +192,7 @@ class Stopwatch:
         """Wall clock minus monotonic clock; the one of three that was interrupted least."""
         offsets = []
         for _ in range(3):
-            before, wall_s, after = time.monotonic(), self.wall(), time.monotonic()
+            before, wall_s, after = time.monotonic(), self._wall(), time.monotonic()
             offsets.append((after - before, wall_s - after))
         return min(offsets)[1]
 

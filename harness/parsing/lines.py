@@ -43,8 +43,9 @@ _LAYOUT = re.compile(
     re.ASCII | re.DOTALL,
 )
 
-# By class, by name of the event: how the message starts, and the whole of it.
-Messages = Mapping[str, Mapping[str, tuple[str, str]]]
+# By class, by name of the event: the message, with a ~ behind what shows that it is meant.
+Messages = Mapping[str, Mapping[str, str]]
+_BOUNDED = r"\d{1,18}"  # a number of a message; in its start it may have any length
 
 T = TypeVar("T")
 
@@ -147,18 +148,15 @@ class Reader:
 
     def __init__(self, messages: Messages) -> None:
         """Prepare to look for *messages*."""
-        flags = re.ASCII | re.DOTALL
-        self._rules = {
-            logger: [
-                (name, re.compile(start_pattern, flags), re.compile(whole_pattern, flags))
-                for name, (start_pattern, whole_pattern) in rules.items()
-            ]
-            for logger, rules in messages.items()
-        }
-        starts = (
-            f"{re.escape(logger)}: (?:{'|'.join(pattern for pattern, _ in rules.values())})"
-            for logger, rules in messages.items()
-        )
+        flags, starts = re.ASCII | re.DOTALL, list[str]()
+        self._rules: dict[str, list[tuple[str, re.Pattern[str], re.Pattern[str]]]] = {}
+        for logger, rules in messages.items():
+            compiled = self._rules[logger] = []
+            for name, message in rules.items():
+                start = message.partition("~")[0].replace(_BOUNDED, r"\d+")
+                whole = re.compile(message.replace("~", ""), flags)
+                compiled.append((name, re.compile(start, flags), whole))
+                starts.append(f"{re.escape(logger)}: {start}")
         self._any_start = re.compile("|".join(starts).encode())
 
     def events(self, lines: Iterable[bytes], source: str, zone: tzinfo) -> Iterator[Event]:

@@ -46,46 +46,34 @@ _ATTEMPT = r"(attempt_\d{1,20}_\d{1,10}_[mr]_\d{1,10}_\d{1,10})"
 _METADATA_BYTES = 16  # of a record
 _MOST_SPILLS = 100_000  # each is a file, and the merge opens them
 
+# By class, by name of the event; what stands before ~ shows that a line is meant to be one.
 _TASK_MESSAGES: Messages = {
     "org.apache.hadoop.mapred.MapTask": {
-        "split": (r"Processing split: ", r"Processing split: .*"),
-        "collector": (r"Map output collector class = ", r"Map output collector class = .*"),
-        "buffer": (r"kvstart = \d+; length", rf"kvstart = {_N}; length = {_N}"),
-        "spill": (r"Spilling map output", r"Spilling map output"),
-        "data": (r"bufstart = \d+; bufend", rf"bufstart = {_N}; bufend = {_N}; bufvoid = {_N}"),
-        "records": (
-            r"kvstart = \d+\(",
-            rf"kvstart = {_N}\(\d+\); kvend = {_N}\(\d+\); length = {_N}/{_N}",
-        ),
-        "equator": (r"\(EQUATOR\) ", rf"\(EQUATOR\) {_N} kvi {_N}\(\d+\)"),
-        "finished": (r"Finished spill ", r"Finished spill (\d{1,9})"),
-        "reset": (r"\(RESET\) equator ", rf"\(RESET\) equator {_N} kv {_N}\(\d+\) kvi {_N}\(\d+\)"),
-        "large": (r"Record too large for in-memory buffer", r"Record too large for .*"),
-        "flush": (r"Starting flush of map output", r"Starting flush of map output"),
+        "split": r"Processing split: ~.*",
+        "collector": r"Map output collector class = ~.*",
+        "buffer": rf"kvstart = {_N}; length~ = {_N}",
+        "spill": r"Spilling map output",
+        "data": rf"bufstart = {_N}; bufend~ = {_N}; bufvoid = {_N}",
+        "records": rf"kvstart = {_N}\(~\d+\); kvend = {_N}\(\d+\); length = {_N}/{_N}",
+        "equator": rf"\(EQUATOR\) ~{_N} kvi {_N}\(\d+\)",
+        "finished": r"Finished spill ~(\d{1,9})",
+        "reset": rf"\(RESET\) equator ~{_N} kv {_N}\(\d+\) kvi {_N}\(\d+\)",
+        "large": r"Record too large for in-memory buffer~.*",
+        "flush": r"Starting flush of map output",
     },
     "org.apache.hadoop.mapred.Merger": {
-        "pass": (
-            r"Merging \d+ intermediate",
-            rf"Merging {_N} intermediate segments out of a total of {_N}",
-        ),
-        "last_pass": (
-            r"Down to the last merge-pass",
-            rf"Down to the last merge-pass, with {_N} segments left of total size: {_SIGNED} bytes",
-        ),
+        "pass": rf"Merging {_N} intermediate~ segments out of a total of {_N}",
+        "last_pass": rf"Down to the last merge-pass~, with {_N} segments left of total size:"
+        rf" {_SIGNED} bytes",
     },
-    "org.apache.hadoop.mapred.ReduceTask": {
-        "shuffle": (r"Using ShuffleConsumerPlugin: ", r"Using ShuffleConsumerPlugin: .*")
-    },
+    "org.apache.hadoop.mapred.ReduceTask": {"shuffle": r"Using ShuffleConsumerPlugin: ~.*"},
     "org.apache.hadoop.mapred.Task": {
-        "done": (
-            r"Task:\S+ is done\.",
-            rf"Task:{_ATTEMPT} is done\. And is in the process of committing",
-        ),
-        "allowed": (r"Task \S+ is allowed", rf"Task {_ATTEMPT} is allowed to commit now"),
-        "ended": (r"Task '[^']*' done", rf"Task '{_ATTEMPT}' done\."),
+        "done": rf"Task:(?=\S+ is done\.)~{_ATTEMPT} is done\. And is in the process of committing",
+        "allowed": rf"Task (?=\S+ is allowed)~{_ATTEMPT} is allowed to commit now",
+        "ended": rf"Task '(?=[^']*' done)~{_ATTEMPT}' done\.",
     },
     "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter": {
-        "saved": (r"Saved output of task '", rf"Saved output of task '{_ATTEMPT}' to .*")
+        "saved": rf"Saved output of task '~{_ATTEMPT}' to .*"
     },
 }
 _TASK_READER = Reader(_TASK_MESSAGES)
@@ -207,62 +195,39 @@ def _distance(start: int, end: int, ring: int) -> int:
 _MAP = r"(attempt_\d{1,20}_\d{1,10}_m_\d{1,10}_\d{1,10})"
 _FETCHER = r"(?:local)?fetcher#\d{1,9}"
 _WHERE = r"(MEMORY|DISK)"
-_FILE = rf" *Local output file is .* of size {_N}"
 _MOST_EVENTS = 5_000_000  # a few for each map of the job
-_READ: dict[str, tuple[str, str]] = {
-    "read": (r"Read \d+ bytes", rf"Read {_N} bytes from map-output for {_MAP}")
-}
+_READ = {"read": rf"Read {_N} bytes~ from map-output for {_MAP}"}
 
 _PACKAGE = "org.apache.hadoop.mapreduce.task.reduce"
 _SHUFFLE_MESSAGES: Messages = {
     f"{_PACKAGE}.EventFetcher": {
-        "start": (r"\S+ Thread started", r"\S+ Thread started: .*"),
-        "copied": (r"EventFetcher is interrupted", r"EventFetcher is interrupted.*"),
+        "start": r"\S+ Thread started~: .*",
+        "copied": r"EventFetcher is interrupted~.*",
     },
     f"{_PACKAGE}.Fetcher": {
-        "copy": (
-            rf"{_FETCHER} about to shuffle",
-            rf"{_FETCHER} about to shuffle output of map {_MAP} decomp: {_N} len: {_N} to {_WHERE}",
-        ),
-        "full": (rf"{_FETCHER} - MergeManager returned", rf"{_FETCHER} - .* status WAIT.*"),
+        "copy": rf"{_FETCHER} about to shuffle~ output of map {_MAP} decomp: {_N} len: {_N}"
+        rf" to {_WHERE}",
+        "full": rf"{_FETCHER} - MergeManager returned~.* status WAIT.*",
     },
     f"{_PACKAGE}.InMemoryMapOutput": _READ,
     f"{_PACKAGE}.OnDiskMapOutput": _READ,
     f"{_PACKAGE}.ShuffleSchedulerImpl": {
-        "freed": (
-            r"\S+ freed by ",
-            rf"([A-Za-z0-9._:\[\]-]{{1,300}}) freed by {_FETCHER} in (\d{{1,12}})ms",
-        )
+        "freed": rf"(?=\S+ freed by )~([A-Za-z0-9._:\[\]-]{{1,300}}) freed by {_FETCHER}"
+        r" in (\d{1,12})ms"
     },
     f"{_PACKAGE}.MergeManagerImpl": {
-        "memory_merge": (
-            r"Initiating in-memory merge",
-            rf"Initiating in-memory merge with {_N} segments\.\.\.",
-        ),
-        "memory_merged": (
-            r"\S+ Merge of the \d+ files in-memory",
-            rf"\S+ Merge of the {_N} files in-memory complete\. Local file is .* of size {_N}",
-        ),
-        "disk_merge": (
-            r"OnDiskMerger: We have ",
-            rf"OnDiskMerger: We have +{_N} map outputs on disk\. Triggering merge\.\.\.",
-        ),
-        "disk_merged": (
-            r"\S+ Finished merging \d+ map output files",
-            rf"\S+ Finished merging {_N} map output files on disk of total-size {_N}\. {_FILE}",
-        ),
-        "final_merge": (
-            r"finalMerge called",
-            rf"finalMerge called with {_N} in-memory map-outputs and {_N} on-disk map-outputs",
-        ),
-        "to_reduce": (
-            r"Merging \d+ segments, \d+ bytes from memory into reduce",
-            rf"Merging {_N} segments, {_N} bytes from memory into reduce",
-        ),
+        "memory_merge": rf"Initiating in-memory merge~ with {_N} segments\.\.\.",
+        "memory_merged": rf"\S+ Merge of the {_N} files in-memory~ complete\."
+        rf" Local file is .* of size {_N}",
+        "disk_merge": rf"OnDiskMerger: We have ~ *{_N} map outputs on disk\."
+        r" Triggering merge\.\.\.",
+        "disk_merged": rf"\S+ Finished merging {_N} map output files~ on disk of total-size {_N}\."
+        rf"  *Local output file is .* of size {_N}",
+        "final_merge": rf"finalMerge called~ with {_N} in-memory map-outputs and {_N} on-disk"
+        r" map-outputs",
+        "to_reduce": rf"Merging {_N} segments, {_N} bytes from memory into reduce",
     },
-    "org.apache.hadoop.mapred.Merger": {
-        "last_pass": (r"Down to the last merge-pass", r"Down to the last merge-pass.*")
-    },
+    "org.apache.hadoop.mapred.Merger": {"last_pass": r"Down to the last merge-pass~.*"},
 }
 _SHUFFLE_READER = Reader(_SHUFFLE_MESSAGES)
 _MERGER_THREADS = {

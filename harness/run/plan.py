@@ -51,11 +51,6 @@ class Plan:
     trials: tuple[PlannedTrial, ...]
     estimate_s: float
 
-    @property
-    def pending(self) -> tuple[Trial, ...]:
-        """Trials that are still to be run, in their order."""
-        return tuple(planned.trial for planned in self.trials if planned.state == "pending")
-
 
 def make_plan(
     experiment: Experiment, trials: Sequence[Trial], records: Mapping[str, TrialRecord]

@@ -10,7 +10,7 @@ import zlib
 
 from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, cast
 
 from harness.errors import DataError
 from harness.records.trial import Trial, TrialRecord
@@ -174,7 +174,7 @@ class _Log(io.BufferedReader):
 
     def __init__(self, log_path: Path) -> None:
         self._path = log_path
-        super().__init__(_Decompressed(log_path))
+        super().__init__(cast("io.RawIOBase", _Decompressed(log_path)))
 
     def readline(self, size: int | None = -1, /) -> bytes:
         most = _LONGEST_LINE + 1 if size is None or size < 0 else size
@@ -185,23 +185,12 @@ class _Log(io.BufferedReader):
         return line
 
 
-class _Decompressed(io.RawIOBase):
+class _Decompressed(gzip.GzipFile):
     """A gzip file whose damage is `DataError`, with its path."""
 
-    def __init__(self, log_path: Path) -> None:
-        self._path = log_path
-        self._packed = gzip.GzipFile(log_path, "rb")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def read(self, size: int | None = -1) -> bytes:
         try:
-            return self._packed.readinto(buffer)
+            return super().read(size)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             problem = f"the compressed log is damaged: {error}"
-            raise DataError(problem, where=str(self._path), fix=_RERUN) from error
-
-    def close(self) -> None:
-        self._packed.close()
-        super().close()
+            raise DataError(problem, where=str(self.name), fix=_RERUN) from error

@@ -608,7 +608,7 @@ class TestPlan:
         s = session()
         plan = s.plan()
 
-        assert plan.pending == s.trials
+        assert [(t.trial, t.state) for t in plan.trials] == [(t, "pending") for t in s.trials]
         assert (clusters.started, s.results_dir.exists()) == ([], False)
 
     @pytest.mark.process
