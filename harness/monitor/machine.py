@@ -170,7 +170,7 @@ class Stopwatch:
     """
 
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
-        """Start: `at_s` is now by *wall*, in epoch seconds; durations are of the monotonic clock."""
+        """Start: `at_s` is now by *wall*, in epoch seconds; durations are monotonic."""
         self._wall, self._start_s = wall, time.monotonic()
         self._offset_s = self._measure_offset()
         self.at_s = self._start_s + self._offset_s
