@@ -20,14 +20,14 @@ from harness.hadoop_home.home import job_jar
 from harness.models import MODELS
 from harness.monitor.probe import probe_jar
 from harness.providers.base import Cluster
-from harness.providers.host import Host, from_json
+from harness.providers.host import Host
 from harness.providers.survey import Devices, find_devices, find_on, here
 from harness.records.manifest import NodeGpus, NodeRates
 from harness.records.profile import Statistic
 from harness.records.trial import ClusterSpec
 from harness.stats.spread import standard_deviation
 from harness.store import Run
-from harness.text import first_line
+from harness.text import first_line, read_json
 from harness.workloads.base import GPU
 
 RATES = ("disk_read_bps", "disk_write_bps", "mem_read_bps", "mem_write_bps")
@@ -194,7 +194,7 @@ def _with_rates(node_gpus: NodeGpus, cluster: Cluster, worker: Host | None) -> N
 def read_copies(text: str) -> dict[str, list[int]]:
     """Read what the measurement printed; empty where it was no CUDA device, or is not plausible."""
     try:
-        document = from_json(text)
+        document = read_json(text)
     except ValueError:
         return {}
     if not isinstance(document, dict) or document.get("kind") != "cuda":

@@ -40,16 +40,16 @@ from harness.providers.calibrate import (
 from harness.providers.host import (
     Host,
     HostTimeoutError,
+    LocalHost,
     Running,
     application_name,
     end_command,
-    from_json,
 )
 from harness.providers.masters import Hdfs
 from harness.providers.state import StateFile
 from harness.providers.survey import HostFacts, RanOn, node_versions, survey
 from harness.records.trial import LIMITS, ClusterSpec, Limit, Tracing
-from harness.text import excerpt
+from harness.text import excerpt, read_json
 
 UP_LIMIT_S = 180.0
 _LOOK_S = 0.5
@@ -131,10 +131,9 @@ class Cluster(ABC):
     def layout(self) -> Layout:
         """Where the nodes find Hadoop, their configuration and their data."""
 
-    @property
     @abstractmethod
-    def java(self) -> str:
-        """The ``java`` command of the gateway."""
+    def java_on(self, host: Host) -> str:
+        """The ``java`` command of one of the nodes."""
 
     @abstractmethod
     def dead_daemons(self) -> list[str]:
@@ -202,20 +201,10 @@ class Cluster(ABC):
         """The host on which clients run."""
         return self.hosts[0]
 
-    @property
-    def python(self) -> str:
-        """Python on the gateway and on every node: 3.6 or newer."""
-        return "python3"
-
     def python_on(self, host: Host) -> str:
-        """Python of one of the nodes."""
+        """Python of one of the nodes: 3.6 or newer."""
         del host
-        return self.python
-
-    def java_on(self, host: Host) -> str:
-        """The ``java`` command of one of the nodes."""
-        del host
-        return self.java
+        return "python3"
 
     @property
     def watched(self) -> Sequence[Host] | None:
@@ -368,7 +357,7 @@ class Cluster(ABC):
         argv = self.agent(self.gateway, "health")
         try:
             if self.health_sees_all:
-                answer = from_json(self.gateway.run(argv, limit_s, body).out)
+                answer = read_json(self.gateway.run(argv, limit_s, body).out)
             else:
                 answer = self._check_and_watch(argv, body, time.monotonic() + limit_s)
         except (HostTimeoutError, BrokenPipeError, ValueError):
@@ -392,7 +381,7 @@ class Cluster(ABC):
                     if time.monotonic() > deadline:
                         return {}
                 else:
-                    return from_json(command.stdout.read())
+                    return read_json(command.stdout.read())
         finally:
             end_command(command)
 
@@ -420,7 +409,9 @@ class Cluster(ABC):
         return addresses
 
     def host_path(self, host: Host, path: Path) -> str:
-        """Where *host* has this machine's file *path*: once per content, in its own folder."""
+        """Where *host* has this machine's file *path*: in its own folder, unless it sees ours."""
+        if isinstance(host, LocalHost):
+            return str(path)
         file_key = host.name, path
         if file_key not in self._copied:
             target_name = f"copied-{file_digest(path)[:12]}-{path.name}"
@@ -455,13 +446,15 @@ class Cluster(ABC):
     ) -> Running:
         """Start a client JVM on the gateway, its output into *log*; *jars* join its class path."""
         extra_jars = [self.host_path(self.gateway, jar) for jar in jars]
-        client_argv = daemons.client_argv(self.java, self.layout, main_class, args, extra_jars)
+        client_argv = daemons.client_argv(
+            self.java_on(self.gateway), self.layout, main_class, args, extra_jars
+        )
         return self.gateway.start(client_argv, log)
 
     def http_json(self, url_path: str, service: str = "rm") -> Any:
         """JSON that a daemon of the master answers: *service* is rm, nn or jhs."""
         try:
-            return from_json(self.hdfs.call("get", service, url_path))
+            return read_json(self.hdfs.call("get", service, url_path))
         except ValueError as error:
             raise ClusterError(
                 "the answer is not JSON",

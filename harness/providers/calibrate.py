@@ -15,12 +15,11 @@ import math
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from harness.errors import ClusterError
-from harness.providers.host import Host, end_command, from_json
+from harness.providers.host import Host, at_once, end_command
 from harness.records.trial import (
     CONTROLS,
     CORES,
@@ -30,7 +29,7 @@ from harness.records.trial import (
     format_control,
     requested_controls,
 )
-from harness.text import excerpt
+from harness.text import excerpt, read_json
 
 ROUNDS = 5
 # Of what was requested.  Further away, it is not the setting that holds a node back but others on
@@ -187,7 +186,7 @@ class CalibrationLoad:
             argv = [*self.command(host), *arguments(host, requested[host.name])]
             completed = host.run(argv, LOAD_LIMIT_S)
             try:
-                rates = {name: float(rate) for name, rate in from_json(completed.out).items()}
+                rates = {name: float(rate) for name, rate in read_json(completed.out).items()}
             except (ValueError, TypeError, AttributeError):
                 raise _load_error(host, completed.err) from None
             if not all(0 < rate < math.inf for rate in rates.values()):
@@ -195,8 +194,8 @@ class CalibrationLoad:
             return rates
 
         hosts = [host for host in self.hosts if host.name in requested]
-        with ThreadPoolExecutor(len(hosts)) as pool:
-            return dict(zip([host.name for host in hosts], pool.map(run, hosts), strict=True))
+        measured = at_once(run, hosts, most=len(hosts))
+        return dict(zip([host.name for host in hosts], measured, strict=True))
 
     @contextmanager
     def _serve(self) -> Iterator[int]:
@@ -210,7 +209,7 @@ class CalibrationLoad:
             if not line:
                 raise _load_error(master, server.stderr.read(2000).decode(errors="replace"))
             try:
-                port = int(from_json(line)["port"])
+                port = int(read_json(line)["port"])
             except (ValueError, KeyError, TypeError, OverflowError):
                 raise _load_error(master, f"no port: {excerpt(line)}") from None
             yield port

@@ -6,7 +6,6 @@ A host is foreign: ids, JSON and waits are bounded here before anything is belie
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -17,10 +16,11 @@ import time
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol, Self
+from typing import IO, Protocol, Self, TypeVar
 
 from harness.errors import ClusterError
 from harness.text import printable
@@ -30,6 +30,10 @@ CONTAINER = re.compile(r"container_[0-9e_]{1,80}", re.ASCII)
 LOG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}", re.ASCII)
 _APPLICATION = re.compile(r"application_\d{1,20}_\d{1,10}", re.ASCII)
 _BYTES_PER_LINE = 400  # of a log whose last lines are shown
+_MOST_AT_ONCE = 32
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +206,23 @@ class IdleTimeout:
                 return
 
 
+def at_once(
+    work: Callable[[_T], _R], items: Sequence[_T], *, most: int = _MOST_AT_ONCE
+) -> list[_R]:
+    """*work* done on all *items*, at most so many beside each other; `ClusterError` has all."""
+    with ThreadPoolExecutor(min(most, max(1, len(items)))) as pool:
+        futures = [pool.submit(work, item) for item in items]
+    raised = [future.exception() for future in futures]
+    errors = [error for error in raised if isinstance(error, ClusterError)]
+    if len(errors) > 1:
+        raise ClusterError(
+            "; ".join(f"{error.what} ({error.where})" for error in errors),
+            where=f"{len(errors)} hosts of {len(items)}",
+            fix="; ".join(dict.fromkeys(error.fix for error in errors)),
+        )
+    return [future.result() for future in futures]
+
+
 def timeout_error(host: str, argv: Sequence[str], timeout: float) -> HostTimeoutError:
     """The error for a command on *host* that has not ended after *timeout* seconds."""
     return HostTimeoutError(
@@ -230,14 +251,6 @@ def application_name(text: str) -> str:
             fix="an id looks like application_1700000000000_0001",
         )
     return text
-
-
-def from_json(text: str | bytes) -> Any:
-    """Value of foreign JSON; `ValueError` for other text, or one that is nested without end."""
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
 
 
 def last_lines(file: Path, lines: int = 20) -> str:

@@ -20,9 +20,8 @@ from harness.providers.host import (
     IdleTimeout,
     Running,
     end_command,
-    from_json,
 )
-from harness.text import excerpt, printable
+from harness.text import excerpt, printable, read_json
 
 CHUNK = 2**20
 LIMIT_S = 120.0
@@ -50,7 +49,7 @@ class Hdfs:
     def list(self, hdfs_path: str) -> list[tuple[str, int, bool]]:
         """Name, bytes and is-a-folder of a folder's entries; `ClusterError` without it."""
         try:
-            listed = map(from_json, self.call("list", hdfs_path).splitlines())
+            listed = map(read_json, self.call("list", hdfs_path).splitlines())
             return sorted(
                 (str(entry["name"]), int(entry["bytes"]), bool(entry["folder"])) for entry in listed
             )
@@ -74,7 +73,7 @@ class Hdfs:
                 if not header:
                     _finish(process, idle_timeout, f"read {hdfs_path}")
                 try:
-                    left_bytes = int(from_json(header)["bytes"])
+                    left_bytes = int(read_json(header)["bytes"])
                 except (ValueError, TypeError, KeyError, OverflowError) as error:
                     raise _answer_error(f"read {hdfs_path}") from error
                 pieces = _pieces(process.stdout, idle_timeout, left_bytes, hdfs_path)
@@ -173,7 +172,7 @@ def _answer_error(operation: str) -> ClusterError:
 def _refused_error(operation: str, stderr: str) -> ClusterError:
     lines = printable(stderr).splitlines() or ["no message"]
     try:
-        answer = from_json(lines[-1])
+        answer = read_json(lines[-1])
         reason, status = str(answer["error"]), int(answer["status"])
     except (ValueError, KeyError, TypeError):
         reason, status = lines[-1], 0

@@ -17,19 +17,17 @@ import threading
 import time
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from typing import IO, Any
 
 from harness.errors import ClusterError, HarnessError
-from harness.providers.host import Completed, Host, end_command, from_json
-from harness.text import excerpt, first_line
+from harness.providers.host import Completed, Host, at_once, end_command
+from harness.text import excerpt, first_line, read_json
 from harness.units import MIB
 
 LIMIT_S = 30.0
 _ROUNDS = 5
 _MOST_LINE = 65536
-_MOST_HOSTS = 32
 _MOST_VERSION, _MOST_ERROR = 80, 200
 _WHOLE_NUMBERS = ("cores", "memory_bytes", "disk_bytes", "disk_free_bytes")
 
@@ -90,8 +88,7 @@ def survey(hosts: Sequence[Host], command: Callable[[Host], list[str]]) -> list[
         except (HarnessError, OSError, ValueError, TypeError, OverflowError) as error:
             return replace(empty, error=excerpt(str(error).partition("\n")[0], _MOST_ERROR))
 
-    with ThreadPoolExecutor(min(len(hosts), _MOST_HOSTS)) as pool:
-        return list(pool.map(survey_host, hosts))
+    return at_once(survey_host, hosts)
 
 
 def _survey(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
@@ -106,7 +103,7 @@ def _survey(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
         offset, within = min(
             (_clock_offset(stdin, stdout) for _ in range(_ROUNDS)), key=lambda pair: pair[1]
         )
-        host_facts = from_json(_request(stdin, stdout, b"facts"))
+        host_facts = read_json(_request(stdin, stdout, b"facts"))
     finally:
         watchdog.cancel()
         end_command(process)
@@ -162,17 +159,14 @@ def node_versions(
 
     def versions_of(host: Host) -> RanOn:
         try:
-            answer = from_json(host.run(command(host)).out)
+            answer = read_json(host.run(command(host)).out)
         except (ClusterError, OSError, ValueError):
             answer = None
         stated = answer if isinstance(answer, dict) else {}
         return RanOn(hadoop, version_text(stated.get("java")), version_text(stated.get("kernel")))
 
-    if not hosts:
-        return {}
-    with ThreadPoolExecutor(min(len(hosts), _MOST_HOSTS)) as pool:
-        names = [host.name for host in hosts]
-        return dict(zip(names, pool.map(versions_of, hosts), strict=True))
+    versions = at_once(versions_of, hosts)
+    return {host.name: stated for host, stated in zip(hosts, versions, strict=True)}
 
 
 def version_text(value: object) -> str:

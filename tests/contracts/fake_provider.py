@@ -35,7 +35,6 @@ class FakeCluster(Cluster):
 
     provider = "fake"
     description = "for tests"
-    java, python = "java", sys.executable
     supervisors: ClassVar = {}
 
     @classmethod
@@ -121,6 +120,12 @@ class FakeCluster(Cluster):
             "marks": [f"-Dproc_{daemon.kind}", self.layout.conf(daemon.member)],
             "fails": daemon.kind == "datanode" and FATAL in self.spec.site,
         }
+
+    def java_on(self, host):
+        return "java"
+
+    def python_on(self, host):
+        return sys.executable
 
     def dead_daemons(self):
         names = {d.key: d.name for d in self._all}

@@ -363,7 +363,7 @@ class TestHosts:
         Arguments arrive unchanged, no shell reads them; status and both outputs come back.
         """
         program = "import sys; print(sys.argv[1], sys.stdin.read()); sys.stderr.write('e'); exit(3)"
-        argv = [cluster.python, "-c", program, "$HOME; ls 'x\n\" *"]
+        argv = [cluster.python_on(node(cluster)), "-c", program, "$HOME; ls 'x\n\" *"]
         for host in cluster.hosts:
             done = host.run(argv, stdin="ü".encode())
 
@@ -393,7 +393,7 @@ class TestHosts:
         log = tmp_path / "log"
         log.write_bytes(b"before\n")
         program = "import sys; print('out', flush=True); sys.stderr.write('err\\n'); sys.exit(4)"
-        process = node(cluster).start([cluster.python, "-c", program], log)
+        process = node(cluster).start([cluster.python_on(node(cluster)), "-c", program], log)
 
         assert process.wait(timeout=PATIENCE_S) == 4
         assert (process.poll(), process.returncode) == (4, 4)
@@ -578,7 +578,13 @@ class TestEvidence:
         before = cluster.dead_daemons()
         worker = cluster.layout.workers[-1]
         killed = node(cluster).run(
-            [cluster.python, "-c", KILLER, "-Dproc_datanode", cluster.layout.conf(worker)]
+            [
+                cluster.python_on(node(cluster)),
+                "-c",
+                KILLER,
+                "-Dproc_datanode",
+                cluster.layout.conf(worker),
+            ]
         )
 
         assert (before, killed.out.split()) == ([], ["1"]), killed.err
@@ -607,4 +613,4 @@ def running(cluster, mark):
     Process ids on the first worker whose command line holds *mark*.
     """
     program = FIND + "print(*found(sys.argv[1]))"
-    return node(cluster).run([cluster.python, "-c", program, mark]).out.split()
+    return node(cluster).run([cluster.python_on(node(cluster)), "-c", program, mark]).out.split()

@@ -10,6 +10,8 @@ import sys
 import threading
 import zipfile
 
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
@@ -21,11 +23,13 @@ from harness.errors import MachineError
 from harness.hadoop_home import home as homes
 from harness.hadoop_home import setup
 from harness.hadoop_home.home import HadoopHome, Java, path_jar_bytes, verify
-from harness.providers.local import class_lists
 
 pytestmark = pytest.mark.process
 
 PROJECT = Path(__file__).parents[2]
+LISTS = SourceFileLoader("class_lists", str(PROJECT / "scripts/export-class-lists"))
+class_lists = module_from_spec(spec_from_loader("class_lists", LISTS))
+LISTS.exec_module(class_lists)
 JARS = {
     "hadoop-common-3.5.0.jar": b"common",
     "hadoop-mapreduce-examples-3.4.2.jar": b"examples",

@@ -15,9 +15,10 @@ import pytest
 from harness.errors import ClusterError, SpecError
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.ansible.cluster import AnsibleCluster
-from harness.providers.ansible.hosts import Facts, InstalledJava, at_once, require_fit, require_java
+from harness.providers.ansible.hosts import Facts, InstalledJava, require_fit, require_java
 from harness.providers.ansible.nodes import HostsState, write_node_bundle
 from harness.providers.ansible.playbook import Outcome
+from harness.providers.host import at_once
 from harness.providers.state import Process, cluster_folder
 from harness.records.trial import ClusterSpec, SshAccess
 from tests.node_agent import node_agent

@@ -19,7 +19,8 @@ import pytest
 from harness.errors import HarnessError, MachineError, SpecError
 from harness.providers.docker import engine as engines
 from harness.providers.docker.cluster import DockerCluster
-from harness.providers.docker.engine import Engine, EngineError, run_in_parallel
+from harness.providers.docker.engine import Engine, EngineError
+from harness.providers.host import at_once
 
 PROJECT = Path(__file__).parents[2]
 
@@ -186,11 +187,13 @@ def test_all_parallel_tasks_end_before_the_first_error_is_raised():
     """
     done = []
 
-    def fail():
-        raise EngineError("no")
+    def fail_or_end(number):
+        if number == 0:
+            raise EngineError("no")
+        done.append(number)
 
     with pytest.raises(EngineError, match="no"):
-        run_in_parallel([fail, lambda: done.append(1), lambda: done.append(2)])
+        at_once(fail_or_end, range(3))
 
     assert sorted(done) == [1, 2]
 

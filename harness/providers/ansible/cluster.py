@@ -29,7 +29,7 @@ from harness.providers.ansible import hosts as bare
 from harness.providers.ansible.nodes import HostsState, home_bundle, java_bundle
 from harness.providers.ansible.playbook import play, require_tools
 from harness.providers.base import Cluster, Finding
-from harness.providers.host import CONTAINER, LOG, Host, Running, application_name
+from harness.providers.host import CONTAINER, LOG, Host, Running, application_name, at_once
 from harness.providers.ssh.collect import Source, collect
 from harness.providers.ssh.connection import Connection
 from harness.providers.ssh.host import SshHost
@@ -169,7 +169,7 @@ class AnsibleCluster(Cluster):
         hosts_state.addresses = [bare.address_of(host) for host in spec.hosts]
         names = {member.name: member.address for member in hosts_state.members}
         connections = [(member, self._connection(member.name)) for member in hosts_state.members]
-        answers = bare.at_once(
+        answers = at_once(
             lambda pair: bare.query(*pair, self.name, names, spec.node.gpus), connections
         )
         facts = dict(zip(names, answers, strict=True))
@@ -227,20 +227,10 @@ class AnsibleCluster(Cluster):
         return self._known.layout
 
     @property
-    def java(self) -> str:
-        """The ``java`` command of the master."""
-        return self.java_on(self.gateway)
-
-    @property
     def tasks_archive(self) -> str | None:
         """The class-data archive of traced tasks on the hosts."""
         shared = self._known.shared and self.home.trace_path_jar is not None
         return f"{self._known.home}/tasks.jsa" if shared else None
-
-    @property
-    def python(self) -> str:
-        """Python of the master."""
-        return self._known.python["master"]
 
     def python_on(self, host: Host) -> str:
         """Python of that host."""
@@ -316,7 +306,7 @@ class AnsibleCluster(Cluster):
                 logs[daemon_name] = printable("\n".join(output.splitlines()[-lines:]))
             return logs
 
-        by_host = bare.at_once(read_logs, self.hosts)
+        by_host = at_once(read_logs, self.hosts)
         return {daemon_name: log for logs in by_host for daemon_name, log in logs.items()}
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:

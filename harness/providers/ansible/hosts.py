@@ -13,10 +13,8 @@ import re
 import socket
 import time
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -35,9 +33,6 @@ ARCHIVES_BYTES = 2**28
 _HOSTNAME = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?"
 _MOST_ANSWER = 2**16
 _PLAIN_PATH = r"/[A-Za-z0-9._/+@=,-]{1,300}"
-
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 
 
 class InstalledJava(Record):
@@ -86,21 +81,6 @@ class Facts(Record):
     def fit_java(self) -> InstalledJava | None:
         """A Java that fits."""
         return next((java for java in self.java if java.fits), None)
-
-
-def at_once(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
-    """*work* done on all *items* beside each other; `ClusterError` has all errors."""
-    with ThreadPoolExecutor(min(32, max(1, len(items)))) as pool:
-        futures = [pool.submit(work, item) for item in items]
-    raised = [future.exception() for future in futures]
-    errors = [error for error in raised if isinstance(error, ClusterError)]
-    if len(errors) > 1:
-        raise ClusterError(
-            "; ".join(f"{error.what} ({error.where})" for error in errors),
-            where=f"{len(errors)} hosts of {len(items)}",
-            fix="; ".join(dict.fromkeys(error.fix for error in errors)),
-        )
-    return [future.result() for future in futures]
 
 
 def address_of(host: str) -> str:

@@ -10,10 +10,10 @@ machine is mounted: everything goes through the engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
-from harness.errors import HarnessError, MachineError
+from harness.errors import ClusterError, HarnessError, MachineError
 from harness.hadoop import daemons
 from harness.hadoop.daemons import Layout
 from harness.hadoop_home.home import HadoopHome
@@ -22,9 +22,9 @@ from harness.providers.base import Cluster, Finding
 from harness.providers.docker import host as hosts
 from harness.providers.docker import image as images
 from harness.providers.docker import nodes
-from harness.providers.docker.engine import Death, DeathLog, Engine, EngineError, run_in_parallel
+from harness.providers.docker.engine import Death, DeathLog, Engine
 from harness.providers.docker.host import DockerHost
-from harness.providers.host import Host, application_name
+from harness.providers.host import Host, application_name, at_once
 from harness.providers.state import DeferredInterrupt
 from harness.providers.survey import find_devices, here
 from harness.records.trial import ClusterSpec, Hardware
@@ -135,8 +135,7 @@ class DockerCluster(Cluster):
                 self._maker = nodes.NodeMaker(
                     engine, self.name, image, self.spec, self.layout, self.home
                 )
-                make = self._maker.make
-                run_in_parallel([partial(make, member) for member in self.layout.members])
+                at_once(self._maker.make, self.layout.members)
             except BaseException:
                 _remove(self.name)
                 raise
@@ -184,9 +183,9 @@ class DockerCluster(Cluster):
             for member in layout.members
         )  # fmt: skip
 
-    @property
-    def java(self) -> str:
+    def java_on(self, host: Host) -> str:
         """The ``java`` command of the image."""
+        del host
         return nodes.JAVA_COMMAND
 
     @property
@@ -222,7 +221,7 @@ class DockerCluster(Cluster):
     def out_of_memory(self) -> list[str]:
         """Sentences on the nodes that ran out of memory since the last call, with their limits."""
         sentences = []
-        counts = run_in_parallel([partial(hosts.memory_kills, host) for host in self.hosts])
+        counts = at_once(hosts.memory_kills, self.hosts)
         for host, kills in zip(self.hosts, counts, strict=True):
             new_kills = kills - self._memory_kills.get(host.name, 0)
             self._memory_kills[host.name] = kills
@@ -236,9 +235,9 @@ class DockerCluster(Cluster):
         """Last lines of every daemon's log, and how it ended; or the error of a lost engine."""
         all_daemons = daemons.daemons(self.layout)
         try:
-            tails = run_in_parallel([partial(hosts.log_tails, host, lines) for host in self.hosts])
+            tails = at_once(lambda host: hosts.log_tails(host, lines), self.hosts)
             deaths = self._death_log.deaths() if self._death_log is not None else {}
-        except EngineError as error:
+        except ClusterError as error:
             return {daemon.name: f"[{error.what}]" for daemon in all_daemons}
         texts = {name: text for by_file in tails for name, text in by_file.items()}
         return {
@@ -250,17 +249,17 @@ class DockerCluster(Cluster):
 
     def dump_threads(self, into: Path) -> list[Path]:
         """Have every JVM of the nodes dump its threads; one file each in the folder *into*."""
-        tasks = [partial(hosts.copy_thread_dumps, host, into) for host in self.hosts]
-        return [file_path for paths in run_in_parallel(tasks) for file_path in paths]
+        copied = at_once(lambda host: hosts.copy_thread_dumps(host, into), self.hosts)
+        return [file_path for paths in copied for file_path in paths]
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
         application = application_name(application_id)
-        tasks = [
-            partial(hosts.copy_container_logs, host, application, into / host.name)
-            for host in self.hosts[1:]
-        ]
-        return [file_path for paths in run_in_parallel(tasks) for file_path in paths]
+        copied = at_once(
+            lambda host: hosts.copy_container_logs(host, application, into / host.name),
+            self.hosts[1:],
+        )
+        return [file_path for paths in copied for file_path in paths]
 
 
 def describe_kills(node_name: str, kills: int, limit_bytes: int | None) -> str:

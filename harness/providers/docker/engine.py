@@ -16,25 +16,24 @@ import socket
 import ssl
 import threading
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, MachineError, SpecError
 from harness.providers import state as states
-from harness.providers.host import from_json, system_reason
-from harness.text import excerpt
+from harness.providers.host import at_once, system_reason
+from harness.text import excerpt, read_json
 
 LABEL = "mapreduce-harness"  # before each of our labels
 DEFAULT = "unix:///var/run/docker.sock"
 _VARIABLES = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _LIMIT_S = 120.0
 _VERSION = "1.44"  # of the first request, which every engine answers: which versions it has
-_THREADS, _CONNECTIONS = 8, 32
+_CONNECTIONS = 32
 _JOIN_LIMIT_S, _RETRY_S = 5.0, 1.0
 _ADDRESS = re.compile(r"(unix|tcp|http|https)://")
 _FIXES = {
@@ -183,8 +182,7 @@ class Engine:
                 if error.status != 404 and "already in progress" not in error.what:
                     raise
 
-        parts = self.containers(cluster)
-        run_in_parallel([partial(remove, part, v=True, force=True) for part in parts])
+        at_once(lambda part: remove(part, v=True, force=True), self.containers(cluster))
         with self.translate_errors(f"networks and volumes of cluster {cluster!r}"):
             networks = self.client.networks.list(filters=self._filter(cluster))
             volumes = self.client.volumes.list(filters=self._filter(cluster))
@@ -281,17 +279,10 @@ class DeathLog:
         """Take the supervisor's lines; any other text is skipped."""
         for line in lines.splitlines():
             with suppress(ValueError, KeyError, TypeError, AttributeError):
-                fields: Any = from_json(line)
+                fields: Any = read_json(line)
                 death = Death(str(fields["key"]), int(fields["status"]), bool(fields.get("oom")))
                 with self._guard:
                     self._deaths[death.key] = death
-
-
-def run_in_parallel(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Results of all *tasks*, some run at once; or, when all have ended, the first error."""
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="docker") as pool:
-        futures = [pool.submit(task) for task in tasks]
-    return [future.result() for future in futures]
 
 
 def owner() -> str:

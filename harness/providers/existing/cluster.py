@@ -247,15 +247,10 @@ class ExistingCluster(Cluster):
         """None: the load of this machine shows nothing of the nodes."""
         return ()
 
-    @property
-    def java(self) -> str:
+    def java_on(self, host: Host) -> str:
         """The ``java`` command of this machine."""
-        return self.home.java.launcher
-
-    def host_path(self, host: Host, path: Path) -> str:
-        """The same path: the client runs here."""
         del host
-        return str(path)
+        return self.home.java.launcher
 
     def _expected_daemons(self) -> dict[str, dict[str, str]]:
         """The nodes that ran when the cluster was discovered; where blocks are is not checked."""

@@ -24,10 +24,10 @@ from harness.errors import ClusterError, ParseError, SpecError
 from harness.hadoop import given, site
 from harness.hadoop.site import read_properties
 from harness.hadoop.slots import effective
-from harness.providers.host import CONTAINER, LOG, from_json, system_reason
+from harness.providers.host import CONTAINER, LOG, system_reason
 from harness.providers.survey import RanOn, version_text
 from harness.records.trial import ClusterSpec
-from harness.text import excerpt
+from harness.text import excerpt, read_json
 
 ACTIVE_LIMIT_S, _POLL_S = 60.0, 0.2
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}", re.ASCII)
@@ -250,7 +250,7 @@ def get_json(address: str, url_path: str) -> Any:
             if len(content) > MOST_JSON:
                 raise _answer_error(address, url_path, f"more than {MOST_JSON} bytes")
     try:
-        return from_json(bytes(content))
+        return read_json(bytes(content))
     except ValueError as error:
         raise _answer_error(address, url_path, "the answer is not JSON") from error
 

@@ -26,7 +26,6 @@ import shutil
 import sys
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -47,6 +46,7 @@ from harness.providers.host import (
     Host,
     LocalHost,
     application_name,
+    at_once,
     last_lines,
 )
 from harness.providers.local import limits, namespace, supervisor
@@ -156,7 +156,7 @@ class LocalCluster(Cluster):
         """What the supervisor makes and starts; *hardware* limits workers, by their names."""
         layout = self.layout
         plan = daemons.supervisor_plan(
-            layout, layout.members, self.java, self._environment,
+            layout, layout.members, self.home.java.launcher, self._environment,
             at_once=not self.spec.limited,  # a limited node is measured before all else
         )  # fmt: skip
         for planned, daemon in zip(plan["daemons"], daemons.daemons(layout), strict=True):
@@ -204,11 +204,10 @@ class LocalCluster(Cluster):
         nodes = self.disk_bytes()
         hosts = [host for host in self.hosts if host.name in nodes]
 
-        def drop_cache(host: Host) -> None:
-            host.run(self.agent(host, "drop-cache", f"{host.folder}/{limits.PARTS[0]}"))
+        def drop_cache(host: Host) -> Completed:
+            return host.run(self.agent(host, "drop-cache", f"{host.folder}/{limits.PARTS[0]}"))
 
-        with ThreadPoolExecutor(max(1, len(hosts))) as pool:
-            list(pool.map(drop_cache, hosts))
+        at_once(drop_cache, hosts)
         return list(nodes)
 
     def disk_bytes(self) -> dict[str, dict[str, int]]:
@@ -238,7 +237,7 @@ class LocalCluster(Cluster):
         if self.first_port:
             return lambda argv: list(argv) if self._running.supervisor() else []
         groups = limits.group_files(self.folder, self.spec, self.layout.members[node].name)
-        agent = [self.python, "-I", "-S", str(states.agent_file())]
+        agent = [sys.executable, "-I", "-S", str(states.agent_file())]
         join = [*agent, "join", *groups, "--"] if groups else []
         return lambda argv: self._running.node_argv(node, [*join, *argv])
 
@@ -269,14 +268,14 @@ class LocalCluster(Cluster):
         inherited = {**os.environ, "PATH": namespace.search_path()}
         return daemons.environment(inherited, str(self.home.java.home), self.layout, member)
 
-    @property
-    def java(self) -> str:
+    def java_on(self, host: Host) -> str:
         """The ``java`` command of this machine."""
+        del host
         return self.home.java.launcher
 
-    @property
-    def python(self) -> str:
+    def python_on(self, host: Host) -> str:
         """The interpreter that runs us."""
+        del host
         return sys.executable
 
     @property
@@ -292,11 +291,6 @@ class LocalCluster(Cluster):
             return ""
         as_other = "" if os.geteuid() == 0 else " -U --preserve-credentials"
         return f"nsenter -t {min(self.daemon_pids().values())}{as_other} -n"
-
-    def host_path(self, host: Host, path: Path) -> str:
-        """The same path: nodes see this machine's files."""
-        del host
-        return str(path)
 
     # evidence
 
@@ -334,20 +328,13 @@ class LocalCluster(Cluster):
         """Copy an application's logs to ``into/<node>/<container>/<file>``: real files alone."""
         application, copies = application_name(application_id), []
         for member in self.layout.workers:
-            logs = Path(self.layout.data(member)) / "userlogs" / application
-            for container in _real_entries(logs):
-                if CONTAINER.fullmatch(container.name) and container.is_dir():
-                    target = into / member.name / container.name
-                    target.mkdir(parents=True, exist_ok=True)
-                    copies += [
-                        shutil.copyfile(log_file, target / log_file.name)
-                        for log_file in _real_entries(container)
-                        if LOG.fullmatch(log_file.name) and log_file.is_file()
-                    ]
+            logs = Path(self.layout.data(member), "userlogs", application)
+            for log_file in sorted(logs.glob("*/*")):
+                container, log_name = log_file.parent, log_file.name
+                is_log = CONTAINER.fullmatch(container.name) and LOG.fullmatch(log_name)
+                has_links = container.is_symlink() or log_file.is_symlink()
+                if is_log and not has_links and log_file.is_file():
+                    target = into / member.name / container.name / log_name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    copies.append(shutil.copyfile(log_file, target))
         return copies
-
-
-def _real_entries(folder: Path) -> list[Path]:
-    """Entries of a folder that are not links; none where there is no folder."""
-    entries = folder.iterdir() if folder.is_dir() else ()
-    return sorted(entry for entry in entries if not entry.is_symlink())
