@@ -240,7 +240,7 @@ class TestDisturbed:
     @pytest.mark.parametrize(
         ("change", "mark"),
         [
-            ({"own": 0.8}, "others used 10.0% of the processors, above 5%"),
+            ({"own": 0.8}, "others used 10.0% of the processors, above 3%"),
             ({"steal": 0.06}, "steal 6.0% of the time, above 5%"),
             ({"swapped_bytes": 3 * MIB}, "swapping 3 MiB/s, above 1 MiB/s"),
         ],

@@ -342,8 +342,8 @@ def test_a_disturbance_names_the_machine(cluster, folders):
     _, mark, _, _ = monitored(cluster("a", "b"), folders, more)
 
     assert mark == (
-        "master: others used 30.0% of the processors, above 5%;"
-        " worker1: others used 30.0% of the processors, above 5%"
+        "master: others used 30.0% of the processors, above 3%;"
+        " worker1: others used 30.0% of the processors, above 3%"
     )
 
 
