@@ -1,8 +1,8 @@
 """
 What a cell comes to: its effective configuration, a model's inputs, and a model's prediction.
 
-All jobs of a trial are of one kind: a model predicts the body of one of them, the same frame is
-added for every model, and the trial's time is as many times that as the trial has jobs.
+A model predicts the body of one job, the same frame is added for every model, and the trial's time
+is as many times that as the trial has jobs.  Where these are of several kinds no model is asked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 from harness.records.score import Range
 from harness.records.trial import Cell
-from harness.workloads import WORKLOADS
+from harness.workloads import WORKLOADS, workload_for
 from harness.workloads.base import JobCommand, Workload
 
 GPU_BLOCK = "block"
@@ -80,6 +80,8 @@ def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Pre
             raise MissingStatistic(f"profile of {name}", model=model, workload=name)
         if model not in MODELS:
             raise unknown_name_error("model", model)
+        if not workload_of(cell).jobs_alike:
+            raise MissingStatistic("jobs of one kind", model=model, workload=cell.workload.name)
         inputs = model_inputs(cell)
         prediction = MODELS[model].predict(profile, *inputs)
         planned = planned_jobs(cell)
@@ -135,7 +137,7 @@ def workload_of(cell: Cell) -> Workload:
     """Look up the workload of *cell*; `DataError` where a stored run has one that is not known."""
     if cell.workload.name not in WORKLOADS:
         raise unknown_name_error("workload", cell.workload.name)
-    return WORKLOADS[cell.workload.name]
+    return workload_for(cell.workload)
 
 
 def unknown_name_error(what: str, name: str) -> DataError:

@@ -22,7 +22,7 @@ from harness.experiment.grid import label, varying
 from harness.experiment.model import Experiment
 from harness.hadoop.site import block_bytes
 from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, TrialState
-from harness.workloads import WORKLOADS
+from harness.workloads import workload_for
 
 # The rule while nothing was measured: seen on two cores, within a factor of two.
 CLUSTER_START_S = 15.0
@@ -97,7 +97,7 @@ def make_plan(
 
 def _rule_s(cell: Cell) -> float:
     """Seconds of a trial while nothing was measured."""
-    jobs = WORKLOADS[cell.workload.name].jobs(cell.workload) or SOME_JOBS
+    jobs = workload_for(cell.workload).jobs(cell.workload) or SOME_JOBS
     return jobs * (TRIAL_S + cell.workload.input_bytes / BYTES_PER_S)
 
 
@@ -166,7 +166,7 @@ def refuse_inputs(cells: Iterable[Cell], source: str, text: str = "") -> None:
             continue
         checked.add(key)
         try:
-            WORKLOADS[workload.name].plan_input(workload, block_size)
+            workload_for(workload).plan_input(workload, block_size)
         except SpecError as error:
             where = places(text, source).get(f"workloads.{workload.name}", source)
             raise SpecError(error.what, where=where, fix=error.fix) from error

@@ -32,7 +32,7 @@ from harness.records.prediction import Cluster
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.run import Console
 from harness.units import MIB, format_bytes
-from harness.workloads import WORKLOADS
+from harness.workloads import WORKLOADS, workload_for
 
 DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
 LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block-size)
@@ -61,7 +61,7 @@ def argument_refusal(workload: str, name: str, value: str | float) -> tuple[str,
         return None
     spec = WorkloadSpec(name=workload, input_bytes=1, parameters={name: value})
     try:
-        WORKLOADS[workload].arguments(spec)
+        workload_for(spec).arguments(spec)
     except SpecError as error:
         return error.what, error.fix
     return None

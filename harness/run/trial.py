@@ -32,7 +32,7 @@ from harness.run.jobs import (
     job_ids,
 )
 from harness.text import first_line
-from harness.workloads import WORKLOADS
+from harness.workloads import workload_for
 from harness.workloads.base import Workload, unbalanced
 
 THREADS = "threads"
@@ -101,7 +101,7 @@ class TrialRunner:
     def _measure(self, trial: Trial, raw_folder: Path, outcome: Outcome) -> None:
         """Run the jobs of *trial*, prove them right and collect their logs, with a lap for each."""
         cluster, workload_spec = self.cluster, trial.cell.workload
-        workload, lap_start_s = WORKLOADS[workload_spec.name], time.monotonic()
+        workload, lap_start_s = workload_for(workload_spec), time.monotonic()
 
         def end_lap(name: str) -> None:
             nonlocal lap_start_s

@@ -154,12 +154,14 @@ class Workload(ABC):
     `unlike_hibench` says what is other in HiBench's workload of that kind; empty: it is the same,
     with the parameters of `as_hibench` where it is asked for.
 
-    A trial is one job, or several of one kind: what a model predicts holds for each of them.
+    A trial is one job, or several.  They are of one kind, and what a model predicts holds for each
+    of them; where they are not (`jobs_alike`), no model is asked.
     """
 
     name: str
     description: str
     uses_combiner = False
+    jobs_alike = True
     parameters: ClassVar[Mapping[str, Parameter]] = {}
     scales: Mapping[str, int]
     unlike_hibench = "HiBench has no such workload"

@@ -342,10 +342,3 @@ def _splitmix(word_bits: Bits) -> Bits:
     word_bits = (word_bits ^ (word_bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     word_bits = (word_bits ^ (word_bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word_bits ^ (word_bits >> np.uint64(31))
-
-
-def murmur(word_bits: Bits) -> Bits:
-    """Finaliser of MurmurHash3: mixed, so that sums over rows are not linear in their bytes."""
-    word_bits = (word_bits ^ (word_bits >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD)
-    word_bits = (word_bits ^ (word_bits >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
-    return word_bits ^ (word_bits >> np.uint64(33))

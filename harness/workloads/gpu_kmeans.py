@@ -1,12 +1,13 @@
 """
 K-means whose maps compare points with centres on a GPU: a job for each iteration.
 
-The proof of its output: the same iterations in double precision and with other arithmetic
-(distances by one matrix product), from the same first points.
+The proof of its output: the same iterations in double precision by scikit-learn, from the same first
+points.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 
@@ -22,13 +23,13 @@ from harness.records.trial import WorkloadSpec
 from harness.workloads.base import File, InputPlan, Parameter, Sample, bad_input_error, input_sizes
 from harness.workloads.files import difference, read_matches, read_points
 from harness.workloads.gpu import GpuWorkload, device_parameters
+from harness.workloads.kmeans import lloyd, nearest_centres, shift
 
 MOST_POINTS = 2_000_000  # that the proof has in memory; of more it takes a sample
 # Points at a border, compared in another precision, go to another centre: a share of them, or a
 # few, each of which moves a centre by its distance over the number of points.
 _FLIP, _FLIPS = 1e-4, 4
 _DEVIATIONS = 10  # by which a sample's centre may miss that of all points
-_CHUNK = 65_536
 _NUMBER = rb"[-+]\d\.\d{9}e[-+]\d\d"
 _LINE = re.compile(rb"(\d{5})\t(\d{12})\t(\d{5})\t(" + _NUMBER + rb"(?: " + _NUMBER + rb")*)")
 
@@ -44,7 +45,7 @@ class GpuKMeans(GpuWorkload):
     """
 
     name = "gpu-kmeans"
-    description = "K-means, points compared on a GPU; verified by other arithmetic, the same start"
+    description = "K-means, points compared on a GPU; verified by scikit-learn, the same start"
     parameters: ClassVar = {
         **device_parameters(320_000),  # 20 000 points: the paper's block
         "k": Parameter(10, "centres, and clusters of the generated points", 1, 10_000),
@@ -99,9 +100,20 @@ class GpuKMeans(GpuWorkload):
             count += len(points)
         if count < centres:
             raise bad_input_error(self.name, f"{count} points are fewer than {centres} centres")
-        moves, scale = lloyd(
-            np.concatenate(compared), np.concatenate(start), arguments["iterations"]
-        )
+        every = np.concatenate(compared).astype(np.float64)
+        first = np.concatenate(start).astype(np.float64)
+        steps = lloyd(every, first, 0.0, arguments["iterations"])
+        moves = [
+            {
+                "centres": after.centres.tolist(),
+                "counts": after.points.tolist(),
+                "shift": shift(before.centres, after.centres),
+            }
+            for before, after in itertools.pairwise(steps)
+        ]
+        last_start = steps[-2].centres
+        distances = every - last_start[nearest_centres(every, last_start)]
+        scale = float(np.sqrt((distances**2).mean()))
         return {"points": count, "stride": stride, "iterations": moves, "scale": scale}
 
     def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:
@@ -139,33 +151,6 @@ class GpuKMeans(GpuWorkload):
         return reason or place_complaint(
             centres, moves[min(last, len(moves)) - 1], sample["stride"], sample["scale"]
         )
-
-
-def lloyd(points: Singles, start: Singles, most: int) -> tuple[list[dict[str, Any]], float]:
-    """Iterations from *start* until nothing moves, *most* at most; spread about the last ones."""
-    centres, moves, scale = start.astype(np.float64), [], 0.0
-    middle = points.mean(axis=0, dtype=np.float64)
-    for _ in range(most):
-        sums, counts, squares = np.zeros_like(centres), np.zeros(len(centres), np.int64), 0.0
-        relative = centres - middle
-        for first in range(0, len(points), _CHUNK):
-            chunk = points[first : first + _CHUNK] - middle
-            # |x - c|^2 less |x|^2, which is the same for all centres.
-            distances = (relative * relative).sum(axis=1) - 2 * (chunk @ relative.T)
-            nearest = distances.argmin(axis=1)
-            to_nearest = distances[np.arange(len(chunk)), nearest] + (chunk * chunk).sum(axis=1)
-            squares += float(to_nearest.sum())
-            counts += np.bincount(nearest, minlength=len(centres))
-            for column in range(centres.shape[1]):
-                sums[:, column] += np.bincount(nearest, chunk[:, column], minlength=len(centres))
-        means = sums / np.maximum(counts, 1)[:, None] + middle
-        moved = np.where(counts[:, None] > 0, means, centres)
-        shift = float(np.linalg.norm(moved - centres, axis=1).max())
-        centres, scale = moved, math.sqrt(max(squares, 0.0) / points.size)
-        moves.append({"centres": moved.tolist(), "counts": counts.tolist(), "shift": shift})
-        if shift == 0:
-            break
-    return moves, scale
 
 
 def end_complaint(last: int, most: int, epsilon: float, shifts: list[float]) -> str:

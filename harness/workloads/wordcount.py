@@ -14,8 +14,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-import numpy as np
-
 from harness.records.trial import WorkloadSpec
 from harness.workloads.base import (
     EXAMPLES,
@@ -40,10 +38,7 @@ SEQUENCES = {
     f".{side}.SequenceFile{side.title()}Format"
     for side in ("input", "output")
 }
-_BLOCK = 8 * 2**20
-_WIDTH = 8
-# By the length of a word: which bits of the eight bytes at its start are its own.
-_MASKS = np.array([2 ** (8 * length) - 1 for length in range(_WIDTH + 1)], dtype="<u8")
+_BLOCK = 2**20
 
 
 class WordCount(Workload):
@@ -95,11 +90,11 @@ class WordCount(Workload):
                 if b"\r" in text_block or last_byte == b"\r":
                     records += text_block.count(b"\r") - (last_byte + text_block).count(b"\r\n")
                 last_byte = text_block[-1:]
-                whole_words, last_space, partial_word = (
+                whole_words, _, partial_word = (
                     partial_word + text_block.translate(_SPACES)
                 ).rpartition(b" ")
-                count_words(whole_words + last_space, raw_counts)
-            count_words(partial_word + b" ", raw_counts)
+                raw_counts.update(whole_words.split(b" "))
+            raw_counts[partial_word] += 1
             records += last_byte not in (b"\n", b"\r")
         counts: Counter[str] = Counter()
         for raw_word, word_count in raw_counts.items():
@@ -131,26 +126,3 @@ class WordCount(Workload):
             f"{shown(first)} is counted {counts.get(first, 0)} times and occurs"
             f" {expected.get(first, 0)} times; {len(wrong)} of {len(all_words)} words differ"
         )
-
-
-def count_words(word_bytes: bytes, counts: Counter[bytes]) -> None:
-    """
-    Add the words of *word_bytes*, each of which ends with a space.
-
-    Words of up to eight bytes are counted as machine words; the others, which text hardly has, one
-    by one.
-    """
-    if b"\0" in word_bytes:  # cannot be distinguished from the end of a padded word
-        counts.update(word_bytes.split(b" "))
-        return
-    padded_bytes = np.frombuffer(word_bytes + bytes(_WIDTH), np.uint8)
-    word_ends = np.flatnonzero(padded_bytes == ord(" "))
-    word_starts = np.concatenate(([0], word_ends[:-1] + 1))[: len(word_ends)]
-    lengths = word_ends - word_starts
-    is_short = lengths <= _WIDTH
-    word_at = np.ndarray((len(word_bytes),), "<u8", padded_bytes, strides=(1,))  # one at each byte
-    short_words = word_at[word_starts[is_short]] & _MASKS[lengths[is_short]]
-    distinct, word_times = np.unique(short_words, return_counts=True)
-    counts.update(dict(zip(distinct.view("S8").tolist(), word_times.tolist(), strict=True)))
-    long_spans = zip(word_starts[~is_short].tolist(), word_ends[~is_short].tolist(), strict=True)
-    counts.update(word_bytes[word_start:word_end] for word_start, word_end in long_spans)

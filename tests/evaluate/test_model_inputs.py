@@ -81,6 +81,17 @@ class TestPredictCell:
 
 
 class TestSeveralJobs:
+    def test_of_several_kinds_are_not_asked_for(self):
+        """
+        What a model says holds for jobs of one kind: of PageRank in HiBench's form it is not asked.
+        """
+        cell = terasort(name="pagerank").cell
+        spec = cell.workload.model_copy(update={"parameters": {"hibench": "true"}})
+        cell = cell.model_copy(update={"workload": spec})
+        answer = predict_cell("whatif", cell, {"pagerank": Profile(workload="pagerank")})
+
+        assert (answer.job_s, answer.not_applicable) == (None, ("jobs of one kind",))
+
     @pytest.mark.parametrize(("promised", "seen", "expected"), [(3, None, 3.0), (None, 4.5, 4.5)])
     def test_take_the_sum_of_their_times(self, monkeypatch, promised, seen, expected):
         """

@@ -130,6 +130,7 @@ def test_columns_of_a_result(tiles):
     assert columns_of(tiles) ** 2 <= tiles
 
 
+@pytest.mark.process  # the proof imports scikit-learn
 class TestKMeans:
     """
     The proof of K-means on points of which it takes all, and of which it takes a sample.

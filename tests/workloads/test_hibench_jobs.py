@@ -3,6 +3,7 @@ Workloads in HiBench's form, with the jobs as they are: in Hadoop's local runner
 """
 
 import json
+import re
 
 from collections import Counter
 
@@ -12,7 +13,7 @@ from scipy import stats
 
 from harness.hadoop_home.home import job_jar
 from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
+from harness.workloads import workload_for
 from harness.workloads.base import JOBS
 from harness.workloads.files import read_sequence
 from tests.workloads.generators import printed
@@ -38,24 +39,29 @@ def forty_pages():
     return "one", [printed(SEQUENCE, count=40, properties={"pages.bytes": size})]
 
 
-@pytest.mark.parametrize("name", ["wordcount", "sort"])
+@pytest.mark.parametrize("name", ["wordcount", "sort", "pagerank"])
 def test_the_jobs_output_is_right(name, tmp_path):
     """
-    Generated, submitted and judged as in a trial; the files have the sizes planned, and the output
-    of one job judged as another's input is wrong.
+    Generated, submitted and judged as in a trial; the files have the sizes planned, each job reads
+    the records that are due, and the output of one input is wrong for another.
     """
-    workload, runner = WORKLOADS[name], LocalRunner(tmp_path, job_jar(JOBS))
+    runner = LocalRunner(tmp_path, job_jar(JOBS))
     spec = WorkloadSpec(name=name, input_bytes=150_000, parameters={"hibench": "true"})
+    workload = workload_for(spec)
     plan = workload.plan_input(spec, BLOCK)
     assert runner.run(workload.generate(spec, BLOCK, str(tmp_path / "in"))) == 0, runner.output
     files = runner.files("in")
 
-    assert [len(data[0]) for _, data in files] == [f.bytes for f in plan.files]
+    sizes = [len(data[0]) for _, data in files]
+    assert sizes == pytest.approx([f.bytes for f in plan.files], rel=0.001)
+    assert name == "pagerank" or sum(sizes) == plan.bytes
     sample = json.loads(json.dumps(workload.sample(spec, files)))
-    assert sample["records"] == sum(len(pairs(file)) for file in files)
     for command in workload.submit(spec, str(tmp_path / "in"), str(tmp_path / "out")):
         assert runner.run(command) == 0, runner.output
-    outputs = runner.files("out")
+        records = re.findall(r"Map input records=(\d+)", runner.output)
+        assert set(records) == {str(sample["records"])}
+        assert len(records) == (6 if name == "pagerank" else 1)
+    outputs = runner.files(workload.outputs(spec, "out"))
     assert len(outputs) == 2
     assert workload.verdict(spec, outputs, sample).reason == ""
     fewer = workload.sample(spec, files[:1])

@@ -14,8 +14,9 @@ from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec
 from harness.workloads import WORKLOADS
 from harness.workloads import pagerank as law
-from harness.workloads.pagerank import power_iteration, read_graph
-from tests.graphs import graph, graph_file, line, read_links, slow_ranks
+from harness.workloads import workload_for
+from harness.workloads.pagerank import PegasusPageRank, power_iteration, read_graph
+from tests.graphs import edge_file, graph, graph_file, line, read_links, slow_ranks
 from tests.workloads.generators import draws, printed
 
 MIB = 2**20
@@ -346,13 +347,13 @@ class TestVerdict:
             (lambda links, ranks: (links, [r * 1.0001 for r in ranks]), "the ranks have the mean"),
             (lambda links, ranks: (links, ranks[1:] + ranks[:1]), "page .* has the rank"),
             (lambda links, ranks: (links, slow_ranks(links, 2)), "page .* has the rank"),
-            (lambda links, ranks: (links[:-1], ranks[:-1]), "records: 299 in the output, 300"),
+            (lambda links, ranks: (links[:-1], ranks[:-1]), "lines: 299 in the output, 300"),
             (lambda links, ranks: ([[], *links[1:]], ranks), "links: .* in the output"),
             (
                 lambda links, ranks: ([links[0][::-1], *links[1:]], ranks),
                 "checksum: .* in the output",
             ),
-            (lambda links, ranks: ([], []), "records: 0 in the output"),
+            (lambda links, ranks: ([], []), "lines: 0 in the output"),
         ],
         ids=["scaled", "turned", "earlier", "lost", "unlinked", "reversed", "empty"],
     )
@@ -382,3 +383,113 @@ class TestVerdict:
         The helper that reads graphs for other tests agrees with the one that writes them.
         """
         assert read_links(graph_file(graph())) == graph()
+
+
+class Small(PegasusPageRank):
+    """
+    PageRank in HiBench's form over a graph of so many pages.
+    """
+
+    def __init__(self, pages):
+        self.pages = pages
+
+    def page_count(self, spec):
+        return self.pages
+
+
+class TestHibench:
+    """Over a list of links, by two jobs for each iteration."""
+
+    spec = spec(hibench="true")
+
+    def judged(self, links, ranks, **parameters):
+        """
+        What is said of these ranks for a list of these links.
+        """
+        small, requested = Small(len(links)), spec(hibench="true", **parameters)
+        sample = small.sample(requested, named(edge_file(links)))
+        written = graph_file([[]] * len(links), ranks)
+        return small.verdict(requested, named(written), sample).reason
+
+    @given(graphs, st.integers(1, 30))
+    def test_accepts_right_ranks(self, links, iterations):
+        """
+        Those of loops over pages and links: what pages without links have is lost, and it ends
+        where no rank moves far.
+        """
+        ranks = slow_ranks(links, iterations, lossy=True)
+
+        assert self.judged(links, ranks, iterations=iterations) == ""
+
+    @pytest.mark.parametrize(
+        ("ranks", "reason"),
+        [
+            (slow_ranks(graph()), "the ranks have the mean 1, not 0.9"),
+            (slow_ranks(graph(), 2, lossy=True), "the ranks have the mean"),
+            (slow_ranks(graph(), lossy=True)[::-1], "page .* has the rank"),
+            (slow_ranks(graph()[:-1], lossy=True), "lines: 299 in the output, 300"),
+        ],
+        ids=["nothing lost", "earlier", "turned", "a page less"],
+    )
+    def test_refuses_and_says_why(self, ranks, reason):
+        """
+        Ranks by our own rule, of another iteration, of other pages, of fewer.
+        """
+        assert re.match(reason, self.judged(graph(), ranks))
+
+    def test_reads_links_and_ranks(self):
+        """
+        So many records has each job.
+        """
+        links = graph()
+        sample = Small(300).sample(self.spec, named(edge_file(links), chunk=1000))
+
+        assert sample["records"] == 300 + sum(map(len, links))
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b"0000000001 0000000002\n", b"0000000001\t000000000x\n", b"0000000001\t0000000300\n",
+            b"0000000001\t0000000002\t", b"00000000-1\t0000000002\n",
+        ],
+    )  # fmt: skip
+    def test_refuses_other_lines(self, data):
+        """
+        A blank, a letter, a page too many, a line without its end, a sign.
+        """
+        with pytest.raises(JobError, match="is not a link between two of 300 pages"):
+            Small(300).sample(self.spec, named(edge_file(graph()) + data))
+
+    def test_is_one_client_for_jobs_of_two_kinds(self):
+        """
+        It gets the number of pages; how many jobs run, the ranks decide; no combiner runs.
+        """
+        form = workload_for(self.spec)
+        (job,) = form.submit(self.spec, "in", "out")
+
+        assert job.main_class == "mapreduce.harness.jobs.pagerank.Naive"
+        assert job.argv({}) == (
+            "-Dpagerank.iterations=3", "-Dpagerank.damping=0.85", "-Dpagerank.pages=22696",
+            "in", "out",
+        )  # fmt: skip
+        assert (form.jobs(self.spec), form.uses_combiner, form.jobs_alike) == (None, False, False)
+        assert form.outputs(self.spec, "out") == "out/iteration-3"
+
+    @given(st.integers(0, 100), st.integers(30_000, 10**9), st.integers(MIB, 2**28))
+    def test_files_fit_blocks(self, seed, size, block):
+        """
+        The graph is that of the other form, within a page of the last file.
+        """
+        requested = spec(size, seed, hibench="true")
+        files = workload_for(requested).plan_input(requested, block).files
+
+        assert all(0 < file.bytes <= block for file in files)
+        assert sum(file.bytes for file in files) == pytest.approx(1.85 * size, rel=0.03, abs=9000)
+
+    def test_other_damping_is_refused(self):
+        """
+        HiBench has one.
+        """
+        requested = spec(hibench="true", damping=0.5)
+        with pytest.raises(SpecError, match=r"damping of pagerank is '0.5': that of HiBench is 0.85"):
+            workload_for(requested).plan_input(requested, MIB)

@@ -18,7 +18,8 @@ import org.apache.hadoop.conf.Configuration;
  * Zipf law with exponent 0.5. Popular pages are scattered over the numbers.
  *
  * <p>Properties: {@code graph.pages} N, {@code graph.last} links of the last page, {@code
- * graph.skew} a whole number.
+ * graph.skew} a whole number, {@code graph.form}: {@code lines}, or {@code links}, a line for each
+ * link of the same graph: its page, a tab, and the page that it leads to.
  */
 public final class Graph implements Content {
   static final int CYCLE = 256;
@@ -43,6 +44,7 @@ public final class Graph implements Content {
   private long pages;
   private int last;
   private int skew;
+  private boolean asLinks;
 
   @Override
   public void open(Configuration conf, long chosen) {
@@ -50,6 +52,7 @@ public final class Graph implements Content {
     pages = conf.getLong("graph.pages", 0);
     last = conf.getInt("graph.last", 0);
     skew = conf.getInt("graph.skew", 2);
+    asLinks = conf.get("graph.form", "lines").equals("links");
     if (pages < 1 || pages >= SCATTER || last < 0 || skew < 1) {
       throw new IllegalArgumentException(
           "a graph of "
@@ -67,9 +70,18 @@ public final class Graph implements Content {
   @Override
   public void write(long number, Buffer out) {
     int links = number == pages - 1 ? last : links(number);
+    draws.at(seed, number);
+    if (asLinks) {
+      for (int i = 0; i < links; i++) {
+        putPage(number, out);
+        out.put('\t');
+        putPage(target(), out);
+        out.put('\n');
+      }
+      return;
+    }
     putPage(number, out);
     out.put(RANK, 0, RANK.length);
-    draws.at(seed, number);
     for (int i = 0; i < links; i++) {
       if (i > 0) {
         out.put(' ');

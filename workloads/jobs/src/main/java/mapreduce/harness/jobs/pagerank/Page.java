@@ -12,6 +12,9 @@ import org.apache.hadoop.io.Text;
  * <p>An object is used for line after line, and holds no copy of any.
  */
 final class Page {
+  /** Digits of a page as the generator and {@link Naive} write it. */
+  static final int DIGITS = 10;
+
   /** Characters of a rank as {@link #write} prints it. */
   static final int RANK_WIDTH = 20;
 
