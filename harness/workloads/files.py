@@ -98,20 +98,26 @@ def generated_input(
 
 
 def whole_records(
-    spec: WorkloadSpec, block_bytes: int, record_bytes: int, least_files: int = 1
+    spec: WorkloadSpec,
+    block_bytes: int,
+    record_bytes: int,
+    least_files: int = 1,
+    least_records: int = 1,
 ) -> tuple[int, int]:
     """
     Return how many records of one size come nearest to the input asked for, and in how many files.
 
-    There are as many files as blocks, or *least_files*, and no file is larger than a block.
+    There are as many files as blocks, or *least_files*, and no file is larger than a block: 4 full
+    blocks of uneven records are 4 files and a few records less, where one more would make a fifth.
     `SpecError` where records and size cannot agree within 1 %, or a file would be empty.
     """
     check_block(spec, block_bytes, record_bytes)
     file_count = max(block_count(spec, block_bytes), least_files)
     nearest = (spec.input_bytes + record_bytes // 2) // record_bytes
-    records = min(file_count * (block_bytes // record_bytes), max(nearest, file_count))
-    size_units = f"{file_count} files of whole records of {record_bytes} bytes"
-    check_size(spec, records * record_bytes, size_units, max(50, file_count) * record_bytes)
+    least = max(file_count, least_records)
+    records = min(file_count * (block_bytes // record_bytes), max(nearest, least))
+    size_units = f"{least} or more whole records of {record_bytes} bytes in {file_count} files"
+    check_size(spec, records * record_bytes, size_units, max(50, least) * record_bytes)
     return records, file_count
 
 

@@ -32,15 +32,12 @@ from harness.workloads.base import (
     Sample,
     Workload,
     bad_input_error,
-    block_count,
-    check_block,
-    check_size,
     even_sizes,
     input_sizes,
     job_of_ours,
     shown,
 )
-from harness.workloads.files import generated_input, read_matches, read_points
+from harness.workloads.files import generated_input, read_matches, read_points, whole_records
 
 VERSION = 1  # of the generator's bytes
 
@@ -98,11 +95,7 @@ class KMeans(Workload):
         """As many points as the size asked holds, spread evenly over the fewest files that fit."""
         arguments = self.arguments(spec)
         size, centres = 8 * arguments["dimensions"], arguments["centres"]
-        points = max((spec.input_bytes + size // 2) // size, centres)
-        units = f"{centres} points or more of {size} bytes"
-        check_size(spec, points * size, units, max(centres, 50) * size)
-        check_block(spec, block_bytes, size)
-        files = max(block_count(spec, block_bytes), -(-points // (block_bytes // size)))
+        points, files = whole_records(spec, block_bytes, size, least_records=centres)
         content = {"mixture": VERSION, "seed": spec.seed, "points": points, "files": files}
         names = ("clusters", "dimensions", "spread")
         return generated_input(

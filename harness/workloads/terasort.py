@@ -11,7 +11,6 @@ import itertools
 import math
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,10 @@ from harness.workloads.base import (
     JobCommand,
     Sample,
     Workload,
-    block_count,
-    check_block,
-    check_size,
     input_sizes,
     part_files,
 )
-from harness.workloads.files import checksum, difference, read_rows
+from harness.workloads.files import checksum, difference, read_rows, whole_records
 
 ROW_BYTES = 100
 KEY_BYTES = 10
@@ -55,19 +51,9 @@ class TeraSort(Workload):
     scales = input_sizes(3.2e6, 320e6, 3.2e9, 32e9, 320e9, 600e9)
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
-        """
-        As many files as the size asked has blocks; as many rows as fit them and come nearest to it.
-
-        A block is not a whole number of rows: an input of 4 blocks has a few rows less than asked
-        for, and 4 files, where one row more would make a fifth.
-        """
+        """As many files as the size asked has blocks; as many rows as fit them."""
         self.arguments(spec)
-        check_block(spec, block_bytes, ROW_BYTES)
-        map_count = block_count(spec, block_bytes)
-        nearest_rows = max(1, (spec.input_bytes + ROW_BYTES // 2) // ROW_BYTES)
-        row_count = min(map_count * (block_bytes // ROW_BYTES), nearest_rows)
-        size_units = f"whole rows of {ROW_BYTES} bytes"
-        check_size(spec, row_count * ROW_BYTES, size_units, 50 * ROW_BYTES)
+        row_count, map_count = whole_records(spec, block_bytes, ROW_BYTES)
         # Rows of each map, as TeraGen's RangeInputFormat computes them, in the same double floats.
         map_ends = [
             math.ceil(row_count * float(map_number) / map_count)
@@ -85,10 +71,7 @@ class TeraSort(Workload):
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records` (rows), and `checksum` of the rows in any order (hex)."""
-        totals = RowTotals()
-        for input_file in input_files:
-            totals.add(input_file, ordered=False)
-        return totals.known()
+        return totals_of(input_files, ordered=False)
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job; its client samples the input for the partitions before it submits."""
@@ -96,32 +79,23 @@ class TeraSort(Workload):
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Ascending keys over all files, in order of their names, and the rows of the input."""
-        totals = RowTotals()
-        for output_file in outputs:
-            totals.add(output_file, ordered=True)
-        return difference(totals.known(), sample)
+        return difference(totals_of(outputs, ordered=True), sample)
 
 
-@dataclass
-class RowTotals:
-    """Running totals over files of rows, and the last key seen."""
+def totals_of(files: Iterable[File], *, ordered: bool) -> dict[str, int | str]:
+    """
+    Return what input and output have in common.
 
-    rows: int = 0
-    checksum: int = 0
-    last_key: bytes = b""
-
-    def known(self) -> dict[str, int | str]:
-        """What input and output have in common."""
-        return {"records": self.rows, "checksum": f"{self.checksum:016x}"}
-
-    def add(self, file: File, *, ordered: bool) -> None:
-        """Add one file; `JobError` where it is cut short, or at the first descent of its keys."""
-        first_row = self.rows
+    `JobError` for a file that is cut short, or at the first descent of keys over all files.
+    """
+    records, checksum_sum, last_key = 0, 0, b""
+    for file in files:
+        first_row = records
         for block in read_rows("terasort", [file], ROW_BYTES, _BLOCK):
             if ordered:
                 # Text of NumPy, where bytes of zero at the end do not count: its order is the same.
                 block_keys = block[:, :KEY_BYTES].copy().view(f"S{KEY_BYTES}").ravel()
-                keys = np.concatenate((np.array([self.last_key], block_keys.dtype), block_keys))
+                keys = np.concatenate((np.array([last_key], block_keys.dtype), block_keys))
                 descents = np.flatnonzero(keys[1:] < keys[:-1])
                 if descents.size:
                     place = int(descents[0])
@@ -129,9 +103,10 @@ class RowTotals:
                         bytes(key).ljust(KEY_BYTES, b"\0").hex() for key in keys[place : place + 2]
                     )
                     raise JobError(
-                        f"{file[0]}: key {row_key} of row {self.rows - first_row + place}"
+                        f"{file[0]}: key {row_key} of row {records - first_row + place}"
                         f" is smaller than key {previous_key} before it"
                     )
-                self.last_key = bytes(keys[-1])
-            self.checksum = (self.checksum + checksum(block)) % 2**64
-            self.rows += len(block)
+                last_key = bytes(keys[-1])
+            checksum_sum += checksum(block)
+            records += len(block)
+    return {"records": records, "checksum": f"{checksum_sum % 2**64:016x}"}

@@ -32,14 +32,16 @@ if shutil.which("g++"):  # else the jar has no library
     QUICK.append({"name": "gpu-kmeans", "device": "cpu", "iterations": 1})
 LONG = [
     {"name": "sleep"},
-    {"name": "sort", "order": "total"},
+    {"name": "sort", "hibench": "true"},
     {"name": "wordcount"},
     {"name": "wordcount", "text": "random"},
+    {"name": "wordcount", "hibench": "true"},
     {"name": "terasort"},
     {"name": "shuffle"},
     {"name": "dfsio"},
     {"name": "dfsio", "mode": "write"},
     {"name": "pagerank"},
+    {"name": "pagerank", "hibench": "true"},
     {"name": "kmeans", "dimensions": 3},
     {"name": "sleep", "read_ms": 0.5, "map_ms": 0.25, "reduce_ms": 20, "maps": 3, "outputs": 3},
 ]
@@ -243,7 +245,7 @@ def test_what_a_task_said_is_the_reason(cluster, run):
 @pytest.mark.parametrize(
     ("job", "options", "says"),
     [
-        ("Sort", {"sort_order": "upside down"}, "sort.order is upside down"),
+        ("Sort", {"sort_form": "upside down"}, "sort.form is upside down"),
         ("Dfsio", {"dfsio_mode": "both"}, "dfsio.mode is both"),
     ],
 )

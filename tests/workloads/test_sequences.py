@@ -175,12 +175,12 @@ class TestSort:
         assert "checksum" in judged("sort", sequence(exchanged))
         assert "not a plain sequence file" in judged("sort", b"a \tx \nb \ty x \nc \ty y \n")
 
-    def test_the_order_is_hibench_s(self):
+    def test_the_form_reaches_the_job(self):
         """
-        Each file for itself; the job gets the form.
+        As a property.
         """
         parameters = {"hibench": "true"}
         spec = WorkloadSpec(name="sort", input_bytes=10**6, parameters=parameters)
         (job,) = WORKLOADS["sort"].submit(spec, "/in", "/out")
 
-        assert job.argv({}) == ("-Dsort.order=partition", "-Dsort.form=sequence", "/in", "/out")
+        assert job.argv({}) == ("-Dsort.form=sequence", "/in", "/out")

@@ -34,16 +34,12 @@ def verdict(*outputs, lines=LINES, **parameters):
 class TestVerdict:
     def test_files_in_order_each_for_itself(self):
         """
-        HiBench's sort orders each partition; from one file to the next anything goes, unless a
-        total order was asked.
+        As in HiBench each partition is in order; from one file to the next anything goes.
         """
         outputs = (b"b\t1\nc\t4\n", b"a\t3\na b\t2\n")
 
         assert verdict(*outputs).right
-        assert verdict(*outputs, order="total").reason == (
-            "part-r-00001:1: key 'a' is smaller than 'c' before it"
-        )
-        assert verdict(*outputs[::-1], order="total").right
+        assert verdict(*outputs[::-1]).right
 
     @pytest.mark.parametrize(
         ("output", "reason"),
@@ -79,12 +75,12 @@ def test_keys_end_at_the_first_tab():
     assert verdict(b"a\na\tz\nb\n", lines=[b"a\tz\na\nb\n"]).right
 
 
-def test_order_reaches_the_job():
+def test_form_reaches_the_job():
     """
-    As a property; an unknown order is refused.
+    As a property; an order is none of its parameters: that of all files together is TeraSort's.
     """
-    (job,) = workload.submit(spec(order="total"), "/in", "/out")
+    (job,) = workload.submit(spec(), "/in", "/out")
 
-    assert job.argv({}) == ("-Dsort.order=total", "/in", "/out")
-    with pytest.raises(SpecError, match="it must be one of partition, total"):
-        workload.plan_input(spec(order="none"), 2**20)
+    assert job.argv({}) == ("-Dsort.form=lines", "/in", "/out")
+    with pytest.raises(SpecError, match="has no parameter 'order'"):
+        workload.plan_input(spec(order="total"), 2**20)

@@ -107,7 +107,7 @@ class TestPlanInput:
     @pytest.mark.parametrize(
         ("requested", "block", "complaint"),
         [
-            (spec(149), MIB, "149 bytes is not within 1 % of whole rows"),
+            (spec(149), MIB, "149 bytes is not within 1 % of 1 or more whole records of 100"),
             (spec(), 99, "a block of 99 bytes does not hold a record"),
             (spec(skew=2), MIB, "has no parameter 'skew'"),
         ],
