@@ -108,7 +108,7 @@ class Parameter:
     A further argument of a workload, what it means (one line), and what it may be.
 
     A value is of the kind of *default*: one of *choices* where there are any, a number from *least*
-    to *most*.
+    to *most*, a multiple of *step*.
     """
 
     default: Value
@@ -116,6 +116,7 @@ class Parameter:
     least: float = float("-inf")
     most: float = float("inf")
     choices: tuple[str, ...] = ()
+    step: int = 1
 
     def complaint(self, value: Value) -> str:
         """What is wrong with *value*, or nothing; a whole number may stand for a fraction."""
@@ -128,7 +129,8 @@ class Parameter:
             return "it must be a whole number" if kinds == (int,) else "it must be a number"
         if not self.least <= float(value) <= self.most:
             return f"it must be from {self.least:g} to {self.most:g}"
-        return ""
+        uneven = self.step > 1 and value % self.step
+        return f"it must be a multiple of {self.step}" if uneven else ""
 
 
 HIBENCH = Parameter("false", "input and jobs as in HiBench", choices=("false", "true"))

@@ -25,7 +25,6 @@ import numpy as np
 
 from numpy.typing import NDArray
 
-from harness.errors import SpecError
 from harness.records.trial import WorkloadSpec, digest
 from harness.workloads.base import (
     GPU,
@@ -93,6 +92,10 @@ class GpuWorkload(Workload):
         """Return the number of which the number of records is a multiple."""
         return 1
 
+    def least_units(self, arguments: Mapping[str, Any]) -> int:
+        """Return the number of such multiples that an input has at least."""
+        return 1
+
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """Each map asks YARN for a GPU where *device* is gpu."""
         return {GPU_OF_MAP: "1"} if self.arguments(spec)["device"] == "gpu" else {}
@@ -108,9 +111,11 @@ class GpuWorkload(Workload):
         record_bytes = self.record_bytes(arguments)
         records_together = self.records_together(arguments)
         unit_bytes = record_bytes * records_together
-        record_count = max(1, (spec.input_bytes + unit_bytes // 2) // unit_bytes) * records_together
+        least = self.least_units(arguments)
+        nearest = max(least, (spec.input_bytes + unit_bytes // 2) // unit_bytes)
+        record_count = nearest * records_together
         check_block(spec, block_bytes, record_bytes)
-        units = f"a whole number of {unit_bytes} bytes"
+        units = f"{least} or more times {unit_bytes} bytes"
         check_size(spec, record_count * record_bytes, units, 50 * unit_bytes)
         file_count = check_file_count(spec, -(-record_count // (block_bytes // record_bytes)))
         sizes = [records * record_bytes for records in even_sizes(record_count, file_count)]
@@ -253,7 +258,7 @@ class GpuSbs(GpuWorkload):
     description = "Stereo video to depth video, matched on a GPU; verified by another algorithm"
     parameters: ClassVar = {
         **device_parameters(4 * 2**20),
-        "width": Parameter(640, "columns of a frame, both views; an even number", 2, 16_384),
+        "width": Parameter(640, "columns of a frame, both views", 2, 16_384, step=2),
         "height": Parameter(180, "rows of a frame", 1, 16_384),
         "shifts": Parameter(16, "distances that are compared, from 0", 2, 256),
         "radius": Parameter(2, "pixels of the window to each side of its middle", 0, 7),
@@ -268,17 +273,6 @@ class GpuSbs(GpuWorkload):
     def record_bytes(self, arguments: Mapping[str, Any]) -> int:
         """Bytes of a frame."""
         return 3 * int(arguments["width"]) * int(arguments["height"])
-
-    def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
-        """As every GPU workload's; `SpecError` for a frame without halves."""
-        width = self.arguments(spec)["width"]
-        if width % 2:
-            raise SpecError(
-                f"a frame of {width} columns has no halves",
-                where=f"{spec.name}, width",
-                fix=f"write, for example, width: {width + 1}",
-            )
-        return super().plan_input(spec, block_bytes)
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `frames` (all), `stride`, and `depths`: a checksum of every *stride*-th one."""

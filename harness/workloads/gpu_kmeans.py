@@ -18,9 +18,8 @@ import numpy as np
 
 from numpy.typing import NDArray
 
-from harness.errors import SpecError
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import File, InputPlan, Parameter, Sample, bad_input_error, input_sizes
+from harness.workloads.base import File, Parameter, Sample, bad_input_error, input_sizes
 from harness.workloads.files import difference, read_matches, read_points
 from harness.workloads.gpu import GpuWorkload, device_parameters
 from harness.workloads.kmeans import lloyd, nearest_centres, shift
@@ -71,17 +70,9 @@ class GpuKMeans(GpuWorkload):
         """One for each iteration, as many as it takes; one where one is the limit."""
         return 1 if self.arguments(spec)["iterations"] == 1 else None
 
-    def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
-        """As every GPU workload's; `SpecError` for fewer points than centres."""
-        plan, arguments = super().plan_input(spec, block_bytes), self.arguments(spec)
-        point_bytes, centres = self.record_bytes(arguments), arguments["k"]
-        if plan.bytes < point_bytes * centres:
-            raise SpecError(
-                f"{plan.bytes // point_bytes} points are fewer than {centres} centres",
-                where=f"{spec.name}, input and k",
-                fix=f"ask for {point_bytes * centres} bytes or more, or for a smaller k",
-            )
-        return plan
+    def least_units(self, arguments: Mapping[str, Any]) -> int:
+        """A point for each centre."""
+        return int(arguments["k"])
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """

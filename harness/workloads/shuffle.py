@@ -36,20 +36,18 @@ class Shuffle(Workload):
     description = "All bytes to the reduces, nothing computed; verified by shares and checksum"
     unlike_hibench = "its repartition runs on Spark"
     parameters: ClassVar = {
-        "record": Parameter(
-            200, "bytes of a record, rounded up to a multiple of 8", least=8, most=2**24
-        )
+        "record": Parameter(200, "bytes of a record: whole words", 8, 2**24, step=8)
     }
     # HiBench's profiles of repartition, its workload that only shuffles, count rows of 100 bytes.
     scales = input_sizes(3.2e6, 320e6, 3.2e9, 32e9, 320e9, 600e9)
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as the input has blocks, each of whole records."""
-        return plan_noise(spec, block_bytes, self._record_bytes(spec))
+        return plan_noise(spec, block_bytes, self.arguments(spec)["record"])
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records`, `bytes`, `files`, and `checksum` of the records in any order (hex)."""
-        record_bytes, checksum_sum, records, file_count = self._record_bytes(spec), 0, 0, 0
+        record_bytes, checksum_sum, records, file_count = self.arguments(spec)["record"], 0, 0, 0
         for input_file in input_files:
             file_count += 1
             for rows in read_rows(self.name, [input_file], record_bytes, together=2**22):
@@ -64,7 +62,7 @@ class Shuffle(Workload):
 
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One job."""
-        properties = {"shuffle.record": self._record_bytes(spec)}
+        properties = {"shuffle.record": self.arguments(spec)["record"]}
         return (job_of_ours("Shuffle", input_uri, output_uri, properties=properties),)
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
@@ -87,7 +85,3 @@ class Shuffle(Workload):
         if max(shares) - min(shares) > sample["files"]:
             return f"the shares of the reduces are from {min(shares)} to {max(shares)} records"
         return ""
-
-    def _record_bytes(self, spec: WorkloadSpec) -> int:
-        """Whole words, as the generator makes them."""
-        return -(-int(self.arguments(spec)["record"]) // 8) * 8

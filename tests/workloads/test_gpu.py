@@ -90,12 +90,12 @@ def test_files_are_whole_records(name, size, block):
 @pytest.mark.parametrize(
     ("name", "size", "parameters", "complaint"),
     [
-        ("gpu-sbs", 10**6, {}, "not within 1 % of a whole number of 345600 bytes"),
-        ("gpu-sbs", 10**8, {"width": 641}, "a frame of 641 columns has no halves"),
+        ("gpu-sbs", 10**6, {}, "not within 1 % of 1 or more times 345600 bytes"),
+        ("gpu-sbs", 10**8, {"width": 641}, "width of gpu-sbs is '641': it must be a multiple of 2"),
         ("gpu-sbs", 10**9, {"width": 4096, "height": 2160}, "a block of 8388608 bytes does not"),
         ("gpu-sbs", 10**8, {"radius": 8}, "radius of gpu-sbs is '8': it must be from 0 to 7"),
         ("gpu-matmul", 10**8, {"tile": 2048}, "does not hold a record"),
-        ("gpu-kmeans", 320, {"k": 21}, "20 points are fewer than 21 centres"),
+        ("gpu-kmeans", 320, {"k": 21}, "320 bytes is not within 1 % of 21 or more times 16 bytes"),
         ("gpu-kmeans", 10**6, {"device": "tpu"}, "it must be one of gpu, cpu, any"),
     ],
 )

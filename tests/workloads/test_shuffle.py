@@ -74,9 +74,11 @@ class TestVerdict:
 
 def test_records_are_whole_words():
     """
-    As the generator makes them; the plan and the job agree.
+    As the generator makes them; the plan and the job agree, and others are refused.
     """
-    requested = spec(30_000, record=25)
+    with pytest.raises(SpecError, match="record of shuffle is '25': it must be a multiple of 8"):
+        workload.plan_input(spec(30_000, record=25), 2**20)
+    requested = spec(30_000, record=32)
     made = workload.generate(requested, 2**20, "/in")
     (job,) = workload.submit(requested, "/in", "/out")
 
