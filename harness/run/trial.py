@@ -191,8 +191,8 @@ class TrialRunner:
         )
         files = ((path.rpartition("/")[2], chunks) for path, chunks in hdfs.open_many(parts))
         verdict = workload.verdict(workload_spec, files, ready_input.sample)
-        if not verdict.right:
-            raise JobError(f"wrong output of {workload_spec.name}: {verdict.reason}")
+        if verdict:
+            raise JobError(f"wrong output of {workload_spec.name}: {verdict}")
 
     def _collect_containers(self, jobs: Iterable[str], raw_folder: Path) -> None:
         for job_id in jobs:

@@ -7,7 +7,7 @@ from harness.workloads.base import Workload, has_hibench_form
 from harness.workloads.dfsio import Dfsio
 from harness.workloads.gpu import GpuMatmul, GpuSbs
 from harness.workloads.gpu_kmeans import GpuKMeans
-from harness.workloads.kmeans import KMeans
+from harness.workloads.kmeans import KMeans, MahoutKMeans
 from harness.workloads.pagerank import PageRank, PegasusPageRank
 from harness.workloads.shuffle import Shuffle
 from harness.workloads.sleep import Sleep
@@ -31,7 +31,7 @@ WORKLOADS: dict[str, Workload] = {
         GpuMatmul(),
     )
 }
-_HIBENCH_FORMS: dict[str, Workload] = {"pagerank": PegasusPageRank()}
+_HIBENCH_FORMS: dict[str, Workload] = {"pagerank": PegasusPageRank(), "kmeans": MahoutKMeans()}
 
 
 def workload_for(spec: WorkloadSpec) -> Workload:

@@ -91,18 +91,6 @@ class InputPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Is the output right?  *reason* says what is wrong."""
-
-    reason: str = ""
-
-    @property
-    def right(self) -> bool:
-        """Whether nothing is wrong."""
-        return not self.reason
-
-
-@dataclass(frozen=True, slots=True)
 class Parameter:
     """
     A further argument of a workload, what it means (one line), and what it may be.
@@ -240,12 +228,12 @@ class Workload(ABC):
         """Folder whose ``part-*`` files `verdict` reads, in order of their names."""
         return output_uri
 
-    def verdict(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> Verdict:
-        """Judge the output files by what is known of the input; what cannot be read is wrong."""
+    def verdict(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
+        """What is wrong with the output files, or nothing; what cannot be read is wrong."""
         try:
-            return Verdict(self.complaint(spec, outputs, sample))
+            return self.complaint(spec, outputs, sample)
         except JobError as error:
-            return Verdict(error.what)
+            return error.what
 
     @abstractmethod
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:

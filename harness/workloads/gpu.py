@@ -73,28 +73,23 @@ class GpuWorkload(Workload):
     """
     One client of our GPU jar.
 
-    `main_class` is the client's, `content` the generator's name of the input's records.  Of the
-    parameters, the generator gets `generator_parameters`, and the client all but `not_of_client`;
-    `key_parameters` are those that the input's bytes, or what is kept of them, depend on.
+    `main_class` is the client's, which gets all parameters, `content` the generator's name of the
+    input's records.  The generator gets `generator_parameters`; `key_parameters` are those that the
+    input's bytes, or what is kept of them, depend on.
     """
 
     main_class: str
     content: str
     generator_parameters: tuple[str, ...]
     key_parameters: tuple[str, ...]
-    not_of_client: tuple[str, ...] = ()
 
     @abstractmethod
     def record_bytes(self, arguments: Mapping[str, Any]) -> int:
         """Bytes of a record of the input."""
 
-    def records_together(self, arguments: Mapping[str, Any]) -> int:
-        """Return the number of which the number of records is a multiple."""
-        return 1
-
-    def least_units(self, arguments: Mapping[str, Any]) -> int:
-        """Return the number of such multiples that an input has at least."""
-        return 1
+    def unit(self, arguments: Mapping[str, Any]) -> tuple[int, int]:
+        """Return of how many records an input is a multiple, and how often it has them at least."""
+        return 1, 1
 
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """Each map asks YARN for a GPU where *device* is gpu."""
@@ -109,9 +104,8 @@ class GpuWorkload(Workload):
         """
         arguments = self.arguments(spec)
         record_bytes = self.record_bytes(arguments)
-        records_together = self.records_together(arguments)
+        records_together, least = self.unit(arguments)
         unit_bytes = record_bytes * records_together
-        least = self.least_units(arguments)
         nearest = max(least, (spec.input_bytes + unit_bytes // 2) // unit_bytes)
         record_count = nearest * records_together
         check_block(spec, block_bytes, record_bytes)
@@ -132,8 +126,6 @@ class GpuWorkload(Workload):
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """One client; iterations are jobs, which it runs one after the other."""
         properties = self.arguments(spec)
-        for name in self.not_of_client:
-            del properties[name]
         properties["pinned"] = "true" if properties["pinned"] == "yes" else "false"
         return (gpu_command(self.main_class, input_uri, output_uri, properties=properties),)
 
@@ -170,9 +162,9 @@ class GpuMatmul(GpuWorkload):
         """Bytes of a pair of tiles."""
         return 8 * int(arguments["tile"]) ** 2
 
-    def records_together(self, arguments: Mapping[str, Any]) -> int:
+    def unit(self, arguments: Mapping[str, Any]) -> tuple[int, int]:
         """Pairs of one tile of the result."""
-        return int(arguments["inner"])
+        return int(arguments["inner"]), 1
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `tiles` of the result, `stride`, and `checks`: every n-th times the vector."""

@@ -60,7 +60,6 @@ class GpuKMeans(GpuWorkload):
     generator_parameters = ("k", "dimensions", "spread")
     # What the proof keeps depends on the iterations, too.
     key_parameters = ("k", "dimensions", "spread", "iterations", "epsilon")
-    not_of_client = ("spread",)
 
     def record_bytes(self, arguments: Mapping[str, Any]) -> int:
         """Bytes of a point."""
@@ -70,9 +69,9 @@ class GpuKMeans(GpuWorkload):
         """One for each iteration, as many as it takes; one where one is the limit."""
         return 1 if self.arguments(spec)["iterations"] == 1 else None
 
-    def least_units(self, arguments: Mapping[str, Any]) -> int:
+    def unit(self, arguments: Mapping[str, Any]) -> tuple[int, int]:
         """A point for each centre."""
-        return int(arguments["k"])
+        return 1, int(arguments["k"])
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """

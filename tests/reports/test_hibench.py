@@ -107,7 +107,8 @@ def test_types_of_hibench_are_those_of_its_work():
         for form in ("true", "false")
     ]
 
-    assert same == {*HIBENCH_WORKLOADS, "pagerank"}  # which has HiBench's form, and jobs of ours
+    # The others have HiBench's form, and jobs of our own.
+    assert same == {*HIBENCH_WORKLOADS, "pagerank", "kmeans"}
     assert types == ["HadoopWordcount", "HarnessWordcount"]
 
 

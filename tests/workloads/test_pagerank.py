@@ -339,7 +339,7 @@ class TestVerdict:
         lines = graph_file(links, slow_ranks(links, **requested)).splitlines(keepends=True)
         answer = judged(links, b"".join(lines[::2]), b"".join(lines[1::2]), **requested)
 
-        assert (answer.right, answer.reason) == (True, "")
+        assert answer == ""
 
     @pytest.mark.parametrize(
         ("spoil", "reason"),
@@ -364,8 +364,8 @@ class TestVerdict:
         links = graph()
         answer = judged(links, graph_file(*spoil(links, slow_ranks(links))))
 
-        assert not answer.right
-        assert re.match(reason, answer.reason)
+        assert answer
+        assert re.match(reason, answer)
 
     def test_says_which_rank_is_wrong(self):
         """
@@ -374,7 +374,7 @@ class TestVerdict:
         links = [[1], [2], [0]]
         answer = judged(links, graph_file(links, [0.5, 1.5, 1.0]))
 
-        assert answer.reason == (
+        assert answer == (
             "page 0 has the rank 0.5000000000, not 1.0000000000; 2 of 3 compared ranks differ"
         )
 
@@ -409,7 +409,7 @@ class TestHibench:
         small, requested = Small(len(links)), spec(hibench="true", **parameters)
         sample = small.sample(requested, named(edge_file(links)))
         written = graph_file([[]] * len(links), ranks)
-        return small.verdict(requested, named(written), sample).reason
+        return small.verdict(requested, named(written), sample)
 
     @given(graphs, st.integers(1, 30))
     def test_accepts_right_ranks(self, links, iterations):

@@ -70,7 +70,7 @@ def judged(name, *outputs, pairs=PAIRS):
     spec = WorkloadSpec(name=name, input_bytes=10**6, parameters={"hibench": "true"})
     sample = WORKLOADS[name].sample(spec, [("part-m-00000", [sequence(pairs)])])
     files = ((f"part-r-{i:05d}", [data]) for i, data in enumerate(outputs))
-    return WORKLOADS[name].verdict(spec, files, sample).reason
+    return WORKLOADS[name].verdict(spec, files, sample)
 
 
 @given(st.lists(st.tuples(st.binary(max_size=300), st.binary(max_size=300))), st.integers(1, 500))

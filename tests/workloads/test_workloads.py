@@ -81,7 +81,7 @@ def test_hibench_s_own_may_be_asked_for():
     TeraSort is HiBench's anyway, others take HiBench's parameters; nothing else is a value.
     """
     assert [n for n in WORKLOADS if argument_refusal(n, "hibench", "true") is None] == [
-        "wordcount", "terasort", "sort", "pagerank",
+        "wordcount", "terasort", "sort", "pagerank", "kmeans",
     ]  # fmt: skip
     spec = WorkloadSpec(name="wordcount", input_bytes=1, parameters=HIBENCH)
     assert WORKLOADS["wordcount"].arguments(spec) == {"text": "random", **HIBENCH}

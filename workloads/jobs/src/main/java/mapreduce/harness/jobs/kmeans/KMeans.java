@@ -5,15 +5,19 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.URI;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.stream.Collectors;
+import mapreduce.harness.jobs.generate.RawOutput;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.conf.Configured;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.io.BytesWritable;
 import org.apache.hadoop.io.IntWritable;
 import org.apache.hadoop.io.LongWritable;
+import org.apache.hadoop.io.NullWritable;
 import org.apache.hadoop.io.Text;
 import org.apache.hadoop.io.Writable;
 import org.apache.hadoop.mapreduce.Job;
@@ -36,6 +40,10 @@ import org.apache.hadoop.util.ToolRunner;
  * in the last iteration, {@code kmeans.iterations} (5) at most, and {@code kmeans.format}, {@code
  * binary} or {@code csv}. The forms and the rule are those of the package.
  *
+ * <p>With {@code kmeans.assign} one job more, without reduces, writes each point and behind it the
+ * number of the nearest of the last centres, as a double, into {@code OUTPUT/centres/part-m-*}: as
+ * HiBench has it of Mahout.
+ *
  * <p>The centres of all iterations, from the start, number 0, to the last one, are left in {@code
  * OUTPUT/centres/part-00000}: lines of centres with the number of the iteration and a tab before
  * them. Tasks read the centres from the distributed cache.
@@ -46,6 +54,7 @@ public final class KMeans extends Configured implements Tool {
   static final String EPSILON = "kmeans.epsilon";
   static final String ITERATIONS = "kmeans.iterations";
   static final String FORMAT = "kmeans.format";
+  static final String ASSIGN = "kmeans.assign";
 
   /** What tasks call the file of centres. */
   private static final String CACHED = "centres";
@@ -118,7 +127,22 @@ public final class KMeans extends Configured implements Tool {
       centres = next;
       all.append(numbered(i, next));
     }
-    write(files, new Path(output, "centres/part-00000"), all.toString());
+    Path left = new Path(output, "centres");
+    if (getConf().getBoolean(ASSIGN, false)) {
+      Path cached = new Path(work, "centres");
+      write(files, cached, centres.text());
+      Job assign = job(input, cached, left, 0);
+      assign.setJobName("k-means assign");
+      assign.setMapperClass(Label.class);
+      assign.setNumReduceTasks(0);
+      assign.setOutputKeyClass(NullWritable.class);
+      assign.setOutputValueClass(BytesWritable.class);
+      assign.setOutputFormatClass(RawOutput.class);
+      if (!assign.waitForCompletion(true)) {
+        return 1;
+      }
+    }
+    write(files, new Path(left, "part-00000"), all.toString());
     files.delete(work, true);
     return 0;
   }
@@ -205,6 +229,32 @@ public final class KMeans extends Configured implements Tool {
           + (Points.isText(conf)
               ? ", line at byte " + offset
               : ", record " + offset / Points.recordBytes(conf));
+    }
+  }
+
+  /** Writes each point, and behind it the number of its nearest centre. */
+  public static final class Label
+      extends Mapper<LongWritable, Writable, NullWritable, BytesWritable> {
+    private Centres centres;
+    private Points points;
+    private byte[] record;
+
+    @Override
+    protected void setup(Context context) throws IOException {
+      Configuration conf = context.getConfiguration();
+      points = new Points(Points.dimensions(conf));
+      record = new byte[Points.recordBytes(conf) + Double.BYTES];
+      try (InputStream in = new FileInputStream(CACHED)) {
+        centres = Centres.of(conf.getInt(CENTRES, 10), in);
+      }
+    }
+
+    @Override
+    protected void map(LongWritable offset, Writable read, Context context)
+        throws IOException, InterruptedException {
+      double[] point = points.read(read);
+      ByteBuffer.wrap(record).asDoubleBuffer().put(point).put(centres.nearest(point));
+      context.write(NullWritable.get(), new BytesWritable(record));
     }
   }
 
