@@ -137,7 +137,8 @@ class KMeans(Workload):
             count += len(points)
         if count < centres:
             raise bad_input_error(self.name, f"{count} points are fewer than {centres} centres")
-        points, known = np.concatenate(chosen), {"records": count, "checksum": f"{bits % 2**64:016x}"}
+        points = np.concatenate(chosen)
+        known = {"records": count, "checksum": f"{bits % 2**64:016x}"}
         if in_memory:
             steps = lloyd(points, start, arguments["epsilon"], arguments["iterations"])
             return {
@@ -156,7 +157,8 @@ class KMeans(Workload):
         """One client, which submits jobs until the centres stand still."""
         arguments = self.arguments(spec)
         names = ("centres", "dimensions", "epsilon", "iterations")
-        properties = {f"kmeans.{name}": arguments[name] for name in names} | self.more_properties
+        given = {f"kmeans.{name}": arguments[name] for name in names}
+        properties = {**given, **self.more_properties}
         return (job_of_ours("kmeans.KMeans", input_uri, output_uri, properties=properties),)
 
     def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:
