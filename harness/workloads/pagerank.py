@@ -49,7 +49,7 @@ from harness.workloads.base import (
 )
 from harness.workloads.files import Bits, difference, generated_input, noise, read_rows, regroup
 
-VERSION = 1  # of the generator's bytes
+VERSION = 2  # of the bytes of a graph, and of what is kept of them
 
 # Ranks are written with ten decimals and are 1 - damping at least, so 0.01: each iteration rounds
 # by 5e-9 of a rank at most, and over links errors are only averaged.

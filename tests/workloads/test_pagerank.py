@@ -408,7 +408,7 @@ class TestHibench:
         """
         small, requested = Small(len(links)), spec(hibench="true", **parameters)
         sample = small.sample(requested, named(edge_file(links)))
-        written = graph_file([[]] * len(links), ranks)
+        written = graph_file([[]] * len(ranks), ranks)
         return small.verdict(requested, named(written), sample)
 
     @given(graphs, st.integers(1, 30))
@@ -424,10 +424,10 @@ class TestHibench:
     @pytest.mark.parametrize(
         ("ranks", "reason"),
         [
-            (slow_ranks(graph()), "the ranks have the mean 1, not 0.9"),
-            (slow_ranks(graph(), 2, lossy=True), "the ranks have the mean"),
+            (slow_ranks(graph()), "the ranks have the mean"),
+            (slow_ranks(graph(), 1, lossy=True), "the ranks have the mean"),
             (slow_ranks(graph(), lossy=True)[::-1], "page .* has the rank"),
-            (slow_ranks(graph()[:-1], lossy=True), "lines: 299 in the output, 300"),
+            (slow_ranks(graph(), lossy=True)[:-1], "lines: 299 in the output, 300"),
         ],
         ids=["nothing lost", "earlier", "turned", "a page less"],
     )
@@ -469,9 +469,10 @@ class TestHibench:
 
         assert job.main_class == "mapreduce.harness.jobs.pagerank.Naive"
         assert job.argv({}) == (
-            "-Dpagerank.iterations=3", "-Dpagerank.damping=0.85", "-Dpagerank.pages=22696",
-            "in", "out",
+            "-Dpagerank.iterations=3", "-Dpagerank.damping=0.85",
+            f"-Dpagerank.pages={form.page_count(self.spec)}", "in", "out",
         )  # fmt: skip
+        assert form.page_count(self.spec) == pytest.approx(10_000_000 / 440.6, rel=0.003)
         assert (form.jobs(self.spec), form.uses_combiner, form.jobs_alike) == (None, False, False)
         assert form.outputs(self.spec, "out") == "out/iteration-3"
 
