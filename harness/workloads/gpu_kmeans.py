@@ -1,8 +1,8 @@
 """
 K-means whose maps compare points with centres on a GPU: a job for each iteration.
 
-The proof of its output: the same iterations in double precision by scikit-learn, from the same first
-points.
+The proof of its output: the same iterations in double precision by scikit-learn, from the same
+first points.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ class GpuKMeans(GpuWorkload):
 def end_complaint(last: int, most: int, epsilon: float, shifts: list[float]) -> str:
     """Why the iterations should not end after *last*, or nothing; shifts near *epsilon* pass."""
     margin = 0.01 * epsilon + 1e-4
-    for iteration, shift in enumerate(shifts[: last - 1], start=1):
-        if shift < epsilon - margin:
+    for iteration, moved in enumerate(shifts[: last - 1], start=1):
+        if moved < epsilon - margin:
             early = f"iteration {iteration} moved less than {epsilon:g}"
             return f"iteration {last} was made, though {early}"
     if last < most and last <= len(shifts) and shifts[last - 1] > epsilon + margin:

@@ -22,7 +22,11 @@ from tests.workloads.gpu_solutions import clustered, deep, floats, multiplied
 
 BLOCK = 64 * 1024
 SIZE = 150_000
-SLOW = ("kmeans", "gpu-kmeans", "gpu-sbs")  # their oracles import large libraries, one of which asks lscpu
+SLOW = (
+    "kmeans",
+    "gpu-kmeans",
+    "gpu-sbs",
+)  # their oracles import large libraries, one of which asks lscpu
 pytestmark = pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.process) if n in SLOW else n for n in WORKLOADS]
 )

@@ -20,7 +20,16 @@ pytestmark = [pytest.mark.live, pytest.mark.long]
 QUICK = PROJECT / "experiments" / "quick.yaml"
 WORKERS, TRIALS, LIMIT_S = 3, 32, 5400
 # SPN-GC asks for a job that computes on a device, and there is none in this experiment.
-MODELS = {"whatif", "whatif-printed", "whatif-mr2", "prophet", "ptc-wave", "ptc-closed", "ernest", "nearest"}
+MODELS = {
+    "whatif",
+    "whatif-printed",
+    "whatif-mr2",
+    "prophet",
+    "ptc-wave",
+    "ptc-closed",
+    "ernest",
+    "nearest",
+}
 
 
 @contextmanager

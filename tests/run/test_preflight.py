@@ -77,6 +77,8 @@ def test_an_input_that_cannot_be_made_is_refused_at_its_workload():
     """
     cell = Cell(cluster=ClusterSpec(), workload=WorkloadSpec(name="terasort", input_bytes=150))
 
-    with pytest.raises(SpecError, match="150 bytes is not within 1 % of 1 or more whole rec") as caught:
+    with pytest.raises(
+        SpecError, match="150 bytes is not within 1 % of 1 or more whole rec"
+    ) as caught:
         refuse_inputs([cell, cell], "e.yaml", TEXT)
     assert caught.value.where == "e.yaml:4:5"

@@ -425,7 +425,10 @@ class TestHibench:
             (lambda rows: rows[:-1], "records: 299 in the output, 300"),
             (lambda rows: [], "records: 0 in the output"),
             (lambda rows: [*rows[:-1], rows[0]], "checksum: "),
-            (lambda rows: [[*row[:-1], (row[-1] + 1) % 5] for row in rows], "point 0 of the output"),
+            (
+                lambda rows: [[*row[:-1], (row[-1] + 1) % 5] for row in rows],
+                "point 0 of the output",
+            ),
         ],
         ids=["lost", "none", "twice", "elsewhere"],
     )

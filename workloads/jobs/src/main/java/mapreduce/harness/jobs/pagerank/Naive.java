@@ -134,7 +134,8 @@ public final class Naive extends Configured implements Tool {
       } catch (NumberFormatException e) {
         Path file = ((FileSplit) context.getInputSplit()).getPath();
         String text = Page.shown(line.getBytes(), 0, line.getLength());
-        throw new IOException(file + ", line at byte " + offset + ": no page and a tab: " + text, e);
+        throw new IOException(
+            file + ", line at byte " + offset + ": no page and a tab: " + text, e);
       }
       rest.set(line.getBytes(), tab + 1, line.getLength() - tab - 1);
       context.write(page, rest);

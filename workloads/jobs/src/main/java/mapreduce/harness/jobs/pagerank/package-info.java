@@ -1,6 +1,6 @@
 /**
- * PageRank over a graph of pages and links, one job for each iteration; or two, over a list of links
- * ({@link mapreduce.harness.jobs.pagerank.Naive}).
+ * PageRank over a graph of pages and links, one job for each iteration; or two, over a list of
+ * links ({@link mapreduce.harness.jobs.pagerank.Naive}).
  *
  * <p>A graph is text, one line for each page, and every job reads and writes this same form:
  *
