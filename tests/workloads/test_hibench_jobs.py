@@ -58,7 +58,8 @@ def test_the_jobs_output_is_right(name, tmp_path):
     sample = json.loads(json.dumps(workload.sample(spec, files)))
     for command in workload.submit(spec, str(tmp_path / "in"), str(tmp_path / "out")):
         assert runner.run(command) == 0, runner.output
-        records = re.findall(r"Map input records=(\d+)", runner.output)
+        counters = runner.output.split("INFO Job: Counters:")[1:]
+        records = [re.search(r"Map input records=(\d+)", job)[1] for job in counters]
         assert set(records) == {str(sample["records"])}
         assert len(records) == {"pagerank": 6, "kmeans": len(sample.get("steps", ()))}.get(name, 1)
     outputs = runner.files(workload.outputs(spec, "out"))
