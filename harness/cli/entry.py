@@ -31,7 +31,6 @@ from click.shell_completion import shell_complete
 from harness import __version__
 from harness.cli.console import show_text
 from harness.errors import HarnessError, MachineError, SpecError
-from harness.text import nearest_name
 
 # Name -> where the command is, and the line that `harness --help` shows: listing imports none.
 COMMANDS = {
@@ -75,17 +74,6 @@ class Commands(click.Group):
         """Import the module of *cmd_name*; `None` when there is no such command."""
         return load_command(cmd_name) if cmd_name in COMMANDS else None
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that *args* start with; the error offers the nearest name."""
-        if args[0] not in COMMANDS:
-            nearest = nearest_name(args[0], [*COMMANDS, "help", "version"])
-            if nearest:
-                option = nearest if nearest in COMMANDS else f"--{nearest}"
-                ctx.fail(f"No such command {args[0]!r}. Did you mean {option!r}?")
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the dictionary, where click would import them all."""
         with formatter.section("Commands"):
@@ -108,6 +96,7 @@ def load_command(name: str) -> click.Command:
 @click.group(
     "harness",
     cls=Commands,
+    commands=dict.fromkeys(COMMANDS),  # names alone, of which an error offers the nearest
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Example:
@@ -189,7 +178,8 @@ def usage_text(error: click.ClickException) -> str:
         return text[:1].lower() + text[1:]
 
     message = " ".join(error.format_message().split())
-    what, hint = re.fullmatch(r"(.*?)\.?(?: ((?:Did you mean|Choose from).*))?", message).groups()  # type: ignore[union-attr]
+    parts = re.fullmatch(r"(.*?)\.?(?: \(?((?:Did you mean|Choose from).*?)\)?)?", message)
+    what, hint = parts.groups() if parts else (message, "")
     context = getattr(error, "ctx", None)
     if context is None:
         return f"error: {lower(what)}"

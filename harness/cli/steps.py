@@ -349,11 +349,9 @@ def reproduce(run_path: Path, given: str, as_json: bool) -> int:
         ]
         print_json({"stages": documents})
         return int(bool(differs))
-    counts = [(stage, "no" if several else "yes", len(several)) for stage, several in stages]
-    show_table(("stage", "equal", "differences"), counts)
+    for stage, several in stages:
+        click.echo(f"{stage}: {len(several)} values differ" if several else f"{stage}: equal")
     if differs:
         columns = ("model", "name", "stored", "made again", "relative difference")
         show_table(columns, differs[:_MOST_DIFFERENCES])
-    if len(differs) > _MOST_DIFFERENCES:
-        show_text(f"{len(differs) - _MOST_DIFFERENCES} more: --json has them")
     return int(bool(differs))

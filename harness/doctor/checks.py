@@ -22,7 +22,7 @@ from harness.errors import HarnessError, MachineError
 from harness.hadoop.slots import effective
 from harness.hadoop_home import setup
 from harness.hadoop_home.home import HadoopHome, find_java, job_jar
-from harness.monitor.machine import machine_facts
+from harness.monitor.machine import machine_facts, read_or_empty
 from harness.monitor.probe import probe_jar
 from harness.providers import PROVIDERS, kernel, state
 from harness.providers.base import Finding
@@ -230,21 +230,14 @@ def _nearest_folder(folder: Path) -> Path:
 
 def cpu_quota() -> float | None:
     """Cores that the control group of version 2 allows, `None` without a limit."""
-    match = re.match(r"(\d+) (\d+)", _read(Path("/sys/fs/cgroup/cpu.max")))
+    match = re.match(r"(\d+) (\d+)", read_or_empty("/sys/fs/cgroup/cpu.max"))
     return int(match[1]) / int(match[2]) if match else None
 
 
 def memory_limit() -> int | None:
     """Bytes that the control group of version 2 allows, `None` without a limit."""
-    limit = _read(Path("/sys/fs/cgroup/memory.max")).strip()
+    limit = read_or_empty("/sys/fs/cgroup/memory.max").strip()
     return int(limit) if limit.isdecimal() else None
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text()
-    except OSError:
-        return ""
 
 
 def check_python() -> Finding:

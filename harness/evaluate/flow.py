@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 from harness.errors import DataError, EvidenceError
 from harness.evaluate.model_inputs import model_inputs, predict_cell, profiled_range
@@ -28,7 +28,7 @@ from harness.evaluate.observations import (
 from harness.evaluate.provenance import blind_refusals, model_code
 from harness.experiment.grid import label, varying
 from harness.experiment.model import Experiment
-from harness.monitor.machine import machine_means, trial_rate
+from harness.monitor.machine import trial_rate
 from harness.monitor.rates import rate_statistics
 from harness.profiling import fit_profile, fit_speed
 from harness.profiling.frame import own_frame
@@ -219,7 +219,9 @@ class Evaluation:
         timelines = [(record, joined(self.jobs(record))) for record in typical]
         machine = {}
         for trial_id, record in records.items():
-            machine[trial_id] = machine_means(self.run.raw(trial_id))
+            loads = record.loads.values()
+            shares = ("busy", "steal") if loads else ()
+            machine[trial_id] = {s: fmean(getattr(load, s) for load in loads) for s in shares}
             if (probe_rate := self.rate(record)) is not None:
                 machine[trial_id]["rate"] = probe_rate
         by_start = sorted(records.values(), key=lambda record: record.started_s)

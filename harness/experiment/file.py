@@ -84,20 +84,16 @@ def read_experiment(
     for override in overrides:
         document.override(override)
     written = document.data.get("schema")
-    version = written.value if isinstance(written, Scalar) else None
-    if type(version) is int and version != FORMAT:
+    if written is None:
+        fix = f"add schema: {FORMAT}, the version of this format"
+        document.problem((), "the experiment lacks 'schema'", fix)
+    elif written != str(FORMAT):
         # Whatever else seems wrong with a file of another format would mislead.
         raise SpecError(
             f"schema {excerpt(written)} is not one that this harness reads; it reads {FORMAT}",
             where=str(document.place(("schema",))),
             fix=f"use the harness that this file was written for, or write schema {FORMAT}",
         )
-    if written is None:
-        fix = f"add schema: {FORMAT}, the version of this format"
-        document.problem((), "the experiment lacks 'schema'", fix)
-    elif type(version) is not int:
-        problem = f"schema: '{excerpt(written)}' is not a version of this format"
-        document.problem(("schema",), problem, f"write {FORMAT}")
     if known:
         _resolve_sizes(document, known.scales)
     _check_names(document, known)

@@ -207,7 +207,7 @@ def machine_facts(disk_path: Path = Path()) -> dict[str, Any]:
     disk_path = disk_path.resolve()
     disk_usage = shutil.disk_usage(disk_path)
     file_systems = {}  # by mount point, later mounts last
-    for line in _read("/proc/self/mounts").splitlines():
+    for line in read_or_empty("/proc/self/mounts").splitlines():
         _, mount_point, kind, *_ = line.split(" ")
         mount_point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), mount_point)
         if disk_path.is_relative_to(mount_point):
@@ -215,9 +215,10 @@ def machine_facts(disk_path: Path = Path()) -> dict[str, Any]:
     disk_facts: dict[str, Any] = {"total_bytes": disk_usage.total, "free_bytes": disk_usage.free}
     if file_systems:
         disk_facts["file_system"] = file_systems[max(file_systems, key=len)]
+    memory_lines = read_or_empty("/proc/meminfo")
     memory_sizes = {
         fact_name: int(kib) * 1024
-        for fact_name, kib in re.findall(r"^(\w+): +(\d+) kB", _read("/proc/meminfo"), re.MULTILINE)
+        for fact_name, kib in re.findall(r"^(\w+): +(\d+) kB", memory_lines, re.MULTILINE)
     }
     facts = {
         "cpu": _search("/proc/cpuinfo", r"model name\s*: (.*)"),
@@ -238,11 +239,12 @@ def machine_facts(disk_path: Path = Path()) -> dict[str, Any]:
 
 def _search(path: str, pattern: str) -> str | None:
     """First group of *pattern* in the file at *path*."""
-    match = re.search(pattern, _read(path), re.MULTILINE)
+    match = re.search(pattern, read_or_empty(path), re.MULTILINE)
     return match[1].strip() if match else None
 
 
-def _read(path: str) -> str:
+def read_or_empty(path: str) -> str:
+    """Text of the file at *path*; empty where it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -285,20 +287,6 @@ def trial_rate(raw: RawLogs, start_s: float, end_s: float) -> float | None:
             return None
         machine_rates.append(machine_rate)
     return harmonic_mean(machine_rates) if machine_rates else None
-
-
-def machine_means(raw: RawLogs) -> dict[str, float]:
-    """Mean shares of the time, ``busy`` and ``steal``, over the samples of all machines."""
-    samples: list[MachineSample] = []
-    for file_name in _machine_files(raw, MACHINE_LOG):
-        with raw.open(file_name) as lines:
-            samples += read_machine(lines, file_name)
-    if not samples:
-        return {}
-    return {
-        "busy": fmean(sample.busy for sample in samples),
-        "steal": fmean(sample.steal for sample in samples),
-    }
 
 
 def copy_tail(source: Path, start: int, target: Path) -> None:

@@ -57,16 +57,9 @@ class SpeedProbe:
     this process however it dies: its standard input is a pipe that only we hold open.
     """
 
-    def __init__(
-        self,
-        jar: Path | None = None,
-        java: Path | None = None,
-        *,
-        log: Path,
-        threads: int | None = None,
-    ) -> None:
-        """Take the jar and the `java` command (found by default), and *threads*: one per core."""
-        self.jar, self.java, self.log, self.threads = jar, java, log, threads
+    def __init__(self, *, log: Path, threads: int | None = None) -> None:
+        """Have *threads* append their samples to *log*: one per core, unless it is given."""
+        self.log, self.threads = log, threads or usable_cores()
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes]
 
@@ -76,9 +69,8 @@ class SpeedProbe:
         return self._process.pid if self._process and self._process.poll() is None else None
 
     def __enter__(self) -> Self:
-        jar = self.jar or probe_jar()
-        java = str(self.java or find_java().launcher)
-        argv = [java, *FLAGS, "-jar", str(jar), str(self.threads or usable_cores())]
+        jar, java = probe_jar(), str(find_java().launcher)
+        argv = [java, *FLAGS, "-jar", str(jar), str(self.threads)]
         self._errors = tempfile.TemporaryFile()
         with self.log.open("ab") as log:
             start = log.tell()
@@ -100,14 +92,11 @@ class SpeedProbe:
                 time.sleep(0.01)
             # A thread gets its name, by which it is found, when it first runs, which on a busy
             # machine may be a moment later.
-            thread_count, pinned = self.threads or usable_cores(), set[str]()
-            deadline = time.monotonic() + _NAMES_LIMIT_S
-            while (
-                len(pinned) < thread_count and self.pid is not None and time.monotonic() < deadline
-            ):
+            pinned, deadline = set[str](), time.monotonic() + _NAMES_LIMIT_S
+            while len(pinned) < self.threads and self.pid and time.monotonic() < deadline:
                 with suppress(FileNotFoundError):  # it has ended
                     pinned |= set(pin_threads(self._process.pid, sorted(os.sched_getaffinity(0))))
-                time.sleep(_NAMES_POLL_S if len(pinned) < thread_count else 0)
+                time.sleep(_NAMES_POLL_S if len(pinned) < self.threads else 0)
         except BaseException:
             self._stop()
             raise

@@ -278,9 +278,6 @@ class Counters(Mapping[str, int]):
         """Count the counters."""
         return len(self._positions)
 
-    def __repr__(self) -> str:
-        return f"Counters({dict(self)})"
-
 
 class _Job:
     """

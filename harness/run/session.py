@@ -93,17 +93,12 @@ class Session:
         """What is checked before anything is started."""
         return Preflight(self.experiment, self.source, lambda: self.home, self.console)
 
-    @cached_property
-    def store(self) -> Store:
-        """The results folder."""
-        return Store(self.results_dir)
-
     def plan(self) -> Plan:
         """All trials with what the newest run of the experiment has of them; starts nothing."""
         experiment, trials = self.experiment, self.trials
         self.preflight.warn()
         self.preflight.warn_of_lacks()
-        run = self.store.unfinished(experiment)
+        run = Store(self.results_dir).unfinished(experiment)
         return make_plan(experiment, trials, run.trials() if run else {})
 
     def next_trials(self, run: Run) -> list[Trial]:
@@ -147,7 +142,7 @@ class Session:
         self.preflight.look()
         self.preflight.warn()
         probe_jar()
-        run = self.store.open_run(experiment, self.text, new=new)
+        run = Store(self.results_dir).open_run(experiment, self.text, new=new)
         if run.note:
             self.console.say(run.note)
         with run.lock():
@@ -199,7 +194,7 @@ class Session:
 
     def latest(self) -> Run:
         """The newest run of the experiment; `DataError` where there is none."""
-        return self.store.latest(self.experiment.name)
+        return Store(self.results_dir).latest(self.experiment.name)
 
     def collect(self) -> int:
         """Make the trace tables again from the raw logs; return how many trials have them."""

@@ -72,11 +72,6 @@ def check_name(name: str, problem: str) -> str:
     return name
 
 
-def path_below(folder: Path, name: str, problem: str) -> Path:
-    """Path of *name*, whose parts are separated by ``/``, under *folder* and never outside it."""
-    return folder.joinpath(*(check_name(part, problem) for part in name.split("/")))
-
-
 @contextmanager
 def os_error_as_machine_error(path: Path) -> Iterator[None]:
     """Turn what the operating system refuses inside into `MachineError` with a fix."""
@@ -213,11 +208,8 @@ def read_file(path: Path, fix: str) -> bytes:
 
 def sha256(path: Path) -> str:
     """SHA-256 of a file, in hex."""
-    digest = hashlib.sha256()
     with os_error_as_machine_error(path), path.open("rb", buffering=0) as open_file:
-        while part := open_file.read(2**18):
-            digest.update(part)
-    return digest.hexdigest()
+        return hashlib.file_digest(open_file, "sha256").hexdigest()
 
 
 def json_bytes(value: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
@@ -231,19 +223,14 @@ def read_json_file(path: Path, fix: str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes, path: Path, fix: str) -> dict[str, Any]:
-    """Return the JSON object in *data*; *path* is named in the error."""
+    """Return the JSON object in *data*, of a version that is known; the error names *path*."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path.name} is not JSON: {error}", where=str(path), fix=fix) from error
     if not isinstance(value, dict):
         raise DataError(f"{path.name} is not a JSON object", where=str(path), fix=fix)
-    check_version(value.get("schema_version"), path)
-    return value
-
-
-def check_version(version: object, path: Path) -> None:
-    """Refuse a file of a later harness, or one that does not say its version."""
+    version = value.get("schema_version")
     if type(version) is not int or version < 1:
         problem = f"schema_version {excerpt(repr(version))} is not a version"
         fix = "this file was not written by the harness: restore it, or remove it"
@@ -255,6 +242,7 @@ def check_version(version: object, path: Path) -> None:
             fix="use the harness that wrote it or a later one (git pull; make setup),"
             " or another folder with --results-dir",
         )
+    return value
 
 
 def read_record(record_type: type[R], path: Path, fix: str) -> R:

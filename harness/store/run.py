@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,7 +28,6 @@ from harness.store.files import (
     json_bytes,
     os_error_as_machine_error,
     parse_record,
-    path_below,
     read_file,
     read_record,
     remove_tree,
@@ -49,7 +46,6 @@ MANIFEST, EXPERIMENT, FINISHED = "manifest.json", "experiment.yaml", "finished"
 # A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
 LEAST_FREE_BYTES = 16 * MIB
 
-_REPORT = re.compile(r"report\.[a-z]{1,8}|hibench\.report")
 _NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
 _PROFILE = "make it again: harness profile FILE"
 _PREDICT = "predict again, which makes a new seal: harness predict FILE"
@@ -266,8 +262,6 @@ class Run:
 
     def write_report(self, file_name: str, text: str) -> Path:
         """Write the report *file_name* (`report.html`, `hibench.report`, ...); give its path."""
-        if _REPORT.fullmatch(file_name) is None:
-            raise ValueError(f"{file_name!r} is not the name of a report")
         path = self.path / file_name
         write_file(path, text.encode(), self._incoming)
         return path
@@ -279,7 +273,7 @@ class Run:
 
         What was there is derived data: it moves aside first.
         """
-        folder = path_below(self._incoming, file_name, "a folder")
+        folder = self._incoming / file_name
         older = folder.with_name(f"{folder.name}.old")
         remove_tree(folder)
         with os_error_as_machine_error(folder):

@@ -38,7 +38,6 @@ from harness.records.trace import JobTrace, TaskAttempt
 from harness.scoring import METRICS
 from harness.store.files import (
     SCHEMA_VERSION,
-    check_version,
     json_bytes,
     os_error_as_machine_error,
     read_json_file,
@@ -46,9 +45,9 @@ from harness.store.files import (
 )
 from harness.text import excerpt
 
+AT_ONCE = 100_000
 FROM_RAW = "make it again from the raw logs: harness collect FILE"
 SCORES_FILE = "scores.json"
-_VERSION = b"schema_version"
 
 # Fields of a job that are neither its attempts nor its counters are in job.json.
 _SCOPES = ("counters", "map_counters", "reduce_counters")
@@ -76,20 +75,15 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 def write_table(
-    file_path: Path,
-    columns: Mapping[str, Any],
-    rows: Iterable[Mapping[str, Any]],
-    *,
-    at_once: int = 100_000,
+    file_path: Path, columns: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
 ) -> None:
     """
-    Write *rows*, of which *at_once* are held in memory, with *columns* (name -> Python type).
+    Write *rows* with *columns* (name -> Python type); `AT_ONCE` rows are held in memory.
 
     A value that does not fit its column is `DataError`.
     """
     arrow, parquet = _pyarrow()
     schema = arrow.schema([(column, _arrow_type(hint)) for column, hint in columns.items()])
-    schema = schema.with_metadata({_VERSION: str(SCHEMA_VERSION).encode()})
     unread = iter(rows)
     try:
         with (
@@ -100,7 +94,7 @@ def write_table(
         ):
             while batch := [
                 {column: table_row[column] for column in columns}
-                for table_row in islice(unread, at_once)
+                for table_row in islice(unread, AT_ONCE)
             ]:
                 writer.write_table(arrow.Table.from_pylist(batch, schema))
     except (arrow.ArrowException, ValueError, OverflowError, TypeError) as error:
@@ -140,9 +134,6 @@ def read_columns(file_path: Path, columns: Mapping[str, Any]) -> Iterator[list[A
         with parquet.ParquetFile(
             file_path, read_dictionary=texts, page_checksum_verification=True
         ) as file:
-            metadata = file.schema_arrow.metadata or {}
-            version = metadata.get(_VERSION, b"").decode("ascii", "replace")
-            check_version(int(version) if version.isdecimal() else version, file_path)
             if file.schema_arrow.names != schema.names:
                 raise ValueError(f"its columns are not {', '.join(columns)}")
             for group in range(file.num_row_groups):
@@ -166,12 +157,12 @@ def _values(column: Any) -> Any:
             indices = chunk.indices.fill_null(len(words) - 1)
             values += [words[index] for index in indices.to_pylist()]
         else:
-            values += chunk.to_pylist(maps_as_pydicts="strict")
+            values += chunk.to_pylist()
     return values
 
 
 def _arrow_type(hint: Any) -> Any:
-    """Give the Arrow type of a field: plain values, optional ones, maps and records of them."""
+    """Give the Arrow type of a field: plain values, optional ones, tuples of them."""
     arrow, _ = _pyarrow()
     plain = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
     if hint in plain:
@@ -181,12 +172,7 @@ def _arrow_type(hint: Any) -> Any:
         return arrow.string()
     if origin in (Union, types.UnionType):
         return _arrow_type(next(arg for arg in args if arg is not type(None)))
-    if origin is dict:
-        return arrow.map_(_arrow_type(args[0]), _arrow_type(args[1]))
-    if origin is tuple:
-        return arrow.list_(_arrow_type(args[0]))
-    hints = get_type_hints(hint)
-    return arrow.struct([(column, _arrow_type(hints[column])) for column in hint.model_fields])
+    return arrow.list_(_arrow_type(args[0]))  # a tuple
 
 
 def write_traces(folder: Path, traces: Sequence[JobTrace]) -> None:

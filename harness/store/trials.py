@@ -19,7 +19,6 @@ from harness.store.files import (
     check_name,
     json_bytes,
     os_error_as_machine_error,
-    path_below,
     read_record,
     remove_tree,
     rename_durably,
@@ -50,13 +49,6 @@ class TrialFolder:
         self.raw = self._folder / "raw"
         with os_error_as_machine_error(self.raw):
             self.raw.mkdir(parents=True)
-
-    def file(self, log_name: str) -> Path:
-        """Path under `raw` for a log called *log_name*, checked part by part; its folder exists."""
-        log_path = path_below(self.raw, log_name, "a log")
-        with os_error_as_machine_error(log_path):
-            log_path.parent.mkdir(parents=True, exist_ok=True)
-        return log_path
 
     def commit(self, record: TrialRecord) -> Path:
         """
@@ -92,8 +84,6 @@ class TrialFolder:
 
     def _close(self, record: TrialRecord) -> None:
         """Compress the logs, write the record, and sync both."""
-        if record.trial.id != self.trial.id:
-            raise ValueError(f"the record of {record.trial.id} for trial {self.trial.id}")
         with os_error_as_machine_error(self._folder):
             compress_tree(self.raw)
             (self._folder / RECORD).write_bytes(json_bytes(record.model_dump(mode="json")))

@@ -1,16 +1,19 @@
 """The page of all commands."""
 
+import runpy
+
 from pathlib import Path
 
 from harness.cli.entry import COMMANDS
-from harness.cli.reference import reference
 
-PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+PROJECT = Path(__file__).parents[2]
+PAGE = PROJECT / "docs" / "commands.md"
+reference = runpy.run_path(str(PROJECT / "scripts" / "commands"))["reference"]
 
 
 def test_page_is_what_the_commands_say():
     """
-    After a change of a command: ``python -m harness.cli.reference > docs/commands.md``.
+    After a change of a command: ``.venv/bin/python scripts/commands > docs/commands.md``.
     """
     assert PAGE.read_text() == reference()
 

@@ -29,8 +29,7 @@ class TestUsage:
         ("arguments", "what", "fix"),
         [
             (["plna"], "no such command 'plna'", "did you mean 'plan'?"),
-            (["help"], "no such command 'help'", "did you mean '--help'?"),
-            (["version"], "no such command 'version'", "did you mean '--version'?"),
+            (["help"], "no such command 'help'", "harness --help"),
             (["--foo"], "no such option '--foo'", "harness --help"),
             (["plan"], "missing argument 'FILE'", "harness plan experiments/quick.yaml ("),
             (["plan", "a", "--sett", "b"], "no such option '--sett'", "did you mean '--set'?"),

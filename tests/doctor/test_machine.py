@@ -72,7 +72,7 @@ class TestCores:
         """
         The kernel's own form of a quota, and its absence.
         """
-        monkeypatch.setattr(checks, "_read", lambda _file: text)
+        monkeypatch.setattr(checks, "read_or_empty", lambda _file: text)
 
         assert checks.cpu_quota() == cores
 

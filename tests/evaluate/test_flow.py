@@ -2,7 +2,6 @@
 Tests for `harness.evaluate.flow`: a stored run, made of recorded histories, to its report.
 """
 
-import json
 import re
 import shutil
 
@@ -17,9 +16,9 @@ from harness.evaluate.observations import job_task_times
 from harness.evaluate.provenance import model_code
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
-from harness.monitor.machine import MACHINE_LOG, PROBE_LOG
+from harness.monitor.machine import PROBE_LOG, THIS_MACHINE
 from harness.records.tasks import MapTimes, RecordLoop, Span, TaskSpans
-from harness.records.trial import Tracing, TrialRecord
+from harness.records.trial import MachineLoad, Tracing, TrialRecord
 from harness.reports.data import JobTaskTimes
 from harness.run.traces import remake_trace
 from harness.store import Run, Store
@@ -65,18 +64,17 @@ def commit(run, trial, state, rate):
     if state == "done":
         history = (DATA / f"{trial.cell.workload.name}.jhist").read_bytes()
         history, submit_s = at_rate(history, rate)
-        folder.file("job-0-history.jhist").write_bytes(history)
+        (folder.raw / "job-0-history.jhist").write_bytes(history)
         samples = (f"{int(1000 * submit_s) + 1000 * n} 0 {rate} 1000000000\n" for n in range(1, 9))
-        folder.file(PROBE_LOG).write_text("".join(samples))
+        (folder.raw / PROBE_LOG).write_text("".join(samples))
         container = re.search(rb"container_[0-9]+_[0-9]+_01_000002", history)[0].decode()
-        log = folder.file(f"containers/worker1/{container}/syslog")
+        log = folder.raw / f"containers/worker1/{container}/syslog"
+        log.parent.mkdir(parents=True)
         log.write_bytes((DATA / f"{trial.cell.workload.name}-map.syslog").read_bytes())
-        sample = {"at_s": 1.0, "busy": 0.5, "steal": 0.01, "iowait": 0.0, "runnable": 2,
-                  "available_bytes": 2**33, "memory_pressure": None}  # fmt: skip
-        folder.file(MACHINE_LOG).write_text(json.dumps(sample) + "\n")
     record = TrialRecord(
         trial=trial, state=state, started_s=1.0, finished_s=2.0, versions=VERSIONS,
         reason="" if state == "done" else "the client ended with status 1",
+        loads={THIS_MACHINE: MachineLoad(busy=0.5, steal=0.01, others=None, swap_bytes_per_s=0)},
     )  # fmt: skip
     folder.commit(record)
     remake_trace(run, record)

@@ -219,7 +219,7 @@ class TestErrors:
         ("old", "new", "what"),
         [
             ("schema: 1", "schema: 2", "schema 2 is not one that this harness reads; it reads 1"),
-            ("schema: 1", "schema: x", "'x' is not a version"),
+            ("schema: 1", "schema: [1]", "is not one that this harness reads"),
             ("schema: 1\n", "", "the experiment lacks 'schema'"),
             ("name: small", "name: ../up", "'../up' cannot name the experiment"),
             ("name: small", "name: [a]", "name is not a single value"),

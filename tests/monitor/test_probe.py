@@ -9,11 +9,13 @@ import sys
 import time
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from harness.errors import MachineError
 from harness.hadoop_home.home import find_java
+from harness.monitor import probe
 from harness.monitor.probe import SpeedProbe, probe_jar, usable_cores
 from harness.parsing.lines import read_speed
 
@@ -145,17 +147,17 @@ class TestSpeedProbe:
         ("java", "complaint"),
         [(None, "does not measure: .*jar"), (Path("/no/java"), "does not start: No such file")],
     )
-    def test_says_why_it_does_not_run(self, tmp_path, java, complaint):
+    def test_says_why_it_does_not_run(self, tmp_path, java, complaint, monkeypatch):
         """
         A broken jar or Java is an error of the machine, before any trial.
         """
         broken = tmp_path / "broken.jar"
         broken.write_text("no jar")
+        monkeypatch.setenv("HARNESS_PROBE_JAR", str(broken))
+        if java is not None:
+            monkeypatch.setattr(probe, "find_java", lambda: SimpleNamespace(launcher=java))
 
-        with (
-            pytest.raises(MachineError, match=complaint),
-            SpeedProbe(broken, java, log=tmp_path / "speed.txt"),
-        ):
+        with pytest.raises(MachineError, match=complaint), SpeedProbe(log=tmp_path / "speed.txt"):
             pytest.fail("the body must not run")
 
 

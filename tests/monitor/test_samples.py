@@ -3,7 +3,6 @@ Tests for `harness.monitor.machine`.
 """
 
 import io
-import json
 
 from statistics import harmonic_mean
 
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.monitor.machine import machine_means, mean_rate, named_after, trial_rate
+from harness.monitor.machine import mean_rate, named_after, trial_rate
 from harness.records.trace import SpeedSample
 
 times = st.integers(0, 1000)
@@ -47,14 +46,6 @@ def speed(*units, at_s=10):
     return "".join(f"{1000 * at_s} {n} {u} 1000000000\n" for n, u in enumerate(units))
 
 
-def load(busy, steal):
-    """
-    One sample of a machine.
-    """
-    shares = {"busy": busy, "steal": steal, "iowait": 0, "memory_pressure": None}
-    return json.dumps({"at_s": 10.0, "runnable": 1, "available_bytes": 1, **shares}) + "\n"
-
-
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
@@ -80,16 +71,6 @@ def test_rate_of_a_trial(files, expected):
     Units per CPU second, while its jobs ran, over all machines.
     """
     assert trial_rate(Files(files), 5, 15) == (expected and pytest.approx(expected))
-
-
-def test_means_are_over_all_machines():
-    """
-    Of machines that were not sampled nothing is told.
-    """
-    files = Files({"machine-a.jsonl": load(0.2, 0), "machine-b.jsonl": load(0.6, 0.1)})
-
-    assert machine_means(files) == {"busy": pytest.approx(0.4), "steal": pytest.approx(0.05)}
-    assert machine_means(Files()) == {}
 
 
 def test_files_are_named_after_nodes():

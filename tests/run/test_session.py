@@ -28,6 +28,7 @@ from harness.run.session import Session, read_experiment_file
 from harness.run.traces import remake_trace
 from harness.scoring import comparisons
 from harness.stats.sequential import LOOK_ERROR
+from harness.store import Store
 from harness.workloads.base import JOBS
 from tests.run.fakes import VERSIONS, Fault, RecordingConsole
 
@@ -189,7 +190,7 @@ class TestMeasure:
         with pytest.raises(ClusterError, match="5 nodes run there"):
             s.measure()
 
-        assert (clusters.attempts, s.store.runs(s.experiment.name)) == (0, ())
+        assert (clusters.attempts, Store(s.results_dir).runs(s.experiment.name)) == (0, ())
 
     def test_a_size_without_its_unit_is_told(self, session):
         """
@@ -302,7 +303,7 @@ class TestMeasure:
         s = session()
         run, _ = s.measure()
 
-        assert len(s.store.runs("small")) == 1
+        assert len(Store(s.results_dir).runs("small")) == 1
         assert set(run.trials()) == {t.id for t in s.trials}
         assert clusters.jobs.count("terasort") == 4
 
@@ -777,7 +778,7 @@ def _commit(session, run, state, history):
     trial = session().trials[0]
     folder = run.start_trial(trial)
     if history is not None:
-        folder.file("job-0-history.jhist").write_bytes(history)
+        (folder.raw / "job-0-history.jhist").write_bytes(history)
     record = TrialRecord(
         trial=trial, state=state, started_s=1.0, finished_s=2.0, reason="why", versions=VERSIONS
     )

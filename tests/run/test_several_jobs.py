@@ -48,8 +48,8 @@ def commit(run, trial, jobs):
     folder = run.start_trial(trial)
     for number in range(jobs):
         history, _ = recorded_history(number + 1)
-        folder.file(f"job-{number}-history.jhist").write_bytes(history)
-    folder.file(PROBE_LOG).write_text("# probe\n")
+        (folder.raw / f"job-{number}-history.jhist").write_bytes(history)
+    (folder.raw / PROBE_LOG).write_text("# probe\n")
     record = TrialRecord(
         trial=trial, state="done", started_s=1.0, finished_s=2.0, versions=VERSIONS,
         job_ids=tuple(recorded_history(n + 1)[1] for n in range(jobs)),

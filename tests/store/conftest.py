@@ -55,7 +55,9 @@ class Make:
         A trial with one log, from its beginning to its end.
         """
         folder = run.start_trial(trial)
-        folder.file("containers/c_1/syslog").write_text("a line\n" * 100)
+        log = folder.raw / "containers/c_1/syslog"
+        log.parent.mkdir(parents=True)
+        log.write_text("a line\n" * 100)
         return folder.commit(self.record(trial, **rest))
 
 

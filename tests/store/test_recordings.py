@@ -1,6 +1,5 @@
 """Recordings of tasks as tables, and back."""
 
-import functools
 
 import pytest
 
@@ -87,8 +86,7 @@ class TestRecordings:
         A table of millions of rows is written and read in parts, which no attempt minds.
         """
         units = [UnitTimes("a", 5, (1.0, 0.5, 0.25)), UnitTimes("b", 2, (2.0,) * 5)]
-        in_parts = functools.partial(tables.write_table, at_once=2)
-        monkeypatch.setattr(tables, "write_table", in_parts)
+        monkeypatch.setattr(tables, "AT_ONCE", 2)
         write_recordings(tmp_path, Kept(task(1), units=units))
 
         assert list(read_units(tmp_path)) == units

@@ -56,8 +56,9 @@ class TestCommit:
         """
         trial = make.trials()[0]
         folder = run.start_trial(trial)
+        (folder.raw / "d").mkdir()
         for name in ("a", "a.gz", "a.gz.gz", "d/a"):
-            folder.file(name).write_text(name)
+            (folder.raw / name).write_text(name)
 
         folder.commit(make.record(trial))
 
@@ -118,16 +119,6 @@ class TestCommit:
 
         assert run.trials() == {}
         assert len(list((run.path / kind).iterdir())) == 2
-
-    @pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "a//b", "", "a/.b", "a\nb"])
-    def test_names_of_logs_never_leave_the_folder(self, run, make, name):
-        """
-        A name from a log is checked before it becomes a path.
-        """
-        folder = run.start_trial(make.trials()[0])
-
-        with pytest.raises(DataError, match="cannot name a log"):
-            folder.file(name)
 
     @pytest.mark.parametrize("name", ["../trial.json", "nothing", "/etc/passwd", ""])
     def test_only_logs_of_the_trial_can_be_read(self, run, make, name):
@@ -280,7 +271,8 @@ PROGRAM = """
             if trial.id not in done:
                 folder = run.start_trial(trial)
                 for n in range(20):
-                    folder.file(f"c_{n}/syslog").write_text(f"{trial.id} {n}\\n" * 2000)
+                    (folder.raw / f"c_{n}").mkdir()
+                    (folder.raw / f"c_{n}/syslog").write_text(f"{trial.id} {n}\\n" * 2000)
                 record = TrialRecord(trial=trial, state="done", started_s=0, finished_s=1,
                                      versions=Versions(hadoop="3", java="17"))
                 folder.commit(record)
