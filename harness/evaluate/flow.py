@@ -217,11 +217,11 @@ class Evaluation:
         workloads = dict.fromkeys(cell.workload.name for cell in self.cells.values())
         typical = [record for cell_id in workloads if (record := self.typical_trial(cell_id))]
         timelines = [(record, joined(self.jobs(record))) for record in typical]
-        machine = {}
+        machine = {trial_id: dict[str, float]() for trial_id in records}
         for trial_id, record in records.items():
             loads = record.loads.values()
-            shares = ("busy", "steal") if loads else ()
-            machine[trial_id] = {s: fmean(getattr(load, s) for load in loads) for s in shares}
+            for share in ("busy", "steal") if loads else ():
+                machine[trial_id][share] = fmean(getattr(load, share) for load in loads)
             if (probe_rate := self.rate(record)) is not None:
                 machine[trial_id]["rate"] = probe_rate
         by_start = sorted(records.values(), key=lambda record: record.started_s)

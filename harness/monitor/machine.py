@@ -17,7 +17,6 @@ import threading
 import time
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean, harmonic_mean
 from typing import IO, Any, Self
@@ -113,12 +112,6 @@ def read_counters(root: Path = Path("/proc")) -> Reading:
         raise MachineError(what, where=str(error.filename), fix=fix) from error
 
 
-def between(before: Reading, after: Reading) -> MachineSample | None:
-    """Shares of the time between two readings, or `None` where no tick is between them."""
-    shares = node_sample.between(before, after)
-    return None if shares is None else MachineSample(**shares)
-
-
 class MachineSampler:
     """
     Writes a `MachineSample` to *path*, as a line of JSON, each *interval_s* of a ``with`` block.
@@ -152,10 +145,9 @@ class MachineSampler:
             while not has_ended:
                 has_ended = self._ended.wait(self.interval_s)
                 reading = read_counters(self.root)
-                sample = between(self._last, reading)
-                if sample is not None:
+                if (sample := node_sample.between(self._last, reading)) is not None:
                     self._last = reading
-                    self._file.write(json.dumps(asdict(sample)) + "\n")
+                    self._file.write(json.dumps(sample) + "\n")
                     self._file.flush()
         except (OSError, MachineError) as failure:
             self._failure = failure  # raised in the thread that waits for us

@@ -21,7 +21,6 @@ from harness.monitor.machine import (
     MOST_SHIFT_S,
     MachineSampler,
     Stopwatch,
-    between,
     find_disturbance,
     machine_facts,
     machine_load,
@@ -68,6 +67,14 @@ def processes(root, described):
         text = f"{process_id} (a ) name) S {parent} 1 1 0 -1 4194304 98 0 0 0 {times} 20 0 1 0 9\n"
         (root / str(process_id) / "stat").write_text(text)
     return root
+
+
+def between(before, after):
+    """
+    The sample between two readings, if there is one.
+    """
+    shares = node_sample.between(before, after)
+    return None if shares is None else MachineSample(**shares)
 
 
 def test_reads_the_kernels_counters(tmp_path):
