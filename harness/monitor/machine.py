@@ -16,7 +16,7 @@ import shutil
 import threading
 import time
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, harmonic_mean
 from typing import IO, Any, Self
@@ -40,6 +40,7 @@ MOST_SWAP_BPS = MIB  # bytes that went to the swap space and came from there
 MOST_SHIFT_S = 0.1
 
 PROBE_LOG = "speed.txt"
+_PROBE_LOGS = re.compile(r"speed(-[^/]+)?\.txt")  # what a container left is in a folder
 MACHINE_LOG = "machine.jsonl"
 # Samples of a machine from where others of our processes are seen.
 VIEW_LOG = "processes.jsonl"
@@ -272,7 +273,7 @@ def trial_rate(raw: RawLogs, start_s: float, end_s: float) -> float | None:
     `None` where nothing was sampled, or one of the machines had no sample.
     """
     machine_rates = []
-    for file_name in _machine_files(raw, PROBE_LOG):
+    for file_name in filter(_PROBE_LOGS.fullmatch, raw.names()):
         with raw.open(file_name) as lines:
             machine_rate = mean_rate(read_speed(lines, file_name), start_s, end_s)
         if not machine_rate:
@@ -288,10 +289,3 @@ def copy_tail(source: Path, start: int, target: Path) -> None:
         if start:
             stream.readline()
         shutil.copyfileobj(stream, copy)
-
-
-def _machine_files(raw: RawLogs, log: str) -> Iterator[str]:
-    """Files of all machines that were sampled; what a task's container left is in a folder."""
-    stem, _, ending = log.partition(".")
-    pattern = re.compile(rf"{stem}(-[^/]+)?\.{ending}")
-    return (file_name for file_name in raw.names() if pattern.fullmatch(file_name))

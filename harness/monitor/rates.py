@@ -149,18 +149,13 @@ def record_gpus(run: Run, cluster_spec: ClusterSpec, cluster: Cluster) -> list[s
     known_gpus = run.read_manifest().gpus_found
     described = {}
     for node_name, devices in by_node.items():  # one after the other: nodes may share a machine
-        node_gpus = NodeGpus.model_validate(devices.described())
-        if node_gpus.devices:
-            before = known_gpus.get(node_name)
-            if before is not None and before.h2d_bps and before.d2h_bps:
-                copies = {"h2d_bps": before.h2d_bps, "d2h_bps": before.d2h_bps}
-                node_gpus = node_gpus.model_copy(update=copies)
-            else:
-                worker = next(
-                    (worker for worker in workers if node_name in (worker.name, MACHINE)), None
-                )
-                node_gpus = _with_rates(node_gpus, cluster, worker)
-        described[node_name] = node_gpus
+        facts, before = devices.described(), known_gpus.get(node_name)
+        if facts["devices"] and before is not None and before.h2d_bps and before.d2h_bps:
+            facts |= {"h2d_bps": before.h2d_bps, "d2h_bps": before.d2h_bps}
+        elif facts["devices"]:
+            worker = next((each for each in workers if node_name in (each.name, MACHINE)), None)
+            facts |= measure_copies(cluster, worker)
+        described[node_name] = NodeGpus.model_validate(facts)
     if described:
         run.update_manifest(gpus_found=known_gpus | described)
     return [
@@ -171,24 +166,19 @@ def record_gpus(run: Run, cluster_spec: ClusterSpec, cluster: Cluster) -> list[s
     ]
 
 
-def _with_rates(node_gpus: NodeGpus, cluster: Cluster, worker: Host | None) -> NodeGpus:
-    """*node_gpus* with the rates of copies on *worker*, or the reason why there are none."""
-    reason = "no worker can be reached from here"
-    if worker is not None:
-        try:
-            jar = cluster.host_path(worker, job_jar(GPU))
-            flags = ("-Xmx64m", *_FLAGS, f"-Duser.dir={worker.folder}")
-            argv = [cluster.java_on(worker), *flags, "-cp", jar]
-            completed = worker.run([*argv, _GPU_CLASS], timeout=_GPU_LIMIT_S)
-        except (HarnessError, OSError) as error:
-            reason = first_line(str(error))
-        else:
-            if completed.status == 0 and (copies := read_copies(completed.out)):
-                return NodeGpus.model_validate(
-                    {**node_gpus.model_dump(exclude_none=True), **copies}
-                )
-            reason = first_line(completed.err, "it measured no CUDA device")
-    return node_gpus.model_copy(update={"rates_missing": reason})
+def measure_copies(cluster: Cluster, worker: Host | None) -> dict[str, Any]:
+    """Rates of copies on *worker* as the manifest has them, or the reason why there are none."""
+    if worker is None:
+        return {"rates_missing": "no worker can be reached from here"}
+    try:
+        jar = cluster.host_path(worker, job_jar(GPU))
+        flags = ("-Xmx64m", *_FLAGS, f"-Duser.dir={worker.folder}")
+        argv = [cluster.java_on(worker), *flags, "-cp", jar, _GPU_CLASS]
+        completed = worker.run(argv, timeout=_GPU_LIMIT_S)
+    except (HarnessError, OSError) as error:
+        return {"rates_missing": first_line(str(error))}
+    copies = read_copies(completed.out) if completed.status == 0 else {}
+    return copies or {"rates_missing": first_line(completed.err, "it measured no CUDA device")}
 
 
 def read_copies(text: str) -> dict[str, list[int]]:

@@ -237,11 +237,9 @@ class Recorded(Protocol):
 
     def tasks(self) -> Iterable[TaskSpans]:
         """Return the recording of each attempt."""
-        ...
 
     def units(self) -> Iterable[UnitTimes]:
         """Return the times of units of each attempt that has them."""
-        ...
 
 
 def write_recordings(folder: Path, recorded: Recorded) -> None:
@@ -297,21 +295,13 @@ def read_recordings(folder: Path) -> Iterator[TaskSpans]:
 def read_units(folder: Path) -> Iterator[UnitTimes]:
     """Times of units, one attempt at a time; none where none were asked for."""
     file_path = folder / "units.parquet"
-    attempt_id, unit_records = "", 0
-    seconds: list[float] = []
-    for names, sizes, _, times in read_columns(file_path, _UNITS) if file_path.exists() else ():
-        start = 0
-        for owner_id, rows in groupby(names):
-            # An attempt may go on in the next part of the table.
-            if owner_id != attempt_id:
-                if seconds:
-                    yield UnitTimes(attempt_id, unit_records, tuple(seconds))
-                attempt_id, unit_records, seconds = owner_id, int(sizes[start]), []
-            end = start + sum(1 for _ in rows)
-            seconds += times[start:end].tolist()
-            start = end
-    if seconds:
-        yield UnitTimes(attempt_id, unit_records, tuple(seconds))
+    parts = read_columns(file_path, _UNITS) if file_path.exists() else ()
+    # An attempt may go on in the next part of the table.
+    rows = chain.from_iterable(
+        zip(names, sizes.tolist(), times.tolist(), strict=True) for names, sizes, _, times in parts
+    )
+    for (attempt_id, unit_records), own_rows in groupby(rows, itemgetter(0, 1)):
+        yield UnitTimes(attempt_id, unit_records, tuple(seconds for _, _, seconds in own_rows))
 
 
 def read_segments(folder: Path) -> Iterator[tuple[str, SegmentTimes]]:
