@@ -91,12 +91,8 @@ class LocalMonitor:
     def __init__(self, log: Path, say: Report, stack: ExitStack) -> None:
         """Have the speed probe run until *stack* is closed, its samples in *log*."""
         self._log, self._say, self._stack = log, say, stack
+        self.machines: dict[str, MonitoredMachine] = {}  # none: the manifest describes this one
         self._probe = stack.enter_context(SpeedProbe(log=log))
-
-    @property
-    def machines(self) -> dict[str, MonitoredMachine]:
-        """Machines by the name in their samples; none, for the manifest describes this one."""
-        return {}
 
     @contextmanager
     def sample(self, raw: Path) -> Iterator[None]:
@@ -119,15 +115,11 @@ class RemoteMonitor:
     """Samples the machines of nodes that are reached over a connection."""
 
     def __init__(self, sampled: Sequence[RemoteMachine], say: Report) -> None:
-        """Copy what *sampled* report."""
+        """Copy what *sampled* report; `machines` are those, by the name in their samples."""
         self.sampled, self._say, self._here = sampled, say, identity()
-
-    @property
-    def machines(self) -> dict[str, MonitoredMachine]:
-        """Of each machine its nodes, and its cores."""
-        return {
+        self.machines = {
             machine.host.name: MonitoredMachine(nodes=tuple(machine.nodes), cores=machine.cores)
-            for machine in self.sampled
+            for machine in sampled
         }
 
     @contextmanager
