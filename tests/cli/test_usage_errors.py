@@ -38,6 +38,7 @@ class TestUsage:
             (["list", "modles"], "invalid value for '[workloads|", "harness list --help"),
             (["list"], "missing argument '[workloads|", "harness list models ("),
             (["all", "a", "--on-error", "x"], "invalid value for '--on-error'", "harness all -"),
+            (["all", "a", "--retries", "11"], "invalid value for '--retries'", "harness all -"),
         ],
         ids=" ".join,
     )
