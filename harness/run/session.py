@@ -214,12 +214,6 @@ def read_experiment_file(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        where = str(path)
-        if not path.is_absolute():
-            try:
-                where += f", seen from {Path.cwd()}"
-            except OSError:
-                where += ", seen from a folder that has been removed"
         others: dict[str, Path] = {}
         for folder in (path, path.parent, Path("experiments")):
             with suppress(OSError):
@@ -230,4 +224,4 @@ def read_experiment_file(path: Path) -> str:
         if nearest := "experiment" if is_run else nearest_name(path.stem, others):
             fix = f"did you mean {others[nearest]}?"
         what = f"the experiment file cannot be read: {reason}"
-        raise SpecError(what, where=where, fix=fix) from error
+        raise SpecError(what, where=str(path.absolute()), fix=fix) from error

@@ -709,7 +709,7 @@ class TestExperiment:
         with pytest.raises(SpecError) as caught:
             read_experiment_file(Path(written))
 
-        assert caught.value.where == f"{written}, seen from {tmp_path}"
+        assert caught.value.where == str(tmp_path / written)
         assert caught.value.fix == "did you mean experiments/smoke.yaml?"
 
     def test_that_is_the_folder_of_its_run(self, tmp_path):
