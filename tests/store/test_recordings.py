@@ -1,6 +1,5 @@
 """Recordings of tasks as tables, and back."""
 
-
 import pytest
 
 from hypothesis import given
