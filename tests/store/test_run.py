@@ -112,8 +112,8 @@ class TestRecords:
         """
         Of rows, for other programs: a metric of a summary has a column, and its interval two.
         """
-        book = scores_()
-        run.write_scores(book)
+        written = scores_()
+        run.write_scores(written)
 
         tables = {
             path.stem: parquet.read_table(path).to_pylist()
@@ -123,8 +123,8 @@ class TestRecords:
         summaries = [tuple(row[name] for name in columns) for row in tables.pop("summaries")]
         assert summaries == [(0.1, 0.05, 0.3, None), (None,) * 4]
         assert tables == {
-            "scores": [row.model_dump() for row in book.scores],
-            "comparisons": [row.model_dump() for row in book.comparisons],
+            "scores": [row.model_dump() for row in written.scores],
+            "comparisons": [row.model_dump() for row in written.comparisons],
         }
 
     def test_lists_within_a_record_come_back(self, run):
