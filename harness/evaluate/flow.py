@@ -10,19 +10,20 @@ import math
 
 from collections import ChainMap
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean, median_low
 
-from harness.errors import DataError, EvidenceError
-from harness.evaluate.model_inputs import model_inputs, predict_cell, profiled_range
+from harness.errors import DataError, EvidenceError, HarnessError
+from harness.evaluate.model_inputs import model_inputs, predict_cells, profiled_range
 from harness.evaluate.observations import (
-    ContainerLogs,
     collect_vets,
     job_task_times,
     job_vet,
+    logged_times,
     observe,
 )
 from harness.evaluate.provenance import blind_refusals, model_code
@@ -44,9 +45,11 @@ from harness.reports import REPORTS
 from harness.reports.data import JobTaskTimes, ReportData
 from harness.scoring import METRICS, measured, score
 from harness.scoring.comparisons import FAMILY_ERROR
+from harness.stats.resampling import FEWEST_REFITS
 from harness.stats.sequential import LOOK_ERROR
 from harness.store import Run
 
+MOST_REFITS = 20  # of a profile: their number bounds what predictions cost
 REPORT_FILES = {
     "html": "report.html",
     "markdown": "report.md",
@@ -119,7 +122,16 @@ class Evaluation:
         rates = rate_statistics(self.run.read_manifest().rates)
         profiles = {}
         for workload, observed in observations.items():
-            profiles[workload] = fit_profile(workload, observed, speed, rates)
+            profile = fit_profile(workload, observed, speed, rates)
+            # Each without one profiling cell, or a few where there are many; below four cells
+            # nothing could be concluded from them.
+            cells, refits = sorted({one.trial.cell.id for one in observed}), []
+            for place in range(min(len(cells), MOST_REFITS) if len(cells) >= FEWEST_REFITS else 0):
+                left_out = set(cells[place::MOST_REFITS])
+                others = [one for one in observed if one.trial.cell.id not in left_out]
+                with suppress(HarnessError):  # it has no answer then
+                    refits.append(fit_profile(workload, others, speed, rates))
+            profiles[workload] = profile.model_copy(update={"refits": tuple(refits)})
             self.run.write_profile(profiles[workload])
         return profiles
 
@@ -130,13 +142,12 @@ class Evaluation:
             where = str(self.run.path)
             raise DataError("there is no profile", where=where, fix="harness profile FILE")
         # Cells that feed profiles are never scored.
-        scored = list(dict.fromkeys(trial.cell.id for trial in self.plan if not trial.profiling))
+        scored = {trial.cell.id: trial.cell for trial in self.plan if not trial.profiling}.values()
         predictions, hashes = [], self.run.profile_hashes()
         for model_name in self.experiment.predict.models:
             of_model = []
-            for cell_id in scored:
-                prediction = predict_cell(model_name, self.cells[cell_id], profiles)
-                profile = hashes.get(self.cells[cell_id].workload.name, "")
+            for prediction in predict_cells(model_name, scored, profiles, self.cells):
+                profile = hashes.get(self.cells[prediction.cell].workload.name, "")
                 origin = {"code": model_code(model_name), "profile": profile}
                 of_model.append(prediction.model_copy(update=origin))
             self.run.write_predictions(model_name, of_model)
@@ -205,6 +216,8 @@ class Evaluation:
                     jobs_s=tuple(job.job_s for job in jobs),
                     range=profiled_range(cell, profile),
                     disturbed=record.disturbed,
+                    # A job's id has the moment at which the cluster's master started.
+                    start="".join(record.job_ids[:1]).removeprefix("job_").partition("_")[0],
                     of_profile=tuple(dict.fromkeys(chain.from_iterable(borrowed))),
                 )
             )
@@ -254,38 +267,32 @@ class Evaluation:
 
     def vet(self, records: Iterable[TrialRecord]) -> VetBook:
         """Overhead of *records* whose tasks have times of units: over the tasks of all jobs."""
-        vets = []
-        for record in records:
-            config, _, _ = model_inputs(record.trial.cell)
-            if vet := job_vet(self.run, record, joined(self.jobs(record)), config):
-                vets.append(vet)
-        return collect_vets(vets)
+        vets = (job_vet(self.run, record, joined(self.jobs(record))) for record in records)
+        return collect_vets(filter(None, vets))
 
     def task_times(self, record: TrialRecord, trace: JobTrace) -> JobTaskTimes:
         """Where the time of the tasks of *trace* went, with the recordings drawn."""
         if record.trial.cell.tracing.mode == "off":
             return JobTaskTimes()
         config, _, _ = model_inputs(record.trial.cell)
-        logs = ContainerLogs(self.run.raw(record.trial.id), trace)
-        logged = logs.times(is_compressed=config.map_output_compressed)
+        raw, is_compressed = self.run.raw(record.trial.id), config.map_output_compressed
+        logged = logged_times(raw, trace, is_compressed=is_compressed)
         return job_task_times(trace, logged, self.run.read_recordings(record.trial.id))
 
     def typical_trial(self, workload: str) -> TrialRecord | None:
         """Trial with the median job time in the largest cell of *workload*, a scored one if any."""
-        done = self.done.values()
-        records = [record for record in done if record.trial.cell.workload.name == workload]
-        if not records:
-            return None
-        records = [record for record in records if not record.trial.profiling] or records
-        cells = [record.trial.cell for record in records]
-        largest = max(cells, key=lambda cell: (cell.workload.input_bytes, cell.id))
-        seconds = {
-            record.trial.id: math.fsum(job.job_s for job in self.jobs(record))
-            for record in records
-            if record.trial.cell.id == largest.id
+        ranks = {
+            trial_id: (not trial.profiling, trial.cell.workload.input_bytes, trial.cell.id)
+            for trial_id, record in self.done.items()
+            if (trial := record.trial).cell.workload.name == workload
         }
-        middle_s = median(seconds.values())
-        return self.done[min(seconds, key=lambda trial_id: abs(seconds[trial_id] - middle_s))]
+        seconds = {
+            trial_id: math.fsum(job.job_s for job in self.jobs(self.done[trial_id]))
+            for trial_id, rank in ranks.items()
+            if rank == max(ranks.values())
+        }
+        middle_s = median_low(seconds.values()) if seconds else None
+        return next((self.done[each] for each in seconds if seconds[each] == middle_s), None)
 
     def _read_predictions(self) -> list[Prediction]:
         by_model = self.run.read_predictions()

@@ -7,8 +7,11 @@ is as many times that as the trial has jobs.  Where these are of several kinds n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import math
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import DataError, HarnessError, MissingStatistic
 from harness.hadoop.properties import job_config, whole
@@ -21,10 +24,16 @@ from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 from harness.records.score import Range
 from harness.records.trial import Cell
+from harness.scoring.score import predicted_times
+from harness.stats.resampling import prediction_interval
 from harness.workloads import WORKLOADS, workload_for
 from harness.workloads.base import JobCommand, Workload
 
+if TYPE_CHECKING:
+    from harness.stats.resampling import Numbers
+
 GPU_BLOCK = "block"
+INTERVAL_OF, INTERVAL_LEVELS = ("body_s", "job_s"), (0.8, 0.9)
 
 
 def effective_configuration(cell: Cell) -> dict[str, str]:
@@ -63,11 +72,6 @@ def model_inputs(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
     )
 
 
-def planned_jobs(cell: Cell) -> int | None:
-    """Jobs of each trial of *cell*; `None`: as many as it takes."""
-    return workload_of(cell).jobs(cell.workload)
-
-
 def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Prediction:
     """
     Prediction of *model* for *cell*: its body, and with the profile's frame its job and makespan.
@@ -84,7 +88,7 @@ def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Pre
             raise MissingStatistic("jobs of one kind", model=model, workload=cell.workload.name)
         inputs = model_inputs(cell)
         prediction = MODELS[model].predict(profile, *inputs)
-        planned = planned_jobs(cell)
+        planned = workload_of(cell).jobs(cell.workload)  # `None`: as many as it takes
         if prediction.body_s is None:
             return prediction.model_copy(update={"cell": cell.id})
         if planned is None and JOBS_PER_TRIAL not in profile.statistics:
@@ -113,23 +117,73 @@ def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Pre
     return Prediction(model=model, cell=cell.id, not_applicable=missing)
 
 
+def predict_cells(
+    model: str, cells: Iterable[Cell], profiles: Mapping[str, Profile], profiled: Mapping[str, Cell]
+) -> Iterator[Prediction]:
+    """
+    Yield the prediction of *model* for each of *cells*, with its refits and intervals.
+
+    Residuals are those of logarithms, the factor between predicted and measured times: times of
+    jobs vary over a decade and their errors with them, and no interval reaches 0.  Measured times
+    of profiling cells are those that the profile keeps, at reference speed; *profiled* has the
+    cells by their ids.
+    """
+    import numpy as np
+
+    def log_times(prediction: Prediction) -> Numbers:
+        """Logarithms of a trial's times, NaN where there is none."""
+        times_s = predicted_times(prediction)
+        logs: Numbers = np.log([times_s[quantity][1] or math.nan for quantity in INTERVAL_OF])
+        return logs
+
+    # By workload, of each profiling cell: the place of the refit without it, and what that misses.
+    missed: dict[str, list[tuple[int, Numbers]]] = {workload: [] for workload in profiles}
+    known = {name: {job.cell for job in profile.jobs} for name, profile in profiles.items()}
+    for workload, profile in profiles.items():
+        for place, refit in enumerate(profile.refits):
+            for cell_id in sorted(known[workload] - {job.cell for job in refit.jobs}):
+                jobs = [job for job in profile.jobs if job.cell == cell_id]
+                sums_s = [
+                    sum(getattr(job, quantity) or math.nan for job in jobs)
+                    for quantity in INTERVAL_OF
+                ]
+                measured = np.log(sums_s) - math.log(len({job.trial for job in jobs}))
+                again = predict_cell(model, profiled[cell_id], {workload: refit})
+                missed[workload].append((place, measured - log_times(again)))
+    for cell in cells:
+        prediction, workload = predict_cell(model, cell, profiles), cell.workload.name
+        if prediction.body_s is None:
+            yield prediction
+            continue
+        others = [
+            predict_cell(model, cell, {workload: refit}) for refit in profiles[workload].refits
+        ]
+        logarithms, of_cells = [log_times(each) for each in others], missed[workload]
+        never = [(math.nan, math.nan)] * (len(known[workload]) - len(of_cells))
+        refits, intervals = {}, {}
+        for column, quantity in enumerate(INTERVAL_OF):
+            refits[quantity] = tuple(predicted_times(each)[quantity][1] for each in others)
+            pairs = [(logarithms[place][column], error[column]) for place, error in of_cells]
+            centres, residuals = np.reshape(pairs + never, (-1, 2)).T
+            intervals[quantity] = {
+                f"{100 * level:.0f}": prediction_interval(centres, residuals, level)
+                for level in INTERVAL_LEVELS
+            }
+        yield prediction.model_copy(update={"refits": refits, "intervals": intervals})
+
+
 def profiled_range(cell: Cell, profile: Profile | None) -> Range:
     """Where *cell* is in the range that was profiled."""
     if profile is None:
         return "outside"
     values: dict[str, float] = {"input_bytes": cell.workload.input_bytes}
     for property_name, text in cell.configuration.items():
-        try:
+        with suppress(ValueError):
             values[property_name] = float(text)
-        except ValueError:
-            continue
-    is_at_edge = False
-    for property_name, (lowest, highest) in profile.ranges.items():
-        if property_name not in values:
-            continue
-        if not lowest <= values[property_name] <= highest:
-            return "outside"
-        is_at_edge = is_at_edge or (lowest < highest and values[property_name] in {lowest, highest})
+    known = [(values[name], *ends) for name, ends in profile.ranges.items() if name in values]
+    if not all(lowest <= value <= highest for value, lowest, highest in known):
+        return "outside"
+    is_at_edge = any(low < high and value in {low, high} for value, low, high in known)
     return "edge" if is_at_edge else "inside"
 
 

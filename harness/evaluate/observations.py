@@ -8,16 +8,16 @@ vet of jobs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 
-from harness.evaluate.model_inputs import model_inputs, planned_jobs
+from harness.evaluate.model_inputs import model_inputs, workload_of
 from harness.models.vet.assessment import assess, vet_curve
 from harness.models.vet.equations import ks_two_sample
 from harness.parsing.task_log import read_shuffle_log, read_task_log
 from harness.profiling.jobs import Observation
 from harness.profiling.task_statistics import compare_sources
 from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_times
-from harness.records.prediction import JobConfig, JobInput
+from harness.records.prediction import JobInput
 from harness.records.tasks import MapTimes, ReduceTimes, TaskSpans
 from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, joined
 from harness.records.trial import TrialRecord
@@ -33,45 +33,29 @@ TASK_LOG, SHUFFLE_LOG = "syslog", "syslog.shuffle"
 FEWEST_TO_COMPARE = 2  # tasks of a repeat
 
 
-class ContainerLogs:
+def logged_times(
+    raw: RawLogs, trace: JobTrace, *, is_compressed: bool
+) -> Iterator[MapTimes | ReduceTimes]:
     """
-    Logs of the tasks of one job; *tasks* are what was read of them, by attempt.
+    Task times of each attempt of *trace* with a log in *raw*; *is_compressed*: map outputs are.
 
-    An uberized job has none of its own: all its attempts ran in its application master, whose log
-    mixes them.
+    An uberized job has none: all its attempts ran in its application master, whose log mixes them.
     """
-
-    def __init__(self, raw: RawLogs, trace: JobTrace) -> None:
-        """Read the logs that *raw* has of the attempts of *trace*."""
-        self._raw = raw
-        folders = {}  # by container
-        for name in raw.names() if not trace.uberized else ():
-            folder, _, file = name.rpartition("/")
-            if file == TASK_LOG and folder:
-                folders[folder.rpartition("/")[2]] = folder
-        self._logged = [
-            (attempt, folders[attempt.container_id])
-            for attempt in trace.attempts
-            if attempt.container_id in folders
-        ]
-        self.tasks = {}
-        for attempt, folder in self._logged:
-            with raw.open(f"{folder}/{TASK_LOG}") as lines:
-                task_log = read_task_log(lines, f"{folder}/{TASK_LOG}")
-            self.tasks[attempt.attempt_id] = task_log
-
-    def times(self, *, is_compressed: bool) -> Iterator[MapTimes | ReduceTimes]:
-        """Task times of each attempt with a log; *is_compressed*: the map outputs are."""
-        for attempt, folder in self._logged:
-            task_log = self.tasks[attempt.attempt_id]
-            if attempt.kind == "map":
-                yield logged_map_times(task_log, attempt, is_compressed=is_compressed)
-                continue
-            log_name = f"{folder}/{SHUFFLE_LOG}"
-            if log_name not in self._raw.names():  # Hadoop was set to write one log for both
-                log_name = f"{folder}/{TASK_LOG}"
-            with self._raw.open(log_name) as lines:
-                yield logged_reduce_times(task_log, read_shuffle_log(lines, log_name), attempt)
+    names = () if trace.uberized else raw.names()
+    folders = {name.split("/")[-2]: name[: -len(TASK_LOG)] for name in names
+               if name.endswith(f"/{TASK_LOG}")}  # by container  # fmt: skip
+    for attempt in trace.attempts:
+        if (folder := folders.get(attempt.container_id)) is None:
+            continue
+        with raw.open(folder + TASK_LOG) as lines:
+            task_log = read_task_log(lines, folder + TASK_LOG)
+        if attempt.kind == "map":
+            yield logged_map_times(task_log, attempt, is_compressed=is_compressed)
+            continue
+        # Hadoop may be set to write one log for both.
+        log_name = folder + (SHUFFLE_LOG if folder + SHUFFLE_LOG in names else TASK_LOG)
+        with raw.open(log_name) as lines:
+            yield logged_reduce_times(task_log, read_shuffle_log(lines, log_name), attempt)
 
 
 def observe(
@@ -91,8 +75,8 @@ def observe(
         ]
         # A profile has more from logs; other trials need them only for what was not recorded.
         if record.trial.profiling or not task_times:
-            container_logs = ContainerLogs(run.raw(trial_id), joined_trace)
-            task_times += container_logs.times(is_compressed=config.map_output_compressed)
+            is_compressed = config.map_output_compressed
+            task_times += logged_times(run.raw(trial_id), joined_trace, is_compressed=is_compressed)
     observations = []
     for number, trace in enumerate(jobs):
         attempt_ids = {attempt.attempt_id for attempt in trace.attempts}
@@ -106,7 +90,7 @@ def observe(
                 rate=rate,
                 task_times=tuple(each for each in task_times if each.attempt_id in attempt_ids),
                 number=number,
-                planned_jobs=planned_jobs(cell),
+                planned_jobs=workload_of(cell).jobs(cell.workload),
             )
         )
     return observations
@@ -157,14 +141,14 @@ def job_task_times(
     )
 
 
-def job_vet(run: Run, record: TrialRecord, trace: JobTrace, config: JobConfig) -> JobVet | None:
+def job_vet(run: Run, record: TrialRecord, trace: JobTrace) -> JobVet | None:
     """
     Vet of the job of one trial; `None` where no unit was recorded.
 
     The units are read as a stream, twice: once for the numbers, once more for those of the typical
     tasks, which are known only then and are all that is drawn.
     """
-    trial_id = record.trial.id
+    trial_id, (config, _, _) = record.trial.id, model_inputs(record.trial.cell)
     if record.trial.cell.tracing.mode != "units":
         return None
     # Records of each task, and the seconds in which its spills ran.
@@ -198,21 +182,18 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace, config: JobConfig) -
     report = assess(read_units(), config)
     if not report.kinds:
         return None
-    not_drawn = {kind.typical for kind in report.kinds if kind.typical}
-    curves = []
-    for recording in read_units() if not_drawn else ():
-        if recording.attempt_id in not_drawn:
-            not_drawn.remove(recording.attempt_id)
-            if (drawn_curve := vet_curve(recording, config)) is not None:
-                curves.append(drawn_curve)
-        if not not_drawn:
-            break
+    typical = {kind.typical for kind in report.kinds if kind.typical}
+    curves = [
+        curve
+        for recording in (read_units() if typical else ())
+        if recording.attempt_id in typical and (curve := vet_curve(recording, config)) is not None
+    ]
     return JobVet(
         trial=trial_id,
         cell=record.trial.cell.id,
         repetition=record.trial.repetition,
         report=report,
-        curves=tuple(sorted(curves, key=lambda drawn_curve: drawn_curve.kind)),  # maps first
+        curves=tuple(sorted(curves, key=lambda curve: curve.kind)),  # maps first
     )
 
 
@@ -223,15 +204,16 @@ def collect_vets(jobs: Iterable[JobVet]) -> VetBook:
     for job in sorted(all_vets, key=lambda job: job.repetition):
         by_cell.setdefault(job.cell, []).append(job)
     tests = []
-    for cell in dict.fromkeys(job.cell for job in all_vets):
-        for kind in SUBPHASES:
-            repeats = []
-            for job in by_cell[cell]:
-                for kind_vet in job.report.kinds:
-                    vets = [vet for vet in kind_vet.job.vet_tasks if vet is not None]
-                    if kind_vet.kind == kind and len(vets) >= FEWEST_TO_COMPARE:
-                        repeats.append((job.repetition, vets))
-            for (first, first_vets), (second, second_vets) in combinations(repeats, 2):
-                distance = ks_two_sample(first_vets, second_vets)
-                tests.append(RepeatsTest(cell, kind, (first, second), distance))
+    for cell, kind in product(dict.fromkeys(job.cell for job in all_vets), SUBPHASES):
+        repeats = [
+            (job.repetition, vets)
+            for job in by_cell[cell]
+            for kind_vet in job.report.kinds
+            if kind_vet.kind == kind
+            and len(vets := [vet for vet in kind_vet.job.vet_tasks if vet is not None])
+            >= FEWEST_TO_COMPARE
+        ]
+        for (first, first_vets), (second, second_vets) in combinations(repeats, 2):
+            distance = ks_two_sample(first_vets, second_vets)
+            tests.append(RepeatsTest(cell, kind, (first, second), distance))
     return VetBook(all_vets, tuple(tests))

@@ -130,7 +130,7 @@ def _fit(
     covariance = np.full((len(shares),) * 2, np.inf)
     if np.isfinite(fit.covariance).all():
         covariance = shares @ fit.covariance @ shares.T
-    return RobustFit(shares @ fit.coefficients, covariance, fit.outliers, fit.scale)
+    return RobustFit(shares @ fit.coefficients, covariance)
 
 
 def _group(

@@ -94,6 +94,11 @@ class Prediction(Record):
     that recordings have for them (`harness.profiling.phases`).  *estimates* are further bodies
     (`scheduler_separate_s`, ...).  These, the times of tasks and *timeline* are of the body.
     *code* and *profile* are SHA-256 of the sources that the model ran, and of the stored profile.
+
+    *refits* are the `body_s` and `job_s` of a trial, all its jobs, by each of the profile's refits
+    (`None`: no answer).  *intervals* are where its measured mean lies by jackknife+ over them, low
+    and high by quantity and level (``80``, ``90`` %), `None` where that is unbounded: for that
+    level too few cells were profiled, or too many refits have no answer.
     """
 
     schema_version: Literal[1] = 1
@@ -118,5 +123,7 @@ class Prediction(Record):
     timeline: tuple[TaskSpan, ...] = ()
     warnings: tuple[str, ...] = ()
     not_applicable: tuple[str, ...] = ()
+    refits: dict[str, tuple[float | None, ...]] = Field(default_factory=dict)
+    intervals: dict[str, dict[str, tuple[float, float] | None]] = Field(default_factory=dict)
     code: str = ""
     profile: str = ""

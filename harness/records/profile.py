@@ -116,7 +116,9 @@ class Profile(Record):
     function adds it to every model's body (`harness.models.frame`).  *ranges* are the
     smallest and largest value profiled of each axis (`input_bytes` and job properties), so that a
     scored cell can be marked inside, at the edge of, or outside them.  *jobs* are the jobs of the
-    profiling trials (none in a profile of an older harness).
+    profiling trials (none in a profile of an older harness).  *refits* are profiles fitted without
+    one profiling cell each (without a few of more than 20), where that can be done: its jobs lack
+    those cells.
     """
 
     schema_version: Literal[1] = 1
@@ -131,3 +133,4 @@ class Profile(Record):
     trials: tuple[str, ...] = ()
     jobs: tuple[ProfiledJob, ...] = ()
     warnings: tuple[str, ...] = ()
+    refits: tuple[Profile, ...] = ()

@@ -16,7 +16,7 @@ Range = Literal["inside", "edge", "outside"]
 # How reports write a value: shares as percentages, a spread with one digit, points of a percentage,
 # a share of the cells as their number.
 Unit = Literal["share", "signed share", "spread", "points", "cells", "seconds", "number"]
-Best = Literal["lowest", "highest", "nearest to 0", "nearest to 1"]
+Best = Literal["lowest", "highest", "nearest to 0", "nearest to 1", "nearest to its level"]
 Verdict = Literal["nearer", "equal", "undecided"]
 
 
@@ -25,11 +25,11 @@ class Measurement(Record):
     Times of one trial by quantity (see `Score`), raw and at reference speed.
 
     *jobs_s* are the raw times of its jobs, in their order.  *range* says where the trial's cell
-    lies in the range that was profiled.  *disturbed* repeats
-    the mark of the trial; a disturbed trial is scored like any other.  *input* names what the cell
-    reads, workload and size: cells of one input vary together (nothing: not known).  *of_profile*
-    names the parts of the frame that the trial does not show itself: its `body_s` rests on the
-    profile's.
+    lies in the range that was profiled.  *disturbed* repeats the mark of the trial; a disturbed
+    trial is scored like any other.  *input* names what the cell reads, workload and size: cells of
+    one input vary together (nothing: not known).  *start* names the start of the cluster.
+    *of_profile* names the parts of the frame that the trial does not show itself: its `body_s`
+    rests on the profile's.
     """
 
     cell: str
@@ -41,6 +41,7 @@ class Measurement(Record):
     jobs_s: tuple[float, ...] = ()
     range: Range = "inside"
     disturbed: str = ""
+    start: str = ""
     of_profile: tuple[str, ...] = ()
 
 
@@ -56,7 +57,8 @@ class Score(Record):
     estimates of the body.  *measured_s* is the mean over the cell's trials, *floor* its noise
     floor: the spread of that mean as a share of it (`None` where nothing was repeated).  Errors are
     shares of *measured_s*; *i_accu* is the accuracy indicator against `whatif` in percent.  *input*
-    is that of the cell's measurements.
+    is that of the cell's measurements.  *covered_80* and *covered_90* say whether *measured_s* lies
+    in the predicted interval, where there is one.
     """
 
     model: str
@@ -73,6 +75,8 @@ class Score(Record):
     i_accu_percent: float | None = None
     range: Range = "inside"
     input: str = ""
+    covered_80: bool | None = None
+    covered_90: bool | None = None
 
 
 class MetricValue(Record):
@@ -110,7 +114,7 @@ class Summary(Record):
         return self.metrics[metric].value if metric in self.metrics else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Metric:
     """
     A metric: its value is `None` where the scores do not determine it.
@@ -123,10 +127,10 @@ class Metric:
     """
 
     title: str
-    description: str
     unit: Unit
     best: Best
     compute: Callable[[Sequence[Score]], MetricValue | None]
+    description: str
     columns: tuple[Speed, ...] = ()
     brief: tuple[Speed, ...] = ()
 
@@ -174,25 +178,14 @@ class Ranking(Record):
     reason: str = ""
 
 
-class PhaseError(Record):
-    """
-    What the error of one phase is worth in the body, in seconds: positive where it is too long.
-
-    *waves* is how often the phase enters the body.  The phase `rest_s` is what phases do not
-    explain: overlap and waiting.
-    """
-
-    phase: str
-    waves: float
-    error_s: float
-
-
 class Decomposition(Record):
     """
     The error of one predicted body in its *parts*, whose sum is predicted less measured.
 
-    *cancelled* is the share of the parts' sizes that cancels: 0 where all have one sign, 1 where
-    the body is right although its parts are not.
+    They are what the error of each phase is worth in the body, in seconds: positive where it is too
+    long.  The phase `rest_s` is what phases do not explain: overlap and waiting.  *cancelled* is
+    the share of the parts' sizes that cancels: 0 where all have one sign, 1 where the body is right
+    although its parts are not.
     """
 
     model: str
@@ -200,7 +193,7 @@ class Decomposition(Record):
     speed: Speed
     measured_s: float
     predicted_s: float
-    parts: tuple[PhaseError, ...]
+    parts: dict[str, float]
     cancelled: float
 
 

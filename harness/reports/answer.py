@@ -7,6 +7,7 @@ verdict on them, with its reason: `nearer`, `equal` or `undecided`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
@@ -16,6 +17,7 @@ from harness.reports.data import ReportData
 from harness.reports.document import Card
 from harness.reports.wording import count, floor_percent, listing, percent, share_with_interval
 from harness.stats.resampling import FEWEST_CELLS
+from harness.stats.spread import split_by_start
 
 SPEEDS: tuple[Speed, ...] = ("raw", "reference")
 _ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
@@ -208,9 +210,22 @@ def _sentences(results: ReportData, ranking: Ranking, ranked: list[Summary]) -> 
     raw = floor_percent(median(floors["raw"]))
     sentences.append(
         f"The noise floor, the spread of the mean of a cell, is {raw} (median over the cells)"
-        f" and {better} at reference speed.{below}"
+        f" and {better} at reference speed; it {_floor_parts(results, quantity)}.{below}"
     )
     return sentences
+
+
+def _floor_parts(results: ReportData, quantity: str) -> str:
+    """Say how much trials vary between repeats, and how much between starts of the cluster."""
+    times_s: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for trial in results.measurements:
+        if quantity in trial.raw_s:
+            times_s[trial.cell][trial.start].append(trial.raw_s[quantity])
+    parts = split_by_start([list(by_start.values()) for by_start in times_s.values()])
+    if parts is None:
+        return "cannot be split into repeat and start of the cluster: no cell ran twice on two"
+    repeat, start = map(floor_percent, parts)
+    return f"is of trials that vary by {repeat} between repeats, by {start} between starts"
 
 
 def _caveats(results: ReportData) -> list[str]:

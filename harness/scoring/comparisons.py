@@ -9,6 +9,8 @@ and speed are one family: in 5 of 100 families at most, a pair of equal models i
 
 from __future__ import annotations
 
+import math
+
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
@@ -16,10 +18,14 @@ from typing import TYPE_CHECKING
 
 from harness.records.score import Comparison, Ranking, Score, Speed, Verdict
 from harness.scoring.metrics.errors import mean
-from harness.stats.resampling import FEWEST_INPUTS, kept_cells, varied_inputs
+from harness.stats.resampling import FEWEST_INPUTS, FEWEST_REFITS, kept_cells, varied_inputs
 
 if TYPE_CHECKING:
     from harness.stats.pairs import PairTests
+    from harness.stats.resampling import Numbers
+
+# Times of a model, cell and quantity by each refit of the cell's profile.
+Refits = Mapping[tuple[str, str, str], Sequence[float | None]]
 
 FAMILY_ERROR = 0.05
 MARGIN = 0.02  # two points: models nearer to each other than that are equal
@@ -35,6 +41,7 @@ def compare(
     models: Sequence[str] = (),
     margin: float = MARGIN,
     error: float = FAMILY_ERROR,
+    refits: Refits | None = None,
 ) -> tuple[list[Ranking], list[Comparison]]:
     """
     Rank the models per quantity and speed, and compare each pair.
@@ -42,6 +49,7 @@ def compare(
     *frame_shares* has the share of each cell's job time that passes around its tasks, where that is
     known: cells where it exceeds 30 % count in no verdict on job times.  *models* are all that were
     asked: who answers nowhere is named, too.  *error* is the level of one look at the data.
+    *refits* are times by refits of the profiles; without them these count as given.
     """
     groups: dict[tuple[str, Speed], dict[str, dict[str, Score]]] = defaultdict(dict)
     framed: dict[tuple[str, Speed], set[str]] = defaultdict(set)
@@ -60,7 +68,7 @@ def compare(
         }
         order = sorted(ranked, key=lambda model: (errors[model], model))
         rows = {model: [by_model[model][cell] for cell in cells] for model in order}
-        pairs = list(_pairs(rows, margin, error))
+        pairs = list(_pairs(rows, margin, error, refits or {}))
         comparisons += pairs
         farther = {pair.worse for pair in pairs if pair.verdict == "nearer"}
         left_out |= {model: "it has no answer" for model in models if model not in by_model}
@@ -106,8 +114,36 @@ def _common(
     return ranked, sorted(cells), left_out
 
 
+def _refitted(rows: Mapping[str, Sequence[Score]], refits: Refits) -> Numbers | None:
+    """
+    Predicted over measured times by the n-th refits of all profiles: refits x models x cells.
+
+    `None` where a profile has too few.  Of one that has fewer than another, the last are as it is.
+    """
+    import numpy as np
+
+    times_s = [
+        [refits.get((model, each.cell, each.quantity), ()) for each in row]
+        for model, row in rows.items()
+    ]
+    counts = [*map(len, chain(*times_s))]
+    if min(counts) < FEWEST_REFITS:
+        return None
+    shares = [
+        [
+            [
+                (math.nan if time_s is None else time_s) / each.measured_s
+                for time_s in (*times, *[each.predicted_s] * (max(counts) - len(times)))
+            ]
+            for times, each in zip(*row, strict=True)
+        ]
+        for row in zip(times_s, rows.values(), strict=True)
+    ]
+    return np.moveaxis(np.asarray(shares), -1, 0)
+
+
 def _pairs(
-    rows: Mapping[str, Sequence[Score]], margin: float, error: float
+    rows: Mapping[str, Sequence[Score]], margin: float, error: float, refits: Refits
 ) -> Iterator[Comparison]:
     """Compare the models of *rows*, nearest first, pair by pair: one family."""
     import numpy as np
@@ -128,6 +164,7 @@ def _pairs(
         kept_cells([each.input for each in cells]),
         margin=margin,
         freedom=max(1, cells[0].trials - 1),
+        refits=_refitted(rows, refits),
     )
     open_pairs = ((tests.distinct > error) & (tests.equal > error)).sum()
     for place, (better, worse) in enumerate(combinations(rows, 2)):
@@ -151,6 +188,8 @@ def _pairs(
             reason += "; this holds for one cell alone"
         elif verdict != "undecided" and inputs is not None and inputs < FEWEST_INPUTS:
             reason += f"; this holds for {'one input' if inputs == 1 else 'two inputs'} alone"
+        if verdict != "undecided" and np.isnan(tests.profile[place]):
+            reason += "; the profile counts as given"
         yield Comparison(
             better=better,
             worse=worse,
@@ -175,21 +214,25 @@ def _what_would_tell(
     from harness.stats.pairs import fewest
 
     variance, noise = float(tests.variance[place]), float(tests.noise[place])
-    repeats, units = min(each.trials for each in cells), tests.freedom + 1
+    profile = float(np.nan_to_num(tests.profile[place]))
     more = np.unique(np.geomspace(1, _MOST_MORE, 60).round())
-    # What repeats explain shrinks with their number; what the cells explain does not.
-    fading = max(0.0, variance - noise) + noise * repeats / (repeats + more)
-    ways = {"repeat": (fading, tests.freedom + more * (len(cells) == 1))}
+    # What each explains, which shrinks with its number, and whether it adds a degree of freedom.
+    ways = [("repeat", noise, min(each.trials for each in cells), len(cells) == 1)]
     if len(cells) > 1:
         inputs = varied_inputs([each.input for each in cells])
         noun = "cell" if inputs is None or inputs < FEWEST_INPUTS else "input"
-        ways[noun] = (variance * units / (units + more), tests.freedom + more)
+        ways.append((noun, variance - profile, tests.units, True))
+    if profile:
+        ways.append(("profiling cell", profile, tests.refits, False))
     difference, texts = float(tests.difference[place]), {}
-    for noun, (variances, freedoms) in ways.items():
+    for noun, part, number, adds in ways:
+        variances = max(0.0, variance - part) + part * number / (number + more)
+        freedoms = tests.units - 1 + adds * more
         step = fewest(difference, variances, freedoms, margin=margin, error=error)
         if step is not None:
             texts[noun] = f"{more[step]:.0f} more {noun}{'s' if step else ''}"
     if not texts:
-        return f"not even {_MOST_MORE} more {' or '.join(f'{noun}s' for noun in ways)} would tell"
+        nouns = " or ".join(f"{noun}s" for noun, *_ in ways)
+        return f"not even {_MOST_MORE} more {nouns} would tell"
     only = "" if "repeat" in texts else ", more repeats would not"
     return f"{' or '.join(texts.values())} would tell{only}"

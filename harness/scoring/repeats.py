@@ -45,13 +45,11 @@ def next_repeats(
         for each in score_book.scores
         if (each.quantity, each.speed) == (ranking.quantity, "raw")
     }
-    cells = sorted(cell for cell in times_s if (pair.better, cell) in rows)
-    cells = [cell for cell in cells if (pair.worse, cell) in rows]
+    models = (pair.better, pair.worse)
+    cells = sorted(cell for cell in times_s if all((model, cell) in rows for model in models))
     repeats = np.asarray([float(len(times_s[cell])) for cell in cells])
     spreads = np.asarray([coefficient_of_variation(times_s[cell]) or 0.0 for cell in cells])
-    shares = np.asarray(
-        [[rows[model, cell] for cell in cells] for model in (pair.better, pair.worse)]
-    )
+    shares = np.asarray([[rows[model, cell] for cell in cells] for model in models])
     noise = gap_noise(shares.min(axis=0), shares.max(axis=0), shrunk_spreads(spreads, repeats))
     reason = f"{pair.better} or {pair.worse} is undecided: {pair.reason}"
     return [cells[place] for place in most_useful(noise, repeats, len(cells))], reason

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
 
 from harness.records.prediction import Prediction
 from harness.records.score import (
     Decomposition,
     Level,
     Measurement,
-    PhaseError,
     Score,
     ScoreBook,
     Speed,
@@ -31,24 +31,24 @@ from harness.stats.spread import mean_floors
 
 BASELINE = "whatif"
 SPEEDS: tuple[Speed, ...] = ("raw", "reference")
-LEVELS: dict[str, Level] = {
-    "body_s": "job",
-    "job_s": "job",
-    "published_s": "job",
-    "frame_s": "job",
-    "each_job_s": "job",
-    "makespan_s": "job",
-    "map_task_s": "task",
-    "reduce_task_s": "task",
-    "map_main_s": "phase",
-    "map_tail_s": "phase",
-    "shuffle_s": "phase",
-    "sort_s": "phase",
-    "reduce_rest_s": "phase",
-}
-KINDS: tuple[TaskKind, ...] = ("map", "reduce")
 MAP_PHASES = ("map_main_s", "map_tail_s")
 REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
+_OF_LEVEL: dict[Level, tuple[str, ...]] = {
+    "job": ("body_s", "job_s", "published_s", "frame_s", "each_job_s", "makespan_s"),
+    "task": ("map_task_s", "reduce_task_s"),
+    "phase": (*MAP_PHASES, *REDUCE_PHASES),
+}
+LEVELS = {name: level for level, names in _OF_LEVEL.items() for name in names}
+# What is measured of tasks: from which end of their phases (nothing: the task's own) to which.
+SPANS: tuple[tuple[TaskKind, str, str, str], ...] = (
+    ("map", "map_task_s", "", ""),
+    ("map", "map_main_s", "", "map_finish_s"),
+    ("map", "map_tail_s", "map_finish_s", ""),
+    ("reduce", "reduce_task_s", "", ""),
+    ("reduce", "shuffle_s", "", "shuffle_finish_s"),
+    ("reduce", "sort_s", "shuffle_finish_s", "sort_finish_s"),
+    ("reduce", "reduce_rest_s", "sort_finish_s", ""),
+)
 REST = "rest_s"
 # Quantities that are measured by others: what the paper's formula says is compared with the job.
 MEASURED_AS = {"published_s": "job_s"}
@@ -72,24 +72,16 @@ def measured(
     every quantity whose times the history lacks.  `makespan_s` is the first task's start to the
     last task's end.
     """
-    maps, reduces = (
-        [
-            (attempt, attempt.start_s + ends[name][0], attempt.finish_s - ends[name][1])
-            for job in jobs
-            for attempt in job.succeeded(kind)
-            if (name := attempt.attempt_id) in ends
-        ]
-        for kind in KINDS
-    )
-    intervals: dict[str, list[tuple[float | None, float | None]]] = {
-        "map_task_s": [(begin, end) for _, begin, end in maps],
-        "map_main_s": [(begin, attempt.map_finish_s) for attempt, begin, _ in maps],
-        "map_tail_s": [(attempt.map_finish_s, end) for attempt, _, end in maps],
-        "reduce_task_s": [(begin, end) for _, begin, end in reduces],
-        "shuffle_s": [(begin, attempt.shuffle_finish_s) for attempt, begin, _ in reduces],
-        "sort_s": [(each.shuffle_finish_s, each.sort_finish_s) for each, _, _ in reduces],
-        "reduce_rest_s": [(attempt.sort_finish_s, end) for attempt, _, end in reduces],
-    }
+    tasks_s = defaultdict[str, list[float]](list)
+    for job, (kind, quantity, first, last) in product(jobs, SPANS):
+        for attempt in job.succeeded(kind):
+            if attempt.attempt_id in ends:
+                start_s, end_s = ends[attempt.attempt_id]
+                begin = getattr(attempt, first) if first else attempt.start_s + start_s
+                finish = getattr(attempt, last) if last else attempt.finish_s - end_s
+                if begin is not None and finish is not None:
+                    # A usual start may be longer than one task's own.
+                    tasks_s[quantity].append(max(0.0, finish - begin))
     quantities = {"job_s": math.fsum(job.job_s for job in jobs)}
     known_frames = [frame_s for frame_s in frames if frame_s is not None]
     if known_frames and len(known_frames) == len(jobs):
@@ -105,14 +97,7 @@ def measured(
         quantities["makespan_s"] = math.fsum(makespans)
     if len(jobs) > 1:
         quantities["each_job_s"] = quantities["job_s"] / len(jobs)
-    for quantity, several in intervals.items():
-        # A usual start may be longer than one task's own.
-        known = [
-            max(0.0, end - start) for start, end in several if start is not None and end is not None
-        ]
-        if known:
-            quantities[quantity] = mean(known)
-    return quantities
+    return quantities | {quantity: mean(several) for quantity, several in tasks_s.items()}
 
 
 def score(
@@ -138,7 +123,12 @@ def score(
     )
     scores = _scores(known, trials)
     workloads = {cell: repeats[0].workload for cell, repeats in trials.items()}
-    unanswered = [(each.model, workloads[each.cell]) for each in known if each.job_s is None]
+    unanswered = Counter(
+        (each.model, workload)
+        for each in known
+        if each.job_s is None
+        for workload in (workloads[each.cell], "*")
+    )
     groups: dict[tuple[str, str, str, Speed], list[Score]] = defaultdict(list)
     for each in scores:
         for workload in (workloads[each.cell], "*"):
@@ -155,25 +145,25 @@ def score(
                 speed=speed,
                 cells=len(group),
                 metrics={name: value for name, value in values.items() if value is not None},
-                not_applicable=sum(
-                    other == model and workload in (silent_on, "*")
-                    for other, silent_on in unanswered
-                ),
+                not_applicable=unanswered[model, workload],
             )
         )
-    raw_s: dict[str, dict[str, float]] = defaultdict(dict)
-    for each in scores:
-        if each.speed == "raw":
-            raw_s[each.quantity][each.cell] = each.measured_s
     frame_shares = {
-        cell: frame_s / raw_s["job_s"][cell]
-        for cell, frame_s in raw_s["frame_s"].items()
-        if cell in raw_s["job_s"]
+        cell: mean(frames_s) / (mean([each.raw_s.get("job_s", 0) for each in repeats]) or math.inf)
+        for cell, repeats in trials.items()
+        if (frames_s := [each.raw_s["frame_s"] for each in repeats if "frame_s" in each.raw_s])
     }
     models = sorted({each.model for each in known})
     # All models have one frame; equations and estimates are no models.
     compared = [each for each in scores if each.quantity in LEVELS and each.quantity != "frame_s"]
-    rankings, comparisons = compare(compared, frame_shares, models=models, error=error)
+    refits = {
+        (prediction.model, prediction.cell, quantity): times_s
+        for prediction in known
+        for quantity, times_s in prediction.refits.items()
+    }
+    rankings, comparisons = compare(
+        compared, frame_shares, models=models, error=error, refits=refits
+    )
     return ScoreBook(
         measurements=tuple(sorted(measurements, key=lambda measurement: measurement.trial)),
         scores=tuple(scores),
@@ -181,58 +171,66 @@ def score(
         comparisons=tuple(comparisons),
         rankings=tuple(rankings),
         decompositions=tuple(decompose(scores, known)),
-        not_applicable={
-            model: sum(other == model for other, _ in unanswered) for model, _ in unanswered
-        },
+        not_applicable={model: unanswered[model, "*"] for model, _ in unanswered},
     )
 
 
 def _scores(
-    predictions: Iterable[Prediction], trials: Mapping[str, Sequence[Measurement]]
+    predictions: Sequence[Prediction], trials: Mapping[str, Sequence[Measurement]]
 ) -> list[Score]:
     """One score for each quantity that was predicted and measured, with its accuracy indicator."""
-    scores, floors = [], _floors(trials)
-    for prediction in predictions:
-        repeats = trials[prediction.cell]
+    times_s: dict[tuple[str, str, Speed], dict[str, list[float]]] = defaultdict(dict)
+    for repeat in chain.from_iterable(trials.values()):
         for speed in SPEEDS:
-            for quantity, (level, predicted_s) in _predicted(prediction).items():
-                shown_as = "body_s" if level == "estimate" else MEASURED_AS.get(quantity, quantity)
-                times = [trial.raw_s if speed == "raw" else trial.reference_s for trial in repeats]
-                # The same sum whatever the order of the trials: sorted, and added exactly.
-                seconds = sorted(time[shown_as] for time in times if shown_as in time)
-                if predicted_s is None or not seconds or (measured_s := mean(seconds)) <= 0:
-                    continue
-                scores.append(
-                    Score(
-                        model=prediction.model,
-                        cell=prediction.cell,
-                        level=level,
-                        quantity=quantity,
-                        speed=speed,
-                        predicted_s=predicted_s,
-                        measured_s=measured_s,
-                        trials=len(seconds),
-                        floor=floors.get((prediction.cell, shown_as, speed)),
-                        signed_error=signed_error(predicted_s, measured_s),
-                        relative_error=relative_error(predicted_s, measured_s),
-                        range=repeats[0].range,
-                        input=repeats[0].input,
-                    )
-                )
-    whatif_s = {
-        (each.cell, each.quantity, each.speed): each.predicted_s
-        for each in scores
-        if each.model == BASELINE
+            measured_times = repeat.raw_s if speed == "raw" else repeat.reference_s
+            for quantity, seconds in measured_times.items():
+                of_workload = times_s[repeat.workload, quantity, speed]
+                of_workload.setdefault(repeat.cell, []).append(seconds)
+    # Cells of one workload share their spread.
+    floors = {
+        kind: dict(zip(by_cell, mean_floors(list(by_cell.values())), strict=True))
+        for kind, by_cell in times_s.items()
     }
-    for place, each in enumerate(scores):
-        other_s = whatif_s.get((each.cell, each.quantity, each.speed))
-        if other_s is not None:
-            indicator = i_accu(each.measured_s, each.predicted_s, other_s)["i_accu_percent"]
-            scores[place] = each.model_copy(update={"i_accu_percent": indicator})
+    whatif_s = {each.cell: predicted_times(each) for each in predictions if each.model == BASELINE}
+    scores = []
+    for prediction, speed in product(predictions, SPEEDS):
+        cell, first = prediction.cell, trials[prediction.cell][0]
+        for quantity, (level, predicted_s) in predicted_times(prediction).items():
+            shown_as = "body_s" if level == "estimate" else MEASURED_AS.get(quantity, quantity)
+            kind = (first.workload, shown_as, speed)
+            repeats_s = times_s.get(kind, {}).get(cell)
+            if predicted_s is None or not repeats_s or (measured_s := mean(repeats_s)) <= 0:
+                continue
+            _, other_s = whatif_s.get(cell, {}).get(quantity, (level, None))
+            covered = {
+                f"covered_{percent}": ends and ends[0] <= measured_s <= ends[1]
+                for percent, ends in prediction.intervals.get(quantity, {}).items()
+            }
+            scores.append(
+                Score(
+                    model=prediction.model,
+                    cell=cell,
+                    level=level,
+                    quantity=quantity,
+                    speed=speed,
+                    predicted_s=predicted_s,
+                    measured_s=measured_s,
+                    trials=len(repeats_s),
+                    floor=floors[kind][cell],
+                    signed_error=signed_error(predicted_s, measured_s),
+                    relative_error=relative_error(predicted_s, measured_s),
+                    i_accu_percent=None
+                    if other_s is None
+                    else i_accu(measured_s, predicted_s, other_s)["i_accu_percent"],
+                    range=first.range,
+                    input=first.input,
+                    **covered,
+                )
+            )
     return scores
 
 
-def _predicted(prediction: Prediction) -> dict[str, tuple[Level, float | None]]:
+def predicted_times(prediction: Prediction) -> dict[str, tuple[Level, float | None]]:
     """Times of a trial that *prediction* has, each with its level; bodies are of all its jobs."""
     times_s: dict[str, tuple[Level, float | None]] = {
         name: (level, getattr(prediction, name, prediction.measurable.get(name)))
@@ -247,25 +245,6 @@ def _predicted(prediction: Prediction) -> dict[str, tuple[Level, float | None]]:
     }
 
 
-def _floors(
-    trials: Mapping[str, Sequence[Measurement]],
-) -> dict[tuple[str, str, Speed], float | None]:
-    """Noise floors by cell, quantity and speed; cells of one workload share their spread."""
-    groups: dict[tuple[str, str, Speed], dict[str, list[float]]] = defaultdict(dict)
-    for cell, repeats in trials.items():
-        for repeat in repeats:
-            for speed in SPEEDS:
-                times_s = repeat.raw_s if speed == "raw" else repeat.reference_s
-                for quantity, seconds in times_s.items():
-                    group = groups[repeat.workload, quantity, speed]
-                    group.setdefault(cell, []).append(seconds)
-    floors: dict[tuple[str, str, Speed], float | None] = {}
-    for (_, quantity, speed), cells in groups.items():
-        for cell, floor in zip(cells, mean_floors(list(map(sorted, cells.values()))), strict=True):
-            floors[cell, quantity, speed] = floor
-    return floors
-
-
 def decompose(
     scores: Sequence[Score], predictions: Iterable[Prediction]
 ) -> Iterator[Decomposition]:
@@ -277,35 +256,33 @@ def decompose(
     explain of the body's error is the *rest*: what the model says of overlap and waiting against
     what really was.  Models without phases or without waves have none.
     """
-    predicted = {(prediction.model, prediction.cell): prediction for prediction in predictions}
     quantities: dict[tuple[str, str, Speed], dict[str, Score]] = defaultdict(dict)
     for each in scores:
         quantities[each.model, each.cell, each.speed][each.quantity] = each
-    for (model, cell, speed), rows in quantities.items():
-        prediction, job = predicted.get((model, cell)), rows.get("body_s")
-        if prediction is None or job is None:
+    for prediction, speed in product(predictions, SPEEDS):
+        rows = quantities[prediction.model, prediction.cell, speed]
+        if (job := rows.get("body_s")) is None:
             continue
         map_waves = prediction.jobs * (prediction.map_waves or 0.0)
         reduce_waves = prediction.jobs * (prediction.reduce_waves or 0.0)
         waves = dict.fromkeys(MAP_PHASES, map_waves) | dict.fromkeys(REDUCE_PHASES, reduce_waves)
         errors_s = {name: row.predicted_s - row.measured_s for name, row in rows.items()}
-        parts = [
-            PhaseError(phase=phase, waves=times, error_s=times * errors_s[phase])
+        parts = {
+            phase: times * errors_s[phase]
             for phase, times in waves.items()
             if times and phase in rows
-        ]
+        }
         if not parts:
             continue
         error_s = errors_s["body_s"]
-        rest_s = error_s - math.fsum(part.error_s for part in parts)
-        parts.append(PhaseError(phase=REST, waves=1.0, error_s=rest_s))
-        gross_s = math.fsum(abs(part.error_s) for part in parts)
+        parts[REST] = error_s - math.fsum(parts.values())
+        gross_s = math.fsum(map(abs, parts.values()))
         yield Decomposition(
-            model=model,
-            cell=cell,
+            model=prediction.model,
+            cell=prediction.cell,
             speed=speed,
             measured_s=job.measured_s,
             predicted_s=job.predicted_s,
-            parts=tuple(parts),
+            parts=parts,
             cancelled=1 - abs(error_s) / gross_s if gross_s > 0 else 0.0,
         )

@@ -26,29 +26,23 @@ def groups(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
 
     Groups do not overlap; columns in none are separable, or zero everywhere.
     """
+    from scipy.sparse.csgraph import connected_components
+
     used_columns, unit, _ = _unit_columns(design)
     if used_columns.size < 2:
         return []
     projector, share = _unseen_directions(unit, limit)
     members = np.flatnonzero(share > 0.5)
-    # Each column of a group leads, step by step, to the group's root.
-    parent = list(range(used_columns.size))
-
-    def root(column: int) -> int:
-        while parent[column] != column:
-            column = parent[column]
-        return column
-
-    for member in members:
-        coupling = np.abs(projector[member])
-        coupling[member] = 0.0
-        coupled = members[coupling[members] > _COUPLED * projector[member, member]]
-        for column in [int(np.argmax(coupling)), *coupled.tolist()]:
-            parent[root(column)] = root(int(member))
-    by_root: dict[int, list[int]] = {}
-    for place, column in enumerate(used_columns.tolist()):
-        by_root.setdefault(root(place), []).append(column)
-    return [tuple(columns) for columns in by_root.values() if len(columns) > 1]
+    coupling = np.abs(projector[members])
+    coupling[np.arange(len(members)), members] = 0.0
+    # A column belongs to the one that it is coupled to most, and to all that it is coupled to.
+    linked = np.zeros(projector.shape, dtype=bool)
+    linked[members] = coupling > _COUPLED * projector[members, members][:, None]
+    linked[:, share <= 0.5] = False
+    linked[members, coupling.argmax(axis=1)] = True
+    count, labels = connected_components(linked, directed=False)
+    every = [tuple(used_columns[labels == label].tolist()) for label in range(count)]
+    return [columns for columns in every if len(columns) > 1]
 
 
 def proportional(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:

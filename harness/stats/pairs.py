@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from harness.stats.resampling import (
     FEWEST_CELLS,
+    LEVEL,
     jackknife_variance,
     mean_variance,
-    student_quantile,
 )
 
 if TYPE_CHECKING:
@@ -33,9 +33,10 @@ class PairTests:
 
     *difference* is the first's mean error less the second's, from *low* to *high* at 95 % (of fewer
     cells than six: the range of the cells).  *variance* is that of the difference, *noise* the part
-    that repeats explain, *freedom* its degrees of freedom.  *distinct* and *equal* are
-    probabilities by Holm's method: of so large a difference between equals, and of so small a one
-    between predictors that lie the margin apart.
+    that repeats explain, *profile* the one of the profile (NaN where that counts as given); *units*
+    and *refits* are how many were left out for both.  *distinct* and *equal* are probabilities by
+    Holm's method: of so large a difference between equals, and of so small a one between predictors
+    that lie the margin apart.
     """
 
     difference: Numbers
@@ -43,7 +44,9 @@ class PairTests:
     high: Numbers
     variance: Numbers
     noise: Numbers
-    freedom: int
+    profile: Numbers
+    units: int
+    refits: int
     distinct: Numbers
     equal: Numbers
 
@@ -78,13 +81,13 @@ def pair_tests(
     With one cell it is Student's t of the measured mean against the middle of the two predictions,
     with *freedom* that of its floor: all that varies is the repeats.
 
-    *refits* (refits x predictors x cells) are *shares* of predictions whose profile was fitted
-    without one repeat each: their jackknife variance is added.  Without them the profile counts as
-    given.
+    *refits* (refits x predictors x cells) are *shares* by profiles that were fitted without some of
+    their cells, NaN where a predictor then has no answer.  Their jackknife variance is added;
+    without them, or with an answer missing, the profile of a pair counts as given.
     """
     import numpy as np
 
-    from scipy.special import stdtr
+    from scipy.special import stdtr, stdtrit
 
     cells = shares.shape[-1]
     first, second = np.triu_indices(shares.shape[-2], 1)
@@ -96,34 +99,45 @@ def pair_tests(
     noise = (noise_of_cells**2).sum(axis=-1) / cells**2
     difference = gaps.mean(axis=-1)
     low, high = gaps.min(axis=-1), gaps.max(axis=-1)
-    variance = noise
+    variance = of_units = noise
     if cells > 1:
         freedom = len(kept) - 1
         of_units = mean_variance(gaps, kept)
         variance = np.maximum(of_units, _LEAST_NOISE * noise)
-        if cells >= FEWEST_CELLS:
-            half = student_quantile(freedom) * np.sqrt(of_units)
-            low, high = difference - half, difference + half
+    profile, of_profile = np.full(difference.shape, np.nan), 1
     if refits is not None:
         off = np.abs(refits - 1)
         moved = (off[..., first, :] - off[..., second, :]).mean(axis=-1)
-        variance = variance + jackknife_variance(np.moveaxis(moved, 0, -1))
-    if cells > 1 or refits is not None:
-        scale = np.sqrt(variance)
+        profile, of_profile = jackknife_variance(np.moveaxis(moved, 0, -1)), len(refits) - 1
+    added = np.nan_to_num(profile)
+    if cells > 1:
+        share = variance / np.maximum(variance + added, np.finfo(float).tiny)
+        share[added == 0] = 1.0
+        # Welch and Satterthwaite's, but a profile that varies makes no verdict more certain.
+        freedoms = np.minimum(freedom, 1 / (share**2 / freedom + (1 - share) ** 2 / of_profile))
+        if cells >= FEWEST_CELLS:
+            half = stdtrit(freedoms, (1 + LEVEL) / 2) * np.sqrt(of_units + added)
+            low, high = difference - half, difference + half
+        scale = np.sqrt(variance + added)
         scale[scale == 0] = np.finfo(float).tiny
         distance, inner = np.abs(difference) / scale, (margin - np.abs(difference)) / scale
     else:
-        distance, inner = _one_cell(lower[..., 0], upper[..., 0], floors, margin)
+        # Around the middle, the errors differ by twice what the measured mean lies from it.
+        freedoms = np.where(added > 0, min(freedom, of_profile), freedom)
+        noise_of_middle = np.sqrt(floors**2 + added / 4)
+        distance, inner = _one_cell(lower[..., 0], upper[..., 0], noise_of_middle, margin)
     same = (lower == upper).all(axis=-1)
     return PairTests(
         difference=difference,
         low=low,
         high=high,
-        variance=variance,
+        variance=variance + added,
         noise=noise,
-        freedom=freedom,
-        distinct=holm(np.where(same, 1.0, 2 * stdtr(freedom, -distance))),
-        equal=holm(np.where(same, 0.0, stdtr(freedom, -inner))),
+        profile=profile,
+        units=freedom + 1,
+        refits=of_profile + 1,
+        distinct=holm(np.where(same, 1.0, 2 * stdtr(freedoms, -distance))),
+        equal=holm(np.where(same, 0.0, stdtr(freedoms, -inner))),
     )
 
 

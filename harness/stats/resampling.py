@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FEWEST_CELLS = 6  # of which a mean has an interval; fewer have their range
 LEVEL = 0.95
 FEWEST_INPUTS = 3  # two say nothing of a third
+FEWEST_REFITS = 4  # of a profile, for its variance to be known at all
 
 
 def kept_cells(inputs: Sequence[str]) -> Masks:
@@ -62,11 +63,28 @@ def mean_variance(values: Numbers, kept: Masks) -> Numbers:
     return jackknife_variance(values @ kept.T / kept.sum(axis=1))
 
 
-def student_quantile(freedom: float) -> float:
-    """Half the width of an interval at 95 %, in standard errors."""
-    from scipy.special import stdtrit
+def prediction_interval(
+    logarithms: Numbers, residuals: Numbers, level: float
+) -> tuple[float, float] | None:
+    """
+    Interval (low, high) of a new value by jackknife+; `None`: too few values were left out.
 
-    return float(stdtrit(freedom, (1 + LEVEL) / 2))
+    [Ba] R. Barber, E. Candes, A. Ramdas, R. Tibshirani.  "Predictive inference with the
+    jackknife+", Annals of Statistics, 2021.  *logarithms* are predictions of the new value by fits
+    without one known value each (CV+: without a few), *residuals* by how much the logarithm of
+    that known value was missed.  Where either is not finite, such a fit bounds nothing.  Whatever
+    the model, a new value lies in the interval with a probability of twice *level* - 1 at least,
+    usually of *level*.
+    """
+    import numpy as np
+
+    bounded = np.isfinite(logarithms + residuals)
+    rank = int((1 - level) * (len(residuals) + 1) + 1e-9) - int((~bounded).sum())
+    if rank <= 0:
+        return None
+    centres, reach = logarithms[bounded], np.abs(residuals[bounded])
+    low, high = np.sort(centres - reach)[rank - 1], np.sort(centres + reach)[-rank]
+    return float(np.exp(low)), float(np.exp(high))
 
 
 def jackknife_interval(value: float, replicates: Numbers) -> tuple[float, float]:
@@ -75,12 +93,14 @@ def jackknife_interval(value: float, replicates: Numbers) -> tuple[float, float]
 
     Where few units make most of the variance, there are as few degrees of freedom.
     """
+    from scipy.special import stdtrit
+
     influences = replicates - replicates.mean()
     if not (squares := float((influences**2).sum())):
         return value, value
     weight = 3 * squares**2 / float((influences**4).sum())  # about how many units count
     freedom = min(len(replicates) - 1.0, max(1.0, weight - 1))
-    half = student_quantile(freedom) * float(jackknife_variance(replicates)) ** 0.5
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2) * jackknife_variance(replicates) ** 0.5)
     return value - half, value + half
 
 
@@ -94,6 +114,8 @@ def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[
     """
     import numpy as np
 
+    from scipy.special import stdtrit
+
     sample = np.asarray(values, dtype=float)
     if sample.size == 0 or not np.isfinite(sample).all():
         raise ValueError("a mean needs at least one value, and finite ones alone")
@@ -105,9 +127,9 @@ def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[
     if not (variance := float((influences**2).mean())):
         return mean, mean
     bend = float((influences**3).mean()) / variance**1.5 / (3 * units**0.5) or 1e-9
-    student, spread = student_quantile(units - 1), ((units - 1) * variance) ** 0.5
+    student, spread = stdtrit(units - 1, (1 + LEVEL) / 2), ((units - 1) * variance) ** 0.5
     low, high = (
-        mean - spread * (float(np.cbrt(1 + 3 * bend * (end - bend / 2))) - 1) / bend
+        float(mean - spread * (np.cbrt(1 + 3 * bend * (end - bend / 2)) - 1) / bend)
         for end in (student, -student)
     )
     return min(low, mean), max(high, mean)

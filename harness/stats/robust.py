@@ -41,14 +41,11 @@ class RobustFit:
 
     *covariance* is the sandwich estimate (Huber 1981, 7.6: heteroscedasticity-consistent, with
     n / (n - rank)) of the coefficients as if they could be negative, with soft constraints as
-    observations.  It is infinite where no row is left over.  *outliers* marks rows that the fit
-    has all but forgotten.
+    observations.  It is infinite where no row is left over.
     """
 
     coefficients: np.ndarray
     covariance: np.ndarray
-    outliers: np.ndarray
-    scale: float
 
     def error(self, combination: np.ndarray) -> float:
         """Standard error of the sum of *combination* x coefficients."""
@@ -99,7 +96,7 @@ def nnls_robust(
     sandwich = _sandwich(unit, weighted, residuals, scale) * np.outer(stretch, stretch)
     covariance[np.ix_(used_columns, used_columns)] = sandwich
     covariance[~used_columns, ~used_columns] = np.inf
-    return RobustFit(coefficients, covariance, np.abs(residuals) > TUKEY * scale, scale * size)
+    return RobustFit(coefficients, covariance)
 
 
 def _weighted_constraints(

@@ -6,6 +6,7 @@ import math
 import statistics
 
 from collections.abc import Sequence
+from itertools import chain
 
 # Median absolute deviation of a normal distribution whose standard deviation is 1.
 NORMAL_MAD = 0.6744897501960817
@@ -45,19 +46,46 @@ def mean_floors(cells: Sequence[Sequence[float]]) -> list[float | None]:
     """
     spreads = [coefficient_of_variation(values) for values in cells]
     known = [
-        (len(values) - 1, spread)
+        (len(values) - 1, spread**2)
         for values, spread in zip(cells, spreads, strict=True)
         if spread is not None
     ]
-    freedom = sum(weight for weight, _ in known)
-    shared = None
+    freedom, shared = sum(weight for weight, _ in known), None
     if freedom:
-        shared = math.sqrt(math.fsum(weight * spread**2 for weight, spread in known) / freedom)
-    floors = []
-    for values, spread in zip(cells, spreads, strict=True):
-        own = spread if len(values) >= _ENOUGH_REPEATS else shared
-        floors.append(None if own is None else own / math.sqrt(len(values)))
-    return floors
+        shared = math.sqrt(math.fsum(weight * square for weight, square in known) / freedom)
+    own = [
+        spread if len(values) >= _ENOUGH_REPEATS else shared
+        for values, spread in zip(cells, spreads, strict=True)
+    ]
+    return [
+        None if spread is None else spread / math.sqrt(len(values))
+        for values, spread in zip(cells, own, strict=True)
+    ]
+
+
+def split_by_start(cells: Sequence[Sequence[Sequence[float]]]) -> tuple[float, float] | None:
+    """
+    Standard deviations from repeat to repeat and from start to start, as shares of a cell's mean.
+
+    *cells* hold the values of each start of the cluster.  One-way components of variance, over the
+    cells with two starts that have two values each; `None` where there is none.
+    """
+    within = between = size = 0.0
+    repeats = starts = 0  # degrees of freedom
+    for values_by_start in cells:
+        known = [values for values in values_by_start if len(values) >= 2]
+        every = list(chain(*known))
+        if len(known) < 2 or (mean := statistics.fmean(every)) <= 0:
+            continue
+        own = math.fsum(statistics.variance(values) * (len(values) - 1) for values in known)
+        within += own / mean**2
+        between += (statistics.variance(every) * (len(every) - 1) - own) / mean**2
+        size += len(every) - sum(len(values) ** 2 for values in known) / len(every)
+        repeats, starts = repeats + len(every) - len(known), starts + len(known) - 1
+    if not starts:
+        return None
+    of_starts = (between - starts * within / repeats) / size
+    return math.sqrt(within / repeats), math.sqrt(max(0.0, of_starts))
 
 
 def spread_interval(spread: float, freedom: int) -> tuple[float, float]:

@@ -316,7 +316,7 @@ def write_scores(folder: Path, scores: ScoreBook) -> None:
     Write *scores* into *folder*: all of them as `scores.json`, their lists as tables as well.
 
     The harness reads the first; the tables are for whatever else reads Parquet.  Each metric of a
-    summary has a column there, and its interval two.  Records that hold lists are rows of no table.
+    summary has a column there, and its interval two.  Records of lists are rows of no table.
     """
     document = scores.model_dump(mode="json")
     (folder / SCORES_FILE).write_bytes(json_bytes(document, indent=None))
@@ -327,7 +327,7 @@ def write_scores(folder: Path, scores: ScoreBook) -> None:
         record_type, rows = get_args(listed)[0], document[table_name]
         hints = get_type_hints(record_type)
         columns = {name: hints[name] for name in record_type.model_fields if name != "metrics"}
-        if any(get_origin(hint) is tuple for hint in columns.values()):
+        if any(get_origin(hint) in (tuple, dict) for hint in columns.values()):
             continue
         if "metrics" in hints:
             columns |= {metric + ending: float | None for metric in METRICS for ending in ends}

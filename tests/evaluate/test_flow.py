@@ -75,6 +75,7 @@ def commit(run, trial, state, rate):
         trial=trial, state=state, started_s=1.0, finished_s=2.0, versions=VERSIONS,
         reason="" if state == "done" else "the client ended with status 1",
         loads={THIS_MACHINE: MachineLoad(busy=0.5, steal=0.01, others=None, swap_bytes_per_s=0)},
+        job_ids=("job_1795224441974_0001",) if state == "done" else (),
     )  # fmt: skip
     folder.commit(record)
     remake_trace(run, record)
@@ -175,6 +176,42 @@ class TestProfile:
         speeds = {name: profile.speed for name, profile in evaluation(run).profile().items()}
         assert speeds.keys() == {"terasort", "wordcount"}
         assert {speed.reference_rate for speed in speeds.values()} == {median(RATES[:4])}
+
+    def test_is_fitted_again_without_each_cell(self, tmp_path):
+        """
+        Of four cells each refit lacks one, and every prediction has an interval at 80 %; the two
+        cells of the other tests say nothing of a third.
+        """
+        text = EXPERIMENT.replace("repeat: 3", "repeat: 1").replace("[3, 10]", "[3, 5, 10, 20]")
+        text = text.replace("factor: [3, 5, 10, 20]\nrepeat", "factor: [3, 5, 10, 20, 40]\nrepeat")
+        experiment = read_experiment(text, "recorded.yaml", ())
+        run = Store(tmp_path).open_run(experiment, text)
+        trials = order(experiment, expand(experiment), VERSIONS)
+        run.write_plan(trials)
+        for trial, rate in zip((t for t in trials if t.profiling), RATES, strict=False):
+            commit(run, trial, "done", rate)
+
+        e = evaluation(run)
+        profile = e.profile()["terasort"]
+        answers = [p for p in e.predict() if p.body_s is not None]
+
+        cells = {job.cell for job in profile.jobs}
+        assert len(cells) == len(profile.refits) == 4
+        assert [len(cells - {job.cell for job in each.jobs}) for each in profile.refits] == [1] * 4
+        assert {p.model for p in answers} == {"whatif", "whatif-mr2"}
+        for answer in answers:
+            low, high = answer.intervals["job_s"]["80"]
+            assert low <= answer.job_s <= high
+            assert answer.intervals["job_s"]["90"] is None
+
+    def test_two_cells_have_no_refits(self, stored):
+        """
+        They would bound nothing; intervals are there, and unbounded.
+        """
+        answers = [p for chosen in stored.read_predictions().values() for p in chosen]
+
+        assert stored.read_profiles()["terasort"].refits == ()
+        assert {p.intervals["body_s"]["80"] for p in answers if p.job_s is not None} == {None}
 
     def test_reads_spills_of_the_right_attempt(self, stored):
         """
@@ -287,6 +324,7 @@ class TestMeasurements:
         )
 
         assert len(chosen) == 6
+        assert {m.start for m in chosen} == {"1795224441974"}
         assert max(raw) / min(raw) > 1.1
         assert max(reference) / min(reference) == pytest.approx(1.0, abs=0.005)
 

@@ -2,14 +2,21 @@
 Tests for `harness.evaluate.model_inputs`.
 """
 
+from statistics import fmean
+
 import pytest
 
 from harness.errors import ModelError
-from harness.evaluate.model_inputs import model_inputs, predict_cell, profiled_range
+from harness.evaluate.model_inputs import (
+    model_inputs,
+    predict_cell,
+    predict_cells,
+    profiled_range,
+)
 from harness.models import MODELS
 from harness.profiling.fit import JOBS_PER_TRIAL
-from harness.records.prediction import Prediction
-from harness.records.profile import Profile, Statistic
+from harness.records.prediction import JobConfig, Prediction
+from harness.records.profile import Profile, ProfiledJob, Statistic
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.workloads import WORKLOADS
 from harness.workloads.base import InputFile, InputPlan, JobCommand, Parameter
@@ -130,6 +137,84 @@ class TestSeveralJobs:
         answer = rounds(3, monkeypatch, model=Says(None))
 
         assert (answer.job_s, answer.not_applicable) == (None, ("something",))
+
+
+class MeanBody:
+    """
+    A model that knows nothing but the profiled jobs.
+    """
+
+    def predict(self, profile, *_):
+        body_s = fmean(job.body_s for job in profile.jobs)
+        return Prediction(model="whatif", cell="", body_s=body_s)
+
+
+def profile_of(bodies_s, without=()):
+    """
+    A profile of one job in each cell, with a frame of 9 s, and with refits *without* these.
+    """
+    jobs = [
+        ProfiledJob(
+            trial=cell, cell=cell, input_bytes=1, num_splits=1, num_nodes=1, map_slots=1,
+            reduce_slots=1, configuration=JobConfig(), job_s=body_s + 9.0, body_s=body_s,
+        )
+        for cell, body_s in bodies_s.items()
+    ]  # fmt: skip
+    refits = [
+        profile_of({cell: body_s for cell, body_s in bodies_s.items() if cell != left_out})
+        for left_out in without
+    ]
+    return Profile(workload="rounds", frame=frame(), jobs=jobs, refits=refits)
+
+
+BODIES = {"c0": 8.0, "c1": 9.0, "c2": 11.0, "c3": 12.0}
+
+
+class TestIntervals:
+    def predicted(self, monkeypatch, without):
+        """
+        The prediction of a cell by the mean body of those profiled.
+        """
+        monkeypatch.setitem(WORKLOADS, "rounds", Rounds(1))
+        monkeypatch.setitem(MODELS, "whatif", MeanBody())
+        cell = terasort(name="rounds").cell
+        profiles = {"rounds": profile_of(BODIES, without)}
+        (answer,) = predict_cells("whatif", [cell], profiles, dict.fromkeys(BODIES, cell))
+        return answer
+
+    def test_are_those_of_jackknife_plus(self, monkeypatch):
+        """
+        Without 8 s the mean is 32/3 s and misses them by the factor 4/3; without 12 s it is 28/3 s
+        and misses them by 9/7. Four cells bound 80 %, and not 90 %.
+        """
+        answer = self.predicted(monkeypatch, ["c0", "c1", "c2", "c3"])
+
+        assert answer.body_s == 10.0
+        assert answer.refits["body_s"] == pytest.approx((32 / 3, 31 / 3, 29 / 3, 28 / 3))
+        assert answer.refits["job_s"] == pytest.approx([s + 9 for s in answer.refits["body_s"]])
+        assert answer.intervals["body_s"]["80"] == pytest.approx((28 / 3 * 7 / 9, 32 / 3 * 4 / 3))
+        assert {ends["90"] for ends in answer.intervals.values()} == {None}
+        assert answer.intervals["job_s"]["80"][0] < 19.0 < answer.intervals["job_s"]["80"][1]
+
+    @pytest.mark.parametrize("without", [[], ["c0", "c1", "c3"]])
+    def test_a_profile_that_could_not_be_fitted_bounds_nothing(self, monkeypatch, without):
+        """
+        No refit at all, or one less than there are cells.
+        """
+        answer = self.predicted(monkeypatch, without)
+
+        assert {ends["80"] for ends in answer.intervals.values()} == {None}
+        assert len(answer.refits["body_s"]) == len(without)
+
+    def test_no_answer_has_none(self, monkeypatch):
+        """
+        Nothing is predicted, and nothing around it.
+        """
+        cell = terasort(name="rounds").cell
+        monkeypatch.setitem(WORKLOADS, "rounds", Rounds(1))
+        (answer,) = predict_cells("whatif", [cell], {}, {})
+
+        assert (answer.job_s, answer.refits, answer.intervals) == (None, {}, {})
 
 
 class TestFrame:

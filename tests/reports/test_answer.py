@@ -178,6 +178,19 @@ class TestDetails:
         assert any("are too short: on average by 20 %" in d for d in short)
         assert any("err in both directions" in d for d in both)
 
+    def test_say_whether_the_floor_can_be_split(self, whole):
+        """
+        Into repeats and starts of the cluster, where cells were repeated on two of them.
+        """
+        twice = [m.model_copy(update={"start": s}) for m in whole.measurements for s in "ab"]
+        alone, split = (
+            " ".join(answer(each).details)
+            for each in (whole, dataclasses.replace(whole, measurements=twice))
+        )
+
+        assert "it cannot be split into repeat and start of the cluster" in alone
+        assert "between repeats, by" in split
+
     def test_say_that_the_noise_is_unknown(self, make):
         """
         Without repeats there is no noise floor, and the answer says so.

@@ -158,7 +158,7 @@ def test_every_figure_has_its_data(document):
     """
     figures = figures_of(document)
 
-    assert len(figures) == 19
+    assert len(figures) == 17
     assert [name for name, figure in figures.items() if not figure.data.rows] == []
 
 

@@ -171,7 +171,7 @@ class TestWholeRun:
 
         assert all("<caption>" in t and 'scope="col"' in t for t in tables)
         assert all('role="img"' in f and "<title id=" in f and "<details>" in f for f in figures)
-        assert len(figures) == 19
+        assert len(figures) == 17
 
     def test_same_data_same_bytes(self, document, text, reading_only, tmp_path):
         """

@@ -41,6 +41,7 @@ def compared(*scores, **arguments):
     return ranking, comparison
 
 
+GIVEN = "; the profile counts as given"
 FAR = [1.30, 1.28, 1.33, 1.31]
 NEAR = [1.05, 1.06, 1.04, 1.05]
 
@@ -59,7 +60,7 @@ class TestVerdicts:
         assert pair.chance < 0.001
         assert (ranking.models, ranking.nearest) == (("prophet", "whatif"), ("prophet",))
         assert ranking.errors == pytest.approx((0.05, 0.305))
-        assert pair.reason == "chance gives as much in at most 0.04 % of cases"
+        assert pair.reason == f"chance gives as much in at most 0.04 % of cases{GIVEN}"
 
     def test_differences_that_scatter_over_the_cells_decide_nothing(self):
         """
@@ -99,7 +100,7 @@ class TestVerdicts:
         ranking, pair = compared(*near)
 
         assert (pair.verdict, ranking.nearest) == ("equal", ("a", "b"))
-        assert pair.reason == "their errors differ by less than 2 points"
+        assert pair.reason == f"their errors differ by less than 2 points{GIVEN}"
         assert compared(*near, margin=0.005)[1].verdict == "nearer"
 
     def test_the_same_predictions_are_equal_without_any_noise(self):
@@ -109,7 +110,7 @@ class TestVerdicts:
         _, pair = compared(rows("a", FAR, None), rows("b", FAR, None))
 
         assert (pair.verdict, pair.difference, pair.chance) == ("equal", 0, None)
-        assert pair.reason == "both predict the same times"
+        assert pair.reason == f"both predict the same times{GIVEN}"
 
     def test_more_pairs_need_more_proof(self):
         """
@@ -133,7 +134,7 @@ class TestVerdicts:
         assert (pair.verdict, pair.better, pair.low, pair.high) == (
             "nearer", "a", pair.difference, pair.difference,
         )  # fmt: skip
-        assert pair.reason.endswith("; this holds for one cell alone")
+        assert pair.reason.endswith(f"; this holds for one cell alone{GIVEN}")
 
     @pytest.mark.parametrize(
         ("inputs", "ending"),
@@ -148,7 +149,29 @@ class TestVerdicts:
         _, pair = compared(rows("a", FAR, inputs=inputs), rows("b", NEAR, inputs=inputs))
 
         assert pair.verdict == "nearer"
-        assert pair.reason.endswith(ending)
+        assert pair.reason.endswith(f"{ending}{GIVEN}")
+
+    def test_a_profile_that_varies_decides_nothing(self):
+        """
+        25 points apart by this profile, and by four others between 5 points and 45.
+        """
+        first, second = rows("a", NEAR), rows("b", FAR)
+
+        def judged(*moves):
+            refits = {("a", each.cell, "job_s"): [each.predicted_s] * 4 for each in first}
+            refits |= {
+                ("b", each.cell, "job_s"): [each.predicted_s + move for move in moves]
+                for each in second
+            }
+            return compared(first, second, refits=refits)[1]
+
+        far = judged(-20, 20, -20, 20)
+        assert far.verdict == "undecided"
+        assert far.reason.endswith(" more profiling cells would tell, more repeats would not")
+        near = judged(-1, 1, -1, 1)
+        assert (near.verdict, near.reason[-6:]) == ("nearer", " cases")
+        assert judged(-20, 20, 20).reason.endswith(GIVEN)
+        assert compared(first, second, refits={})[1].reason.endswith(GIVEN)
 
     def test_cells_that_share_an_input_are_no_proof_of_their_own(self):
         """

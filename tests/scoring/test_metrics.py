@@ -101,6 +101,15 @@ class TestErrors:
             i_accu(actual, 1.0, 1.0)
 
 
+def line_of(predicted, measured):
+    """
+    The line through all points: slope, intercept and R2.
+    """
+    x, y = np.asarray(predicted, dtype=float), np.asarray(measured, dtype=float)
+    lines = calibration(x, y, np.ones((1, len(x)), dtype=bool))
+    return tuple(float(numbers[0]) for numbers in lines)
+
+
 class TestCalibration:
     @given(
         st.lists(st.integers(1, 10_000), min_size=3, max_size=12, unique=True),
@@ -111,45 +120,51 @@ class TestCalibration:
         """
         Points on a line give its slope and intercept, and R2 of 1.
         """
-        line = calibration(predicted, [intercept + slope * p for p in predicted])
+        line = line_of(predicted, [intercept + slope * p for p in predicted])
 
-        assert line.slope == pytest.approx(slope, rel=1e-6)
-        assert line.intercept == pytest.approx(intercept, abs=1e-4 * max(predicted))
-        assert line.r2 == pytest.approx(1, abs=1e-9)
+        assert line[0] == pytest.approx(slope, rel=1e-6)
+        assert line[1] == pytest.approx(intercept, abs=1e-4 * max(predicted))
+        assert line[2] == pytest.approx(1, abs=1e-9)
 
     def test_known_scatter(self):
         """
         Four points, worked out by hand: slope 0.6, intercept 2.5, R2 0.9.
         """
-        line = calibration([1, 2, 3, 4], [3, 4, 4, 5])
-
-        assert (line.slope, line.intercept, line.r2) == pytest.approx((0.6, 2.5, 0.9))
+        assert line_of([1, 2, 3, 4], [3, 4, 4, 5]) == pytest.approx((0.6, 2.5, 0.9))
 
     def test_three_points_make_a_line(self):
         """
         Two times that were predicted, or two that were measured, are enough.
         """
-        assert calibration([1, 1, 3], [1, 3, 6]) == pytest.approx((2.0, 0.0, 16 / 19))
-        assert calibration([1, 2, 3], [1, 1, 4]) == pytest.approx((1.5, -1.0, 0.75))
+        assert line_of([1, 1, 3], [1, 3, 6]) == pytest.approx((2.0, 0.0, 16 / 19))
+        assert line_of([1, 2, 3], [1, 1, 4]) == pytest.approx((1.5, -1.0, 0.75))
 
-    def test_times_too_close_to_be_squared_make_none(self):
+    def test_each_row_has_its_own_cells(self):
         """
-        Their squares are 0, and nothing can be divided by them.
+        Those of the first three lie on a line, all four do not.
         """
-        close = [1e-200, 2e-200, 3e-200]
+        kept = np.asarray([[True, True, True, False], [True] * 4])
 
-        assert calibration(close, [1, 2, 3]) is None
-        assert calibration([1, 2, 3], close) is None
+        lines = calibration(np.asarray([1.0, 2, 3, 4]), np.asarray([3.0, 5, 7, 0]), kept)
+
+        assert lines.slope == pytest.approx((2.0, -0.7))
+        assert lines.r2[0] == pytest.approx(1.0)
 
     @pytest.mark.parametrize(
         ("predicted", "measured"),
-        [([1, 2], [1, 2]), ([1, 1, 1], [1, 2, 3]), ([1, 2, 3], [5, 5, 5]), ([], [])],
+        [
+            ([1, 2], [1, 2]),
+            ([1, 1, 1], [1, 2, 3]),
+            ([1, 2, 3], [5, 5, 5]),
+            ([1e-200, 2e-200, 3e-200], [1, 2, 3]),
+            ([1, 2, 3], [1e-200, 2e-200, 3e-200]),
+        ],
     )
     def test_says_nothing_where_nothing_is_known(self, predicted, measured):
         """
-        Two points always lie on a line, and one time makes none.
+        Two points always lie on a line, one time makes none, nor do times too close to be squared.
         """
-        assert calibration(predicted, measured) is None
+        assert np.isnan(line_of(predicted, measured)).all()
 
 
 def scored(pairs, floor=0.05, **fields):
@@ -281,6 +296,16 @@ class TestMetrics:
         assert METRICS["i_accu"].compute(better + worse + alone).value == 15.0
         assert METRICS["i_accu"].compute(alone) is None
 
+    def test_coverage_is_known_where_every_cell_has_an_interval(self):
+        """
+        Two of three cells in their interval; one that is unbounded leaves nothing to be said.
+        """
+        cells = [scored([(110, 100)], covered_80=each)[0] for each in (True, False, True, None)]
+
+        assert METRICS["coverage_80"].compute(cells[:3]).value == pytest.approx(2 / 3)
+        assert METRICS["coverage_80"].compute(cells) is None
+        assert METRICS["coverage_90"].compute(cells) is None
+
     def test_the_floor_has_the_interval_of_its_repeats(self):
         """
         Ten cells of two trials each are ten degrees of freedom.
@@ -312,7 +337,7 @@ class TestLines:
         Which are those of leaving one cell out; five cells have none.
         """
         six, five = values(scored(LINE)), values(scored(LINE[:5]))
-        left = [calibration(*zip(*(LINE[:i] + LINE[i + 1 :]), strict=True)).slope for i in range(6)]
+        left = [line_of(*zip(*(LINE[:i] + LINE[i + 1 :]), strict=True))[0] for i in range(6)]
         slope = six["calibration_slope"]
         assert (slope.low, slope.high) == pytest.approx(
             jackknife_interval(slope.value, np.asarray(left)), rel=1e-6
@@ -358,8 +383,8 @@ class TestLines:
         pairs = [(x, 2 * x) for x in (10, 20, 30, 40, 50)] + [(60, 240)]
         errors = []
         for i, (x, y) in enumerate(pairs):
-            line = calibration(*zip(*(pairs[:i] + pairs[i + 1 :]), strict=True))
-            errors.append(abs(line.intercept + line.slope * x - y) / y)
+            slope, intercept, _ = line_of(*zip(*(pairs[:i] + pairs[i + 1 :]), strict=True))
+            errors.append(abs(intercept + slope * x - y) / y)
 
         assert errors[-1] == pytest.approx(0.5)
         assert values(scored(pairs))["recalibrated_error"].value == pytest.approx(sum(errors) / 6)

@@ -197,6 +197,42 @@ class TestRows:
 
         assert (s.range, s.level, s.predicted_s, s.trials) == ("outside", "job", 100.0, 1)
 
+    def test_says_whether_the_interval_covers(self):
+        """
+        A mean of 100 s lies in 90 to 110 s, and not beside; unbounded says nothing.
+        """
+        intervals = {"job_s": {"80": (101.0, 110.0), "90": (90.0, 110.0)}}
+        unbounded = {"job_s": {"80": (90.0, 110.0), "90": None}}
+        near, far = (
+            row(score([prediction(intervals=each)], repeats("c0", 99.0, 101.0)))
+            for each in (intervals, unbounded)
+        )
+
+        assert (near.covered_80, near.covered_90) == (False, True)
+        assert (far.covered_80, far.covered_90) == (True, None)
+
+    def test_the_refits_of_its_profile_enter_the_verdict(self):
+        """
+        Of each model, cell and quantity: without them the profile counts as given.
+        """
+        moves = (-40.0, 40.0, -40.0, 40.0)
+        models = {"whatif": 160.0, "ernest": 102.0}
+        times = [trial for cell in "abcd" for trial in repeats(cell, 99.0, 101.0)]
+
+        def reason(**refits):
+            predictions = [
+                prediction(model, cell, job_s=job_s, refits=refits and {
+                    "job_s": tuple(job_s + move * (model == "whatif") for move in moves)
+                })
+                for model, job_s in models.items() for cell in "abcd"
+            ]  # fmt: skip
+            (pair,) = [c for c in score(predictions, times).comparisons
+                       if (c.quantity, c.speed) == ("job_s", "raw")]  # fmt: skip
+            return pair.reason
+
+        assert "profiling cells would tell" in reason(job_s=True)
+        assert reason().endswith("; the profile counts as given")
+
     def test_a_quantity_has_the_trials_that_show_it(self):
         """
         One history of two lacks the shuffle.

@@ -71,6 +71,36 @@ class TestEqualModels:
 
         assert share_with_nearer(tests) <= ERROR + CHANCE
 
+    @pytest.mark.parametrize("cells", [1, 2, 6, 10])
+    @pytest.mark.parametrize("profiled", [4, 8])
+    def test_whose_profile_is_noisy(self, cells, profiled):
+        """
+        Both have the profile's mean cost, 10 % too long and too short: which is nearer depends on
+        it.  Taken as given, a third of the families at ten cells and four profiling cells err.
+        """
+        generator = np.random.default_rng([cells, profiled])
+        costs = 1 + 0.03 * generator.standard_normal((FAMILIES, profiled))
+        refitted = (costs.sum(axis=1, keepdims=True) - costs) / (profiled - 1)
+        off = np.asarray([1.1, 0.9])[:, None]
+
+        def judged(*, is_given):
+            seeded = np.random.default_rng([profiled, cells])
+            times = 1 + 0.03 * seeded.standard_normal((FAMILIES, cells, 3))
+            means = times.mean(axis=-1)[:, None]
+            floors = np.sqrt((times.var(axis=-1, ddof=1) / means[:, 0] ** 2).mean(axis=-1) / 3)
+            refits = refitted.T[:, :, None, None] * off / means
+            return share_with_nearer(
+                pair_tests(
+                    costs.mean(axis=1)[:, None, None] * off / means,
+                    np.broadcast_to(floors[:, None], (FAMILIES, cells)),
+                    kept_cells([""] * cells), margin=MARGIN, freedom=2,
+                    refits=None if is_given else refits,
+                )
+            )  # fmt: skip
+
+        assert judged(is_given=False) <= ERROR + CHANCE
+        assert (cells, profiled) != (10, 4) or judged(is_given=True) > 0.3
+
     def test_nine_on_one_cell(self):
         """
         Of nine models, off by 20 % to either side.
@@ -243,7 +273,7 @@ class TestSeveralCells:
 
         assert (tests.low[0], tests.high[0]) == pytest.approx((0.1, 0.3))
 
-    def test_profiles_fitted_without_a_repeat_widen_the_variance(self):
+    def test_profiles_fitted_without_a_cell_widen_the_variance(self):
         """
         Two refits whose differences lie 4 points apart: a jackknife variance of 4 square points.
         """
@@ -256,6 +286,21 @@ class TestSeveralCells:
             ).variance[0]
 
         assert variance(refits) - variance(None) == pytest.approx(0.02**2)
+
+    def test_a_missing_answer_takes_the_profile_as_given(self):
+        """
+        For its own pairs alone.
+        """
+        shares = np.asarray([[1.2] * 4, [1.1] * 4, [1.3] * 4])
+        refits = np.stack([shares, shares + 0.02])
+        refits[0, 2, 1] = np.nan
+
+        tests = pair_tests(
+            shares, np.full(4, 0.01), kept_cells([""] * 4), margin=MARGIN, refits=refits
+        )
+
+        assert np.isnan(tests.profile).tolist() == [False, True, True]
+        assert np.isfinite(tests.distinct).all()
 
 
 class TestHolm:

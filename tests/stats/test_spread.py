@@ -13,6 +13,7 @@ from harness.stats.spread import (
     coefficient_of_variation,
     mean_floors,
     median_absolute_deviation,
+    split_by_start,
     spread_interval,
     standard_deviation,
 )
@@ -86,6 +87,32 @@ class TestFloors:
         """
         assert mean_floors([[1.0], [2.0]]) == [None, None]
         assert mean_floors([]) == []
+
+    def test_is_split_by_the_starts_of_the_cluster(self):
+        """
+        400 cells on three starts that vary by 4 %, with three repeats that vary by 2 %.
+        """
+        generator = np.random.default_rng(7)
+        starts = 1 + 0.04 * generator.standard_normal((400, 3, 1))
+        values = starts + 0.02 * generator.standard_normal((400, 3, 3))
+
+        repeat, start = split_by_start((60 * values).tolist())
+
+        assert (repeat, start) == pytest.approx((0.02, 0.04), rel=0.1)
+
+    def test_starts_that_vary_no_more_than_repeats_add_nothing(self):
+        """
+        A variance is never below 0.
+        """
+        repeat, start = split_by_start([[[9.0, 11.0], [11.0, 9.0]]])
+
+        assert (repeat, start) == (pytest.approx(math.sqrt(2) / 10), 0.0)
+
+    def test_cannot_be_split_without_two_starts_of_two_repeats(self):
+        """
+        One repeat of a start says nothing of repeats, one start nothing of starts.
+        """
+        assert split_by_start([[[9.0, 11.0], [10.0]], [[8.0, 9.0, 10.0]], []]) is None
 
     def test_the_interval_of_a_spread_is_that_of_chi_square(self):
         """

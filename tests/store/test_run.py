@@ -14,7 +14,6 @@ from harness.records.score import (
     Comparison,
     Decomposition,
     MetricValue,
-    PhaseError,
     Ranking,
     Score,
     ScoreBook,
@@ -131,7 +130,7 @@ class TestRecords:
         """
         However many parts an error has.
         """
-        parts = tuple(PhaseError(phase=p, waves=1.0, error_s=0.5) for p in "abc")
+        parts = dict.fromkeys("abc", 0.5)
         reported = Decomposition(
             model="whatif", cell="c", speed="raw", measured_s=1.0, predicted_s=2.5, parts=parts,
             cancelled=0.0,

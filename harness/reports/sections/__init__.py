@@ -28,7 +28,6 @@ SECTIONS: tuple[Callable[[ReportData], Section | None], ...] = (
     comparisons.section,
     predicted.section,
     cells.section,
-    predicted.calibration_section,
     phases.section,
     phases.decomposition_section,
     trials.jobs_section,

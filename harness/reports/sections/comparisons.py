@@ -11,8 +11,8 @@ _JOB_QUANTITIES = ("job_s", "body_s")
 _NOTE = (
     "Nearer: proved to have the smaller error; equal: proved to differ by less than two points;"
     " undecided: neither. The pairs of one quantity and speed are corrected together (Holm): in at"
-    " most 5 of 100 experiments a pair of equal models is called nearer. The profile counts as"
-    " given: what another profiling would have changed is not in it."
+    " most 5 of 100 experiments a pair of equal models is called nearer. From four profiling cells"
+    " on, this holds for other profiles, too: each pair is compared again without one of them."
 )
 
 

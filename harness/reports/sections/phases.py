@@ -242,7 +242,7 @@ def mean_errors(results: ReportData, workload: str) -> dict[str, MeanError]:
     means = {}
     for model in results.models():
         if chosen := by_model.get(model):
-            errors = [{part.phase: part.error_s for part in each.parts} for each in chosen]
+            errors = [each.parts for each in chosen]
             phases = [phase for phase in _STEP_NAMES if any(phase in each for each in errors)]
             means[model] = MeanError(
                 cells=len(chosen),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.records.score import Score, Summary
+from harness.records.score import Score
 from harness.reports.data import ReportData, noise_s
 from harness.reports.document import Figure, Figures, Section, table
 from harness.reports.drawing import BAND, INK, MUTED, SERIES, Canvas, grid, marker
-from harness.reports.wording import UNKNOWN, floor_percent, number, one_line, percent, seconds
+from harness.reports.wording import floor_percent, number, one_line, percent, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,12 +19,10 @@ _LOGARITHMIC_FROM = 6.0
 _LEAD = (
     "Each point is a cell: the mean of its repeats, as measured, with their spread as a"
     " bar. On the line, prediction and measurement agree; the bands hold predictions"
-    " within 10 % and 20 % of the measured time."
-)
-_FIT_LEAD = (
-    "A line fitted through measured over predicted times distinguishes a constant error"
-    " (the intercept: what a job takes whatever its size) from a proportional one"
-    " (the slope: costs that are too low or too high)."
+    " within 10 % and 20 % of the measured time. The dashed line is fitted through the points: its"
+    " intercept is a constant error (what a job takes whatever its size), its slope a proportional"
+    " one (costs that are too low or too high). Intervals are by jackknife+ over the profiling"
+    " cells; unbounded: fewer than four of them for 80 %, than nine for 90 %."
 )
 
 
@@ -44,21 +42,6 @@ def section(results: ReportData) -> Section:
         title="Predicted and measured",
         blocks=[Figures(panels, _LEAD, side_by_side=True)],
         missing="No cell has both a prediction and a measurement.",
-    )
-
-
-def calibration_section(results: ReportData) -> Section:
-    """One panel per model that has a calibration: the points and the line through them."""
-    panels = []
-    for model, scores, limits in scored_panels(results):
-        summary = results.summary(model, "raw")
-        if summary is not None and "calibration_slope" in summary.metrics:
-            panels.append(fit_panel(results, summary, scores, limits.highest))
-    return Section(
-        id="calibration",
-        title="Calibration",
-        blocks=[Figures(panels, _FIT_LEAD, side_by_side=True)],
-        missing="No calibration line was fitted; it needs at least three scored cells.",
     )
 
 
@@ -122,11 +105,20 @@ def draw_points(
         canvas.figure.legend(loc="outside lower center", ncols=2)
 
 
+def interval_text(ends: tuple[float, float] | None, noise: float | None) -> str:
+    """Seconds between which a predicted interval lies."""
+    return f"{number(ends[0], noise)} to {number(ends[1], noise)}" if ends else "unbounded"
+
+
 def scatter_panel(
     results: ReportData, model: str, scores: Sequence[Score], limits: Range
 ) -> Figure:
     """Points of one model, the line of equality, and bands of 10 % and 20 % around it."""
-    place = results.models().index(model)
+    place, summary = results.models().index(model), results.summary(model, "raw")
+    slope, intercept_s, r2 = (
+        summary.value(f"calibration_{name}") if summary else None
+        for name in ("slope", "intercept_s", "r2")
+    )
 
     def draw(canvas: Canvas) -> None:
         panel_axes, ends = square_axes(canvas, limits, model), limits[:2]
@@ -135,12 +127,22 @@ def scatter_panel(
             panel_axes.fill_between(ends, lowest, highest, facecolor=BAND, alpha=0.5,
                                     edgecolor=MUTED, linewidth=0.5, zorder=0)  # fmt: skip
         panel_axes.plot(ends, ends, color=INK, linewidth=0.9, zorder=1)
+        if slope is not None and intercept_s is not None:  # bent where the axes are logarithmic
+            steps_s = [ends[0] + (ends[1] - ends[0]) * step / 100 for step in range(101)]
+            line = [(x, y) for x in steps_s if (y := intercept_s + slope * x) > 0]
+            panel_axes.plot(*zip(*line, strict=True), color=SERIES[place % len(SERIES)],
+                            linewidth=1, linestyle=(0, (4, 2)), zorder=1)  # fmt: skip
         panel_axes.text(0.04, 0.96, "took longer than predicted", color=MUTED, fontsize=8, va="top",
                         transform=panel_axes.transAxes)  # fmt: skip
         panel_axes.text(0.96, 0.04, "took less", color=MUTED, fontsize=8, ha="right",
                         transform=panel_axes.transAxes)  # fmt: skip
         draw_points(results, canvas, panel_axes, scores, place)
 
+    intervals = {
+        each.cell: each.intervals.get("job_s", {})
+        for each in results.predictions
+        if each.model == model
+    }
     table_rows = [
         (
             results.label(score.cell),
@@ -148,68 +150,24 @@ def scatter_panel(
             number(score.measured_s, noise_s(score)),
             floor_percent(score.floor),
             percent(score.signed_error, score.floor, signed=True),
+            *(
+                interval_text(intervals.get(score.cell, {}).get(level), noise_s(score))
+                for level in ("80", "90")
+            ),
         )
         for score in scores
     ]
-    columns = ("Cell", "Predicted, s", "Measured, s", "Noise floor", "Error")
+    columns = ("Cell", "Predicted, s", "Measured, s", "Noise floor", "Error", "80 % interval, s",
+               "90 % interval, s")  # fmt: skip
     close, fair = (sum(score.relative_error <= most for score in scores) for most in (0.1, 0.2))
     title = f"{model}: measured over predicted job time, one point per cell"
     caption = (
         f"{model}: {close} of {len(scores)} cells within 10 % of the measured time (inner"
         f" band), {fair} within 20 % (outer band)."
     )
-    data = table(f"{model}: data of the figure", columns, "lrrrr", table_rows, folded=True)
+    if slope is not None and intercept_s is not None:
+        sign = "+" if intercept_s >= 0 else "\u2212"
+        caption += f" The line through all cells: measured = {slope:.2f} \u00d7 predicted {sign}"
+        caption += f" {seconds(abs(intercept_s), 0.2)}, R² {number(r2, 0.02)}."
+    data = table(f"{model}: data of the figure", columns, "lrrrrrr", table_rows, folded=True)
     return Figure(f"scatter{place}", title, PANEL, PANEL + 0.25, caption, data, draw)
-
-
-def fit_panel(
-    results: ReportData, summary: Summary, scores: Sequence[Score], longest_s: float
-) -> Figure:
-    """Points of one model and the line through them; as data the lines of all its summaries."""
-    model, place = summary.model, results.models().index(summary.model)
-    slope, intercept_s, r2 = (
-        summary.value(f"calibration_{name}") or 0.0 for name in ("slope", "intercept_s", "r2")
-    )
-
-    def draw(canvas: Canvas) -> None:
-        panel_axes = square_axes(canvas, Range(0.0, longest_s, logarithmic=False), model)
-        ends = (0.0, longest_s)
-        panel_axes.plot(ends, ends, color=INK, linewidth=0.9, linestyle=(0, (2, 3)),
-                  label="measured = predicted")  # fmt: skip
-        line = [intercept_s + slope * end for end in ends]
-        panel_axes.plot(ends, line, color=SERIES[place % len(SERIES)], linewidth=1.6, label="fit")
-        draw_points(results, canvas, panel_axes, scores, place)
-
-    table_rows = []
-    for other in results.score_book.summaries:
-        if other.model == model and other.level == "job":
-            fitted = [
-                number(other.value(name), noise)
-                for name, noise in (
-                    ("calibration_slope", 0.02),
-                    ("calibration_intercept_s", 0.2),
-                    ("calibration_r2", 0.02),
-                    ("robust_slope", 0.02),
-                    ("robust_intercept_s", 0.2),
-                    ("calibration_exponent", 0.02),
-                    ("tau", 0.02),
-                )
-            ]
-            fitted.append(percent(other.value("recalibrated_error")))
-            workload = "all" if other.workload == "*" else other.workload
-            cells = str(other.cells) if "calibration_slope" in other.metrics else UNKNOWN
-            table_rows.append((workload, other.quantity, other.speed, *fitted, cells))
-    columns = (
-        "Workload", "Quantity", "Speed", "Slope", "Intercept, s", "R²", "Robust slope",
-        "Robust intercept, s", "Exponent", "Tau", "Recalibrated error", "Cells",
-    )  # fmt: skip
-    sign = "+" if intercept_s >= 0 else "\u2212"
-    title = f"{model}: measured job time fitted as a line in the predicted one"
-    caption = (
-        f"{model}: measured = {slope:.2f} \u00d7 predicted {sign}"
-        f" {seconds(abs(intercept_s), 0.2)}, R² {r2:.2f}, {summary.cells} cells."
-    )
-    data = table(
-        f"{model}: calibration by workload", columns, "lllrrrrrrrrr", table_rows, folded=True
-    )
-    return Figure(f"fit{place}", title, PANEL, PANEL + 0.25, caption, data, draw)

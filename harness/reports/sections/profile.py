@@ -46,7 +46,7 @@ def section(results: ReportData) -> Section:
         missing="No profile has been made.",
         values=lambda: {
             "profiles": {
-                workload: profile.model_dump(mode="json")
+                workload: profile.model_dump(mode="json", exclude={"refits"})
                 for workload, profile in results.profiles.items()
             }
         },

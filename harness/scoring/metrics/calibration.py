@@ -8,48 +8,52 @@ Metrics of what stands between predicted and measured times: lines, their recali
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, fsum
-from typing import NamedTuple
+from math import exp
+from typing import TYPE_CHECKING, NamedTuple
 
-from harness.records.score import Metric, MetricValue, Score
+from harness.records.score import MetricValue, Score
 from harness.scoring.metrics.errors import mean
+
+if TYPE_CHECKING:
+    from harness.stats.resampling import Masks, Numbers
 
 _LARGEST_LOGARITHM = 700.0
 _WITHIN_NOISE = 1.96  # standard deviations that two times lie apart at most, 95 % of the time
+_SMALLEST = 1e-12  # of a variance, as a share of the largest square: what rounding leaves
 
 
-class Line(NamedTuple):
-    """A fitted line; perfect is slope 1, intercept 0, R2 1."""
+class Lines(NamedTuple):
+    """Fitted lines; perfect is slope 1, intercept 0, R2 1."""
 
-    slope: float
-    intercept: float
-    r2: float
+    slope: Numbers
+    intercept: Numbers
+    r2: Numbers
 
 
-def calibration(predicted_s: Sequence[float], measured_s: Sequence[float]) -> Line | None:
+def calibration(predicted: Numbers, measured: Numbers, kept: Masks) -> Lines:
     """
-    Least squares of measured on predicted times.
+    Least squares of measured on predicted times, one line through the cells of each row of *kept*.
 
-    `None` where a line says nothing: fewer than three points, or all with one predicted or one
+    NaN where a line says nothing: fewer than three cells, or all with one predicted or one
     measured time.
     """
-    points = list(zip(predicted_s, measured_s, strict=True))
-    if len(points) < 3 or len(set(predicted_s)) < 2 or len(set(measured_s)) < 2:
-        return None
-    mean_x, mean_y = mean(predicted_s), mean(measured_s)
-    sxx = fsum((x - mean_x) ** 2 for x in predicted_s)
-    sxy = fsum((x - mean_x) * (y - mean_y) for x, y in points)
-    syy = fsum((y - mean_y) ** 2 for y in measured_s)
-    if not sxx or not syy:  # times apart by less than a float can square
-        return None
-    slope = sxy / sxx
-    intercept = mean_y - slope * mean_x
-    residual = fsum((y - intercept - slope * x) ** 2 for x, y in points)
-    return Line(slope, intercept, 1 - residual / syy)
+    import numpy as np
+
+    # From sums over centred times, in which little cancels.
+    x, y = predicted - predicted.mean(), measured - measured.mean()
+    weights = kept / np.maximum(kept.sum(axis=1, keepdims=True), 1)
+    mean_x, mean_y = weights @ x, weights @ y
+    xx, xy, yy = weights @ x**2 - mean_x**2, weights @ (x * y) - mean_x * mean_y, weights @ y**2
+    yy -= mean_y**2
+    is_line = (xx > _SMALLEST * (x**2).max()) & (yy > _SMALLEST * (y**2).max())
+    xx = np.where(is_line & (kept.sum(axis=1) >= 3), xx, np.nan)
+    slopes = xy / xx
+    intercepts = mean_y + measured.mean() - slopes * (mean_x + predicted.mean())
+    return Lines(slopes, intercepts, slopes * xy / np.where(is_line, yy, np.nan))
 
 
 def number_of_line(
-    scores: Sequence[Score], name: str, *, logarithmic: bool = False
+    name: str, scores: Sequence[Score], *, logarithmic: bool = False
 ) -> MetricValue | None:
     """
     The number of that *name* of the line through all cells, with its 95 % interval from six on.
@@ -61,34 +65,28 @@ def number_of_line(
 
     from harness.stats.resampling import FEWEST_CELLS, jackknife_interval, kept_cells
 
+    # In one order, so that sums are the same whatever the order of the scores.
+    scores = sorted(scores, key=lambda score: (score.predicted_s, score.measured_s))
     predicted = np.asarray([score.predicted_s for score in scores])
     measured = np.asarray([score.measured_s for score in scores])
     if logarithmic:
         if predicted.min() <= 0:
             return None
         predicted, measured = np.log(predicted), np.log(measured)
-    line = calibration(predicted.tolist(), measured.tolist())
-    if line is None:
+    kept = kept_cells([score.input for score in scores])
+    all_and_kept = np.vstack([np.ones((1, len(scores)), dtype=bool), kept])
+    value, *replicates = getattr(calibration(predicted, measured, all_and_kept), name).tolist()
+    if not np.isfinite(value):
         return None
-    finish = exp if logarithmic and name == "intercept" else float
-    value = float(getattr(line, name))
-    if len(scores) >= FEWEST_CELLS and name != "r2":
-        # The line without each unit, from sums over centred times, in which little cancels.
-        kept = kept_cells([score.input for score in scores]).astype(float)
-        kept /= kept.sum(axis=1, keepdims=True)
-        x, y = predicted - predicted.mean(), measured - measured.mean()
-        variances = kept @ x**2 - (kept @ x) ** 2
-        if variances.min() > 1e-12 * (x**2).max():
-            slopes = (kept @ (x * y) - (kept @ x) * (kept @ y)) / variances
-            intercepts = kept @ y + measured.mean() - slopes * (kept @ x + predicted.mean())
-            replicates = slopes if name == "slope" else intercepts
-            low, high = jackknife_interval(value, replicates)
-            if finish is float or max(-low, high) < _LARGEST_LOGARITHM:
-                return MetricValue(value=finish(value), low=finish(low), high=finish(high))
-    return MetricValue(value=finish(value))
+    ends = [value]
+    if len(scores) >= FEWEST_CELLS and name != "r2" and np.isfinite(replicates).all():
+        ends += jackknife_interval(value, np.asarray(replicates))
+    if logarithmic and name == "intercept":
+        ends = [exp(end) for end in ends[: 3 if max(map(abs, ends)) < _LARGEST_LOGARITHM else 1]]
+    return MetricValue(**dict(zip(("value", "low", "high"), ends, strict=False)))
 
 
-def robust_number(scores: Sequence[Score], name: str) -> MetricValue | None:
+def robust_number(name: str, scores: Sequence[Score]) -> MetricValue | None:
     """
     Slope or intercept by Theil and Sen: medians, which a few odd cells do not move.
 
@@ -113,25 +111,21 @@ def recalibrated_error(scores: Sequence[Score]) -> MetricValue | None:
     The line that corrects a cell is fitted without the cells of its own input; `None` where what
     stays has no line.
     """
-    from sklearn.model_selection import LeaveOneGroupOut
+    import numpy as np
 
     from harness.stats.resampling import mean_interval
 
-    predicted_s = [score.predicted_s for score in scores]
-    measured_s = [score.measured_s for score in scores]
-    inputs = [score.input or score.cell for score in scores]
-    if scores[0].level != "job" or len(set(inputs)) < 2:
+    scores = sorted(scores, key=lambda score: (score.predicted_s, score.measured_s))
+    predicted = np.asarray([score.predicted_s for score in scores])
+    measured = np.asarray([score.measured_s for score in scores])
+    labels, groups = np.unique([each.input or each.cell for each in scores], return_inverse=True)
+    if scores[0].level != "job":
         return None
-    errors = [0.0] * len(scores)
-    for others, group in LeaveOneGroupOut().split(predicted_s, groups=inputs):
-        line = calibration(
-            [predicted_s[cell] for cell in others], [measured_s[cell] for cell in others]
-        )
-        if line is None:
-            return None
-        for cell in group:
-            corrected_s = line.intercept + line.slope * predicted_s[cell]
-            errors[cell] = abs(corrected_s - measured_s[cell]) / measured_s[cell]
+    others = calibration(predicted, measured, groups != np.arange(len(labels))[:, None])
+    corrected = others.intercept[groups] + others.slope[groups] * predicted
+    errors = (np.abs(corrected - measured) / measured).tolist()
+    if not np.isfinite(errors).all():
+        return None
     low, high = mean_interval(errors, [score.input for score in scores])
     return MetricValue(value=mean(errors), low=max(0.0, low), high=high)
 
@@ -160,73 +154,3 @@ def order_of_configurations(scores: Sequence[Score]) -> MetricValue | None:
     if not counts:
         return None
     return MetricValue(value=float((measured_signs * predicted_signs).sum() / np.sqrt(counts)))
-
-
-SLOPE = Metric(
-    title="slope",
-    description="slope of measured over predicted times; 1 means no proportional error",
-    unit="number",
-    best="nearest to 1",
-    compute=lambda scores: number_of_line(scores, "slope"),
-)
-INTERCEPT = Metric(
-    title="intercept",
-    description="measured time where the predicted one is 0; 0 s means no constant error",
-    unit="seconds",
-    best="nearest to 0",
-    compute=lambda scores: number_of_line(scores, "intercept"),
-)
-R2 = Metric(
-    title="R\u00b2",
-    description="share of the variance of measured times that the line of predicted ones explains",
-    unit="number",
-    best="nearest to 1",
-    compute=lambda scores: number_of_line(scores, "r2"),
-)
-EXPONENT = Metric(
-    title="exponent",
-    description="slope between the logarithms of both times; 1 means that errors do not grow with"
-    " the size of a job",
-    unit="number",
-    best="nearest to 1",
-    compute=lambda scores: number_of_line(scores, "slope", logarithmic=True),
-)
-FACTOR = Metric(
-    title="factor",
-    description="measured time of a job that is predicted to take 1 s, by the line between the"
-    " logarithms; 1 s with exponent 1 means no proportional error",
-    unit="seconds",
-    best="nearest to 1",
-    compute=lambda scores: number_of_line(scores, "intercept", logarithmic=True),
-)
-ROBUST_SLOPE = Metric(
-    title="robust slope",
-    description="slope of measured over predicted times by Theil and Sen: a median over all pairs"
-    " of cells, which a few odd cells do not move",
-    unit="number",
-    best="nearest to 1",
-    compute=lambda scores: robust_number(scores, "slope"),
-)
-ROBUST_INTERCEPT = Metric(
-    title="robust intercept",
-    description="measured time where the predicted one is 0, by Theil and Sen",
-    unit="seconds",
-    best="nearest to 0",
-    compute=lambda scores: robust_number(scores, "intercept"),
-)
-RECALIBRATED = Metric(
-    title="recalibrated",
-    description="mean error once each prediction is corrected by the calibration line of the cells"
-    " of all other inputs: what is left when constant and proportional errors are gone",
-    unit="share",
-    best="lowest",
-    compute=recalibrated_error,
-)
-TAU = Metric(
-    title="tau",
-    description="Kendall's tau-b over the configurations of one input: 1 where the model has their"
-    " order, 0 where it says nothing of it; times apart by less than their noise are ties",
-    unit="number",
-    best="highest",
-    compute=order_of_configurations,
-)

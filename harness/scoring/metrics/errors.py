@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 
 from harness.errors import ModelError
-from harness.records.score import Metric, MetricValue, Score
+from harness.records.score import MetricValue, Score
 
 LARGEST = 1e100  # seconds: sums and products of a few of them are still finite
 
@@ -70,11 +70,19 @@ def mean_error(scores: Sequence[Score]) -> MetricValue:
     return MetricValue(value=mean(errors), low=max(0.0, low), high=high)
 
 
+def mean_of(
+    name: str, scores: Sequence[Score], summarise: Callable[[Sequence[float]], float] = mean
+) -> MetricValue | None:
+    """The field of that *name* over the cells that have it, summarised; `None` where none has."""
+    known = [number for each in scores if (number := getattr(each, name)) is not None]
+    return MetricValue(value=summarise(known)) if known else None
+
+
 def noise_floor(scores: Sequence[Score]) -> MetricValue | None:
     """Median floor of the cells, with its 95 % interval by the repeats that it comes from."""
     from harness.stats.spread import spread_interval
 
-    floor = value_of((score.floor for score in scores), median)
+    floor = mean_of("floor", scores, median)
     freedom = sum(score.trials - 1 for score in scores)
     if floor is None or not freedom:
         return floor
@@ -82,67 +90,13 @@ def noise_floor(scores: Sequence[Score]) -> MetricValue | None:
     return MetricValue(value=floor.value, low=low, high=high)
 
 
-def value_of(
-    numbers: Iterable[float | None], summarise: Callable[[Sequence[float]], float] = mean
-) -> MetricValue | None:
-    """*numbers* of the cells that have one, summarised; `None` where no cell has one."""
-    known = [number for number in numbers if number is not None]
-    return MetricValue(value=summarise(known)) if known else None
+def within_noise(scores: Sequence[Score]) -> MetricValue | None:
+    """Share of the cells with a noise floor whose error does not exceed it."""
+    known = [each.relative_error <= each.floor for each in scores if each.floor is not None]
+    return MetricValue(value=mean(known)) if known else None
 
 
-MEAN_ERROR = Metric(
-    title="mean error",
-    description="|predicted - measured| / measured, mean over the cells (MAPE) with its 95 %"
-    " interval, or the range of fewer than six cells; 10 % is good for a model of task phases",
-    unit="share",
-    best="lowest",
-    compute=mean_error,
-    columns=("raw", "reference"),
-    brief=("raw", "reference"),
-)
-SIGNED_ERROR = Metric(
-    title="signed",
-    description="mean of the errors with their signs, + where the prediction is too long; near 0"
-    " the errors of the cells have no common direction",
-    unit="signed share",
-    best="nearest to 0",
-    compute=lambda scores: value_of(score.signed_error for score in scores),
-    columns=("raw", "reference"),
-)
-WORST_ERROR = Metric(
-    title="worst",
-    description="largest relative error of a cell",
-    unit="share",
-    best="lowest",
-    compute=lambda scores: value_of((score.relative_error for score in scores), max),
-)
-NOISE_FLOOR = Metric(
-    title="noise floor",
-    description="standard deviation of the mean of a cell's repeats as a share of it, median over"
-    " the cells; errors below it cannot be distinguished from zero",
-    unit="spread",
-    best="lowest",
-    compute=noise_floor,
-    columns=("raw", "reference"),
-    brief=("raw",),
-)
-WITHIN_NOISE = Metric(
-    title="in noise",
-    description="cells whose error is smaller than their own noise floor",
-    unit="cells",
-    best="highest",
-    compute=lambda scores: value_of(
-        None if score.floor is None else score.relative_error <= score.floor for score in scores
-    ),
-    columns=("raw",),
-)
-I_ACCU = Metric(
-    title="I_accu",
-    description="error of whatif minus error of the model, mean over the cells, in percentage"
-    " points; positive means more accurate than whatif",
-    unit="points",
-    best="highest",
-    compute=lambda scores: value_of(score.i_accu_percent for score in scores),
-    columns=("raw",),
-    brief=("raw",),
-)
+def coverage(name: str, scores: Sequence[Score]) -> MetricValue | None:
+    """Share of the cells that lie in their interval; `None` unless every cell has one."""
+    has_all = all(getattr(score, name) is not None for score in scores)
+    return mean_of(name, scores) if has_all else None
