@@ -58,16 +58,14 @@ class Services:
     historyserver: str
 
 
-def expanded(
-    properties: Mapping[str, str], property_name: str, default: str = "", user: str = ""
-) -> str:
+def expanded(properties: Mapping[str, str], property_name: str, default: str = "") -> str:
     """
     Value of a property with the references in it resolved; those that cannot be stay.
 
     >>> expanded({"a": "${b}:8088", "b": "host"}, "a")
     'host:8088'
     """
-    known = {"user.name": user, "yarn.resourcemanager.hostname": _ANYWHERE[0], **properties}
+    known = {"user.name": "", "yarn.resourcemanager.hostname": _ANYWHERE[0], **properties}
     value = properties.get(property_name, default)
     for _ in range(_DEPTH):
         replaced = _REFERENCE.sub(lambda match: known.get(match[1], match[0]), value)
@@ -182,7 +180,8 @@ def client_files(
         # A copy in another file would be read after this one.
         for file in FILES:
             written[file].pop(property_name, None)
-        written[site.client_file(property_name)][property_name] = value
+        file = site.site_file(property_name)
+        written[file if file in FILES else "yarn-site.xml"][property_name] = value
     return written
 
 

@@ -244,12 +244,6 @@ def site_file(property_name: str) -> str:
     return next(files, "core-site.xml")
 
 
-def client_file(property_name: str) -> str:
-    """The same among the files that a client reads: core, HDFS, YARN and MapReduce."""
-    file = site_file(property_name)
-    return "yarn-site.xml" if file == "capacity-scheduler.xml" else file
-
-
 def plain_value(text: str) -> str:
     """
     Property value as Hadoop reads it: a size with a binary unit becomes bytes.

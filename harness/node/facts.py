@@ -11,12 +11,11 @@ Facts about a host.
 
 This file imports nothing of the agent: its text is what a host runs before it has the agent.
 
-    REQUEST: {"cluster": NAME, "ports": [...], "names": {NAME: ADDRESS}, "gpus": NUMBER}
+    REQUEST: {"cluster": NAME, "ports": [...], "names": {NAME: ADDRESS}}
     answer:  {"time", "python", "user", "root", "home", "base", "machine",
               "java": [{"home", "version", "build"}, ...], "copied": [paths],
               "free_bytes", "writable", "taken": [ports], "unnamed": [names], "hostname",
-              "sudo": "" or what is in the way, "systemd", "owner",
-              "gpus_lack": "" or why it does not have so many GPUs}
+              "sudo": "" or what is in the way, "systemd", "owner"}
 
 *unnamed* are the names that stand for another address here, or for none; *hostname* is the host's
 own name, empty where it stands for an address, as it should.  *build* changes with the Java;
@@ -167,7 +166,6 @@ def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
         "sudo": sudo_obstacle(),
         "systemd": Path("/run/systemd/system").is_dir(),
         "owner": owner,
-        "gpus_lack": gpu_obstacle(request["gpus"]),
         "time": time.time(),
     }
 
@@ -229,30 +227,6 @@ def sudo_obstacle() -> str:
     )  # fmt: skip
     lines = process.stderr.decode(errors="replace").strip().splitlines() or ["sudo refuses"]
     return "" if process.returncode == 0 else lines[-1][:200]  # earlier lines are warnings
-
-
-def gpu_obstacle(wanted: int) -> str:
-    """Why the host does not have so many working GPUs; empty where it has, or none are wanted."""
-    if not wanted:
-        return ""
-    try:
-        process = subprocess.run(
-            ["nvidia-smi", "--query-gpu=index,name", "--format=csv,noheader"], check=False,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            timeout=_TOOL_LIMIT_S,
-        )  # fmt: skip
-    except FileNotFoundError:
-        return "there is no nvidia-smi"
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"nvidia-smi does not answer: {error}"[:200]
-    output_lines = (process.stdout + process.stderr).decode(errors="replace").strip().splitlines()
-    if process.returncode != 0:
-        reason = output_lines[0] if output_lines else f"status {process.returncode}"
-        return f"nvidia-smi fails: {reason}"[:200]
-    devices = [line for line in output_lines if re.match(r"[0-9]+,", line)]
-    others = [f": {line}" for line in output_lines if line not in devices]  # of a device lost
-    lack = f"{wanted} to be offered, {len(devices) or 'none'} found{''.join(others[:1])}"
-    return lack[:200] if len(devices) < wanted else ""
 
 
 if __name__ == "__main__":  # the text itself, on a host that does not have the agent

@@ -1,5 +1,5 @@
 """
-Archives from nodes, in the form of tar: read as they come, and with suspicion.
+Archives for nodes and from them, in the form of tar: what comes is read with suspicion.
 
 What a host or a container sends is foreign.  Only plain files are taken, and only under names that
 the caller asked for; links, devices and all other members are left behind.  Counts, sizes and the
@@ -10,39 +10,33 @@ archive overwrites a file that is not its own, fills the disk, or fills memory.
 from __future__ import annotations
 
 import io
+import os
 import re
 import shutil
 import tarfile
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from harness.errors import ClusterError
+from harness.hadoop_home.home import JAR_TIME
 from harness.text import printable
 
 CHUNK_BYTES = 2**18
 _MOST_HEADER_BYTES = 2**20  # of one member: long names and extended headers are read into memory
 _LEAST_FREE_BYTES = 2**28
+MOST_FILES, MOST_BYTES = 200_000, 2**36  # of one archive
 _WORD = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
 _PLAIN_NAME = re.compile(f"{_WORD}(/{_WORD})*")
+
+Entries = Mapping[str, Path | bytes | None]  # name -> file of this machine, content, or a folder
 
 
 class RefusedArchiveError(ClusterError):
     """An archive holds what it must not: to repeat the request would not help."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How many members one archive may have, and how many bytes."""
-
-    files: int = 200_000
-    bytes: int = 2**36
-
-
-USUAL_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +64,31 @@ class PlainFile:
             raise
 
 
+def pack(entries: Entries, target: IO[bytes], owner: int = 0) -> None:
+    """
+    Write an archive of *entries*, all of user *owner*, to *target*: equal content, equal bytes.
+
+    A file that has become shorter meanwhile is an `OSError`.
+    """
+    with tarfile.open(fileobj=target, mode="w") as archive:
+        for name, content in entries.items():
+            entry = tarfile.TarInfo(name)
+            entry.uid = entry.gid = owner
+            entry.mtime, entry.mode = JAR_TIME, 0o644
+            if content is None:
+                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                archive.addfile(entry)
+            elif isinstance(content, bytes):
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+            else:
+                with content.open("rb") as stream:
+                    status = os.fstat(stream.fileno())
+                    entry.size = status.st_size
+                    entry.mode = 0o755 if status.st_mode & 0o100 else 0o644
+                    archive.addfile(entry, stream)
+
+
 def is_plain_name(name: str) -> bool:
     """
     Whether *name* is relative and made of plain words: it stays in its folder on any system.
@@ -80,13 +99,7 @@ def is_plain_name(name: str) -> bool:
     return _PLAIN_NAME.fullmatch(name) is not None
 
 
-def unpack(
-    pieces: Iterable[bytes],
-    wanted: re.Pattern[str],
-    into: Path,
-    where: str,
-    limits: Limits = USUAL_LIMITS,
-) -> list[Path]:
+def unpack(pieces: Iterable[bytes], wanted: re.Pattern[str], into: Path, where: str) -> list[Path]:
     """
     Write the wanted files of an archive below *into*; their paths, in the archive's order.
 
@@ -95,7 +108,7 @@ def unpack(
     with *where*; files that arrived whole before an error stay.
     """
     written: dict[Path, None] = {}
-    with plain_files(pieces, where, limits) as files:
+    with plain_files(pieces, where) as files:
         for file in files:
             match = wanted.fullmatch(file.name)
             if match is None or not is_plain_name(match[1]):
@@ -111,9 +124,9 @@ def unpack(
     return list(written)
 
 
-def unpack_one(pieces: Iterable[bytes], target: Path, where: str, most_bytes: int = 2**34) -> None:
+def unpack_one(pieces: Iterable[bytes], target: Path, where: str) -> None:
     """Write the first member of an archive to *target*; `ClusterError` unless it is a file."""
-    with plain_files(pieces, where, Limits(1, most_bytes)) as files:
+    with plain_files(pieces, where, most_files=1) as files:
         file = next(files, None)
         if file is None:
             raise ClusterError("not a plain file", where=where, fix="look at it on the node")
@@ -122,14 +135,14 @@ def unpack_one(pieces: Iterable[bytes], target: Path, where: str, most_bytes: in
 
 @contextmanager
 def plain_files(
-    pieces: Iterable[bytes], where: str, limits: Limits = USUAL_LIMITS
+    pieces: Iterable[bytes], where: str, *, most_files: int = 0
 ) -> Iterator[Iterator[PlainFile]]:
     """
     The plain files of an archive that comes in *pieces*, one after the other.
 
     *pieces* is closed at the end, where it can be.  `ClusterError` for an archive that is broken or
-    cut off; `RefusedArchiveError` for one beyond its *limits*.  An archive that ends between two
-    files looks whole: whoever brings the pieces has to notice it.
+    cut off; `RefusedArchiveError` for one of more than `MOST_BYTES`, or `MOST_FILES` (or so many).
+    An archive that ends between two files looks whole: whoever brings the pieces has to notice it.
     """
     reader = _PiecesReader(pieces)
 
@@ -137,10 +150,10 @@ def plain_files(
         count, total_bytes = 0, 0
         for member in archive:
             count, total_bytes = count + 1, total_bytes + member.size
-            if count > limits.files:
-                raise _refused_error(f"more than {limits.files} files", where)
-            if member.size < 0 or total_bytes > limits.bytes:
-                raise _refused_error(f"more than {limits.bytes} bytes", where)
+            if count > (most_files or MOST_FILES):
+                raise _refused_error(f"more than {most_files or MOST_FILES} files", where)
+            if member.size < 0 or total_bytes > MOST_BYTES:
+                raise _refused_error(f"more than {MOST_BYTES} bytes", where)
             reader.allowance = member.size + _MOST_HEADER_BYTES
             stream = archive.extractfile(member) if member.isreg() else None
             if stream is not None and not member.issparse():

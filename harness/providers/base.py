@@ -17,7 +17,7 @@ import time
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import TimeoutExpired
@@ -37,14 +37,7 @@ from harness.providers.calibrate import (
     requested_by_worker,
     unsupported_limits,
 )
-from harness.providers.host import (
-    Host,
-    HostTimeoutError,
-    LocalHost,
-    Running,
-    application_name,
-    end_command,
-)
+from harness.providers.host import Host, LocalHost, Running, application_name, end_command
 from harness.providers.masters import Hdfs
 from harness.providers.state import StateFile
 from harness.providers.survey import HostFacts, RanOn, node_versions, survey
@@ -104,10 +97,10 @@ class Cluster(ABC):
 
     # what each provider does in its own way
 
-    @staticmethod
+    @classmethod
     @abstractmethod
-    def remove(name: str) -> bool:
-        """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
+    def _end(cls, name: str) -> None:
+        """End all that runs of a cluster, and remove what it has outside its folder here."""
 
     @abstractmethod
     def is_up(self) -> bool:
@@ -301,18 +294,34 @@ class Cluster(ABC):
         if refused := unsupported_limits(self.spec, self.limitable):
             raise SpecError("; ".join(refused), where=self.where, fix="leave them out")
         self._start()
-
-        def log(daemon: str) -> str:
-            return self.daemon_logs().get(daemon, "")
-
         try:
             if self.spec.limited:
                 self._limit_nodes()
             request = {**self._health_request(limit_s), "workers": self._expected_daemons()}
-            masters.await_healthy(self._check_health, request, where=self.where, log=log)
+            masters.await_healthy(
+                self._check_health, request, where=self.where,
+                log=lambda daemon: self.daemon_logs().get(daemon, ""),
+            )  # fmt: skip
         except BaseException:
             self.down()
             raise
+
+    @classmethod
+    def remove(cls, name: str) -> bool:
+        """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
+        with states.exclusive():
+            return cls._remove(name)
+
+    @classmethod
+    def _remove(cls, name: str) -> bool:
+        """The same, when other processes are kept out already."""
+        folder = states.cluster_folder(name)
+        if not folder.exists():
+            return False
+        with states.DeferredInterrupt():  # half a removal helps nobody
+            cls._end(name)
+            states.remove_tree(folder)
+        return True
 
     def down(self) -> None:
         """End every process and remove every file of this cluster; safe to call twice."""
@@ -323,24 +332,34 @@ class Cluster(ABC):
 
     @contextmanager
     def _claiming(self) -> Iterator[None]:
-        """Take the name, other processes kept out; `ClusterError` where a cluster has it."""
+        """Make the cluster's folder, other processes kept out; an error removes the cluster."""
         with states.exclusive():
-            other = states.provider_of(self.name)
-            if other not in ("", self.provider):
-                used = f"the name {self.name!r} is taken by a cluster of {excerpt(other, 80)}"
-            else:  # its state alone is asked: the Hadoop home of an earlier start may be gone
-                self._state = self.state_class.load(self.name)
-                used = f"cluster {self.name!r} is up already" if self.is_up() else ""
-                self._state = None
-            if used:
-                fix = f"harness cluster down --name {self.name}, or choose another name"
-                raise ClusterError(used, where=str(self.folder), fix=fix)
-            yield
+            self._require_free()
+            self._remove(self.name)
+            try:
+                states.make_folder(self.folder, self.provider)
+                yield
+            except BaseException:
+                self._remove(self.name)
+                raise
+
+    def _require_free(self) -> None:
+        """`ClusterError` where a cluster that is up, or is another provider's, has the name."""
+        other = states.provider_of(self.name)
+        if other not in ("", self.provider):
+            used = f"the name {self.name!r} is taken by a cluster of {excerpt(other, 80)}"
+        else:  # its state alone is asked: the Hadoop home of an earlier start may be gone
+            self._state = self.state_class.load(self.name)
+            used = f"cluster {self.name!r} is up already" if self.is_up() else ""
+            self._state = None
+        if used:
+            fix = f"harness cluster down --name {self.name}, or choose another name"
+            raise ClusterError(used, where=str(self.folder), fix=fix)
 
     def missing_daemons(self) -> list[str]:
         """Daemons that the masters have lost (after some 10 s), whatever their processes do."""
         request = {**self._health_request(0.0), "workers": self._expected_daemons()}
-        request.pop("control", None)  # nothing is to be started
+        request["control"] = ""  # nothing is to be started
         return masters.missing_daemons(self._check_health, request)
 
     def await_idle(self, timeout_s: float = 60.0) -> None:
@@ -353,35 +372,26 @@ class Cluster(ABC):
 
     def _check_health(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send a request to the gateway's node agent; an empty answer when the cluster is gone."""
-        body, limit_s = json.dumps(request).encode(), request["limit_s"] + _ANSWER_LIMIT_S
-        argv = self.agent(self.gateway, "health")
-        try:
-            if self.health_sees_all:
-                answer = read_json(self.gateway.run(argv, limit_s, body).out)
-            else:
-                answer = self._check_and_watch(argv, body, time.monotonic() + limit_s)
-        except (HostTimeoutError, BrokenPipeError, ValueError):
-            return {}
-        return answer if isinstance(answer, dict) else {}
-
-    def _check_and_watch(self, argv: Sequence[str], body: bytes, deadline: float) -> Any:
-        """Run the health check; deaths on nodes that it does not see end the wait from here."""
-        command = self.gateway.open(argv)
+        deadline = time.monotonic() + request["limit_s"] + _ANSWER_LIMIT_S
+        command = self.gateway.open(self.agent(self.gateway, "health"))
         assert command.stdin is not None
         assert command.stdout is not None
         try:
-            with command.stdin as stdin:
-                stdin.write(body)
+            with suppress(BrokenPipeError), command.stdin as stdin:  # its answer says why
+                stdin.write(json.dumps(request).encode())
             while True:
                 try:
                     command.wait(_LOOK_S)
                 except TimeoutExpired:
-                    if dead := self.dead_daemons():
+                    if dead := [] if self.health_sees_all else self.dead_daemons():
                         return {"ok": False, "died": [name.replace(" on ", "-") for name in dead]}
                     if time.monotonic() > deadline:
                         return {}
                 else:
-                    return read_json(command.stdout.read())
+                    answer = read_json(command.stdout.read())
+                    return answer if isinstance(answer, dict) else {}
+        except ValueError:
+            return {}
         finally:
             end_command(command)
 
@@ -446,9 +456,8 @@ class Cluster(ABC):
     ) -> Running:
         """Start a client JVM on the gateway, its output into *log*; *jars* join its class path."""
         extra_jars = [self.host_path(self.gateway, jar) for jar in jars]
-        client_argv = daemons.client_argv(
-            self.java_on(self.gateway), self.layout, main_class, args, extra_jars
-        )
+        java = self.java_on(self.gateway)
+        client_argv = daemons.client_argv(java, self.layout, main_class, args, extra_jars)
         return self.gateway.start(client_argv, log)
 
     def http_json(self, url_path: str, service: str = "rm") -> Any:

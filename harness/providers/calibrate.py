@@ -104,22 +104,20 @@ def _calibrate_field(
     for _ in range(ROUNDS):
         apply(settings)
         measured = load.measure(field, requested)
-        limits: dict[str, dict[str, Limit]] = {worker: {} for worker in requested}
+        limits = {worker: dict[str, Limit]() for worker in requested}
+        is_met = True
         for worker, rates in requested.items():
             for control, rate in rates.items():
                 setting, reached = settings[worker][control], measured[worker][control]
                 limit = Limit(requested=rate, setting=setting, measured=reached)
                 limits[worker][control] = limit
-        if all(limit.is_met for by_name in limits.values() for limit in by_name.values()):
+                if not limit.is_met:
+                    is_met, corrected = False, setting * rate / reached
+                    least, most = rate / MOST_CORRECTION, rate * MOST_CORRECTION
+                    settings[worker][control] = min(most, max(least, corrected))
+        if is_met:
             return limits
         rounds.append(limits)
-        for worker, by_name in limits.items():
-            for control, limit in by_name.items():
-                if not limit.is_met:
-                    corrected = limit.setting * limit.requested / limit.measured
-                    least = limit.requested / MOST_CORRECTION
-                    most = limit.requested * MOST_CORRECTION
-                    settings[worker][control] = min(most, max(least, corrected))
     missed = []
     for worker, by_name in rounds[-1].items():
         for control in by_name:

@@ -16,7 +16,8 @@ import time
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ CONTAINER = re.compile(r"container_[0-9e_]{1,80}", re.ASCII)
 LOG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}", re.ASCII)
 _APPLICATION = re.compile(r"application_\d{1,20}_\d{1,10}", re.ASCII)
 _BYTES_PER_LINE = 400  # of a log whose last lines are shown
+MOST_OUTPUT = 2**26  # bytes of each stream of a command that is run to its end
 _MOST_AT_ONCE = 32
 
 _T = TypeVar("_T")
@@ -235,11 +237,65 @@ def timeout_error(host: str, argv: Sequence[str], timeout: float) -> HostTimeout
 def end_command(command: Running) -> None:
     """Kill a command, close its pipes, and wait for its end."""
     command.kill()
+    _close_pipes(command)
+    command.wait()
+
+
+def _close_pipes(command: Running) -> None:
     for pipe in (command.stdin, command.stdout, command.stderr):
         if pipe is not None:
             with suppress(BrokenPipeError):  # what was still to be written has no reader any more
                 pipe.close()
-    command.wait()
+
+
+def run_to_end(
+    host_name: str, command: Running, argv: Sequence[str], timeout: float, stdin: bytes
+) -> Completed:
+    """
+    What *command*, which was opened for *argv*, writes and ends with; it is over afterwards.
+
+    `HostTimeoutError` when it takes more than *timeout* seconds; `ClusterError` for one that writes
+    more than `MOST_OUTPUT`.
+    """
+    pipe, outputs = command.stdin, (command.stdout, command.stderr)
+    end = time.monotonic() + timeout
+
+    def send() -> None:
+        assert pipe is not None
+        with suppress(BrokenPipeError), pipe:  # it may read nothing
+            pipe.write(stdin)
+
+    def read(stream: IO[bytes] | None) -> bytes:
+        assert stream is not None
+        content = stream.read(MOST_OUTPUT + 1)
+        if len(content) > MOST_OUTPUT:
+            stream.close()  # what carries both streams would wait for us
+            raise ClusterError(
+                f"the command has written more than {MOST_OUTPUT} bytes, and was stopped",
+                where=f"{host_name}: {printable(' '.join(argv))[:200]}",
+                fix="check the host's programs: they do not work properly",
+            )
+        return content
+
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            try:
+                pool.submit(send)
+                reading = [pool.submit(read, stream) for stream in outputs]
+                finished, pending = wait_for(reading, timeout, FIRST_EXCEPTION)
+                for future in finished:
+                    future.result()
+                if pending:
+                    raise timeout_error(host_name, argv, timeout)
+                status = command.wait(max(1.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired as error:
+                raise timeout_error(host_name, argv, timeout) from error
+            finally:
+                command.kill()  # threads that still wait end with it
+    finally:
+        _close_pipes(command)
+    contents = [future.result() for future in reading]
+    return Completed(tuple(argv), status, *(text.decode(errors="replace") for text in contents))
 
 
 def application_name(text: str) -> str:

@@ -147,21 +147,15 @@ class Groups:
         deadline = time.monotonic() + _REMOVE_LIMIT_S
         for hierarchy in (self.root / _V1_CPU, self.root):
             cluster_group = hierarchy / PARENT / self.name
-            groups = [
-                *sorted(subfolder for subfolder in cluster_group.glob("*") if subfolder.is_dir()),
-                cluster_group,
-            ]
-            while groups:
-                try:
-                    groups[0].rmdir()
-                except FileNotFoundError:
-                    groups.pop(0)
-                except OSError:  # the last of its processes may still be ending
-                    if time.monotonic() > deadline:
-                        raise
-                    time.sleep(0.05)
-                else:
-                    groups.pop(0)
+            nodes = sorted(below for below in cluster_group.glob("*") if below.is_dir())
+            for group in (*nodes, cluster_group):
+                while group.is_dir():
+                    try:
+                        group.rmdir()
+                    except OSError:  # the last of its processes may still be ending
+                        if time.monotonic() > deadline:
+                            raise
+                        time.sleep(0.05)
             with suppress(OSError):  # other clusters may have theirs in it
                 (hierarchy / PARENT).rmdir()
 

@@ -270,8 +270,6 @@ class DeferredInterrupt:
 
 def remove_tree(folder: Path) -> None:
     """Remove a folder with all that is in it, protected folders included."""
-    if not folder.exists():
-        return
     _unlock(folder)
     for parent, names, _ in os.walk(folder):
         for path in (Path(parent, cluster_name) for cluster_name in names):

@@ -121,7 +121,8 @@ def run_selftest(cluster: LocalCluster, console: Console) -> list[Check]:
 def _checks_of_jobs(bench: JobBench) -> Iterator[Iterable[Check]]:
     """Run one job after the other, with the checks of each."""
     workload_spec = WorkloadSpec(name="wordcount", input_bytes=4 * MIB)
-    yield checks.checks(bench.run_workload(workload_spec, _SPILLING))
+    command = bench.command(workload_spec)
+    yield checks.checks(bench.run_traced(workload_spec.name, command, _SPILLING))
 
     # Any bytes are rows: a job that makes them would take ten seconds.
     random_rows = random.Random(5)  # noqa: S311 - the same rows each time
@@ -154,10 +155,6 @@ class JobBench:
     console: Console
     jobs: int = field(init=False, default=0)
     last_job: str = field(init=False, default="")
-
-    def run_workload(self, spec: WorkloadSpec, properties: Mapping[str, str]) -> Observed:
-        """Run the job of a workload, traced."""
-        return self.run_traced(spec.name, self.command(spec), properties)
 
     def run_traced(
         self, name: str, command: JobCommand, properties: Mapping[str, str], jars: _Jars = ()

@@ -6,7 +6,6 @@ Its daemons are processes that do nothing (`tests.contracts.fake_hadoop`).
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -42,22 +41,16 @@ class FakeCluster(Cluster):
         known = state.StateFile.load(name)
         return cls(name, known.spec if known else ClusterSpec(), None)
 
-    @staticmethod
-    def remove(name):
-        folder = state.cluster_folder(name)
-        with state.exclusive():
-            if not folder.exists():
-                return False
-            with suppress(FileNotFoundError, ProcessLookupError):
-                group = int((folder / "keeper").read_text())
-                os.killpg(group, signal.SIGKILL)
-                while living(group):
-                    time.sleep(0.01)
-            if supervisor := FakeCluster.supervisors.pop(name, None):
-                supervisor.stdout.close()
-                supervisor.wait()
-            state.remove_tree(folder)
-            return True
+    @classmethod
+    def _end(cls, name):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            group = int((state.cluster_folder(name) / "keeper").read_text())
+            os.killpg(group, signal.SIGKILL)
+            while living(group):
+                time.sleep(0.01)
+        if supervisor := cls.supervisors.pop(name, None):
+            supervisor.stdout.close()
+            supervisor.wait()
 
     def is_up(self):
         try:
@@ -94,8 +87,6 @@ class FakeCluster(Cluster):
 
     def _start(self):
         with self._claiming():
-            shutil.rmtree(self.folder, ignore_errors=True)
-            state.make_folder(self.folder, self.provider)
             state.StateFile(name=self.name, spec=self.spec).save()
         for member in self.layout.members:
             Path(self.layout.data(member)).mkdir(parents=True)

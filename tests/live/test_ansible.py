@@ -29,7 +29,6 @@ from harness.providers.ansible.cluster import AnsibleCluster
 from harness.providers.ansible.nodes import HostsState
 from harness.providers.ansible.playbook import play
 from harness.providers.ssh import connection as ssh_connection
-from harness.providers.ssh import host as ssh
 from harness.providers.ssh.connection import trust
 from harness.records.trial import ClusterSpec, NodeSpec, SshAccess
 from harness.store import Store
@@ -452,7 +451,7 @@ class TestFaults:
         """
         A host that answers without an end is left.
         """
-        monkeypatch.setattr(ssh, "MOST_OUTPUT", 2**20)
+        monkeypatch.setattr("harness.providers.host.MOST_OUTPUT", 2**20)
         endless = place.add(prepare=program("exec yes"))
 
         text = refused(cluster(place, [place.hosts[0], endless]))
@@ -469,7 +468,7 @@ class TestFaults:
 
         text = refused(made)
 
-        assert "worker1: the GPUs do not work: there is no nvidia-smi" in text
+        assert "worker1: the GPUs do not work: 1 to be offered, none found: env: " in text
         assert "master:" not in text
         assert files(hosts) == before
 

@@ -371,7 +371,7 @@ class TestFaults:
         """
         Neither memory nor disk of this machine is filled by a host that does not stop talking.
         """
-        monkeypatch.setattr(ssh, "MOST_OUTPUT", 2**20)
+        monkeypatch.setattr("harness.providers.host.MOST_OUTPUT", 2**20)
         monkeypatch.setattr(ssh, "MOST_LOG", 2**20)
         with pytest.raises(ClusterError, match="has written more than 1048576 bytes"):
             node.run(["yes"])

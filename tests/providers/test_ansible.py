@@ -16,7 +16,7 @@ from harness.errors import ClusterError, SpecError
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.ansible.cluster import AnsibleCluster
 from harness.providers.ansible.hosts import Facts, InstalledJava, require_fit, require_java
-from harness.providers.ansible.nodes import HostsState, write_node_bundle
+from harness.providers.ansible.nodes import HostsState
 from harness.providers.ansible.playbook import Outcome
 from harness.providers.host import at_once
 from harness.providers.state import Process, cluster_folder
@@ -399,12 +399,14 @@ class TestEvents:
 
 
 class TestBundles:
-    def test_equal_content_gives_equal_bytes(self, tmp_path):
+    def test_equal_content_gives_equal_bytes(self, tmp_path, monkeypatch):
         """
         Else every start would unpack again.
         """
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+        made = state()
         for name in "ab":
-            digest = write_node_bundle(tmp_path / name, {"conf/x": b"1"}, ["logs"], None)
+            digest = made._write_bundle(None, tmp_path / name, made.members[1])
 
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
         packed = io.BytesIO(base64.b64decode((tmp_path / "a").read_bytes()))

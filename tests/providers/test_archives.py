@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.errors import ClusterError
 from harness.providers import archives
-from harness.providers.archives import Limits, RefusedArchiveError, unpack, unpack_one
+from harness.providers.archives import RefusedArchiveError, unpack, unpack_one
 
 WANTED = re.compile(r"logs/(c\d(?:/.*)?)")
 
@@ -50,15 +50,47 @@ def in_pieces(content, size=700):
     return [content[start : start + size] for start in range(0, len(content), size)]
 
 
-def unpacked(folder, *members, **options):
+def unpacked(folder, *members):
     """
     What of an archive arrives in *folder*, by its path there.
     """
     into = folder / "into"
-    written = unpack(in_pieces(packed(*members)), WANTED, into, "worker1", **options)
+    written = unpack(in_pieces(packed(*members)), WANTED, into, "worker1")
     arrived = {str(p.relative_to(into)): p.read_bytes() for p in into.rglob("*") if p.is_file()}
     assert sorted(into / name for name in arrived) == sorted(written)
     return arrived
+
+
+class TestPack:
+    def test_files_belong_to_the_nodes_user(self):
+        """
+        Folders and files bear the number that the node knows them by.
+        """
+        target = io.BytesIO()
+        archives.pack({"a": None, "a/b": b"x"}, target, owner=10_000)
+
+        with tarfile.open(fileobj=io.BytesIO(target.getvalue())) as archive:
+            assert [(m.name, m.isdir(), m.uid, m.gid, m.mode) for m in archive] == [
+                ("a", True, 10000, 10000, 0o755),
+                ("a/b", False, 10000, 10000, 0o644),
+            ]
+
+    @given(content=st.binary(max_size=3000), executable=st.booleans())
+    def test_a_file_keeps_its_content(self, tmp_path_factory, content, executable):
+        """
+        Whether it is a program is kept, too.
+        """
+        source, target = tmp_path_factory.mktemp("file") / "here", io.BytesIO()
+        source.write_bytes(content)
+        source.chmod(0o700 if executable else 0o600)
+        archives.pack({"there": source}, target)
+
+        with tarfile.open(fileobj=io.BytesIO(target.getvalue())) as archive:
+            (entry,) = archive
+            assert (entry.mode, archive.extractfile(entry).read()) == (
+                0o755 if executable else 0o644,
+                content,
+            )
 
 
 def test_wanted_files_arrive_under_the_name_of_the_first_group(tmp_path):
@@ -129,16 +161,17 @@ def test_file_in_the_place_of_another_is_refused(tmp_path, members, what):
 
 
 @pytest.mark.parametrize(
-    ("limits", "what"), [(Limits(files=2), "2 files"), (Limits(bytes=150), "150 bytes")]
+    ("limit", "most", "what"), [("MOST_FILES", 2, "2 files"), ("MOST_BYTES", 150, "150 bytes")]
 )
-def test_endless_archives_are_stopped(tmp_path, limits, what):
+def test_endless_archives_are_stopped(tmp_path, monkeypatch, limit, most, what):
     """
     Members that nobody wants count as well.
     """
     members = [member(f"other/{number}", bytes(60)) for number in range(3)]
+    monkeypatch.setattr(archives, limit, most)
 
     with pytest.raises(RefusedArchiveError, match=f"more than {what}"):
-        unpacked(tmp_path, *members, limits=limits)
+        unpacked(tmp_path, *members)
 
 
 def test_disk_is_not_filled(tmp_path, monkeypatch):

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError
-from harness.providers.archives import Limits, RefusedArchiveError
+from harness.providers import archives
+from harness.providers.archives import RefusedArchiveError
 from harness.providers.host import LocalHost
 from harness.providers.ssh import collect as module
 from harness.providers.ssh.collect import Source, collect
@@ -81,14 +82,14 @@ def archive(*names, end=True):
     return buffer.getvalue()[: None if end else 1024 * len(names)]
 
 
-def collected(folder, stream, *, status=0, **options):
+def collected(folder, stream, *, status=0):
     """
     What arrives of a host that sends *stream*, whatever it was asked for.
     """
     (folder / "stream").write_bytes(stream)
     command = ["sh", "-c", f"cat {folder}/stream; exit {status}", "sh"]
     source = Source(host("liar"), "/logs", folder / "into")
-    collect([source], lambda _: command, r"c\d/.*", **options)
+    collect([source], lambda _: command, r"c\d/.*")
     return contents(folder / "into")
 
 
@@ -209,16 +210,17 @@ def test_file_that_shrinks_while_it_is_sent_ends_in_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("limits", "what"), [(Limits(files=2), "2 files"), (Limits(bytes=9), "9 bytes")]
+    ("limit", "most", "what"), [("MOST_FILES", 2, "2 files"), ("MOST_BYTES", 9, "9 bytes")]
 )
-def test_endless_output_is_refused_once(tmp_path, limits, what, monkeypatch):
+def test_endless_output_is_refused_once(tmp_path, limit, most, what, monkeypatch):
     """
     It is not tried again.
     """
     monkeypatch.setattr(module.time, "sleep", lambda _: pytest.fail("tried again"))
+    monkeypatch.setattr(archives, limit, most)
 
     with pytest.raises(RefusedArchiveError, match=f"more than {what}"):
-        collected(tmp_path, archive(*(f"c1/{n}" for n in range(9))), limits=limits)
+        collected(tmp_path, archive(*(f"c1/{n}" for n in range(9))))
 
 
 @given(st.binary(max_size=300), st.integers(0, 200))
@@ -234,13 +236,14 @@ def test_any_bytes_end_in_an_error_of_ours(tmp_path_factory, noise, place):
     assert {path.name for path in folder.iterdir()} <= {"stream", "into"}
 
 
-def test_silent_host_is_given_up(tmp_path):
+def test_silent_host_is_given_up(tmp_path, monkeypatch):
     """
     The error says for how long nothing came.
     """
+    monkeypatch.setattr(module, "IDLE_S", 0.2)
     start = time.monotonic()
     source = Source(host(), str(tmp_path), tmp_path / "into")
 
     with pytest.raises(ClusterError, match=r"end early: nothing came for 0\.2 s"):
-        collect([source], lambda _: ["sh", "-c", "sleep 60"], ALL, idle_s=0.2)
+        collect([source], lambda _: ["sh", "-c", "sleep 60"], ALL)
     assert time.monotonic() - start < 20

@@ -6,14 +6,13 @@ import io
 import tarfile
 
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
 from harness.errors import ClusterError
-from harness.hadoop.daemons import Daemon, Member
 from harness.providers.docker import host as hosts
-from harness.providers.docker.cluster import describe_death
-from harness.providers.docker.engine import Death, EngineError
+from harness.providers.docker.engine import DeathLog, EngineError
 from harness.providers.docker.host import memory_kills
 from harness.providers.host import Completed
 
@@ -150,20 +149,26 @@ def test_thread_dumps_are_texts_of_one_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("death", "end"),
+    ("line", "how"),
     [
-        (None, "last line"),
-        (Death("datanode-w", 3), "last line\n[datanode on w has ended with status 3]"),
-        (
-            Death("datanode-w", -9, oom=True),
-            "last line\n[datanode on w has ended with signal 9: its node ran out",
-        ),
+        (b'{"key": "datanode-w", "status": 3}', "status 3"),
+        (b'{"key": "datanode-w", "status": -9, "oom": true}', "signal 9: its node ran out of the"),
     ],
 )
-def test_a_death_stands_below_the_log(death, end):
+def test_a_death_says_how_the_daemon_has_ended(line, how):
     """
-    How a daemon has ended, and whether its node ran out of memory.
+    By which status, or signal, and whether its node ran out of memory; other lines are skipped.
     """
-    daemon = Daemon("datanode", Member("w", "w"))
+    api = SimpleNamespace(
+        logs=lambda *_, stream=False, **__: iter([]) if stream else b"noise\n[1]\n" + line,
+        inspect_container=lambda _: {"State": {"Running": False}},
+    )
+    engine = SimpleNamespace(
+        client=SimpleNamespace(api=api), translate_errors=lambda _: nullcontext()
+    )
+    log = DeathLog(engine, {"w": "container"})
+    log.close()
 
-    assert describe_death("last line", daemon, death).startswith(end)
+    assert list(log.deaths()) == ["datanode-w"]
+    assert log.deaths()["datanode-w"].startswith(how)
+    assert log.ended_nodes() <= {"w"}

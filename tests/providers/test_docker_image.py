@@ -10,7 +10,7 @@ from contextlib import nullcontext
 import pytest
 
 from harness.errors import ClusterError, SpecError
-from harness.hadoop_home.home import HadoopHome, Java
+from harness.hadoop_home.home import JAR_TIME, HadoopHome, Java
 from harness.providers.docker import image as images
 from harness.providers.docker.engine import EngineError
 from harness.providers.docker.image import DEBIAN
@@ -104,7 +104,7 @@ class TestEnsure:
         assert {"Dockerfile", "home/lib/a.jar", "home/path.jar", "lists/classes.lst"} <= set(
             members
         )
-        assert set(members.values()) == {(0, images.JAR_TIME)}
+        assert set(members.values()) == {(0, JAR_TIME)}
 
     def test_the_base_is_reported(self, tmp_path, capsys):
         """

@@ -2,20 +2,15 @@
 Tests for `harness.providers.docker.nodes`: what nodes in containers are given.
 """
 
-import io
 import ipaddress
 import json
-import tarfile
 
 from xml.etree import ElementTree as ET
-
-import pytest
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.providers.docker import nodes
-from harness.providers.docker.host import pack, pack_file
 from harness.records.trial import ClusterSpec, NodeSpec
 
 SUBNET = "198.18.70.0/24"
@@ -95,49 +90,3 @@ def test_nothing_names_a_folder_of_this_machine():
     assert [p for p in paths if not p.startswith(allowed)] == []
     assert argv[0] == "/opt/java/bin/java"
     assert "/opt/hadoop/path.jar:/cluster/conf/worker1:/opt/hadoop/etc" in argv
-
-
-def unpacked(pieces):
-    """
-    Members of an archive with their content.
-    """
-    with tarfile.open(fileobj=io.BytesIO(b"".join(pieces))) as archive:
-        return [
-            (member, archive.extractfile(member).read() if member.isfile() else None)
-            for member in archive
-        ]
-
-
-class TestPack:
-    def test_files_belong_to_the_nodes_user(self):
-        """
-        Folders and files bear the number of the image's plain user.
-        """
-        members = [member for member, _ in unpacked([pack({"a/b": b"x"}, ["a"])])]
-
-        assert [(m.name, m.isdir(), m.uid, m.gid, m.mode) for m in members] == [
-            ("a", True, 10000, 10000, 0o755),
-            ("a/b", False, 10000, 10000, 0o644),
-        ]
-
-    @given(st.binary(max_size=3000), st.booleans())
-    def test_one_file_of_any_size_keeps_its_content(self, content, executable):
-        """
-        What is packed in pieces is an archive of one file.
-        """
-        pieces = pack_file("here", io.BytesIO(content), len(content), executable=executable)
-
-        ((member, unpacked_content),) = unpacked(pieces)
-
-        assert (member.name, bool(member.mode & 0o100), unpacked_content) == (
-            "here",
-            executable,
-            content,
-        )
-
-    def test_a_file_that_shrinks_is_an_error(self):
-        """
-        A file that has become shorter meanwhile makes no archive of another length.
-        """
-        with pytest.raises(OSError, match="shorter"):
-            list(pack_file("x", io.BytesIO(b"abc"), 4, executable=False))

@@ -12,7 +12,7 @@ import pytest
 
 from harness.errors import ClusterError
 from harness.providers.existing import discovery
-from harness.providers.existing.discovery import Container, Server, copy_logs, get_json
+from harness.providers.existing.discovery import copy_logs, get_json
 
 # Threads of a server end when they like, and leave their sockets to the collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -97,8 +97,8 @@ class TestCopy:
         log = b"LogContents:\n\x1b[2J LogLength:1\n\xff"
         other, unused = serve({})
         address, _ = serve({HERE: listing("syslog"), f"{HERE}/syslog": wrapped(log)})
-        known = [Server("worker2", other), Server("worker1", address)]
-        copy_logs([Container(ID, "worker1")], known, other, tmp_path)
+        known = [("worker2", other), ("worker1", address)]
+        copy_logs({ID: "worker1"}, known, other, tmp_path)
 
         assert copied(tmp_path) == {f"worker1/{ID}/syslog": log}
         assert unused == []
@@ -115,7 +115,7 @@ class TestCopy:
                 f"{GATHERED}/containerlogs/{ID}/b": wrapped(b""),
             }
         )
-        copy_logs([Container(ID, "w")], [Server("w", node)], history, tmp_path)
+        copy_logs({ID: "w"}, [("w", node)], history, tmp_path)
 
         assert copied(tmp_path) == {f"w/{ID}/a": b"1", f"w/{ID}/b": b""}
 
@@ -125,8 +125,9 @@ class TestCopy:
         """
         names = ("../../x", "/etc/passwd", "-rf", "a/b", "syslog")
         address, _ = serve({HERE: listing(*names), f"{HERE}/syslog": wrapped(b"1")})
-        wanted = [Container(ID, ".."), Container("../../c", "w"), Container(ID, "w")]
-        copy_logs(wanted, [Server("w", address)], address, tmp_path / "into")
+        other = ID[:-1] + "9"
+        wanted = {other: "..", "../../c": "w", ID: "w"}
+        copy_logs(wanted, [("w", address)], address, tmp_path / "into")
 
         assert copied(tmp_path) == {f"into/w/{ID}/syslog": b"1"}
 
@@ -146,15 +147,15 @@ class TestCopy:
         address, _ = serve({HERE: listing("syslog"), f"{HERE}/syslog": answer})
 
         with pytest.raises(ClusterError, match=reason):
-            copy_logs([Container(ID, "w")], [Server("w", address)], address, tmp_path)
+            copy_logs({ID: "w"}, [("w", address)], address, tmp_path)
 
     def test_an_unknown_container_has_no_logs(self, serve, tmp_path):
         """
         The logs of the others are copied.
         """
         address, _ = serve({HERE: listing("syslog"), f"{HERE}/syslog": wrapped(b"1")})
-        unknown = Container("container_1700000000000_0001_01_000009", "w")
-        copy_logs([unknown, Container(ID, "w")], [Server("w", address)], address, tmp_path)
+        unknown = "container_1700000000000_0001_01_000009"
+        copy_logs({unknown: "w", ID: "w"}, [("w", address)], address, tmp_path)
 
         assert list(copied(tmp_path)) == [f"w/{ID}/syslog"]
 
@@ -200,4 +201,4 @@ def test_servers_with_invalid_addresses_are_left_out():
         {},
     ]
 
-    assert discovery.servers(nodes) == [Server("w", "w:8042")]
+    assert discovery.servers(nodes) == [("w", "w:8042")]

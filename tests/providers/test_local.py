@@ -59,7 +59,7 @@ def cluster(home, monkeypatch, tmp_path):
     """
     A function that makes a cluster whose holder runs *program* and whose waiter says *answer*.
     """
-    monkeypatch.setattr(namespace, "require_tools", lambda: None)
+    monkeypatch.setattr(namespace, "require_tools", lambda *_: None)
     monkeypatch.setattr(
         namespace, "loopback_reason", lambda: ""
     )  # it would ask, and remember, a fake

@@ -124,7 +124,7 @@ class TestRequire:
         with pytest.raises(MachineError) as caught:
             nodes.require(spec(DISK), tmp_path)
 
-        assert "missing commands: losetup, mkfs.ext4" in caught.value.what
+        assert "missing commands: mkfs.ext4, losetup" in caught.value.what
         assert caught.value.fix == "apt-get install -y e2fsprogs mount"
 
     def test_says_why_there_are_no_control_groups(self, machine, tmp_path):

@@ -212,7 +212,7 @@ def test_endless_output_is_stopped(host, tmp_path, monkeypatch):
     """
     Neither memory nor disk of this machine is filled.
     """
-    monkeypatch.setattr(ssh_host, "MOST_OUTPUT", 2**18)
+    monkeypatch.setattr("harness.providers.host.MOST_OUTPUT", 2**18)
     monkeypatch.setattr(ssh_host, "MOST_LOG", 2**18)
     for script in ("yes", "yes >&2"):
         with pytest.raises(ClusterError, match="has written more than 262144 bytes"):

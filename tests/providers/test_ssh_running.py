@@ -8,6 +8,8 @@ import threading
 import pytest
 
 from harness.errors import ClusterError
+from harness.providers import host as hosts
+from harness.providers.host import run_to_end
 from harness.providers.ssh.host import MARK, SshRunning
 
 
@@ -68,7 +70,9 @@ def test_what_stands_before_the_mark_is_noise():
     """
     What stands behind it is the command's, of both streams.
     """
-    assert started().communicate(b"input", 1, 10) == (b"first", b"errors", 0)
+    completed = run_to_end("worker1", started().with_pipes(), ["x"], 1, b"input")
+
+    assert (completed.out, completed.err, completed.status) == ("first", "errors", 0)
 
 
 @pytest.mark.parametrize(
@@ -98,12 +102,13 @@ def test_host_that_starts_no_command_is_quoted(output, errors, reason):
     assert not channel.open
 
 
-def test_too_much_output_is_an_error():
+def test_too_much_output_is_an_error(monkeypatch):
     """
     Nothing beyond the limit is kept.
     """
+    monkeypatch.setattr(hosts, "MOST_OUTPUT", 4)
     with pytest.raises(ClusterError, match="has written more than 4 bytes"):
-        started().communicate(b"", 1, 4)
+        run_to_end("worker1", started().with_pipes(), ["x"], 1, b"")
 
 
 def test_log_that_grows_too_long_is_cut(tmp_path):

@@ -113,6 +113,4 @@ def test_a_nodemanager_tells_of_its_jvm(monkeypatch, beans, java, kernel):
 
     monkeypatch.setattr(discovery, "get_json", get_json)
 
-    assert discovery.ran_on(discovery.Server("w1", "w1:8042"), "3.4.1") == RanOn(
-        "3.4.1", java, kernel
-    )
+    assert discovery.ran_on("w1:8042", "3.4.1") == RanOn("3.4.1", java, kernel)

@@ -61,8 +61,24 @@ class AnsibleCluster(Cluster):
         self._connections: dict[str, Connection] = {}
         self._followers: dict[str, Running] = {}
 
-    @staticmethod
-    def remove(name: str) -> bool:
+    @classmethod
+    def _end(cls, name: str) -> None:
+        """End the daemons, and remove all that was put on the hosts."""
+        hosts_state, folder = HostsState.load(name), states.cluster_folder(name)
+        if hosts_state is None or not hosts_state.touched:
+            return
+        try:
+            play("teardown.yml", hosts_state.inventory(), folder / "ansible")
+        except ClusterError as error:
+            raise ClusterError(
+                f"cluster {name!r} is not completely removed: {error.what}",
+                where=error.where,
+                fix=f"harness cluster down --name {name}, when the host is back;"
+                f" if it is gone for good: rm -r {folder}",
+            ) from error
+
+    @classmethod
+    def remove(cls, name: str) -> bool:
         """
         Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat.
 
@@ -76,17 +92,7 @@ class AnsibleCluster(Cluster):
             maker = hosts_state.maker if hosts_state is not None else None
             if maker is not None and maker.pid != os.getpid() and maker.alive():
                 raise _busy_error(name, f"process {maker.pid}")
-        # It takes a while, and is not exclusive: other clusters may be started meanwhile.
-        if hosts_state is not None and hosts_state.touched:
-            try:
-                play("teardown.yml", hosts_state.inventory(), folder / "ansible")
-            except ClusterError as error:
-                raise ClusterError(
-                    f"cluster {name!r} is not completely removed: {error.what}",
-                    where=error.where,
-                    fix=f"harness cluster down --name {name}, when the host is back;"
-                    f" if it is gone for good: rm -r {folder}",
-                ) from error
+        cls._end(name)  # it takes a while: other clusters may be started meanwhile
         with states.exclusive():
             states.remove_tree(folder)
         return True
@@ -144,10 +150,11 @@ class AnsibleCluster(Cluster):
                 where="cluster.hosts",
                 fix="name a master and the workers in an experiment file: hosts: [A, B, ...]",
             )
-        with self._claiming():
-            pass
+        with states.exclusive():
+            self._require_free()
         self.remove(self.name)  # it takes a while, and keeps nobody out
-        with self._claiming():
+        with states.exclusive():
+            self._require_free()
             if self.folder.exists():
                 raise _busy_error(self.name, "another process")
             states.make_folder(self.folder, self.provider)

@@ -24,6 +24,7 @@ from harness.hadoop_home.home import OLDEST
 from harness.node import facts as node_facts
 from harness.providers.ssh.connection import Connection
 from harness.providers.ssh.host import SshHost
+from harness.providers.survey import find_on
 from harness.records.trial import Record, SshAccess
 from harness.text import excerpt
 
@@ -73,7 +74,7 @@ class Facts(Record):
     sudo: str
     systemd: bool
     owner: str
-    gpus_lack: str
+    gpus_lack: str = ""
     time: float
     clock_s: float = 0.0
 
@@ -105,13 +106,7 @@ def query(
     *names* are all nodes with their addresses; a worker is to offer so many *gpus*.
     """
     ports, gpus = (MASTER_PORTS, 0) if member.name == "master" else (WORKER_PORTS, gpus)
-    request = {
-        "base": "",
-        "cluster": cluster,
-        "ports": [*ports.values()],
-        "names": dict(names),
-        "gpus": gpus,
-    }
+    request = {"cluster": cluster, "ports": [*ports.values()], "names": dict(names)}
     host = SshHost(member.name, member.address, "/", connection)
     program = Path(node_facts.__file__).read_text()  # the host does not have the agent yet
     argv, sent_at = ["python3", "-I", "-c", program, "preflight"], time.time()
@@ -133,7 +128,13 @@ def query(
     # the clock was read at any moment between: only what lies outside of that is an offset
     earliest, latest = facts.time - received_at, facts.time - sent_at
     clock_s = 0.0 if earliest <= 0 <= latest else min(earliest, latest, key=abs)
-    return facts.model_copy(update={"clock_s": clock_s})
+    lack = ""
+    if gpus:
+        devices = find_on(host)
+        working = [device for device in devices.gpus if device.driver]  # which its tool reports
+        if len(working) < gpus:
+            lack = f"{gpus} to be offered, {len(working) or 'none'} found: {devices.message}"
+    return facts.model_copy(update={"clock_s": clock_s, "gpus_lack": lack.removesuffix(": ")})
 
 
 def require_fit(facts: Mapping[str, Facts], ssh: SshAccess, owner: str, room_bytes: int) -> None:

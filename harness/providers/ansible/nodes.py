@@ -16,9 +16,8 @@ import io
 import json
 import os
 import socket
-import tarfile
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from harness.hadoop import daemons, site
 from harness.hadoop.daemons import Layout, Member, make_members
 from harness.hadoop_home.home import (
     CLASS_LIST,
-    JAR_TIME,
     TASK_LIST,
     HadoopHome,
     Java,
@@ -39,8 +37,10 @@ from harness.hadoop_home.home import (
 )
 from harness.node import NAME, agent_bytes
 from harness.node import archive as class_data
+from harness.providers import archives
 from harness.providers.ansible.hosts import Facts
 from harness.providers.ansible.playbook import unsafe
+from harness.providers.archives import Entries
 from harness.providers.state import (
     Process,
     StateFile,
@@ -196,7 +196,11 @@ class HostsState(StateFile):
         return {f"{Path(self.home).name}/{archive_name}-{build}" for archive_name in names}
 
     def _write_bundle(self, home: HadoopHome, file: Path, member: Member) -> str:
-        """Write configuration, plan of the daemons, programs and folders of a node; the digest."""
+        """
+        Write all that a node needs to *file*, as the base64 of an archive; its digest.
+
+        The last entry is named after it: ``made-DIGEST``.
+        """
         layout, python = self.layout, self.python[member.name]
         java = f"{self.java[member.name]}/bin/java"
         plan = daemons.supervisor_plan(layout, [member], java, self.environment, at_once=False)
@@ -217,14 +221,24 @@ class HostsState(StateFile):
         files["owner"] = f"{self.owner}\n".encode()
         # made by root, who starts units, it would be closed to the user's supervisor
         files["deaths"] = b""
-        folders = ["logs", "daemons", f"nodes/{member.name}/jtmp"]
-        name_space = home.formatted if member == layout.master else None
-        return write_node_bundle(file, files, folders, name_space)
+        files[NAME] = agent_bytes()
+        if member == layout.master and home.formatted is not None:
+            for path in sorted(home.formatted.rglob("*")):
+                if path.is_file():
+                    inner_path = path.relative_to(home.formatted)
+                    files[f"nodes/master/name/{inner_path}"] = path.read_bytes()
+        folders = ["daemons", "logs", f"nodes/{member.name}/jtmp"]
+        digests = sorted((name, hashlib.sha256(data).hexdigest()) for name, data in files.items())
+        digest = _short_digest([digests, folders])
+        packed = io.BytesIO()
+        archives.pack({**dict.fromkeys(folders), **files, f"made-{digest}": b""}, packed)
+        file.write_bytes(base64.encodebytes(packed.getvalue()))
+        return digest
 
 
 def home_digest(home: HadoopHome) -> str:
     """What names a Hadoop home on hosts."""
-    lists = [(member_name, file_digest(source_path)) for source_path, member_name in _class_lists()]
+    lists = [(name, file_digest(class_list)) for name, class_list in _class_lists().items()]
     # hosts run one verb of the agent that is beside Hadoop: other changes bring no jars again
     lists.append((NAME, file_digest(Path(class_data.__file__))))
     return _short_digest([sums_digest(home.sums), instrumented_digest(home), lists, _FORMAT])
@@ -236,12 +250,10 @@ def home_bundle(home: HadoopHome) -> Path:
     if home.trace_path_jar is not None:
         file_names += ["lib-trace", "path-trace.jar"]
 
-    def members() -> Iterator[tuple[Path, str]]:
-        yield agent_file(), NAME
-        yield from _class_lists()
-        yield from _tree(home.path, file_names, "")
+    def entries() -> Entries:
+        return {NAME: agent_file(), **_class_lists(), **_tree(home.path, file_names, "")}
 
-    return _bundle(f"hadoop-{home_digest(home)}.tar", members)
+    return _bundle(f"hadoop-{home_digest(home)}.tar", entries)
 
 
 def java_digest(java: Java) -> str:
@@ -261,51 +273,18 @@ def java_bundle(java: Java) -> Path:
     return _bundle(f"{folder_name}.tar", lambda: _tree(java.home, file_names, f"{folder_name}/"))
 
 
-def write_node_bundle(
-    target: Path, files: Mapping[str, bytes], folders: Iterable[str], name_space: Path | None
-) -> str:
-    """
-    Write what a node needs to *target*, as base64; its digest.
-
-    The last member is named after it: ``made-DIGEST``.  *files* and *folders* are relative to the
-    cluster's folder; *name_space* is an empty formatted one, for the master.
-    """
-    content = dict(files)
-    content[NAME] = agent_bytes()
-    if name_space is not None:
-        for path in sorted(name_space.rglob("*")):
-            if path.is_file():
-                member_name = f"nodes/master/name/{path.relative_to(name_space)}"
-                content[member_name] = path.read_bytes()
-    digests = sorted((name, hashlib.sha256(data).hexdigest()) for name, data in content.items())
-    digest = _short_digest([digests, sorted(folders)])
-    content[f"made-{digest}"] = b""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
-        for folder_name in sorted(folders):
-            member = tarfile.TarInfo(folder_name)
-            member.type = tarfile.DIRTYPE
-            archive.addfile(_anonymous(member))
-        for member_name, content_bytes in content.items():
-            member = tarfile.TarInfo(member_name)
-            member.size = len(content_bytes)
-            archive.addfile(_anonymous(member), io.BytesIO(content_bytes))
-    target.write_bytes(base64.encodebytes(packed.getvalue()))
-    return digest
-
-
 def _short_digest(facts: object) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:12]
 
 
-def _class_lists() -> list[tuple[Path, str]]:
-    """The lists that class-data archives are made of, with their names in the bundle."""
+def _class_lists() -> dict[str, Path]:
+    """The lists that class-data archives are made of, by their names in the bundle."""
     named = {"classes.lst": CLASS_LIST, "tasks.lst": TASK_LIST}
     named |= {file.name: file for file in sorted(CLASS_LIST.parent.glob("lambdas-*.lst"))}
-    return [(file, f"lists/{member_name}") for member_name, file in named.items() if file.is_file()]
+    return {f"lists/{name}": file for name, file in named.items() if file.is_file()}
 
 
-def _bundle(name: str, members: Callable[[], Iterable[tuple[Path, str]]]) -> Path:
+def _bundle(name: str, entries: Callable[[], Entries]) -> Path:
     """The archive of that name, kept from one start to the next; written in one step."""
     bundles_folder = clusters_folder().parent / "archives"
     bundles_folder.mkdir(mode=0o700, exist_ok=True)
@@ -314,9 +293,8 @@ def _bundle(name: str, members: Callable[[], Iterable[tuple[Path, str]]]) -> Pat
         return bundle
     partial_file = bundle.with_name(f"{name}.{os.getpid()}")
     try:
-        with tarfile.open(partial_file, "w", dereference=True) as archive:
-            for source_path, inner_name in members():
-                archive.add(source_path, inner_name, recursive=False, filter=_anonymous)
+        with partial_file.open("wb") as packed:
+            archives.pack(entries(), packed)
         partial_file.replace(bundle)
     except OSError as error:
         raise MachineError(
@@ -329,25 +307,15 @@ def _bundle(name: str, members: Callable[[], Iterable[tuple[Path, str]]]) -> Pat
     return bundle
 
 
-def _tree(root: Path, names: Iterable[str], prefix: str) -> Iterator[tuple[Path, str]]:
-    """All below *names* with its name in the archive, and ``complete`` at the end."""
-    for member_name in names:
-        yield root / member_name, prefix + member_name
-        for here, folders, files in os.walk(root / member_name, followlinks=True):
+def _tree(root: Path, names: Iterable[str], prefix: str) -> Entries:
+    """All below *names* by its name in the archive, links followed; and ``complete`` at the end."""
+    paths = []
+    for name in names:
+        paths.append(root / name)
+        for here, folders, files in os.walk(root / name, followlinks=True):
             folders.sort()
-            for below in sorted([*folders, *files]):
-                source_path = Path(here, below)
-                if source_path.exists():  # a link of a packager may lead nowhere
-                    yield source_path, prefix + str(source_path.relative_to(root))
-    yield Path(os.devnull), f"{prefix}complete"
-
-
-def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """*member* without what is this machine's; a device stands for an empty file."""
-    if member.ischr():
-        member.type, member.size = tarfile.REGTYPE, 0
-    member.uid = member.gid = 0
-    member.uname = member.gname = ""
-    member.mtime = JAR_TIME
-    member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
-    return member
+            below = (Path(here, entry_name) for entry_name in sorted([*folders, *files]))
+            paths += [path for path in below if path.exists()]  # a packager's link may lead nowhere
+    entries = {f"{prefix}{path.relative_to(root)}": path for path in paths}
+    content = {name: None if path.is_dir() else path for name, path in entries.items()}
+    return {**content, f"{prefix}complete": b""}

@@ -10,6 +10,7 @@ machine is mounted: everything goes through the engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 
@@ -22,10 +23,9 @@ from harness.providers.base import Cluster, Finding
 from harness.providers.docker import host as hosts
 from harness.providers.docker import image as images
 from harness.providers.docker import nodes
-from harness.providers.docker.engine import Death, DeathLog, Engine
+from harness.providers.docker.engine import DeathLog, Engine
 from harness.providers.docker.host import DockerHost
 from harness.providers.host import Host, application_name, at_once
-from harness.providers.state import DeferredInterrupt
 from harness.providers.survey import find_devices, here
 from harness.records.trial import ClusterSpec, Hardware
 from harness.units import format_bytes
@@ -58,11 +58,23 @@ class DockerCluster(Cluster):
         self._death_log: DeathLog | None = None
         self._memory_kills = dict[str, int]()
 
-    @staticmethod
-    def remove(name: str) -> bool:
-        """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
-        with states.exclusive():
-            return _remove(name)
+    @classmethod
+    def _end(cls, name: str) -> None:
+        """Remove all of the cluster from its engine."""
+        state = DockerState.load(name)
+        if state is None:  # nothing was made on an engine yet
+            return
+        try:
+            engine = Engine.connect(state.engine)
+        except MachineError as error:
+            folder = states.cluster_folder(name)
+            raise MachineError(
+                error.what,
+                where=error.where,
+                fix=f"{error.fix}; if that engine is gone for good: rm -r {folder}",
+            ) from error
+        with closing(engine.client):
+            engine.reap(name)
 
     @staticmethod
     def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
@@ -100,10 +112,8 @@ class DockerCluster(Cluster):
         """`MachineError` that names what of *spec* the engine cannot give, if one answers."""
         nodes.require_memory(spec)
         engine = Engine.connect()
-        try:
+        with closing(engine.client):
             nodes.require(engine, spec)
-        finally:
-            engine.client.close()
 
     def down(self) -> None:
         """Remove every container, network, volume and file of this cluster; safe to call twice."""
@@ -121,24 +131,17 @@ class DockerCluster(Cluster):
         engine = self._engine = Engine.connect()
         image = images.ensure(engine, self.home)
         with self._claiming():
-            _remove(self.name)
-            states.make_folder(self.folder, self.provider)
-            try:
-                # written down before anything is made, so that any process can remove it
-                self._state = DockerState(
-                    name=self.name, spec=self.spec, engine=dict(engine.settings)
-                )
-                self._state.save()
-                engine.reap(self.name)  # what a cluster of that name without a state folder left
-                self._state.subnet = nodes.make_network(engine, self.name)
-                self._state.save()
-                self._maker = nodes.NodeMaker(
-                    engine, self.name, image, self.spec, self.layout, self.home
-                )
-                at_once(self._maker.make, self.layout.members)
-            except BaseException:
-                _remove(self.name)
-                raise
+            # written down before anything is made, so that any process can remove it
+            state = DockerState(name=self.name, spec=self.spec, engine=dict(engine.settings))
+            state.save()
+            self._state = state
+            engine.reap(self.name)  # what a cluster of that name without a state folder left
+            state.subnet = nodes.make_network(engine, self.name)
+            state.save()
+            self._maker = nodes.NodeMaker(
+                engine, self.name, image, self.spec, self.layout, self.home
+            )
+            at_once(self._maker.make, self.layout.members)
 
     def _limit_nodes(self) -> None:
         """Set the limits and calibrate them while nothing runs; then start the daemons."""
@@ -240,12 +243,12 @@ class DockerCluster(Cluster):
         except ClusterError as error:
             return {daemon.name: f"[{error.what}]" for daemon in all_daemons}
         texts = {name: text for by_file in tails for name, text in by_file.items()}
-        return {
-            daemon.name: describe_death(
-                texts.get(f"{daemon.key}.log", ""), daemon, deaths.get(daemon.key)
-            )
-            for daemon in all_daemons
-        }
+        logs = {daemon.name: texts.get(f"{daemon.key}.log", "") for daemon in all_daemons}
+        for daemon in all_daemons:
+            if how := deaths.get(daemon.key):
+                ending = f"[{daemon.name} has ended with {how}]"
+                logs[daemon.name] = f"{logs[daemon.name]}\n{ending}".lstrip()
+        return logs
 
     def dump_threads(self, into: Path) -> list[Path]:
         """Have every JVM of the nodes dump its threads; one file each in the folder *into*."""
@@ -276,36 +279,3 @@ def describe_kills(node_name: str, kills: int, limit_bytes: int | None) -> str:
         f"the kernel killed {processes} of {node_name}, which may use"
         f" {format_bytes(limit_bytes)} of memory (cluster.node.memory)"
     )
-
-
-def describe_death(log_text: str, daemon: daemons.Daemon, death: Death | None) -> str:
-    """The end of a daemon's log, and how the daemon has ended, if it has."""
-    if death is None:
-        return log_text
-    how = f"signal {-death.status}" if death.status < 0 else f"status {death.status}"
-    why = ": its node ran out of the memory that it may use (OOMKilled)" if death.oom else ""
-    return f"{log_text}\n[{daemon.name} has ended with {how}{why}]".lstrip()
-
-
-def _remove(name: str) -> bool:
-    """Remove all of a cluster from its engine and from here; `False`: there was none."""
-    folder = states.cluster_folder(name)
-    if not folder.exists():
-        return False
-    state = DockerState.load(name)
-    with DeferredInterrupt():
-        if state is not None:  # without it nothing was made on an engine yet
-            try:
-                engine = Engine.connect(state.engine)
-            except MachineError as error:
-                raise MachineError(
-                    error.what,
-                    where=error.where,
-                    fix=f"{error.fix}; if that engine is gone for good: rm -r {folder}",
-                ) from error
-            try:
-                engine.reap(name)
-            finally:
-                engine.client.close()
-        states.remove_tree(folder)
-    return True

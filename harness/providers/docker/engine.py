@@ -17,7 +17,7 @@ import ssl
 import threading
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -80,6 +80,7 @@ class Engine:
                 "ssh -nNT -L /tmp/docker.sock:/var/run/docker.sock HOST, and "
                 "DOCKER_HOST=unix:///tmp/docker.sock",
             )
+
         if address.startswith("unix://"):  # the system's own errors are clearer than the client's
             try:
                 with socket.socket(socket.AF_UNIX) as connection:
@@ -104,11 +105,8 @@ class Engine:
             return new_client
 
         try:
-            first = client(_VERSION)
-            try:
+            with closing(client(_VERSION)) as first:
                 versions = first.api.version(api_version=False)
-            finally:
-                first.close()
         except (DockerException, RequestException) as error:
             raise _no_engine_error(address, error) from error
         return cls(client(versions["ApiVersion"]), settings, str(versions.get("Version", "")))
@@ -195,15 +193,6 @@ class Engine:
         return {"label": [f"{label}={value}" for label, value in self.labels(cluster).items()]}
 
 
-@dataclass(frozen=True, slots=True)
-class Death:
-    """A daemon, by its key, that has ended: its status; whether it ran out of memory."""
-
-    key: str
-    status: int
-    oom: bool = False
-
-
 class DeathLog:
     """
     Daemons and nodes that have ended in *containers* (node -> name of its container).
@@ -215,8 +204,9 @@ class DeathLog:
 
     def __init__(self, engine: Engine, containers: Mapping[str, str]) -> None:
         """Read what has happened so far, then follow."""
-        self._engine, self._guard = engine, threading.Lock()
-        self._deaths: dict[str, Death] = {}
+        self._engine = engine
+        # threads add to these, and whoever asks gets a copy: either is one step of the interpreter
+        self._deaths: dict[str, str] = {}
         self._ended: set[str] = set()
         self._error: EngineError | None = None
         self._closed = threading.Event()
@@ -230,17 +220,15 @@ class DeathLog:
         for thread in self._threads:
             thread.start()
 
-    def deaths(self) -> dict[str, Death]:
-        """Daemons that have ended, by their keys; `EngineError` where the engine was lost."""
-        with self._guard:
-            if self._error is not None:
-                raise self._error
-            return dict(self._deaths)
+    def deaths(self) -> dict[str, str]:
+        """How daemons have ended, by their keys; `EngineError` where the engine was lost."""
+        if self._error is not None:
+            raise self._error
+        return dict(self._deaths)
 
     def ended_nodes(self) -> set[str]:
         """Nodes that have ended."""
-        with self._guard:
-            return set(self._ended)
+        return set(self._ended)
 
     def close(self) -> None:
         """Wait for the threads; the logs of removed containers have ended."""
@@ -266,12 +254,10 @@ class DeathLog:
             except EngineError as error:
                 is_running = False
                 if error.status != 404:
-                    with self._guard:
-                        self._error = error
+                    self._error = error
                     return
             if not is_running:
-                with self._guard:
-                    self._ended.add(node_name)
+                self._ended.add(node_name)
                 return
             self._closed.wait(_RETRY_S)
 
@@ -280,9 +266,10 @@ class DeathLog:
         for line in lines.splitlines():
             with suppress(ValueError, KeyError, TypeError, AttributeError):
                 fields: Any = read_json(line)
-                death = Death(str(fields["key"]), int(fields["status"]), bool(fields.get("oom")))
-                with self._guard:
-                    self._deaths[death.key] = death
+                daemon_key, status = str(fields["key"]), int(fields["status"])
+                how = f"signal {-status}" if status < 0 else f"status {status}"
+                why = ": its node ran out of the memory that it may use (OOMKilled)"
+                self._deaths[daemon_key] = how + (why if fields.get("oom") else "")
 
 
 def owner() -> str:

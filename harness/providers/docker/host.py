@@ -17,11 +17,11 @@ import signal
 import socket
 import ssl
 import subprocess
-import tarfile
+import tempfile
 import threading
 import time
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +33,7 @@ from harness.errors import ClusterError
 from harness.node.supervise import MEMORY_EVENTS
 from harness.providers import archives
 from harness.providers.docker.engine import Engine, EngineError
-from harness.providers.host import CONTAINER, LOG, Completed, Host, timeout_error
+from harness.providers.host import CONTAINER, LOG, Completed, Host, run_to_end
 from harness.text import printable
 
 BASE = "/cluster"  # all that a node is given and writes lies in it
@@ -41,7 +41,6 @@ LOGS, PIDS, AGENT = f"{BASE}/logs", f"{BASE}/daemons", f"{BASE}/node.pyz"
 AGENT_COMMAND = ("python3", "-I", "-S", AGENT)
 USER = 10_000  # the plain user of the image, who owns what nodes are given
 STDOUT, STDERR = 1, 2  # streams in the engine's frames
-OUTPUT_LIMIT = 64 * 2**20
 _CHUNK, _BUFFER = 2**16, 2**20
 _FRAME_HEADER = 8  # bytes: the stream's number, three zeros, the length of what follows
 _NOT_READY = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -50,8 +49,6 @@ _KILL_LIMIT_S = 1.0
 _SIGNALS = range(129, 128 + 65)
 _DUMP_LIMIT_S = 20.0
 _LINE_BYTES = 400  # of a log whose last lines are shown
-_LIMITS = archives.Limits(bytes=2**34)
-_TIME = 1_767_225_600  # 2026-01-01: equal files make equal archives
 _KILLS = re.compile(r"^oom_kill (\d{1,18})$", re.MULTILINE)
 
 
@@ -117,16 +114,6 @@ class Connection:
             poll.poll()
 
 
-class Output(io.BytesIO):
-    """Output that is kept in memory; more than `OUTPUT_LIMIT` bytes are an `OverflowError`."""
-
-    def write(self, content: Any) -> int:
-        """Keep *content*."""
-        if self.tell() + len(content) > OUTPUT_LIMIT:
-            raise OverflowError(f"more than {OUTPUT_LIMIT} bytes of output")
-        return super().write(content)
-
-
 class DockerRunning:
     """
     A command in a container, as `harness.providers.host.Running` has it.
@@ -145,7 +132,7 @@ class DockerRunning:
         label: str,
         pipes: Sequence[IO[bytes] | None] = (None, None, None),
     ) -> None:
-        """*outputs* (by stream) and *source* are closed in the end, but for an `Output`."""
+        """*outputs* (by stream) and *source* are closed in the end."""
         self.stdin, self.stdout, self.stderr = pipes
         self.returncode: int | None = None
         self._engine, self._exec_id, self._label = engine, exec_id, label
@@ -182,11 +169,10 @@ class DockerRunning:
     def _status(self) -> int:
         """Status of a command whose connection has ended, in the manner of `subprocess`."""
         if (error := self._error) is not None:
-            is_endless = isinstance(error, OverflowError)
             raise ClusterError(
                 f"the output of a command cannot be kept: {error}",
                 where=self._label,
-                fix="look at the node" if is_endless else "free some space on this machine's disk",
+                fix="free some space on this machine's disk",
             ) from error
         deadline = time.monotonic() + _END_LIMIT_S
         while True:
@@ -216,13 +202,12 @@ class DockerRunning:
                         remaining = remaining[outputs[stream].write(remaining) :]
                 except BrokenPipeError:  # nobody reads this stream any more; the other one counts
                     del outputs[stream]
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             self._error = None if self._is_killed else error
         finally:
             self._connection.close()
             for output in set(self._outputs.values()):
-                if not isinstance(output, Output):
-                    output.close()
+                output.close()
 
     def _write(self) -> None:
         # where the command has ended, or closed its input, its status shows whether that is well
@@ -242,16 +227,7 @@ class DockerHost(Host):
 
     def run(self, argv: Sequence[str], timeout: float = 60.0, stdin: bytes = b"") -> Completed:
         """Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* s."""
-        outputs = {STDOUT: Output(), STDERR: Output()}
-        running = self._start(argv, outputs, io.BytesIO(stdin))
-        try:
-            status = running.wait(timeout)
-        except subprocess.TimeoutExpired as error:
-            raise timeout_error(self.name, argv, timeout) from error
-        finally:
-            running.kill()
-        texts = (output.getvalue().decode(errors="replace") for output in outputs.values())
-        return Completed(tuple(argv), status, *texts)
+        return run_to_end(self.name, self.open(argv), argv, timeout, stdin)
 
     def start(self, argv: Sequence[str], log: Path) -> DockerRunning:
         """Start a command without input whose output goes to *log*."""
@@ -307,12 +283,11 @@ class DockerHost(Host):
     def put(self, source: Path, target: str) -> None:
         """Copy a file of this machine to the node (relative: into its own folder)."""
         node_path = PurePosixPath(self.folder, target)
-        with source.open("rb") as stream:
-            status = os.fstat(stream.fileno())
-            executable = bool(status.st_mode & 0o100)
-            pieces = pack_file(node_path.name, stream, status.st_size, executable=executable)
+        with tempfile.TemporaryFile() as packed:
+            archives.pack({node_path.name: source}, packed, owner=USER)
+            packed.seek(0)
             with self.engine.translate_errors(f"{self.name}: writing {node_path}"):
-                self.engine.client.api.put_archive(self.container, str(node_path.parent), pieces)
+                self.engine.client.api.put_archive(self.container, str(node_path.parent), packed)
 
     def get(self, source: str, target: Path) -> None:
         """Copy a file of the node (relative: of its own folder) to *target*."""
@@ -348,7 +323,7 @@ def log_tails(host: DockerHost, lines: int) -> dict[str, str]:
     try:
         with engine.translate_errors(f"logs of {host.name}"):
             pieces, _ = engine.client.api.get_archive(host.container, LOGS)
-            with archives.plain_files(pieces, host.name, _LIMITS) as files:
+            with archives.plain_files(pieces, host.name) as files:
                 for file in files:
                     last_bytes = b""
                     while piece := file.stream.read(_BUFFER):
@@ -386,41 +361,8 @@ def _copy_folder(host: DockerHost, folder_name: str, wanted: str, into: Path) ->
     try:
         with host.engine.translate_errors(f"{host.name}: reading {node_path}"):
             pieces, _ = host.engine.client.api.get_archive(host.container, str(node_path))
-            return archives.unpack(pieces, pattern, into, f"{host.name}: {node_path}", _LIMITS)
+            return archives.unpack(pieces, pattern, into, f"{host.name}: {node_path}")
     except EngineError as error:
         if error.status == 404:
             return []
         raise
-
-
-def pack(files: Mapping[str, bytes], folders: Iterable[str] = ()) -> bytes:
-    """An archive, for `BASE`, of *folders* and *files* (path -> content) below it."""
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for folder_path in folders:
-            entry_name = folder_path.removeprefix(f"{BASE}/")
-            archive.addfile(_entry(entry_name, 0, mode=0o755, kind=tarfile.DIRTYPE))
-        for file_path, content in files.items():
-            entry = _entry(file_path.removeprefix(f"{BASE}/"), len(content))
-            archive.addfile(entry, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def pack_file(file_name: str, stream: IO[bytes], size: int, *, executable: bool) -> Iterator[bytes]:
-    """An archive, in pieces, of one file of *size* bytes; a file that shrinks is an `OSError`."""
-    yield _entry(file_name, size, mode=0o755 if executable else 0o644).tobuf()
-    missing = size
-    while missing:
-        piece = stream.read(min(_BUFFER, missing))
-        if not piece:
-            raise OSError(f"{file_name} has become shorter while it was read")
-        missing -= len(piece)
-        yield piece
-    yield bytes(-size % tarfile.BLOCKSIZE + 2 * tarfile.BLOCKSIZE)
-
-
-def _entry(path: str, size: int, *, mode: int = 0o644, kind: bytes = tarfile.REGTYPE) -> Any:
-    entry = tarfile.TarInfo(path)
-    entry.size, entry.type, entry.mode, entry.mtime = size, kind, mode, _TIME
-    entry.uid = entry.gid = USER
-    return entry

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import io
 import os
 import queue
 import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 import tempfile
 import threading
 
@@ -31,13 +29,14 @@ from harness.errors import ClusterError, MachineError, SpecError
 from harness.hadoop_home.home import (
     CLASS_LIST,
     INSTRUMENTED,
-    JAR_TIME,
     TASK_LIST,
     HadoopHome,
     file_digest,
 )
 from harness.node.archive import lambdas_file, lambdas_of
+from harness.providers import archives
 from harness.providers import state as states
+from harness.providers.archives import Entries
 from harness.providers.docker.engine import LABEL, Engine, EngineError
 from harness.text import excerpt, printable
 
@@ -50,8 +49,6 @@ _BUILD_LIMIT_S = 1800.0
 _LAST_LINES = 25  # of a failed build
 _SILENCE_S = 60.0  # an engine that reaches no registry reports it after some 15 s, or never
 _MAKE_LIMIT_S = 900.0
-
-Entries = dict[str, Path | bytes | None]
 
 
 def report(text: object) -> None:
@@ -92,7 +89,7 @@ def ensure(engine: Engine, home: HadoopHome) -> str:
 
 def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> Entries:
     """File or content of all that the build sees, by name; `None` stands for a folder."""
-    entries: Entries = {
+    entries: dict[str, Path | bytes | None] = {
         "Dockerfile": SOURCE / "Dockerfile", "lists/dump": SOURCE / "dump",
         "home/path.jar": home.path_jar, "ca": None, "trace": None,
     }  # fmt: skip
@@ -139,20 +136,7 @@ def _build(engine: Engine, image_name: str, digest: str, entries: Entries) -> No
     report(f"its base is {base}, {origin}")
     proxies = {name: os.environ[name] for name in _PROXIES if os.environ.get(name)}
     with tempfile.TemporaryFile(prefix="harness-image-") as archive_file:
-        with tarfile.open(fileobj=archive_file, mode="w") as archive:
-            for entry_name, content in sorted(entries.items()):
-                entry = tarfile.TarInfo(entry_name)  # equal files make equal archives
-                entry.mtime, entry.mode = JAR_TIME, 0o644
-                if content is None:
-                    entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-                    archive.addfile(entry)
-                elif isinstance(content, bytes):
-                    entry.size = len(content)
-                    archive.addfile(entry, io.BytesIO(content))
-                else:
-                    with content.open("rb") as stream:
-                        entry.size = os.fstat(stream.fileno()).st_size
-                        archive.addfile(entry, stream)
+        archives.pack(dict(sorted(entries.items())), archive_file)
         archive_file.seek(0)
         with engine.translate_errors(f"building {image_name}"):
             events = engine.client.api.build(
@@ -231,8 +215,7 @@ def _pull(engine: Engine, image_name: str) -> None:
     """Pull an image; `EngineError` where that fails, or nothing comes for `_SILENCE_S`."""
     from docker.utils import parse_repository_tag
 
-    where = f"Docker engine at {engine.address}, pulling {image_name}"
-    events: queue.SimpleQueue[Mapping[str, Any] | EngineError | None] = queue.SimpleQueue()
+    events: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
 
     def pull() -> None:
         try:
@@ -242,25 +225,21 @@ def _pull(engine: Engine, image_name: str) -> None:
                 for event in engine.client.api.pull(repository, tag, stream=True, decode=True):
                     events.put(event)
         except EngineError as error:
-            events.put(error)
+            events.put({"error": error.what})
         events.put(None)
 
     # by a thread: the client's library would wait for ever
     threading.Thread(target=pull, daemon=True, name="docker-pull").start()
-    while True:
-        try:
-            pull_event = events.get(timeout=_SILENCE_S)
-        except queue.Empty:
-            what = f"no registry has answered for {_SILENCE_S:g} s"
-            raise EngineError(what, where=where) from None
-        if pull_event is None:
-            break
-        if isinstance(pull_event, EngineError):
-            raise pull_event
-        if "error" in pull_event:
-            raise EngineError(excerpt(pull_event["error"], 500), where=where)
-    if not is_there(engine, image_name):
-        raise EngineError(f"the engine has not pulled {image_name}", where=where)
+    problem = ""
+    try:
+        while not problem and (pull_event := events.get(timeout=_SILENCE_S)) is not None:
+            problem = excerpt(pull_event.get("error", ""), 500)
+    except queue.Empty:
+        problem = f"no registry has answered for {_SILENCE_S:g} s"
+    if not problem and not is_there(engine, image_name):
+        problem = f"the engine has not pulled {image_name}"
+    if problem:
+        raise EngineError(problem, where=f"Docker engine at {engine.address}, pulling {image_name}")
 
 
 def _make_base(engine: Engine) -> None:

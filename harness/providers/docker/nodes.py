@@ -16,12 +16,14 @@ container on the same volume, before anything runs.
 
 from __future__ import annotations
 
+import io
 import ipaddress
 import json
 import re
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 from harness.errors import ClusterError, MachineError, SpecError
@@ -29,9 +31,10 @@ from harness.hadoop import daemons, site
 from harness.hadoop.daemons import Layout, Member, make_members
 from harness.hadoop_home.home import HadoopHome
 from harness.node import agent_bytes
+from harness.providers import archives
 from harness.providers.calibrate import Rates, requested_by_worker
 from harness.providers.docker.engine import LABEL, Engine, EngineError, owner
-from harness.providers.docker.host import AGENT, AGENT_COMMAND, BASE, LOGS, PIDS, DockerHost, pack
+from harness.providers.docker.host import AGENT, AGENT_COMMAND, BASE, LOGS, PIDS, USER, DockerHost
 from harness.providers.kernel import LEAST_QUOTA_US, PERIOD_US, shape_argv
 from harness.records.trial import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETWORK_OUT, ClusterSpec
 from harness.text import excerpt
@@ -98,16 +101,18 @@ def files(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, bytes]
 
 def archive(spec: ClusterSpec, layout: Layout, member: Member, home: HadoopHome) -> bytes:
     """The archive of all that a node is given before its start."""
-    data_folder, conf_folder = layout.data(member), layout.conf(member)
-    folders = [f"{BASE}/nodes", data_folder, f"{data_folder}/jtmp"]
-    folders += [f"{BASE}/conf", conf_folder, LOGS, PIDS]
-    contents = {**files(spec, layout, member), AGENT: agent_bytes()}
+    data = layout.data(member)
+    folders = [f"{BASE}/nodes", data, f"{data}/jtmp", f"{BASE}/conf", layout.conf(member)]
+    entries: dict[str, Path | bytes | None] = dict.fromkeys([*folders, LOGS, PIDS])
+    entries |= {**files(spec, layout, member), AGENT: agent_bytes()}
     if member == layout.master:  # to format a new name space would take a second or two
-        name_folder = f"{data_folder}/name"
-        folders += [name_folder, f"{name_folder}/current"]
+        entries |= dict.fromkeys([f"{data}/name", f"{data}/name/current"])
         for source_file in sorted((home.require_formatted() / "current").iterdir()):
-            contents[f"{name_folder}/current/{source_file.name}"] = source_file.read_bytes()
-    return pack(contents, folders)
+            entries[f"{data}/name/current/{source_file.name}"] = source_file
+    packed = io.BytesIO()
+    inner = {path.removeprefix(f"{BASE}/"): content for path, content in entries.items()}
+    archives.pack(inner, packed, owner=USER)
+    return packed.getvalue()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,36 +223,42 @@ def make_network(engine: Engine, cluster: str) -> str:
 
 def require(engine: Engine, spec: ClusterSpec) -> None:
     """`MachineError` for what the engine cannot hold, before anything is made."""
-    if engine.facts.get("OSType", "linux") != "linux":
-        raise MachineError(
-            "the Docker engine runs no Linux containers",
-            where=engine.address,
-            fix="switch it to Linux containers, or set DOCKER_HOST to another engine",
-        )
-    if _memory_of(spec) and not engine.facts.get("MemoryLimit", True):
-        raise MachineError(
-            "the Docker engine cannot limit the memory of nodes: it has no control group for it",
-            where=f"cluster.node.memory, cluster.nodes, {engine.address}",
-            fix="leave out cluster.node.memory, or use a rootful engine",
-        )
-    if spec.node.gpus and not offers_gpus(engine):
-        raise MachineError(
-            "the Docker engine cannot give GPUs to containers: it has no NVIDIA runtime",
-            where=f"cluster.node.gpus = {spec.node.gpus}, {engine.address}",
-            fix="install the NVIDIA container toolkit on the engine's machine, then: "
-            "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker",
-        )
     controls = {name for rates in requested_by_worker(spec).values() for name in rates}
     rootless = engine.facts.get("CgroupDriver") == "none"
-    if controls & {CORES, DISK_READ, DISK_WRITE} and (
-        rootless or not engine.facts.get("CpuCfsQuota", True)
-    ):
-        raise MachineError(
-            "the Docker engine cannot limit nodes: it has no control groups"
-            + (" (it is rootless)" if rootless else ""),
-            where=f"cluster.node, cluster.nodes, {engine.address}",
-            fix="leave out cluster.node.cores and cluster.node.disk, or use a rootful engine",
-        )
+    has_limits = not rootless and engine.facts.get("CpuCfsQuota", True)
+    # whether it lacks something; what, in which place of the experiment file, and what to do
+    table = (
+        (
+            engine.facts.get("OSType", "linux") != "linux",
+            "runs no Linux containers", "cluster.provider",
+            "switch it to Linux containers, or set DOCKER_HOST to another engine",
+        ),
+        (
+            _memory_of(spec) and not engine.facts.get("MemoryLimit", True),
+            "cannot limit the memory of nodes: it has no control group for it",
+            "cluster.node.memory, cluster.nodes",
+            "leave out cluster.node.memory, or use a rootful engine",
+        ),
+        (
+            spec.node.gpus and not offers_gpus(engine),
+            "cannot give GPUs to containers: it has no NVIDIA runtime",
+            f"cluster.node.gpus = {spec.node.gpus}",
+            (
+                "install the NVIDIA container toolkit on the engine's machine, then: sudo"
+                " nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
+            ),
+        ),
+        (
+            controls & {CORES, DISK_READ, DISK_WRITE} and not has_limits,
+            "cannot limit nodes: it has no control groups" + " (it is rootless)" * rootless,
+            "cluster.node, cluster.nodes",
+            "leave out cluster.node.cores and cluster.node.disk, or use a rootful engine",
+        ),
+    )  # fmt: skip
+    for is_lacking, what, place, remedy in table:
+        if is_lacking:
+            where = f"{place}, {engine.address}"
+            raise MachineError(f"the Docker engine {what}", where=where, fix=remedy)
 
 
 def require_memory(spec: ClusterSpec) -> None:

@@ -25,9 +25,7 @@ from harness.parsing.history import read_history
 from harness.providers import state as states
 from harness.providers.base import Cluster, Finding
 from harness.providers.existing import discovery
-from harness.providers.existing.discovery import Container
 from harness.providers.host import Host, LocalHost, application_name
-from harness.providers.state import DeferredInterrupt
 from harness.providers.survey import RanOn
 from harness.records.trial import ClusterSpec
 
@@ -75,29 +73,27 @@ class ExistingCluster(Cluster):
         super().__init__(name, spec, home)
         self._checked_s, self._dead = 0.0, list[str]()
 
-    @staticmethod
-    def remove(name: str) -> bool:
+    @classmethod
+    def _end(cls, name: str) -> None:
         """
-        End our jobs that still run, and remove our folder there and here; `False`: there was none.
+        End our jobs that still run, and remove our folder there.
 
         `ClusterError` where the cluster does not answer: our folder here stays, for the next time.
         """
-        folder = states.cluster_folder(name)
-        if not folder.exists():
-            return False
-        with DeferredInterrupt(), states.exclusive():
-            cluster = ExistingCluster.attach(name)
-            try:
-                cluster.leave()
-            except ClusterError as error:
-                raise ClusterError(
-                    f"our folder {cluster.root} and our jobs are still there: {error.what}",
-                    where=error.where,
-                    fix=f"harness cluster down --name {name}, when the cluster answers again;"
-                    f" if it is gone for good: rm -r {folder}",
-                ) from error
-            states.remove_tree(folder)
-        return True
+        cluster = cls.attach(name)
+        if not cluster.is_up():
+            return
+        try:
+            for application in cluster.own_applications(_RUNNING):
+                cluster.kill_application(application)
+            cluster.hdfs.delete(cluster.root)
+        except ClusterError as error:
+            raise ClusterError(
+                f"our folder {cluster.root} and our jobs are still there: {error.what}",
+                where=error.where,
+                fix=f"harness cluster down --name {name}, when the cluster answers again;"
+                f" if it is gone for good: rm -r {cluster.folder}",
+            ) from error
 
     @classmethod
     def look(cls, spec: ClusterSpec) -> str:
@@ -143,8 +139,6 @@ class ExistingCluster(Cluster):
         user, discovered = discovery.user_name(), discovery.discover(self.spec.site)
         discovery.refuse(self.spec, discovered.nodes, self.where)
         with self._claiming():
-            states.remove_tree(self.folder)
-            states.make_folder(self.folder, self.provider)
             self._state = ExistingState(
                 name=self.name, spec=self.spec, files=discovered.files,
                 services=discovered.services,
@@ -163,13 +157,6 @@ class ExistingCluster(Cluster):
         except BaseException:
             self.down()
             raise
-
-    def leave(self) -> None:
-        """End our jobs that still run, and remove our folder there."""
-        if self._state:
-            for application in self._own_applications(_RUNNING):
-                self.kill_application(application)
-            self.hdfs.delete(self.root)
 
     # what was discovered
 
@@ -284,7 +271,7 @@ class ExistingCluster(Cluster):
         deadline = time.monotonic() + timeout_s
         while True:
             # masters may still hold their containers when their applications have ended
-            containers, running = self._own_applications(), self._own_applications(_RUNNING)
+            containers, running = self.own_applications(), self.own_applications(_RUNNING)
             busy = [name for name, count in containers.items() if name in running or count > 0]
             if not busy:
                 return
@@ -296,7 +283,7 @@ class ExistingCluster(Cluster):
                 )
             time.sleep(_POLL_S)
 
-    def _own_applications(self, in_states: str = "") -> dict[str, int]:
+    def own_applications(self, in_states: str = "") -> dict[str, int]:
         """Containers (below 0: none) of each of our applications, of those in some states alone."""
         url_path = f"/ws/v1/cluster/apps?applicationTags={self._tag}"
         url_path += f"&states={in_states}" if in_states else ""
@@ -311,7 +298,8 @@ class ExistingCluster(Cluster):
     def ran_on(self) -> dict[str, RanOn]:
         """What tasks run on, by the node's name, as the nodes' JVMs report over HTTP."""
         servers = discovery.servers(discovery.running_nodes(self.services["rm"]))
-        return {server.host: discovery.ran_on(server, self._known.version) for server in servers}
+        version = self._known.version
+        return {host: discovery.ran_on(address, version) for host, address in servers}
 
     # evidence
 
@@ -350,27 +338,17 @@ class ExistingCluster(Cluster):
                 break
             time.sleep(_POLL_S)
         answer = discovery.get_json(manager, f"/ws/v1/cluster/apps/{application}/appattempts")
-        masters = [
-            Container(
-                str(attempt.get("containerId")), str(attempt.get("nodeId")).rpartition(":")[0]
-            )
+        hosts = {
+            str(attempt.get("containerId")): str(attempt.get("nodeId")).rpartition(":")[0]
             for attempt in discovery.elements(answer, "appAttempts", "appAttempt")
-        ]
-        tasks = self._task_containers(application.replace("application", "job", 1))
-        servers = discovery.servers(discovery.running_nodes(manager))
-        return discovery.copy_logs([*masters, *tasks], servers, self.services["jhs"], into)
-
-    def _task_containers(self, job: str) -> list[Container]:
-        """Containers of a job's tasks, from its history; none where it left none."""
+        }
+        (staging_folder,) = self.history_folders(application.replace("application", "job", 1))
         try:
-            (staging_folder,) = self.history_folders(job)
-            entries = self.hdfs.list(staging_folder)
-        except ClusterError:
-            return []
-        histories = [name for name, _, _ in entries if name.endswith(".jhist")]
-        if not histories:
-            return []
-        trace = read_history(self.hdfs.open(f"{staging_folder}/{histories[-1]}"), histories[-1])
-        attempts = [attempt for attempt in trace.attempts if attempt.container_id]
-        hosts = {attempt.container_id: attempt.host for attempt in attempts}
-        return [Container(container, host) for container, host in hosts.items()]
+            names = [name for name, _, _ in self.hdfs.list(staging_folder)]
+        except ClusterError:  # the job has left no history
+            names = []
+        for history in [name for name in names if name.endswith(".jhist")][-1:]:
+            trace = read_history(self.hdfs.open(f"{staging_folder}/{history}"), history)
+            hosts |= {attempt.container_id: attempt.host for attempt in trace.attempts}
+        servers = discovery.servers(discovery.running_nodes(manager))
+        return discovery.copy_logs(hosts, servers, self.services["jhs"], into)

@@ -225,22 +225,6 @@ def whole(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
-    """A container whose logs are wanted, and the host on which it ran."""
-
-    id: str
-    host: str
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A NodeManager: its host, and the address of its web service."""
-
-    host: str
-    address: str
-
-
 def get_json(address: str, url_path: str) -> Any:
     """JSON that a service answers; `ClusterError` where it does not."""
     content = bytearray()
@@ -270,23 +254,18 @@ def elements(answer: Any, *names: str) -> list[dict[str, Any]]:
     return [element for element in listed if isinstance(element, dict)]
 
 
-def servers(nodes: Iterable[Mapping[str, Any]]) -> list[Server]:
-    """NodeManagers among the *nodes* that the ResourceManager lists."""
-    keys = ("nodeHostName", "nodeHTTPAddress")
-    listed = [Server(*(str(node.get(key)) for key in keys)) for node in nodes]
-    return [
-        server
-        for server in listed
-        if _NODE.fullmatch(server.host) and _ADDRESS.fullmatch(server.address)
-    ]
+def servers(nodes: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Host and web address of each NodeManager among the *nodes* that are listed."""
+    listed = [(str(node.get("nodeHostName")), str(node.get("nodeHTTPAddress"))) for node in nodes]
+    return [pair for pair in listed if _NODE.fullmatch(pair[0]) and _ADDRESS.fullmatch(pair[1])]
 
 
-def ran_on(server: Server, hadoop: str) -> RanOn:
-    """What tasks run on beside a NodeManager: Java and kernel, as its JVM reports them."""
+def ran_on(address: str, hadoop: str) -> RanOn:
+    """What tasks run on beside the NodeManager at *address*: Java and kernel by its JVM."""
 
     def bean(kind: str) -> Mapping[str, Any]:
         try:
-            answer = get_json(server.address, f"/jmx?qry=java.lang:type={kind}")
+            answer = get_json(address, f"/jmx?qry=java.lang:type={kind}")
         except ClusterError:
             return {}
         return next(iter(elements(answer, "beans")), {})
@@ -300,24 +279,24 @@ def ran_on(server: Server, hadoop: str) -> RanOn:
 
 
 def copy_logs(
-    containers: Iterable[Container], known: Iterable[Server], history: str, into: Path
+    hosts: Mapping[str, str], known: Sequence[tuple[str, str]], history: str, into: Path
 ) -> list[Path]:
     """
-    Copy all logs of *containers* to ``into/<host>/<container>/<file>``.
+    Copy all logs of containers, which ran on *hosts*, to ``into/<host>/<container>/<file>``.
 
-    Asks the NodeManagers on the container's host (all, where none has its name), then the history
-    server at *history*.  A container whose logs nobody has is left out.
+    Asks the NodeManagers (of those *known*) on a container's host, all where none has its name,
+    then the history server at *history*.  A container whose logs nobody has is left out.
     """
-    copied, every_server = [], list(known)
-    for container in containers:
-        if not CONTAINER.fullmatch(container.id) or not _NODE.fullmatch(container.host):
+    copied = []
+    for container, host in hosts.items():
+        if not CONTAINER.fullmatch(container) or not _NODE.fullmatch(host):
             continue
-        near = [server for server in every_server if server.host == container.host]
-        on_node = f"/ws/v1/node/containers/{container.id}/logs"
+        near = [server for server in known if server[0] == host]
+        on_node = f"/ws/v1/node/containers/{container}/logs"
         # address, path of the listing, and path below which the files are
-        sources = [(server.address, on_node, on_node) for server in near or every_server]
-        gathered = f"/ws/v1/history/containers/{container.id}/logs"
-        sources.append((history, gathered, f"/ws/v1/history/containerlogs/{container.id}"))
+        sources = [(address, on_node, on_node) for _, address in near or known]
+        gathered = f"/ws/v1/history/containers/{container}/logs"
+        sources.append((history, gathered, f"/ws/v1/history/containerlogs/{container}"))
         for address, listing, content in sources:
             try:
                 answer = get_json(address, listing)
@@ -329,7 +308,7 @@ def copy_logs(
             log_files = [entry for info in infos for entry in elements(info, "containerLogInfo")]
             log_names = {str(log_file.get("fileName")) for log_file in log_files}
             if plain_names := sorted(filter(LOG.fullmatch, log_names)):
-                folder = into / container.host / container.id
+                folder = into / host / container
                 folder.mkdir(parents=True, exist_ok=True)
                 for log_name in plain_names:
                     _copy_log(address, f"{content}/{log_name}", folder / log_name)

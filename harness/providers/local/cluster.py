@@ -88,11 +88,10 @@ class LocalCluster(Cluster):
         cluster._state = state
         return cluster
 
-    @staticmethod
-    def remove(name: str) -> bool:
-        """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
-        with states.exclusive():
-            return supervisor.remove(name)
+    @classmethod
+    def _end(cls, name: str) -> None:
+        """End the cluster's processes, and remove their limits."""
+        supervisor.end(name)
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
@@ -117,40 +116,28 @@ class LocalCluster(Cluster):
             namespace.require_tools()
         self.require_limits(self.spec)
         with self._claiming():
-            supervisor.remove(self.name)
             member_count = 1 + self.spec.workers
             self.first_port = namespace.free_ports(member_count) if self._refusal else 0
-            try:
-                self._write_files()
-                data = {member.name: self.layout.data(member) for member in self.layout.members}
-                plan = self.plan(limits.make(self.folder, self.spec, data))
-                (self.folder / "plan.json").write_text(json.dumps(plan, indent=1))
-                self._state = supervisor.start(
-                    self.name, self.spec, self.home.path, self.first_port
-                )
-            except BaseException:
-                supervisor.remove(self.name)
-                raise
-
-    def _write_files(self) -> None:
-        """Fill the cluster's folder, which must be new."""
-        states.make_folder(self.folder, self.provider)
-        layout = self.layout
-        for entry_name in ("logs", "daemons", "classes", "etc"):
-            (self.folder / entry_name).mkdir()
-        for member in layout.members:
-            conf_folder = Path(layout.conf(member))
-            conf_folder.mkdir(parents=True)
-            conf_files = site.site_files(self.spec, layout, member)
-            for file_name, text in site.conf_texts(conf_files).items():
-                (conf_folder / file_name).write_text(text)
-            (Path(layout.data(member)) / "jtmp").mkdir(parents=True)
-        names = "".join(f"{member.address} {member.name}\n" for member in layout.members)
-        (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
-        os.mkfifo(self.control, 0o600)
-        # a name space formatted beforehand: formatting one anew would take a second or two
-        name_space = self.home.require_formatted()
-        shutil.copytree(name_space, Path(layout.data(layout.master)) / "name")
+            layout = self.layout
+            for entry_name in ("logs", "daemons", "classes", "etc"):
+                (self.folder / entry_name).mkdir()
+            for member in layout.members:
+                conf_folder = Path(layout.conf(member))
+                conf_folder.mkdir(parents=True)
+                conf_files = site.site_files(self.spec, layout, member)
+                for file_name, text in site.conf_texts(conf_files).items():
+                    (conf_folder / file_name).write_text(text)
+                Path(layout.data(member), "jtmp").mkdir(parents=True)
+            names = "".join(f"{member.address} {member.name}\n" for member in layout.members)
+            (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
+            os.mkfifo(self.control, 0o600)
+            # a name space formatted beforehand: formatting one anew would take a second or two
+            name_space = self.home.require_formatted()
+            shutil.copytree(name_space, Path(layout.data(layout.master), "name"))
+            data = {member.name: layout.data(member) for member in layout.members}
+            plan = self.plan(limits.make(self.folder, self.spec, data))
+            (self.folder / "plan.json").write_text(json.dumps(plan, indent=1))
+            self._state = supervisor.start(self.name, self.spec, self.home.path, self.first_port)
 
     def plan(self, hardware: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """What the supervisor makes and starts; *hardware* limits workers, by their names."""

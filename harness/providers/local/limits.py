@@ -71,17 +71,9 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
     if "disk" in requested and (refusal := kernel.disks_refusal()):
         raise _limit_error({"disk"}, refusal, alternative)
     tools = {"disk": kernel.DISK_TOOLS, "network": {"tc": "iproute2"}}
-    missing = {
-        (name, tool, package)
-        for name in requested & tools.keys()
-        for tool, package in tools[name].items()
-        if namespace.find_tool(tool) is None
-    }
-    if missing:
-        commands = ", ".join(sorted({tool_name for _, tool_name, _ in missing}))
-        packages = " ".join(sorted({package for _, _, package in missing}))
-        error = _limit_error({name for name, _, _ in missing}, f"missing commands: {commands}", "")
-        raise MachineError(error.what, where=error.where, fix=f"apt-get install -y {packages}")
+    for limit_name in sorted(requested & tools.keys()):
+        where = f"cluster.node.{limit_name}, cluster.nodes"
+        namespace.require_tools(tools[limit_name], f"limits of nodes ({where})")
 
 
 def _limit_error(names: set[str], reason: str, alternative: str) -> MachineError:

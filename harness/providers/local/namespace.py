@@ -14,7 +14,7 @@ import shutil
 import socket
 import subprocess
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
@@ -48,14 +48,14 @@ _LOWEST, _HIGHEST = 20_000, 32_000
 _TRIES = 50
 
 
-def require_tools() -> None:
-    """`MachineError` naming every command that is missing, and the packages that bring them."""
-    missing = [tool_name for tool_name in TOOLS if find_tool(tool_name) is None]
+def require_tools(tools: Mapping[str, str] = TOOLS, where: str = "PATH") -> None:
+    """`MachineError` naming all of *tools* that are missing, and the packages that bring them."""
+    missing = [tool_name for tool_name in tools if find_tool(tool_name) is None]
     if missing:
-        packages = sorted({TOOLS[tool_name] for tool_name in missing})
+        packages = sorted({tools[tool_name] for tool_name in missing})
         raise MachineError(
             f"missing commands: {', '.join(missing)}",
-            where="PATH",
+            where=where,
             fix=f"apt-get install -y {' '.join(packages)}",
         )
 

@@ -22,14 +22,7 @@ from harness.errors import ClusterError
 from harness.node.processes import descendants_of, parents
 from harness.providers.host import last_lines
 from harness.providers.local import limits, namespace
-from harness.providers.state import (
-    DeferredInterrupt,
-    Process,
-    StateFile,
-    agent_file,
-    cluster_folder,
-    remove_tree,
-)
+from harness.providers.state import Process, StateFile, agent_file, cluster_folder
 from harness.records.trial import ClusterSpec
 
 _NETWORK_LIMIT_S = 60.0
@@ -168,29 +161,24 @@ def start(name: str, spec: ClusterSpec, home: Path, first_port: int) -> ClusterS
     return state
 
 
-def remove(name: str) -> bool:
-    """End the processes of a cluster and remove its folder; `False`: there was none."""
+def end(name: str) -> None:
+    """End the processes of a cluster, and remove their limits; its folder stays."""
     folder = cluster_folder(name)
-    if not folder.exists():
-        return False
-    with DeferredInterrupt():  # it takes a second at most, and half a removal helps nobody
-        limits.lift(folder)
-        state = ClusterState.load(name)
-        if state is not None:
-            state.end_processes()
-        else:
-            for process in _own_processes("cmdline", f"{folder}/plan.json"):
+    limits.lift(folder)
+    state = ClusterState.load(name)
+    if state is not None:
+        state.end_processes()
+    else:
+        for process in _own_processes("cmdline", f"{folder}/plan.json"):
+            process.kill()
+    if state is None or state.first_port:
+        while left := stray_processes(folder):
+            for process in left:
                 process.kill()
-        if state is None or state.first_port:
-            while left := stray_processes(folder):
-                for process in left:
-                    process.kill()
-        for process_id, started in list(_started.items()):
-            if started.poll() is not None:
-                del _started[process_id]
-        limits.release(folder)
-        remove_tree(folder)
-    return True
+    for process_id, started in list(_started.items()):
+        if started.poll() is not None:
+            del _started[process_id]
+    limits.release(folder)
 
 
 def stray_processes(folder: Path) -> list[Process]:

@@ -19,13 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ClusterError
-from harness.providers.archives import (
-    CHUNK_BYTES,
-    USUAL_LIMITS,
-    Limits,
-    RefusedArchiveError,
-    unpack,
-)
+from harness.providers.archives import CHUNK_BYTES, RefusedArchiveError, unpack
 from harness.providers.host import Host, IdleTimeout, Running, end_command
 from harness.text import excerpt, printable
 
@@ -47,19 +41,14 @@ class Source:
 
 
 def collect(
-    sources: Sequence[Source],
-    packer: Callable[[Host], list[str]],
-    wanted: str,
-    *,
-    limits: Limits = USUAL_LIMITS,
-    idle_s: float = IDLE_S,
+    sources: Sequence[Source], packer: Callable[[Host], list[str]], wanted: str
 ) -> list[Path]:
     """
     The wanted files of all *sources*, each host beside the others; their paths here, in order.
 
     *packer* gives the command of a host that packs a folder, before its two arguments: the folder,
     and *wanted*, the pattern of the files' names relative to it.  `ClusterError` for a host that
-    cannot be read to its end (or is silent for *idle_s* seconds), `RefusedArchiveError` for one
+    cannot be read to its end (or is silent for `IDLE_S` seconds), `RefusedArchiveError` for one
     that sends too much.
     """
     started: list[Running] = []
@@ -72,7 +61,7 @@ def collect(
             try:
                 command = source.host.open(argv)
                 started.append(command)
-                return _receive(source, command, pattern, limits, idle_s)
+                return _receive(source, command, pattern)
             except RefusedArchiveError:
                 raise
             except ClusterError:
@@ -92,9 +81,7 @@ def collect(
             raise
 
 
-def _receive(
-    source: Source, command: Running, pattern: re.Pattern[str], limits: Limits, idle_s: float
-) -> list[Path]:
+def _receive(source: Source, command: Running, pattern: re.Pattern[str]) -> list[Path]:
     """The files of one stream; the command is over afterwards."""
     output, where = command.stdout, f"{source.host.name}: {printable(source.folder)}"
     assert output is not None
@@ -104,23 +91,23 @@ def _receive(
             return output.read(CHUNK_BYTES)
 
     try:
-        with IdleTimeout(command, idle_s) as waits:
+        with IdleTimeout(command, IDLE_S) as waits:
             try:
-                problem, paths = "", unpack(iter(read, b""), pattern, source.into, where, limits)
+                problem, paths = "", unpack(iter(read, b""), pattern, source.into, where)
             except RefusedArchiveError:
                 raise
             except ClusterError as error:
                 problem, paths = error.what, []
         status = None
         with suppress(subprocess.TimeoutExpired):
-            status = command.wait(_LAST_WORDS_S if problem else idle_s)
+            status = command.wait(_LAST_WORDS_S if problem else IDLE_S)
         if status == 0 and not problem:
             return sorted(paths)
         command.kill()
         assert command.stderr is not None
         lines = command.stderr.read(_MOST_WORDS).strip().splitlines()
         if waits.killed:
-            problem = f"nothing came for {idle_s:g} s"
+            problem = f"nothing came for {IDLE_S:g} s"
         elif lines:
             problem = excerpt(lines[-1], 300)
     finally:

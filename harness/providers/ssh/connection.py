@@ -11,9 +11,7 @@ nothing is ever trusted because it was seen first.
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import hashlib
 import logging
 import re
 import socket
@@ -195,7 +193,7 @@ class _RefuseUnknownKeys:
 
     def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
         del client, hostname
-        raise key_error(self.host, self.port, key.asbytes())
+        raise key_error(self.host, self.port, key.fingerprint)
 
 
 def _connect(host: str, access: SshAccess, where: str) -> paramiko.SSHClient:
@@ -228,7 +226,7 @@ def _login_error(error: BaseException, host: str, access: SshAccess, where: str)
     import paramiko
 
     if isinstance(error, paramiko.BadHostKeyException):
-        return key_error(host, access.port, error.key.asbytes(), error.expected_key.asbytes())
+        return key_error(host, access.port, error.key.fingerprint, error.expected_key.fingerprint)
     if isinstance(error, paramiko.PasswordRequiredException):
         problem = f"the key {access.key} is locked by a passphrase, and no agent has it"
         return ClusterError(problem, where=where, fix=f"ssh-add {access.key}")
@@ -265,25 +263,9 @@ def host_name(text: str) -> str:
     return text
 
 
-def entry_name(host: str, port: int = 22) -> str:
-    """
-    Name of a host in the file.
-
-    >>> entry_name("10.0.0.7"), entry_name("10.0.0.7", 2222)
-    ('10.0.0.7', '[10.0.0.7]:2222')
-    """
-    return host if port == 22 else f"[{host}]:{port}"
-
-
-def fingerprint(key: bytes) -> str:
-    """Fingerprint of a public key, as ``ssh-keygen -l`` prints it."""
-    digest = base64.b64encode(hashlib.sha256(key).digest()).decode()
-    return f"SHA256:{digest.rstrip('=')}"
-
-
 def write_pin(host: str, port: int, key: str) -> None:
     """Put *key* (its kind and itself) in the place of what is pinned for the host, in one step."""
-    entry, known_hosts = entry_name(host, port), pins_file()
+    entry, known_hosts = host if port == 22 else f"[{host}]:{port}", pins_file()
     with exclusive():
         earlier_lines = known_hosts.read_text().splitlines() if known_hosts.exists() else []
         kept = [line for line in earlier_lines if line.split(" ")[0] != entry]
@@ -292,19 +274,18 @@ def write_pin(host: str, port: int, key: str) -> None:
         known_hosts.chmod(0o600)
 
 
-def key_error(host: str, port: int, key: bytes, pinned: bytes | None = None) -> ClusterError:
-    """The error for a host that shows *key*, which is not the one pinned; `None`: none is."""
-    shown = fingerprint(key)
+def key_error(host: str, port: int, shown: str, pinned: str = "") -> ClusterError:
+    """The error for a host that shows a key that is not the one *pinned*, by fingerprints."""
     option = "" if port == 22 else f" --port {port}"
     command = f"harness trust {host}{option} --fingerprint {shown}"
-    if pinned is None:
+    if not pinned:
         return ClusterError(
             f"the key of {host} is not known; the host shows {shown}",
             where=f"{host}, port {port}",
             fix=f"if the host's administrator confirms this fingerprint: {command}",
         )
     return ClusterError(
-        f"the key of {host} has changed: it shows {shown}, pinned is {fingerprint(pinned)};"
+        f"the key of {host} has changed: it shows {shown}, pinned is {pinned};"
         " this may be an attack",
         where=f"{host}, port {port}; {printable(pins_file())}",
         fix=f"only if the host's administrator explains the change: {command}",
@@ -353,11 +334,10 @@ def trust(
     for kind in _KINDS:
         host_key = fetch(host, port, kind)
         if host_key is not None:
-            key_fingerprint = fingerprint(host_key.asbytes())
-            if key_fingerprint == wanted_fingerprint.rstrip("="):
+            if host_key.fingerprint == wanted_fingerprint.rstrip("="):
                 write_pin(host, port, f"{host_key.get_name()} {host_key.get_base64()}")
                 return str(host_key.get_name())
-            offered[key_fingerprint] = host_key.get_name()
+            offered[host_key.fingerprint] = host_key.get_name()
     keys = ", ".join(f"{key_fingerprint} ({kind})" for key_fingerprint, kind in offered.items())
     raise ClusterError(
         f"{host} has no key with fingerprint {wanted_fingerprint}; it has {keys}"

@@ -16,25 +16,21 @@ import shlex
 import stat
 import subprocess
 import threading
-import time
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from harness.errors import ClusterError
-from harness.providers.host import Completed, Host, timeout_error
+from harness.providers.host import Completed, Host, run_to_end
 from harness.providers.ssh.connection import CHANNEL_S, Connection, deadline
 from harness.text import excerpt
 
 if TYPE_CHECKING:
     import paramiko
 
-MOST_OUTPUT = 2**26  # bytes that `run` keeps
 MOST_LOG = 2**30  # bytes that `start` copies
 MOST_FILE = 2**34  # bytes that `get` copies
 _PIECE = 2**20
@@ -70,14 +66,10 @@ class SshHost(Host):
         return f"{self.name} ({self.connection.where})"
 
     def run(self, argv: Sequence[str], timeout: float = 60.0, stdin: bytes = b"") -> Completed:
-        """Run a command to its end; one that writes more than `MOST_OUTPUT` is stopped."""
+        """Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* s."""
         limit = ["timeout", "--foreground", "-s", "KILL", f"{math.ceil(timeout + _GRACE_S)}"]
-        running = self._start(UNWATCHED, [*limit, *self._in_environment(argv)])
-        completed = running.communicate(stdin, timeout, MOST_OUTPUT)
-        if completed is None:
-            raise timeout_error(self.name, argv, timeout)
-        output, errors = (stream.decode(errors="replace") for stream in completed[:2])
-        return Completed(tuple(argv), completed[2], output, errors)
+        running = self._start(UNWATCHED, [*limit, *self._in_environment(argv)]).with_pipes()
+        return run_to_end(self.name, running, argv, timeout, stdin)
 
     def start(self, argv: Sequence[str], log: Path) -> SshRunning:
         """Start a command without input whose output goes to *log*, a file of this machine."""
@@ -215,49 +207,6 @@ class SshRunning:
         self._copying = threading.Thread(target=copy, daemon=True, name=f"log of {self._where}")
         self._copying.start()
         return self
-
-    def communicate(
-        self, input_bytes: bytes, timeout: float, most_bytes: int
-    ) -> tuple[bytes, bytes, int] | None:
-        """
-        Output, errors and status at the end; `None` when it takes more than *timeout* seconds.
-
-        `ClusterError` for one that writes more than *most_bytes*.  The command is over afterwards.
-        """
-        end = time.monotonic() + timeout
-        self.with_pipes()
-        stdin = self.stdin
-        assert stdin is not None
-
-        def send() -> None:
-            with suppress(BrokenPipeError), stdin:  # it may read nothing
-                stdin.write(input_bytes)
-
-        def read(stream: Any) -> bytes:
-            content: bytes = stream.read(most_bytes + 1)
-            if len(content) > most_bytes:
-                raise ClusterError(
-                    f"the command has written more than {most_bytes} bytes, and was stopped",
-                    where=self._where,
-                    fix="check the host's programs: they do not work properly",
-                )
-            return content
-
-        with ThreadPoolExecutor(3) as pool:
-            try:
-                pool.submit(send)
-                reading = [pool.submit(read, stream) for stream in (self.stdout, self.stderr)]
-                finished, pending = wait_for(reading, timeout, FIRST_EXCEPTION)
-                for future in finished:
-                    future.result()
-                if pending:
-                    return None
-                exit_status = self.wait(max(1.0, end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                return None
-            finally:
-                self.kill()  # threads that still wait end with the channel
-        return reading[0].result(), reading[1].result(), exit_status
 
     def poll(self) -> int | None:
         """Status, `None` while it runs."""
