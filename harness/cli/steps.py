@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -90,10 +90,11 @@ def measure(session: Session, **options: Any) -> tuple[Run, int]:
     return run, failed
 
 
-def show_plan(plan: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print a plan as JSON or as a table."""
+def show_plan(session: Session, *, as_json: bool) -> None:
+    """Print the plan of *session* as JSON or as a table."""
     from harness.units import format_duration
 
+    plan = session.plan()
     if as_json:
         print_json(plan)
         return
@@ -118,9 +119,7 @@ def plan(session: Session, as_json: bool) -> None:
         harness plan experiments/quick.yaml
         harness plan experiments/quick.yaml --set repeat=1 --json
     """
-    from harness.run.plan import plan_json
-
-    show_plan(plan_json(session.plan()), as_json=as_json)
+    show_plan(session, as_json=as_json)
 
 
 @click.command("run")
@@ -164,10 +163,9 @@ def run_all(session: Session, dry_run: bool, as_json: bool, **options: Any) -> N
         harness all experiments/quick.yaml --set cluster.workers=2 --dry-run
     """
     from harness.reports import REPORTS
-    from harness.run.plan import plan_json
 
     if dry_run:
-        show_plan(plan_json(session.plan()), as_json=as_json)
+        show_plan(session, as_json=as_json)
         return
     measured_run, failed = measure(session, **options)
     evaluation = session.evaluation(measured_run)

@@ -10,10 +10,9 @@ import re
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean, median
-from typing import Any, Literal
+from typing import Any
 
 from harness.errors import SpecError
 from harness.evaluate.model_inputs import effective_configuration
@@ -21,7 +20,7 @@ from harness.experiment.file import places
 from harness.experiment.grid import label, varying
 from harness.experiment.model import Experiment
 from harness.hadoop.site import block_bytes
-from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, TrialState
+from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord
 from harness.workloads import workload_for
 
 # The rule while nothing was measured: seen on two cores, within a factor of two.
@@ -31,32 +30,15 @@ TRIAL_S = 9.0
 BYTES_PER_S = 6 * 2**20
 SOME_JOBS = 5  # of a trial that takes as many as it needs
 
-State = Literal["pending"] | TrialState
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedTrial:
-    """A trial and its state; *estimate_s* is how long it takes, or took."""
-
-    trial: Trial
-    state: State
-    label: str
-    estimate_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """All trials of an experiment in their order; *estimate_s* is the time that is still needed."""
-
-    trials: tuple[PlannedTrial, ...]
-    estimate_s: float
-
 
 def make_plan(
     experiment: Experiment, trials: Sequence[Trial], records: Mapping[str, TrialRecord]
-) -> Plan:
+) -> dict[str, Any]:
     """
     Compare *trials*, in their order, with the *records* that are there already.
+
+    Returns what `harness plan --json` prints: each trial with its state and how long it takes, or
+    took, in seconds; and the time that is still needed.
 
     A trial is expected to take as long as the done trials of its cell; else as the rule says
     (`TRIAL_S` + input / `BYTES_PER_S` for each of its jobs), scaled by what the done trials say of
@@ -72,54 +54,36 @@ def make_plan(
             ratios.append(seconds / _rule_s(trial.cell))
     scale = median(ratios) if ratios else 1.0
     axes = varying(trial.cell for trial in trials)
-    planned = []
+    planned, pending = list[dict[str, Any]](), list[tuple[ClusterSpec, float]]()
     for trial in trials:
         record, measured = records.get(trial.id), measured_s.get(trial.cell.id)
         expected_s = fmean(measured) if measured else scale * _rule_s(trial.cell)
         planned.append(
-            PlannedTrial(
-                trial,
-                state="pending" if record is None else record.state,
-                label=label(trial.cell, axes),
-                estimate_s=min(experiment.trial_limit_s, expected_s),
-            )
+            {
+                "id": trial.id,
+                "cell": trial.cell.model_dump(mode="json"),
+                "cell_id": trial.cell.id,
+                "label": label(trial.cell, axes),
+                "repetition": trial.repetition,
+                "profiling": trial.profiling,
+                "state": "pending" if record is None else record.state,
+                "estimate_s": min(experiment.trial_limit_s, expected_s),
+            }
         )
+        if record is None:
+            pending.append((trial.cell.cluster, min(experiment.trial_limit_s, expected_s)))
     total_s = 0.0
-    pending = [planned_trial for planned_trial in planned if planned_trial.state == "pending"]
-    for _, group in groupby(pending, key=lambda planned_trial: planned_trial.trial.cell.cluster.id):
-        on_cluster = list(group)
-        if on_cluster[0].trial.cell.cluster.limited:
-            total_s += LIMITING_S
-        total_s += CLUSTER_START_S + experiment.warmup * on_cluster[0].estimate_s
-        total_s += sum(planned_trial.estimate_s for planned_trial in on_cluster)
-    return Plan(tuple(planned), total_s)
+    for _, group in groupby(pending, key=lambda on_cluster: on_cluster[0].id):
+        clusters, estimates_s = zip(*group, strict=True)
+        total_s += CLUSTER_START_S + LIMITING_S * clusters[0].limited
+        total_s += experiment.warmup * estimates_s[0] + sum(estimates_s)
+    return {"trials": planned, "estimate_s": total_s}
 
 
 def _rule_s(cell: Cell) -> float:
     """Seconds of a trial while nothing was measured."""
     jobs = workload_for(cell.workload).jobs(cell.workload) or SOME_JOBS
     return jobs * (TRIAL_S + cell.workload.input_bytes / BYTES_PER_S)
-
-
-def plan_json(plan: Plan) -> dict[str, Any]:
-    """`harness plan --json`."""
-    return {
-        "schema_version": 1,
-        "trials": [
-            {
-                "id": planned.trial.id,
-                "cell": planned.trial.cell.model_dump(mode="json"),
-                "cell_id": planned.trial.cell.id,
-                "label": planned.label,
-                "repetition": planned.trial.repetition,
-                "profiling": planned.trial.profiling,
-                "state": planned.state,
-                "estimate_s": round(planned.estimate_s, 1),
-            }
-            for planned in plan.trials
-        ],
-        "estimate_s": round(plan.estimate_s, 1),
-    }
 
 
 def refuse_cells(

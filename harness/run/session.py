@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from harness.errors import SpecError
 from harness.evaluate.flow import Evaluation
@@ -28,7 +29,7 @@ from harness.records.trial import ClusterSpec, Trial, Versions, trial_id
 from harness.run import Console
 from harness.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.run.manifest import record_command
-from harness.run.plan import Plan, make_plan, refuse_cells, refuse_inputs
+from harness.run.plan import make_plan, refuse_cells, refuse_inputs
 from harness.run.preflight import Preflight, known_names
 from harness.run.traces import remake_trace
 from harness.scoring.repeats import next_repeats
@@ -93,7 +94,7 @@ class Session:
         """What is checked before anything is started."""
         return Preflight(self.experiment, self.source, lambda: self.home, self.console)
 
-    def plan(self) -> Plan:
+    def plan(self) -> dict[str, Any]:
         """All trials with what the newest run of the experiment has of them; starts nothing."""
         experiment, trials = self.experiment, self.trials
         self.preflight.warn()
