@@ -173,8 +173,8 @@ def run_all(session: Session, dry_run: bool, as_json: bool, **options: Any) -> N
         evaluation.profile()
         evaluation.predict()
     evaluation.score()
-    paths = evaluation.report()
-    click.echo(REPORTS["json" if as_json else "terminal"].render(evaluation.report_data()))
+    paths, document = evaluation.report()
+    click.echo(REPORTS["json" if as_json else "terminal"].render(document))
     show_text(f"report: {paths[0]}")
     if failed:
         raise SystemExit(6)
@@ -279,6 +279,7 @@ def score(session: Session, strict: bool, as_json: bool) -> None:
         harness score experiments/quick.yaml --strict
     """
     from harness.reports import REPORTS
+    from harness.reports.sections import make_document
 
     evaluation = session.evaluation()
     scores = evaluation.score(strict=strict)
@@ -287,7 +288,7 @@ def score(session: Session, strict: bool, as_json: bool) -> None:
     if as_json:
         print_json(scores.model_dump(mode="json"))
         return
-    click.echo(REPORTS["terminal"].render(evaluation.report_data()))
+    click.echo(REPORTS["terminal"].render(make_document(evaluation.report_data())))
 
 
 @click.command("report")
@@ -302,7 +303,7 @@ def report(session: Session, as_json: bool) -> None:
         harness report experiments/quick.yaml
         harness report experiments/quick.yaml --json
     """
-    paths = session.evaluation().report()
+    paths, _ = session.evaluation().report()
     if as_json:
         print_json({"files": paths})
         return

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from statistics import fmean, median_low
+from statistics import median_low
 
 from harness.errors import DataError, EvidenceError, HarnessError
 from harness.evaluate.model_inputs import model_inputs, predict_cells, profiled_range
@@ -43,6 +43,8 @@ from harness.records.trial import Cell, Trial, TrialRecord
 from harness.records.vet import VetBook
 from harness.reports import REPORTS
 from harness.reports.data import JobTaskTimes, ReportData
+from harness.reports.document import Document
+from harness.reports.sections import make_document
 from harness.scoring import METRICS, measured, score
 from harness.scoring.comparisons import FAMILY_ERROR
 from harness.stats.resampling import FEWEST_REFITS
@@ -95,8 +97,8 @@ class Evaluation:
         """Mean rate of the speed probe while the trial's jobs ran."""
         trial_id = record.trial.id
         if trial_id not in self.rates:
-            traces, raw = self.run.read_trace(trial_id), self.run.raw(trial_id)
-            ends = (traces[0].submit_s, traces[-1].finish_s) if traces else None
+            jobs, raw = self.run.read_trace(trial_id, whole=False), self.run.raw(trial_id)
+            ends = (jobs[0].submit_s, jobs[-1].finish_s) if jobs else None
             self.rates[trial_id] = trial_rate(raw, *ends) if ends else None
         return self.rates[trial_id]
 
@@ -173,14 +175,15 @@ class Evaluation:
         self.run.write_scores(score_book)
         return score_book
 
-    def report(self) -> list[Path]:
-        """Write the report in every format; the first path is the one to open."""
+    def report(self) -> tuple[list[Path], Document]:
+        """Write the report in every format: the first path is the one to open; and give it."""
         self.run.check_evidence()
-        data = replace(self.report_data(), vet=self.vet(self.done.values()))
-        return [
-            self.run.write_report(name, REPORTS[kind].render(data))
+        document = make_document(replace(self.report_data(), vet=self.vet(self.done.values())))
+        paths = [
+            self.run.write_report(name, REPORTS[kind].render(document))
             for kind, name in REPORT_FILES.items()
         ]
+        return paths, document
 
     # What the steps, and the commands that show them, need.
 
@@ -230,13 +233,7 @@ class Evaluation:
         workloads = dict.fromkeys(cell.workload.name for cell in self.cells.values())
         typical = [record for cell_id in workloads if (record := self.typical_trial(cell_id))]
         timelines = [(record, joined(self.jobs(record))) for record in typical]
-        machine = {trial_id: dict[str, float]() for trial_id in records}
-        for trial_id, record in records.items():
-            loads = record.loads.values()
-            for share in ("busy", "steal") if loads else ():
-                machine[trial_id][share] = fmean(getattr(load, share) for load in loads)
-            if (probe_rate := self.rate(record)) is not None:
-                machine[trial_id]["rate"] = probe_rate
+        rates = {trial_id: self.rate(record) for trial_id, record in records.items()}
         by_start = sorted(records.values(), key=lambda record: record.started_s)
         score_book = self.run.read_scores()
         return ReportData(
@@ -257,7 +254,7 @@ class Evaluation:
             timelines=timelines,
             jobs={record.trial.id: self.jobs(record) for record in typical},
             task_times={record.trial.id: self.task_times(record, job) for record, job in timelines},
-            machine=machine,
+            rates={trial_id: rate for trial_id, rate in rates.items() if rate is not None},
             order=[record.trial.id for record in by_start],
             evidence={
                 trial_id: str((self.run.trial_dir(trial_id) / "raw").relative_to(self.run.path))
@@ -267,7 +264,8 @@ class Evaluation:
 
     def vet(self, records: Iterable[TrialRecord]) -> VetBook:
         """Overhead of *records* whose tasks have times of units: over the tasks of all jobs."""
-        vets = (job_vet(self.run, record, joined(self.jobs(record))) for record in records)
+        timed = (record for record in records if record.trial.cell.tracing.mode == "units")
+        vets = (job_vet(self.run, record, joined(self.jobs(record))) for record in timed)
         return collect_vets(filter(None, vets))
 
     def task_times(self, record: TrialRecord, trace: JobTrace) -> JobTaskTimes:

@@ -149,8 +149,6 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace) -> JobVet | None:
     tasks, which are known only then and are all that is drawn.
     """
     trial_id, (config, _, _) = record.trial.id, model_inputs(record.trial.cell)
-    if record.trial.cell.tracing.mode != "units":
-        return None
     # Records of each task, and the seconds in which its spills ran.
     totals = {
         recording.attempt_id: (

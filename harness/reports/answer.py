@@ -185,16 +185,9 @@ def _sentences(results: ReportData, ranking: Ranking, ranked: list[Summary]) -> 
         sentences.append(
             f"Predicted {_ANSWERED[ranking.quantity]} {direction}: on average {listing(models)}."
         )
-    best_model, quantity = ranked[0].model, ranking.quantity
-    by_workload = {
-        name: results.summary(best_model, "raw", name, quantity) for name in results.workloads()
-    }
-    errors_of = [f"{name} {error_text(each)}" for name, each in by_workload.items() if each]
-    if len(errors_of) > 1:
-        sentences.append(f"By workload, {best_model} is off by: {listing(errors_of)}.")
     floors: dict[Speed, list[float]] = {}
     for speed in SPEEDS:
-        by_cell = {score.cell: score.floor for score in results.scores(quantity, speed)}
+        by_cell = {score.cell: score.floor for score in results.scores(ranking.quantity, speed)}
         floors[speed] = [floor for floor in by_cell.values() if floor is not None]
     if not floors["raw"]:
         unknown = "The noise floor is not known: no scored cell was measured more than once."
@@ -210,7 +203,7 @@ def _sentences(results: ReportData, ranking: Ranking, ranked: list[Summary]) -> 
     raw = floor_percent(median(floors["raw"]))
     sentences.append(
         f"The noise floor, the spread of the mean of a cell, is {raw} (median over the cells)"
-        f" and {better} at reference speed; it {_floor_parts(results, quantity)}.{below}"
+        f" and {better} at reference speed; it {_floor_parts(results, ranking.quantity)}.{below}"
     )
     return sentences
 
@@ -232,7 +225,7 @@ def _caveats(results: ReportData) -> list[str]:
     """What limits the answer: the cluster, failed and disturbed trials, cells out of range."""
     trials = count(len(results.trials), "trial")
     sentences = [f"The cluster: {text}." for text in results.manifest.get("limitations") or ()]
-    if failed := results.failed_trials():
+    if failed := results.failed_trials:
         sentences.append(
             f"{len(failed)} of {trials} failed or ran out of time; their times are in no figure,"
             " their reasons stand below."
@@ -242,7 +235,7 @@ def _caveats(results: ReportData) -> list[str]:
             f"In {count(on_processor, 'trial')} the processor did the work of a device"
             " (device=cpu): nothing in them was measured on a GPU."
         )
-    if disturbed := results.disturbed_trials():
+    if disturbed := results.disturbed_trials:
         verb = "counts" if len(disturbed) == 1 else "count"
         sentences.append(f"{len(disturbed)} of {trials} ran disturbed and {verb} all the same.")
     ranges = {score.cell: score.range for score in results.scores("job_s", "raw")}
@@ -258,7 +251,7 @@ def _caveats(results: ReportData) -> list[str]:
 def not_applicable(results: ReportData, most: int | None = None) -> list[str]:
     """Say for which models the profile lacks something, and what: *most* names of it at most."""
     lacking: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-    for model in results.models():
+    for model in results.models:
         unanswered = [
             prediction
             for prediction in results.predictions

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 from typing import Any
 
@@ -48,18 +49,20 @@ class JobTaskTimes:
     differences: Sequence[SourceComparison] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReportData:
     """
     Everything a report shows; all but the experiment may be empty.
 
+    What all sections ask for (scores in their order, models, speeds) is found once.
+
     *cells* have the label people see.  *timelines* hold one representative job per workload; where
-    its trial has several, they are joined in it, and *jobs* has each, by the trial.  *machine* has
-    means over a trial: `busy` and `steal` (shares of all cores) and `rate` (of the speed probe,
-    units per CPU second).  *order* lists trials as they ran; without it their starts decide.
-    *evidence* is the place of a trial's logs, as the reader would type it.  *task_times* is what is
-    known of the tasks of a timeline, by its trial.  *seal* says why the run is `not_blind` (empty:
-    it is), how many `seals` it has, and what has `changed_since_the_first`.
+    its trial has several, they are joined in it, and *jobs* has each, by the trial.  *rates* are
+    those of the speed probe during each trial, units per CPU second.  *order* lists trials as they
+    ran; without it their starts decide.  *evidence* is the place of a trial's logs, as the reader
+    would type it.  *task_times* is what is known of the tasks of a timeline, by its trial.  *seal*
+    says why the run is `not_blind` (empty: it is), how many `seals` it has, and what has
+    `changed_since_the_first`.
     """
 
     experiment: Experiment
@@ -73,7 +76,7 @@ class ReportData:
     manifest: Mapping[str, Any] = field(default_factory=dict)
     timelines: Sequence[tuple[TrialRecord, JobTrace]] = ()
     jobs: Mapping[str, Sequence[JobTrace]] = field(default_factory=dict)
-    machine: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)
     order: Sequence[str] = ()
     evidence: Mapping[str, str] = field(default_factory=dict)
     task_times: Mapping[str, JobTaskTimes] = field(default_factory=dict)
@@ -88,6 +91,7 @@ class ReportData:
         """Name of the workload of the cell with this id, or nothing where it is not known."""
         return self.cells[cell_id][0].workload.name if cell_id in self.cells else ""
 
+    @cached_property
     def models(self) -> tuple[str, ...]:
         """Models that predicted or were scored: the experiment's order first, then by name."""
         seen_names = {prediction.model for prediction in self.predictions}
@@ -95,17 +99,20 @@ class ReportData:
         seen_names |= {score.model for score in self.score_book.scores}
         return _in_order(self.experiment.predict.models, seen_names)
 
+    @cached_property
     def scored_models(self) -> tuple[str, ...]:
         """Models with a score, in the order of `models`: those that had an answer."""
         scored = {score.model for score in self.score_book.scores}
-        return tuple(model for model in self.models() if model in scored)
+        return tuple(model for model in self.models if model in scored)
 
+    @cached_property
     def workloads(self) -> tuple[str, ...]:
         """Workloads that were run, profiled or scored, in the experiment's order, then by name."""
         seen_names = {record.trial.cell.workload.name for record in self.trials}
         seen_names |= {*self.profiles, *(measured.workload for measured in self.measurements)}
         return _in_order((workload.name for workload in self.experiment.workloads), seen_names)
 
+    @cached_property
     def ordered_trials(self) -> tuple[TrialRecord, ...]:
         """Trials in the order in which they ran; those that *order* does not name come last."""
         place = {trial: index for index, trial in enumerate(self.order)}
@@ -115,19 +122,22 @@ class ReportData:
 
         return tuple(sorted(self.trials, key=by_order))
 
+    @cached_property
     def failed_trials(self) -> tuple[TrialRecord, ...]:
         """Trials that are not done, in the order in which they ran."""
-        return tuple(record for record in self.ordered_trials() if record.state != "done")
+        return tuple(record for record in self.ordered_trials if record.state != "done")
 
+    @cached_property
     def disturbed_trials(self) -> dict[str, str]:
         """Ids of the disturbed trials, each with the rule that marked it, in order of running."""
         by_trial = {measurement.trial: measurement.disturbed for measurement in self.measurements}
         rules = {
             record.trial.id: record.disturbed or by_trial.get(record.trial.id, "")
-            for record in self.ordered_trials()
+            for record in self.ordered_trials
         }
         return {trial: rule for trial, rule in rules.items() if rule}
 
+    @cached_property
     def timeline_task_times(self) -> list[tuple[str, JobTaskTimes]]:
         """Task times of each timeline's job, with the name of its workload."""
         return [
@@ -135,22 +145,31 @@ class ReportData:
             for record, _ in self.timelines
         ]
 
-    def scores(self, quantity: str, speed: Speed, workload: str = "*") -> list[Score]:
+    @cached_property
+    def answered(self) -> str:
+        """What the verdict is on: `job_s`, or `body_s` where the frame is most of the jobs."""
+        ranking = self.score_book.ranking("raw")
+        return ranking.quantity if ranking else "job_s"
+
+    def scores(self, quantity: str, speed: Speed, workload: str = "*") -> Sequence[Score]:
         """Scores of one quantity at one speed, by cell and model; *workload* ``*`` is all."""
-        model_rank = {model: index for index, model in enumerate(self.models())}
-        chosen = [
-            score
-            for score in self.score_book.scores
-            if score.quantity == quantity
-            and score.speed == speed
-            and workload in ("*", self.workload_of(score.cell))
-        ]
-        places = self.cell_places({score.cell for score in chosen})
-        return sorted(chosen, key=lambda score: (places[score.cell], model_rank[score.model]))
+        return self._scores.get((quantity, speed, workload), ())
+
+    @cached_property
+    def _scores(self) -> dict[tuple[str, Speed, str], list[Score]]:
+        """Scores by quantity, speed, and workload or ``*``."""
+        place = {model: index for index, model in enumerate(self.models)}
+        scores = self.score_book.scores
+        cells = self.cell_places({score.cell for score in scores})
+        groups: dict[tuple[str, Speed, str], list[Score]] = {}
+        for score in sorted(scores, key=lambda score: (cells[score.cell], place[score.model])):
+            for workload in dict.fromkeys((self.workload_of(score.cell), "*")):
+                groups.setdefault((score.quantity, score.speed, workload), []).append(score)
+        return groups
 
     def cell_places(self, cells: Iterable[str]) -> dict[str, tuple[int, int, str, str]]:
         """Keys that sort *cells* by workload, input size, label, then id."""
-        model_rank = {workload_name: index for index, workload_name in enumerate(self.workloads())}
+        model_rank = {workload_name: index for index, workload_name in enumerate(self.workloads)}
         return {
             cell_id: (
                 model_rank.get(self.workload_of(cell_id), len(model_rank)),
@@ -165,18 +184,20 @@ class ReportData:
         self, model: str, speed: Speed, workload: str = "*", quantity: str = "job_s"
     ) -> Summary | None:
         """Find the summary of one model with a scored cell; `None` where there is none."""
-        wanted = (model, workload, quantity, speed)
-        for summary in self.score_book.summaries:
-            if summary.cells and wanted == (
-                summary.model, summary.workload, summary.quantity, summary.speed
-            ):  # fmt: skip
-                return summary
-        return None
+        return self._summaries.get((model, workload, quantity, speed))
 
+    @cached_property
+    def _summaries(self) -> dict[tuple[str, str, str, Speed], Summary]:
+        return {
+            (each.model, each.workload, each.quantity, each.speed): each
+            for each in self.score_book.summaries
+            if each.cells
+        }
+
+    @cached_property
     def relative_rates(self) -> dict[str, float]:
         """Probe rate of each trial as a share of reference speed (of the median without one)."""
-        rates = {trial: means.get("rate", 0.0) for trial, means in self.machine.items()}
-        rates = {trial: rate for trial, rate in rates.items() if rate > 0}
+        rates = {trial: rate for trial, rate in self.rates.items() if rate > 0}
         references = {
             workload_name: profile.speed.reference_rate
             for workload_name, profile in sorted(self.profiles.items())

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from harness.records.trial import TrialRecord
 from harness.reports.wording import count
 
 
@@ -170,7 +171,7 @@ class Document:
     """
     A report: the experiment's question, its answer in sentences, a card per model, sections.
 
-    *values* gives what the JSON report has beside them.
+    *values* gives what the JSON report has beside them; *trials* are for formats of a line each.
     """
 
     name: str
@@ -180,6 +181,7 @@ class Document:
     cards: Sequence[Card]
     sections: Sequence[Section]
     values: Callable[[], Mapping[str, Any]]
+    trials: Sequence[TrialRecord] = ()
 
 
 def signed_tone(error: float, floor: float | None) -> str:

@@ -12,8 +12,9 @@ import logging
 import re
 import warnings
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -115,13 +116,26 @@ class Canvas:
         from matplotlib.figure import Figure as Drawing
 
         self.figure = Drawing(figsize=(width, height), layout="constrained")
-        self.marked: dict[str, tuple[str, str]] = {}
+        self.marked: dict[str, tuple[str, Sequence[str]]] = {}
 
-    def mark(self, artist: Any, *, texture: str = "", tooltip: str = "") -> None:
-        """Fill *artist* with *texture*, and show *tooltip* while the pointer rests on it."""
+    def mark(self, artist: Any, *tooltips: str, texture: str = "") -> None:
+        """
+        Fill *artist* with *texture*; show its tooltip while the pointer rests on it.
+
+        Points that were drawn at once have a tooltip each.
+        """
         group = f"marked{len(self.marked)}"
         artist.set_gid(group)
-        self.marked[group] = texture, one_line(tooltip)
+        self.marked[group] = texture, [one_line(tooltip) for tooltip in tooltips if tooltip]
+
+    def points(
+        self, plot_axes: Axes, points: Sequence[tuple[float, float, str]], **style: Any
+    ) -> None:
+        """Draw points in one style, each with its tooltip; they may be none."""
+        if points:
+            *places, tooltips = zip(*points, strict=True)
+            (artist,) = plot_axes.plot(*places, **style)
+            self.mark(artist, *tooltips)
 
     def bar(
         self,
@@ -143,7 +157,7 @@ class Canvas:
             edgecolor=_EDGES.get(texture, SURFACE),
         )  # fmt: skip
         plot_axes.add_patch(bar)
-        self.mark(bar, texture=texture, tooltip=tooltip)
+        self.mark(bar, tooltip, texture=texture)
 
     def texture_legend(self, names: Mapping[str, str], columns: int = 8) -> None:
         """Name the textures that were drawn, above the figure."""
@@ -178,11 +192,14 @@ def render_figure(figure: Figure) -> str:
     root = ET.fromstring(raw.getvalue())  # noqa: S314 - our own drawing
     root.remove(root[0])  # a style sheet, which would be the whole page's
     elements = list(root.iter())
-    values = [attribute for element in elements for attribute in element.attrib.values()]
-    referenced = {name for attribute in values for name in _REFERENCE.findall(attribute)}
+    tips = list[tuple[ET.Element, str]]()
+    values = (attribute for element in elements for attribute in element.attrib.values())
+    referenced = {
+        name for attribute in values if "#" in attribute for name in _REFERENCE.findall(attribute)
+    }
     for element in elements:
         element.tag = element.tag.rpartition("}")[2]
-        texture, tooltip = canvas.marked.get(element.get("id", ""), ("", ""))
+        texture, tooltips = canvas.marked.get(element.get("id", ""), ("", ()))
         for path in element.iter() if texture else ():
             if "style" in path.attrib:
                 path.set("style", f"{path.get('style')}; fill: url(#texture-{texture})")
@@ -194,18 +211,24 @@ def render_figure(figure: Figure) -> str:
                 kept = (f"{key}: {VARIABLES.get(what, what)}" for key, what in declared.items())
                 element.set(name, "; ".join(kept))
             elif name != "id":
-                plain = _REFERENCE.sub(rf"{figure.name}-\g<0>", " ".join(attribute.split()))
+                plain = " ".join(attribute.split())
+                if "#" in plain:
+                    plain = _REFERENCE.sub(rf"{figure.name}-\g<0>", plain)
                 plain = _DECIMALS.sub(lambda digits: f"{float(digits[0]):.2f}", plain)
                 element.set(name.rpartition("}")[2], plain)
             elif attribute in referenced:
                 element.set(name, f"{figure.name}-{attribute}")
-        if tooltip:
-            title = ET.Element("title")
-            title.text = tooltip
-            element.insert(0, title)
-    title = ET.Element("title", {"id": f"{figure.name}-title"})
-    title.text = one_line(figure.title)
-    root.insert(0, title)
+        if len(tooltips) > 1:
+            # Half-filled points are drawn twice, one half of all after the other.
+            points = (each for each in element.iter() if each.tag.endswith("use"))
+            tips += zip(points, cycle(tooltips), strict=False)
+        else:
+            tips += [(element, tooltip) for tooltip in tooltips]
+    for element, text in (*tips, (root, one_line(figure.title))):
+        title = ET.Element("title")
+        title.text = text
+        element.insert(0, title)
+    root[0].set("id", f"{figure.name}-title")
     root.attrib = {
         "class": "plot",
         "role": "img",
@@ -253,33 +276,48 @@ def grid(plot_axes: Axes, which: str) -> None:
 
 
 def row_axes(
-    plot_axes: Axes, names: Sequence[tuple[float, str]], longest: float, label: str
+    plot_axes: Axes, names: Sequence[tuple[float, str]], ends: tuple[float, float], label: str
 ) -> None:
-    """Horizontal bars in named rows, the first on top, over an axis from 0 to *longest*."""
+    """Horizontal bars in named rows, the first on top, over an axis between *ends*."""
     plot_axes.set_yticks([row for row, _ in names], [name for _, name in names])
-    plot_axes.set(ylim=(names[-1][0] + 0.6, -0.6), xlim=(0, longest), xlabel=label)
+    plot_axes.set(ylim=(names[-1][0] + 0.6, -0.6), xlim=ends, xlabel=label)
     plot_axes.xaxis.set_major_formatter(lambda tick, _: f"{tick:g}")
     plot_axes.spines["left"].set_color(INK)
     plot_axes.tick_params(colors=MUTED, labelcolor=INK)
     grid(plot_axes, "x")
 
 
-def draw_stacks(canvas: Canvas, stacks: Sequence[Stack], label: str) -> None:
-    """Draw stacked horizontal bars, the first on top, with their totals; groups stand apart."""
-    plot_axes = canvas.figure.add_subplot()
-    names, row, group, longest_s = [], -1.0, stacks[0].group, 0.0
-    for stack in stacks:
-        row += 1.5 if stack.group != group else 1.0
-        group, start_s = stack.group, 0.0
-        for texture, length_s, tooltip in stack.pieces:
-            times_s = (start_s, start_s + length_s)
-            canvas.bar(plot_axes, row, times_s, texture, tooltip=tooltip, edge=0.5)
-            start_s += length_s
-        plot_axes.annotate(number(start_s), (start_s, row), (4, 0), textcoords="offset points",
-                      va="center", fontsize=8.5)  # fmt: skip
-        names.append((row, stack.name))
-        longest_s = max(longest_s, start_s)
-    row_axes(plot_axes, names, longest_s * 1.09, label)
+def stacked(
+    stacks: Sequence[Stack], label: str, legend: Mapping[str, str]
+) -> tuple[float, Callable[[Canvas], None]]:
+    """
+    Height and drawing of stacked horizontal bars, with their sums; groups stand apart.
+
+    Pieces below 0 are stacked to the left.  *label* is that of the axis, *legend* names textures.
+    """
+
+    def draw(canvas: Canvas) -> None:
+        plot_axes = canvas.figure.add_subplot()
+        names, row, group, left_s, right_s = [], -1.0, stacks[0].group, 0.0, 0.0
+        for stack in stacks:
+            row += 1.5 if stack.group != group else 1.0
+            group, ends_s = stack.group, [0.0, 0.0]
+            for texture, length_s, tooltip in stack.pieces:
+                side = int(length_s > 0)
+                times_s = (ends_s[side], ends_s[side] + length_s)
+                canvas.bar(plot_axes, row, times_s, texture, tooltip=tooltip, edge=0.5)
+                ends_s[side] += length_s
+            plot_axes.annotate(number(sum(ends_s)), (ends_s[1], row), (4, 0), va="center",
+                               textcoords="offset points", fontsize=8.5)  # fmt: skip
+            names.append((row, stack.name))
+            left_s, right_s = min(left_s, ends_s[0]), max(right_s, ends_s[1])
+        room_s = 0.09 * (right_s - left_s) or 1.0
+        row_axes(plot_axes, names, (1.03 * left_s, right_s + room_s), label)
+        if left_s:
+            plot_axes.axvline(0, color=INK, linewidth=0.9)
+        canvas.texture_legend(legend, columns=4)
+
+    return 1.35 + 0.32 * len(stacks) + 0.2 * len({stack.group for stack in stacks}), draw
 
 
 def time_axis(plot_axes: Axes, longest_s: float) -> None:

@@ -1,13 +1,12 @@
 """
 The formats of a report: a `Document` as text, by the kind of its blocks.
 
-None looks at the name of a section; HiBench's lines are made from the records alone.
+None looks at the name of a section; HiBench's lines are made from the trials alone.
 """
 
 from __future__ import annotations
 
-import json
-import math
+import html
 import re
 
 from datetime import UTC, datetime
@@ -15,8 +14,9 @@ from fractions import Fraction
 from importlib.resources import files
 from typing import Any
 
+from pydantic_core import to_json
+
 from harness.records.trial import WorkloadSpec
-from harness.reports.data import ReportData
 from harness.reports.document import Document, Figures, Heading, Table, Text
 from harness.reports.drawing import drawing, render_figure, texture_definitions
 from harness.reports.wording import UNKNOWN, aligned, count, one_line, typographic
@@ -57,6 +57,7 @@ def render_html(document: Document) -> str:
         lstrip_blocks=True,
     )
     environment.filters["typographic"] = typographic
+    environment.filters["rows"] = lambda shown: Markup(_table_rows(shown))  # noqa: S704 - escaped
     # Drawings are written by an XML library, which escapes texts; the rest is ours.
     environment.filters["svg"] = lambda figure: Markup(render_figure(figure))  # noqa: S704
     style = files("harness.reports").joinpath("templates/report.css").read_text("utf-8")
@@ -66,6 +67,22 @@ def render_html(document: Document) -> str:
             style=Markup(style),  # noqa: S704
             textures=Markup(texture_definitions()),  # noqa: S704
         )
+
+
+def _table_rows(shown: Table) -> str:
+    """Rows of a table as HTML: a page has a hundred thousand values, too many for a template."""
+    lines = []
+    for row in shown.rows:
+        cells = list[str]()
+        for letter, value in zip(shown.align, row, strict=True):
+            text = printable(value.text)
+            # Words and short numbers are not broken.
+            plain = " n" if letter == "l" and len(text) < 24 and " " not in text else ""
+            text = html.escape(typographic(text) if letter == "r" else text)
+            tag, tone = ("td", value.tone and f" {value.tone}") if cells else ('th scope="row"', "")
+            cells.append(f'<{tag} class="{letter}{plain}{tone}">{text}</{tag[:2]}>')
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return "\n".join(lines)
 
 
 def render_markdown(document: Document) -> str:
@@ -131,22 +148,13 @@ def render_json(document: Document) -> str:
     values: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "question": document.question,
-        "answer": {"headline": document.headline, "details": list(document.details)},
+        "answer": {"headline": document.headline, "details": document.details},
         **document.values(),
     }
     for section in document.sections:
         values |= section.values()
-    return json.dumps(_finite(values), indent=1, sort_keys=True, allow_nan=False) + "\n"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, str | int | float) else str(value)
+    text = to_json(values, indent=1, inf_nan_mode="null", ensure_ascii=True, fallback=str)
+    return text.decode().replace("\x7f", "\\u007f") + "\n"  # it cannot control a terminal
 
 
 def render_terminal(document: Document) -> str:
@@ -167,7 +175,7 @@ def render_terminal(document: Document) -> str:
     return "\n".join(lines).replace(UNKNOWN, "-") + "\n"
 
 
-def render_hibench(results: ReportData) -> str:
+def render_hibench(document: Document) -> str:
     """
     Write lines in the form of HiBench's ``hibench.report``: scripts that read those read these.
 
@@ -178,7 +186,7 @@ def render_hibench(results: ReportData) -> str:
     """
     done = [
         record
-        for record in results.trials
+        for record in document.trials
         if record.state == "done" and "client_s" in record.harness_s
     ]
     lines = [_HIBENCH_LINE.format(*_HIBENCH_HEAD)]

@@ -32,6 +32,9 @@ QUANTITIES = {
     "reduce_rest_s": "reduce: rest",
 }
 
+# The two on which verdicts are, where one of them is drawn.
+TIMES = {"job_s": "job time", "body_s": "body"}
+
 
 def one_line(text: object, most: int | None = None) -> str:
     """*text* printable in one line, cut to *most* characters with an ellipsis in its middle."""
@@ -197,6 +200,8 @@ def typographic(text: str) -> str:
     >>> ascii(typographic("-8 % of 3 s"))
     "'\\u22128\\xa0% of 3\\xa0s'"
     """
+    if " " not in text and "-" not in text:  # most numbers
+        return text
     text = re.sub(r"(?<![\w.)])-(?=\d)", "\u2212", text)
     text = re.sub(r"(?<=\d) to (?=\d)", "\u00a0to\u00a0", text)
     return re.sub(r"(?<=\d) (?=(?:%|s|min|h|MiB|GiB|KiB|points)(?![\w]))", "\u00a0", text)

@@ -181,9 +181,9 @@ class Run:
                 tables.write_recordings(folder, recorded)
             add_tables(target.parent, folder, self.path, self._incoming)
 
-    def read_trace(self, trial_id: str) -> tuple[JobTrace, ...]:
-        """Traces of the jobs of a trial, in order."""
-        return tables.read_traces(self.trial_dir(trial_id) / "trace")
+    def read_trace(self, trial_id: str, *, whole: bool = True) -> tuple[JobTrace, ...]:
+        """Traces of the jobs of a trial, in order; attempts and counters only in *whole* ones."""
+        return tables.read_traces(self.trial_dir(trial_id) / "trace", whole=whole)
 
     def read_recordings(self, trial_id: str) -> Iterator[TaskSpans]:
         """What the tracer recorded in the tasks of a trial, one task at a time."""

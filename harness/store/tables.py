@@ -48,6 +48,7 @@ from harness.text import excerpt
 AT_ONCE = 100_000
 FROM_RAW = "make it again from the raw logs: harness collect FILE"
 SCORES_FILE = "scores.json"
+_LARGE = 10_000  # rows
 
 # Fields of a job that are neither its attempts nor its counters are in job.json.
 _SCOPES = ("counters", "map_counters", "reduce_counters")
@@ -137,7 +138,9 @@ def read_columns(file_path: Path, columns: Mapping[str, Any]) -> Iterator[list[A
             if file.schema_arrow.names != schema.names:
                 raise ValueError(f"its columns are not {', '.join(columns)}")
             for group in range(file.num_row_groups):
-                table = file.read_row_group(group)
+                # Threads cost more than they save where a table is small, and most are.
+                is_large = file.metadata.row_group(group).num_rows > _LARGE
+                table = file.read_row_group(group, use_threads=is_large)
                 table.validate(full=True)
                 yield [_values(column) for column in table.columns]
     except (arrow.ArrowException, OSError, KeyError, ValueError) as error:
@@ -201,15 +204,15 @@ def write_traces(folder: Path, traces: Sequence[JobTrace]) -> None:
     write_table(folder / "counters.parquet", _COUNTERS, counts)
 
 
-def read_traces(folder: Path) -> tuple[JobTrace, ...]:
-    """Read what `write_traces` wrote: equal records, in the same order."""
+def read_traces(folder: Path, *, whole: bool = True) -> tuple[JobTrace, ...]:
+    """Read what `write_traces` wrote, in the same order: equal records where *whole*."""
     file_path = folder / "job.json"
     counters: dict[tuple[str, str, str], dict[str, int]] = {}
-    for table_row in read_table(folder / "counters.parquet", _COUNTERS):
+    for table_row in read_table(folder / "counters.parquet", _COUNTERS) if whole else ():
         owner = table_row["job_id"], table_row["scope"], table_row["attempt_id"]
         counters.setdefault(owner, {})[table_row["name"]] = table_row["value"]
     attempts: dict[str, list[dict[str, Any]]] = {}
-    for table_row in read_table(folder / "attempts.parquet", _ATTEMPT):
+    for table_row in read_table(folder / "attempts.parquet", _ATTEMPT) if whole else ():
         job_id = table_row.pop("job_id")
         table_row["counters"] = counters.get((job_id, "attempt", table_row["attempt_id"]), {})
         attempts.setdefault(job_id, []).append(table_row)

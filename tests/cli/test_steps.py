@@ -35,7 +35,7 @@ def opened(monkeypatch):
         groups=(CostGroup(names=group, sum_s=1.0, spread_s=0.1, note="together"),),
     )
     evaluation = SimpleNamespace(
-        report=lambda: ("r/report.html", "r/report.json"),
+        report=lambda: (("r/report.html", "r/report.json"), None),
         profile=lambda: {"wordcount": fitted},
     )
     session = SimpleNamespace(

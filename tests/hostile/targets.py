@@ -41,6 +41,7 @@ from harness.records.tasks import TaskLog, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt, TaskKind
 from harness.reports import REPORTS
 from harness.reports.data import JobTaskTimes, ReportData
+from harness.reports.sections import make_document
 from harness.reports.sections.task_times import bars, parts_table
 from harness.reports.sections.threads import thinned, tracks
 from harness.reports.waterfall import chrome_events, render_task, render_tasks
@@ -377,8 +378,9 @@ def evaluation(run: Run) -> Evaluation:
 
 def reported(data: ReportData, *, html: bool = False) -> None:
     """Check that every report of *data* shows its text, and obeys none of it."""
+    document = make_document(data)
     for name in ("terminal", "markdown", "json", *(("html",) if html else ())):
-        text = REPORTS[name].render(data)
+        text = REPORTS[name].render(document)
         spoken(text)
         text.encode()
         if name == "markdown":

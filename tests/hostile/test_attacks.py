@@ -27,6 +27,7 @@ from harness.parsing.task_log import read_task_log
 from harness.providers.local.cluster import LocalCluster
 from harness.records.score import ScoreBook
 from harness.reports import REPORTS
+from harness.reports.sections import make_document
 from harness.reports.wording import decimals
 from harness.scoring import relative_error
 from harness.store import Run, Store
@@ -218,11 +219,12 @@ class TestText:
         attempts = tuple(dataclasses.replace(a, host=EVIL, error=EVIL) for a in job.attempts)
         job = dataclasses.replace(job, name=EVIL, user=EVIL, diagnostics=EVIL, attempts=attempts)
         trials = [r.model_copy(update={"reason": EVIL, "state": "failed"}) for r in data.trials]
-        only = {"score_book": ScoreBook(), "measurements": (), "profiles": {}, "machine": {}}
+        only = {"score_book": ScoreBook(), "measurements": (), "profiles": {}, "rates": {}}
         hostile = dataclasses.replace(data, timelines=[(record, job)], trials=trials, **only)
 
+        document = make_document(hostile)
         for name, form in REPORTS.items():
-            text = form.render(hostile)
+            text = form.render(document)
             spoken(text)
             if name == "html":
                 page = Page(text)

@@ -13,12 +13,14 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-c", "import sys; from harness.cli import main; sys.exit(main())")
 SMOKE = PROJECT / "experiments" / "smoke.yaml"
-# Two of its three trials: enough where what is tested happens to the first of them.
+# Two small trials on one worker: enough where what is tested happens to the first of them.
 TWO_TRIALS = (
     "--set",
-    "workloads.0.input=[2 MiB, 6 MiB]",
+    "cluster.workers=1",
     "--set",
-    "predict.profile_on.input=2 MiB",
+    "workloads.0.input=[1 MiB, 2 MiB]",
+    "--set",
+    "predict.profile_on.input=1 MiB",
 )
 # Where the one trial that would feed a profile fails, or each cluster is to be started once.
 MIXED = ("--set", "predict.order=mixed")

@@ -195,7 +195,7 @@ def test_ctrl_c_once_and_twice(results, log, environment):
     Once: the job is ended, its logs are kept outside the trials, the cluster is down.  Twice: at
     once.  Pressed as on a terminal: all of the foreground gets it.
     """
-    run = command("run", results, "--on-error", "stop")
+    run = command("run", results, *TWO_TRIALS, "--on-error", "stop")
     process = start(log, environment, *run, start_new_session=True)
     wait_for(lambda: mapping(results), process, log)
     os.killpg(process.pid, signal.SIGINT)

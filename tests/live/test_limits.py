@@ -28,7 +28,7 @@ from tests.node_agent import node_agent
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 MIB = 2**20
-FAST, SLOW = 8 * MIB, 2 * MIB
+FAST, SLOW = 16 * MIB, 4 * MIB
 SPEC = ClusterSpec(
     workers=2,
     node=NodeSpec(disk_bytes_per_s=FAST, network_bytes_per_s=50_000_000 // 8),

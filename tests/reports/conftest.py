@@ -28,6 +28,7 @@ from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import (
     Cell,
     ClusterSpec,
+    MachineLoad,
     Trial,
     TrialRecord,
     Versions,
@@ -145,7 +146,7 @@ class Run:
         sizes = {"wordcount": (32, 64, 128), "terasort": (32, 64, 256)}
         listed = [cell_of(w, s, r) for w in sizes for s in sizes[w] for r in (1, 2, 4)]
         self.cells = {cell.id: (cell, name) for cell, name in listed}
-        self.trials, self.measurements, self.machine = [], [], {}
+        self.trials, self.measurements, self.rates = [], [], {}
 
     def measure(self, failing=2):
         """Run all trials in a shuffled order on a machine whose speed drifts."""
@@ -174,13 +175,12 @@ class Run:
             disturbed="steal above 5 % for more than a tenth of the trial" if disturbed else "",
             versions=VERSIONS,
         )
-        self.trials.append(record)
         steal = 0.08 if disturbed else abs(self.random.gauss(0.004, 0.004))
-        self.machine[trial.id] = {
-            "busy": self.random.uniform(0.6, 0.9),
-            "steal": steal,
-            "rate": 2.31e3 * speed,
-        }
+        load = MachineLoad(
+            busy=self.random.uniform(0.6, 0.9), steal=steal, others=0.01, swap_bytes_per_s=0.0
+        )
+        self.trials.append(record.model_copy(update={"loads": {"this machine": load}}))
+        self.rates[trial.id] = 2.31e3 * speed
         if not bad and not trial.profiling:
             noise = {k: self.random.gauss(1, 0.02) / speed for k in times}
             self.measurements.append(
@@ -570,7 +570,7 @@ def build(repeat=3, **changes):
         "profiles": {"wordcount": profile(), "terasort": profile("terasort", 0.0)},
         "manifest": MANIFEST,
         "timelines": [(chosen[0], job_trace()), (chosen[1], job_trace(maps=5, reduces=1))],
-        "machine": run.machine,
+        "rates": run.rates,
         "task_times": {chosen[0].trial.id: times_of(job_trace())},
         "evidence": {r.trial.id: f"trials/{r.trial.id}/raw" for r in run.trials},
     }

@@ -111,7 +111,7 @@ class TestScores:
 
         assert rows == [
             ("all", model, time)
-            for model in whole.models()
+            for model in whole.models
             for time in ("body", "job", "as published")
         ]
 
@@ -119,7 +119,7 @@ class TestScores:
         """
         Then no rows repeat its own for all workloads.
         """
-        monkeypatch.setattr(type(whole), "workloads", lambda _: ("terasort",))
+        monkeypatch.setattr(type(whole), "workloads", property(lambda _: ("terasort",)))
 
         assert {row[0] for row in score_table(whole).texts()} == {"terasort"}
 
@@ -151,7 +151,7 @@ class TestScores:
         ]  # fmt: skip
         results = dataclasses.replace(whole, score_book=ScoreBook(scores=parts))
 
-        shown = [table for w in results.workloads() for table in [equation_table(results, w)]]
+        shown = [table for w in results.workloads for table in [equation_table(results, w)]]
         rows = [row for table in shown for row in table.texts()]
 
         assert [row[:4] for row in rows] == [
@@ -247,4 +247,4 @@ def test_given_order_beats_the_clock(whole):
     first, second, third = (r.trial.id for r in whole.trials[:3])
     data = dataclasses.replace(whole, trials=whole.trials[:3], order=(third, first))
 
-    assert [r.trial.id for r in data.ordered_trials()] == [third, first, second]
+    assert [r.trial.id for r in data.ordered_trials] == [third, first, second]

@@ -144,7 +144,7 @@ class TestDrawings:
 
         def draw(canvas):
             (line,) = canvas.figure.add_subplot().plot([1], [1], "o")
-            canvas.mark(line, tooltip="<script> & \x1b")
+            canvas.mark(line, "<script> & \x1b")
 
         svg = svg_of(Figure("t", "<b>", 2, 2, "", table("", (), "", []), draw))
 
@@ -158,7 +158,7 @@ def test_every_figure_has_its_data(document):
     """
     figures = figures_of(document)
 
-    assert len(figures) == 17
+    assert len(figures) == 15
     assert [name for name, figure in figures.items() if not figure.data.rows] == []
 
 
@@ -298,9 +298,9 @@ class TestNumbers:
         Speed is a share of the profile's reference speed.
         """
         trial = whole.trials[0]
-        rate = whole.machine[trial.trial.id]["rate"]
+        rate = whole.rates[trial.trial.id]
 
-        assert whole.relative_rates()[trial.trial.id] == pytest.approx(rate / 2.3e3)
+        assert whole.relative_rates[trial.trial.id] == pytest.approx(rate / 2.3e3)
 
     def test_rates_without_a_profile_are_relative_to_their_median(self, whole):
         """
@@ -308,7 +308,7 @@ class TestNumbers:
         """
         data = dataclasses.replace(whole, profiles={})
 
-        assert sorted(data.relative_rates().values())[26:28] == pytest.approx([1, 1], rel=0.01)
+        assert sorted(data.relative_rates.values())[26:28] == pytest.approx([1, 1], rel=0.01)
 
     @pytest.mark.process
     def test_many_cells_show_the_worst(self, whole):

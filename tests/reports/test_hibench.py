@@ -4,9 +4,8 @@ Tests for `harness.reports.formats`.
 
 import pytest
 
-from harness.experiment.model import Experiment, WorkloadAxes
 from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, Versions, WorkloadSpec
-from harness.reports.data import ReportData
+from harness.reports.document import Document
 from harness.reports.formats import (
     DFSIO_MODE,
     HIBENCH_WORKLOADS,
@@ -15,9 +14,6 @@ from harness.reports.formats import (
 )
 from harness.workloads import WORKLOADS
 
-EXPERIMENT = Experiment(
-    name="e", question="q", workloads=(WorkloadAxes(name="wordcount", input_bytes=(1,)),)
-)
 # Printed by HiBench's own shell functions (printf and bc) for a job of 21.227 s on 3 nodes.
 PRINTED = (
     "Type         Date       Time     Input_data_size      Duration(s)          "
@@ -45,19 +41,25 @@ def record(name="terasort", *, client_s=21.2279, size=35_154, ended=ENDED, **res
     return TrialRecord(trial=Trial(id=f"t{ended}", cell=cell, repetition=0), **(values | rest))
 
 
+def rendered(*records):
+    """
+    The lines of a report with these trials.
+    """
+    return render_hibench(Document("e", "q", "h", (), (), (), dict, records))
+
+
 def lines(*records):
     """
     Fields of the lines below the header.
     """
-    text = render_hibench(ReportData(EXPERIMENT, trials=records))
-    return [line.split() for line in text.splitlines()[1:]]
+    return [line.split() for line in rendered(*records).splitlines()[1:]]
 
 
 def test_is_what_hibench_prints():
     """
     To the byte: widths, cut decimals, rates as whole numbers.
     """
-    assert render_hibench(ReportData(EXPERIMENT, trials=[record()])) == PRINTED
+    assert rendered(record()) == PRINTED
 
 
 def test_only_what_was_done_has_a_line():

@@ -14,6 +14,7 @@ from harness.reports import REPORTS
 from harness.reports.data import ReportData
 from harness.reports.document import Document, Figure, Figures, Section, Text, table
 from harness.reports.formats import escape, render_json, render_markdown, render_terminal
+from harness.reports.sections import make_document
 from harness.reports.sections.task_times import bars
 from tests.reports.test_html import hostile
 
@@ -75,7 +76,7 @@ class TestJson:
         The bars of the HTML report with their sources and estimates, and what logs show.
         """
         first, second = values["inside"]
-        (_, times), _ = whole.timeline_task_times()
+        (_, times), _ = whole.timeline_task_times
         (bar, *_) = bars(times.parts)
 
         assert first["parts"][0] == {
@@ -96,7 +97,7 @@ class TestJson:
         """
         data = dataclasses.replace(whole, manifest={"load": float("inf"), "list": [float("nan")]})
 
-        manifest = json.loads(REPORTS["json"].render(data))["manifest"]
+        manifest = json.loads(REPORTS["json"].render(make_document(data)))["manifest"]
         assert manifest == {"load": None, "list": [None]}
 
 
@@ -215,7 +216,7 @@ class TestAllFormats:
         """
         The plain reports hold no control character but line feeds.
         """
-        text = REPORTS[name].render(hostile(whole))
+        text = REPORTS[name].render(make_document(hostile(whole)))
 
         assert re.findall("[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e]", text) == []
 
@@ -223,7 +224,7 @@ class TestAllFormats:
         """
         Every mark that Markdown or HTML would act upon is escaped.
         """
-        text = REPORTS["markdown"].render(hostile(whole))
+        text = REPORTS["markdown"].render(make_document(hostile(whole)))
 
         assert re.findall(r"(?<!\\)<script", text) == []
 
@@ -232,7 +233,7 @@ class TestAllFormats:
         """
         There is a report before anything was run.
         """
-        text = REPORTS[name].render(ReportData(whole.experiment))
+        text = REPORTS[name].render(make_document(ReportData(whole.experiment)))
 
         assert "no trial has been run" in text.lower()
 
@@ -242,7 +243,7 @@ class TestAllFormats:
         Trials in which it did the work of a device are named, above the tables and in each row.
         """
         trials = [r.model_copy(update={"device": device}) for r in whole.trials]
-        text = REPORTS["markdown"].render(dataclasses.replace(whole, trials=trials))
+        text = REPORTS["markdown"].render(make_document(dataclasses.replace(whole, trials=trials)))
 
         assert ("the processor did the work of a device \\(device=cpu\\)" in text.replace(
             "(", "\\(").replace(")", "\\)")) == expected  # fmt: skip

@@ -122,7 +122,7 @@ def test_the_report_shows_them(evaluation):
     """
     A row for each job, the timeline of all, and the document for scripts.
     """
-    html, markdown, document, _ = (path.read_text() for path in evaluation.report())
+    html, markdown, document, _ = (path.read_text() for path in evaluation.report()[0])
 
     assert "each job of a trial" in markdown
     assert f"{JOBS} jobs, one after the other" in html
@@ -134,7 +134,7 @@ def test_a_done_trial_without_a_job_is_refused(evaluation, monkeypatch):
     Its trace was spoilt.
     """
     record = next(iter(evaluation.done.values()))
-    monkeypatch.setattr(type(evaluation.run), "read_trace", lambda *_: ())
+    monkeypatch.setattr(type(evaluation.run), "read_trace", lambda *_, **__: ())
 
     with pytest.raises(DataError, match="its trace has no job"):
         evaluation.jobs(record)

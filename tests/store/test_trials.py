@@ -177,6 +177,21 @@ class TestTrace:
 
         assert run.read_trace(trial.id) == (trace(), trace("job_1_0002"))
 
+    def test_jobs_are_read_without_their_tasks(self, run, make):
+        """
+        Their times are known without a look into the tables.
+        """
+        trial = make.trials()[0]
+        make.commit(run, trial)
+        run.write_trace(trial.id, [trace(), trace("job_1_0002")])
+        for table in ("attempts.parquet", "counters.parquet"):
+            (run.trial_dir(trial.id) / "trace" / table).unlink()
+
+        first, second = run.read_trace(trial.id, whole=False)
+
+        assert (first.submit_s, first.finish_s) == (trace().submit_s, trace().finish_s)
+        assert (second.job_id, second.attempts) == ("job_1_0002", ())
+
     def test_can_be_made_again(self, run, make):
         """
         A later trace takes the place of an earlier one.

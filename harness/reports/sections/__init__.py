@@ -57,10 +57,11 @@ def make_document(results: ReportData) -> Document:
         cards=answered.cards,
         sections=sections,
         values=lambda: {
-            "experiment": results.experiment.model_dump(mode="json"),
+            "experiment": results.experiment,
             "cells": {
-                cell: {"label": label, **spec.model_dump(mode="json")}
+                cell: {"label": label, **vars(spec)}
                 for cell, (spec, label) in results.cells.items()
             },
         },
+        trials=results.trials,
     )

@@ -10,7 +10,7 @@ from harness.reports.answer import SPEEDS
 from harness.reports.data import ReportData, noise_s
 from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
 from harness.reports.drawing import BAND, INK, MUTED, WIDE, Canvas, grid, marker
-from harness.reports.wording import UNKNOWN, floor_percent, number, one_line, percent
+from harness.reports.wording import TIMES, UNKNOWN, floor_percent, number, one_line, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,8 +27,8 @@ def section(results: ReportData) -> Section:
     """One figure per workload: rows are cells, one mark per model, the noise floor as a bar."""
     figures = [
         cells_figure(results, place, workload, chosen)
-        for place, workload in enumerate(results.workloads())
-        if (chosen := results.scores("job_s", "raw", workload))
+        for place, workload in enumerate(results.workloads)
+        if (chosen := results.scores(results.answered, "raw", workload))
     ]
     return Section(
         id="cells",
@@ -46,7 +46,7 @@ def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequenc
     worst = {cell: max(each.relative_error for each in by_cell[cell]) for cell in by_cell}
     drawn = set(sorted(by_cell, key=lambda cell: -worst[cell])[:_MOST_DRAWN])
     cells = [cell for cell in by_cell if cell in drawn]
-    scored, models = results.scored_models(), results.models()
+    scored, models = results.scored_models, results.models
 
     def draw(canvas: Canvas) -> None:
         error_axes = canvas.figure.add_subplot()
@@ -59,25 +59,23 @@ def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequenc
                 width = 200 * first.floor
                 (bar,) = error_axes.barh([row], [width], left=-width / 2, height=0.72, **_FLOOR)
                 floor = floor_percent(first.floor)
-                canvas.mark(bar, tooltip=f"noise floor ±{floor} over {first.trials} trials")
-            for cell_score in by_cell[cell]:
-                # Marks of one cell stand a little apart, so that equal errors do not hide another.
-                aside = scored.index(cell_score.model) - (len(scored) - 1) / 2
-                height = row + aside * min(0.22, 0.6 / len(scored))
-                style = marker(place, models.index(cell_score.model))
-                percents = [100 * cell_score.signed_error]
-                (point,) = error_axes.plot(percents, [height], **style, zorder=3)
-                error = percent(cell_score.signed_error, cell_score.floor, signed=True)
-                canvas.mark(point, tooltip=f"{cell_score.model}, {results.label(cell)}: {error}")
+                canvas.mark(bar, f"noise floor ±{floor} over {first.trials} trials")
         error_axes.set_yticks(range(len(cells)), names)
         error_axes.set_ylim(len(cells) - 0.4, -0.6)
-        for model in scored:
-            if any(cell_score.model == model for cell_score in chosen):
-                style = marker(place, models.index(model))
-                error_axes.plot([], [], **style, label=one_line(model, 28))
+        for aside, model in enumerate(scored):
+            # Marks of one cell stand a little apart, so that equal errors do not hide another.
+            shift = (aside - (len(scored) - 1) / 2) * min(0.22, 0.6 / len(scored))
+            points = []
+            for row, cell in enumerate(cells):
+                for each in (each for each in by_cell[cell] if each.model == model):
+                    error = percent(each.signed_error, each.floor, signed=True)
+                    tooltip = f"{model}, {results.label(cell)}: {error}"
+                    points.append((100 * each.signed_error, row + shift, tooltip))
+            style = marker(place, models.index(model))
+            canvas.points(error_axes, points, **style, zorder=3, label=one_line(model, 28))
         if any(cell_score.floor for cell_score in chosen):
             error_axes.barh([0], [0], label="noise floor", **_FLOOR)
-        _draw_error_axis(error_axes)
+        _draw_error_axis(error_axes, TIMES[results.answered])
         canvas.figure.legend(loc="outside upper left", ncols=4)
 
     caption = (
@@ -86,31 +84,31 @@ def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequenc
     )
     if len(cells) < len(by_cell):
         caption += f" The {len(cells)} cells with the largest errors; all of them are in the table."
-    title = f"{workload}: error of the predicted job time in each cell"
+    title = f"{workload}: error of the predicted {TIMES[results.answered]} in each cell"
     errors, height = error_table(results, workload), 1.15 + 0.3 * len(cells)
     return Figure(f"errors{place}", title, WIDE, height, caption, errors, draw)
 
 
-def _draw_error_axis(error_axes: Axes) -> None:
+def _draw_error_axis(error_axes: Axes, time: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     error_axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
     error_axes.margins(x=0.08)
     error_axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
     error_axes.xaxis.set_major_formatter(lambda share, _: f"{share:+g} %" if share else "0")
-    error_axes.set_xlabel("predicted too short  ←   error of the job time   →  predicted too long")
+    error_axes.set_xlabel(f"predicted too short  ←   error of the {time}   →  predicted too long")
     error_axes.spines["left"].set_visible(False)
     error_axes.tick_params(colors=MUTED, labelcolor=INK)
     grid(error_axes, "x")
 
 
 def error_table(results: ReportData, workload: str) -> Table:
-    """Every score of the job time of one workload, both speeds, beside its noise floor."""
-    models = results.scored_models()
+    """Every score that is drawn of one workload, both speeds, beside its noise floor."""
+    models = results.scored_models
     rows: list[tuple[str | Value, ...]] = []
     for speed in SPEEDS:
         by_cell: dict[str, dict[str, Score]] = {}
-        for cell_score in results.scores("job_s", speed, workload):
+        for cell_score in results.scores(results.answered, speed, workload):
             by_cell.setdefault(cell_score.cell, {})[cell_score.model] = cell_score
         for cell, by_model in by_cell.items():
             first = next(iter(by_model.values()))
@@ -125,8 +123,8 @@ def error_table(results: ReportData, workload: str) -> Table:
             head = (results.label(cell), speed, first.range, str(first.trials), measured)
             rows.append((*head, floor_percent(first.floor), *errors))
     return table(
-        f"{workload}: error of the predicted job time, and in brackets as a multiple of the"
-        " noise floor",
+        f"{workload}: error of the predicted {TIMES[results.answered]}, and in brackets as a"
+        " multiple of the noise floor",
         ("Cell", "Speed", "Range", "Trials", "Measured, s", "Noise floor", *models),
         "lllrrr" + "r" * len(models),
         rows,

@@ -12,19 +12,21 @@ from harness.records.profile import SpeedCorrection
 from harness.records.trial import ENTRY, LimitedCluster, TrialRecord, format_control
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Text, Value, table
-from harness.reports.drawing import BAD, INK, MUTED, SERIES, SURFACE, WIDE, Canvas, grid, marker
-from harness.reports.sections.predicted import PANEL
+from harness.reports.drawing import BAD, INK, MUTED, SERIES, SURFACE, WIDE, Canvas, grid
 from harness.reports.wording import UNKNOWN, count, number, one_line, percent
-from harness.units import format_bytes
+from harness.units import format_bytes, format_rate
 
-_MOST_TOOLTIPS = 150
 _STYLES: dict[str, dict[str, Any]] = {
     "profiling trial": {"marker": "o", "color": SERIES[0], "markerfacecolor": SURFACE},
     "scored trial": {"marker": "o", "color": SERIES[0]},
     "disturbed trial": {"marker": "D", "color": SERIES[1]},
     "failed trial": {"marker": "X", "color": BAD},
 }
-_LOADS = {"busy": "busy", "steal": "taken by other guests of the host"}
+_LOADS = {
+    "busy": "busy",
+    "others": "used by processes that are not ours",
+    "steal": "taken by other guests of the host",
+}
 _CONTROLS = {
     "cores": "processors",
     "disk_write": "disk, written",
@@ -35,29 +37,33 @@ _CONTROLS = {
 _LIMITS = (
     "Nodes were slower than their machine: they were limited, each limit was measured under a"
     " small load before the daemons started, and its setting corrected until what was measured"
-    " was within 10 % of what was requested. What is read again from memory is not limited."
+    " was within 10 % of what was requested. What is read again from memory is not limited; a limit"
+    " that is not enforced applies to synced writes alone, and tasks and DataNodes buffer theirs."
 )
 
 
 def section(results: ReportData) -> Section:
     """Load and speed over the trials, and for each workload the correction that was used."""
+    every = [load for record in results.trials for load in record.loads.values()]
     loads = []
-    for load, words in _LOADS.items():
-        if shares := [means[load] for means in results.machine.values() if load in means]:
+    for name, words in _LOADS.items():
+        if shares := [share for load in every if (share := getattr(load, name)) is not None]:
             most = percent(max(shares), 0.004)
             loads.append(f"{percent(fmean(shares), 0.004)} {words} (at most {most})")
+    if swaps := [load.swap_bytes_per_s for load in every]:
+        loads.append(f"swapping {format_rate(fmean(swaps))} (at most {format_rate(max(swaps))})")
+    if unknown := sum(load.others is None for load in every):
+        loads.append(f"what others used is unknown in {unknown} of {len(every)} cases")
     average = f"The machine was, on average over the trials: {', '.join(loads)}." if loads else ""
     corrections = [
         correction_text(workload, profile.speed) for workload, profile in results.profiles.items()
     ]
-    panels = [correction_panel(results, *item) for item in enumerate(results.workloads())]
     return Section(
         id="machine",
         title="The machine",
         blocks=[
             *map(Text, (average, *corrections)),
             Figures([figure for figure in [speed_over_time(results)] if figure]),
-            Figures([figure for figure in panels if figure], side_by_side=True),
         ],
     )
 
@@ -81,7 +87,7 @@ def correction_text(workload: str, speed: SpeedCorrection | None) -> str:
 
 def speed_over_time(results: ReportData) -> Figure | None:
     """Speed of the machine at each trial, in the order of running; `None` without a probe."""
-    rates, disturbed = results.relative_rates(), results.disturbed_trials()
+    rates, disturbed = results.relative_rates, results.disturbed_trials
 
     def kind_of(record: TrialRecord) -> str:
         if record.state != "done":
@@ -90,105 +96,50 @@ def speed_over_time(results: ReportData) -> Figure | None:
             return "disturbed trial"
         return "profiling trial" if record.trial.profiling else "scored trial"
 
-    points = [
-        (position, record.trial, kind_of(record), rates[record.trial.id])
-        for position, record in enumerate(results.ordered_trials(), start=1)
+    known = [
+        (position, record)
+        for position, record in enumerate(results.ordered_trials, start=1)
         if record.trial.id in rates
     ]
-    if not points:
+    if not known:
         return None
-    speeds = [speed for *_, speed in points]
+    speeds = [rates[record.trial.id] for _, record in known]
+    rows = [
+        (
+            *(position, record.trial.id, results.label(record.trial.cell.id)),
+            *(kind_of(record), percent(speed, 0.004)),
+        )
+        for (position, record), speed in zip(known, speeds, strict=True)
+    ]
 
     def draw(canvas: Canvas) -> None:
         speed_axes = canvas.figure.add_subplot()
         speed_axes.axhline(100, color=INK, linewidth=0.9)
-        orders = [position for position, *_ in points]
+        orders = [position for position, _ in known]
         speed_axes.plot(orders, [100 * speed for speed in speeds], color=MUTED, linewidth=0.7)
         for kind, style in _STYLES.items():
-            look = {"markersize": 5.5, "linestyle": "none", **style}
-            chosen = [point for point in points if point[2] == kind]
-            for position, trial, _, speed in chosen:
-                (mark,) = speed_axes.plot([position], [100 * speed], **look)
-                if len(points) <= _MOST_TOOLTIPS:
-                    where = f"trial {position}, {results.label(trial.cell.id)}"
-                    canvas.mark(mark, tooltip=f"{where}: {percent(speed, 0.004)} of reference")
-            if chosen:
-                speed_axes.plot([], [], label=kind, **look)
+            chosen = [
+                (position, 100 * speed, f"trial {position}, {label}: {shown} of reference")
+                for (position, _, label, its_kind, shown), speed in zip(rows, speeds, strict=True)
+                if its_kind == kind
+            ]
+            look = {"markersize": 5.5, "linestyle": "none", "label": kind, **style}
+            canvas.points(speed_axes, chosen, **look)
         speed_axes.set(xlabel="trials in the order of running", ylabel="speed, % of reference")
         speed_axes.margins(x=0.02, y=0.12)
         grid(speed_axes, "y")
         canvas.figure.legend(loc="outside upper left", ncols=4)
 
-    table_rows = [
-        (str(position), trial.id, results.label(trial.cell.id), kind, percent(speed, 0.004))
-        for position, trial, kind, speed in points
-    ]
     title = "Speed of the machine during each trial, in the order of running"
     caption = (
         "Speed of the machine by the probe that runs beside each job: from"
-        f" {percent(min(speeds))} to {percent(max(speeds))} of reference speed over {len(points)}"
+        f" {percent(min(speeds))} to {percent(max(speeds))} of reference speed over {len(rows)}"
         " trials."
     )
     columns = ("Order", "Trial", "Cell", "Kind", "Speed")
-    data = table("Data of the figure", columns, "rcllr", table_rows, folded=True)
+    shown_rows = [(str(position), *texts) for position, *texts in rows]
+    data = table("Data of the figure", columns, "rcllr", shown_rows, folded=True)
     return Figure("speed", title, WIDE, 2.7, caption, data, draw)
-
-
-def correction_panel(results: ReportData, place: int, workload: str) -> Figure | None:
-    """How job times follow the speed, and the coefficient that was used."""
-    profile, rates = results.profiles.get(workload), results.relative_rates()
-    measurements = {measurement.trial: measurement for measurement in results.measurements}
-    cells: dict[str, list[tuple[str, float, float]]] = {}
-    for record in results.ordered_trials():
-        trial = record.trial.id
-        measured = measurements.get(trial)
-        job_s = measured.raw_s.get("job_s", 0.0) if measured else 0.0
-        if trial in rates and measured and measured.workload == workload and job_s > 0:
-            cells.setdefault(measured.cell, []).append((trial, rates[trial], job_s))
-    points = []
-    for cell, trials in cells.items():
-        if len(trials) > 1:
-            mean_rate, mean_s = fmean(each[1] for each in trials), fmean(each[2] for each in trials)
-            for trial, rate, job_s in trials:
-                name = f"{results.label(cell)}, trial {trial}"
-                points.append((name, 100 * rate / mean_rate, 100 * job_s / mean_s))
-    if profile is None or profile.speed is None or len(points) < 3:
-        return None
-    coefficient = profile.speed.coefficient
-
-    def draw(canvas: Canvas) -> None:
-        speed_axes = canvas.figure.add_subplot()
-        low, *_, high = sorted(speed for _, speed, _ in points)
-        speeds = [low + (high - low) * step / 40 for step in range(41)]
-        line = [100 * (speed / 100) ** -coefficient for speed in speeds]
-        speed_axes.plot(speeds, line, color=INK, linewidth=1.2, label="correction that was used")
-        style = marker(place, 0) | {"markersize": 4.5}
-        for name, speed, time in points:
-            (mark,) = speed_axes.plot([speed], [time], **style)
-            canvas.mark(mark, tooltip=name)
-        speed_axes.set(
-            xlabel="speed, % of the cell's mean", ylabel="job time, % of the cell's mean"
-        )
-        speed_axes.set_title(one_line(workload, 40))
-        speed_axes.margins(0.08)
-        grid(speed_axes, "both")
-
-    line_text = (
-        f"time \u221d speed^(-{number(coefficient, 0.03)}), fitted on the profiling trials only"
-        if coefficient
-        else "flat, because no correction was used"
-    )
-    table_rows = [
-        (name, percent(speed / 100, 0.004), percent(time / 100, 0.004))
-        for name, speed, time in points
-    ]
-    caption = (
-        f"{workload}: each point is a trial against the mean of its cell. The line is {line_text}."
-    )
-    columns = ("Trial", "Speed / mean of cell", "Time / mean of cell")
-    data = table(f"{workload}: data", columns, "lrr", table_rows, folded=True)
-    title = f"{workload}: job time over speed"
-    return Figure(f"correction{place}", title, PANEL, 3.4, caption, data, draw)
 
 
 def hardware_section(results: ReportData) -> Section | None:
@@ -196,23 +147,12 @@ def hardware_section(results: ReportData) -> Section | None:
     starts = TypeAdapter(list[LimitedCluster]).validate_python(results.manifest.get(ENTRY, []))
     if not starts:
         return None
-    nodes = dict.fromkeys(
-        node
-        for start in starts
-        for node, limits in start.nodes.items()
-        if not all(limit.is_enforced for limit in limits.values())
-    )
     # Trials that are done and had limited disks, by their cells.
     trials: dict[str, list[TrialRecord]] = {}
-    for record in results.ordered_trials():
+    for record in results.ordered_trials:
         if record.state == "done" and record.disk_bytes:
             trials.setdefault(record.trial.cell.id, []).append(record)
     texts, table_rows = [_LIMITS], []
-    if nodes:
-        texts.append(
-            f"The limit of the disk of {', '.join(nodes)} applies to synced writes alone: tasks and"
-            " DataNodes, whose writes are buffered, are hardly limited by it."
-        )
     for cell_id, records in trials.items():
         cell = records[0].trial.cell
         size, is_limited = cell.workload.input_bytes, cell.cluster.node.disk_bytes_per_s is not None

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from statistics import fmean, median
-from typing import TYPE_CHECKING, NamedTuple
 
-from harness.records.score import Decomposition
 from harness.reports.answer import SPEEDS, error_noise
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
-from harness.reports.drawing import INK, MUTED, WIDE, Canvas, Stack, draw_stacks, grid
+from harness.reports.drawing import WIDE, Stack, stacked
 from harness.reports.wording import (
     QUANTITIES,
     UNKNOWN,
@@ -23,9 +19,6 @@ from harness.reports.wording import (
     percent,
     seconds,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # What people call the phases of a task and the states of an attempt, by their textures.
 PHASE_NAMES = {
@@ -55,24 +48,12 @@ _EQUATIONS = {
     "reduce_function_s": "(88)", "reduce_write_s": "(89)",
 }  # fmt: skip
 _PROPHETS = {"map_s": "(4)", "spill_sort_s": "(2), (3)", "spill_write_s": "(2), (3)"}
-_COLUMNS = 3  # of panels
-_LEAST_ROOM = 0.02  # of the longest time
-
-
-class MeanError(NamedTuple):
-    """Means over the cells of a workload, in seconds; *cancelled* is a share."""
-
-    cells: int
-    measured_s: float
-    predicted_s: float
-    parts: Mapping[str, float]
-    cancelled: float
 
 
 def section(results: ReportData) -> Section:
     """Mean seconds of each phase per task, and errors at job, task and phase level."""
     figures = []
-    for place, workload in enumerate(results.workloads()):
+    for place, workload in enumerate(results.workloads):
         mean_seconds, cells = phase_means(results, workload)
         if mean_seconds:
             figures.append(phases_figure(place, workload, mean_seconds, cells))
@@ -81,28 +62,26 @@ def section(results: ReportData) -> Section:
         title="Tasks and phases",
         blocks=[
             Figures(figures, "Errors of phases can cancel in their sum."),
-            *(level_table(results, workload) for workload in results.workloads()),
-            *(equation_table(results, workload) for workload in results.workloads()),
+            *(level_table(results, workload) for workload in results.workloads),
+            *(equation_table(results, workload) for workload in results.workloads),
         ],
         missing="No task or phase has been scored.",
     )
 
 
 def decomposition_section(results: ReportData) -> Section | None:
-    """From the measured body to the predicted one: a panel per workload and model."""
+    """From the measured body to the predicted one: a figure per workload, a bar per model."""
     decompositions = results.score_book.decompositions
     if not decompositions:
         return None
-    by_workload = {workload: mean_errors(results, workload) for workload in results.workloads()}
-    known = {workload: errors for workload, errors in by_workload.items() if errors}
+    figures = [steps_figure(results, *item) for item in enumerate(results.workloads)]
     return Section(
         id="decomposition",
         title="Where the error of a job comes from",
-        blocks=[Figures([steps_figure(place, *item) for place, item in enumerate(known.items())])],
+        blocks=[Figures([figure for figure in figures if figure])],
         values=lambda: {
             "decompositions": [
-                {"label": results.label(each.cell), **each.model_dump(mode="json")}
-                for each in decompositions
+                {"label": results.label(each.cell), **vars(each)} for each in decompositions
             ]
         },
     )
@@ -123,7 +102,7 @@ def phase_means(
     common = set.intersection(*cells.values()) if cells else set()
     if not common:
         return {}, 0
-    answering = [model for model in results.models() if model in cells]
+    answering = [model for model in results.models if model in cells]
     mean_seconds = {}
     for source in ("measured", *answering):
         model = answering[0] if source == "measured" else source
@@ -152,10 +131,6 @@ def phases_figure(
             if pieces:
                 stacks.append(Stack(task_kind, f"{task_kind}, {one_line(source, 26)}", pieces))
 
-    def draw(canvas: Canvas) -> None:
-        draw_stacks(canvas, stacks, "seconds per task")
-        canvas.texture_legend(PHASE_NAMES)
-
     title = f"{workload}: mean seconds per task and phase, measured and predicted"
     caption = (
         f"{workload}: mean seconds per task and phase over {count(cells, 'cell')}, as measured"
@@ -163,13 +138,13 @@ def phases_figure(
     )
     columns = ("Source", "Phase", "Mean, s")
     data = table(f"{workload}: data of the figure", columns, "llr", table_rows, folded=True)
-    height = 1.0 + 0.3 * len(stacks) + 0.2 * len({stack.group for stack in stacks})
+    height, draw = stacked(stacks, "seconds per task", PHASE_NAMES)
     return Figure(f"phases{place}", title, WIDE, height, caption, data, draw)
 
 
 def level_table(results: ReportData, workload: str) -> Table:
     """Errors at job, task and phase level of one workload, at both speeds."""
-    models = results.scored_models()
+    models = results.scored_models
     table_rows: list[tuple[str | Value, ...]] = []
     for quantity, name in QUANTITIES.items():
         for speed in SPEEDS:
@@ -205,7 +180,7 @@ def level_table(results: ReportData, workload: str) -> Table:
 def equation_table(results: ReportData, workload: str) -> Table:
     """What single equations say of a task beside what recordings show, mean seconds over cells."""
     table_rows: list[tuple[str | Value, ...]] = []
-    for model in results.scored_models():
+    for model in results.scored_models:
         equations = _EQUATIONS | (_PROPHETS if model == "prophet" else {})
         for quantity, equation in equations.items():
             scores = [
@@ -233,103 +208,54 @@ def equation_table(results: ReportData, workload: str) -> Table:
     )
 
 
-def mean_errors(results: ReportData, workload: str) -> dict[str, MeanError]:
-    """Mean decompositions at raw speed, by model."""
-    by_model: dict[str, list[Decomposition]] = {}
-    for each in results.score_book.decompositions:
-        if each.speed == "raw" and results.workload_of(each.cell) == workload:
-            by_model.setdefault(each.model, []).append(each)
-    means = {}
-    for model in results.models():
-        if chosen := by_model.get(model):
-            errors = [each.parts for each in chosen]
-            phases = [phase for phase in _STEP_NAMES if any(phase in each for each in errors)]
-            means[model] = MeanError(
-                cells=len(chosen),
-                measured_s=fmean(each.measured_s for each in chosen),
-                predicted_s=fmean(each.predicted_s for each in chosen),
-                parts={phase: fmean(each.get(phase, 0.0) for each in errors) for phase in phases},
-                cancelled=fmean(each.cancelled for each in chosen),
-            )
-    return means
-
-
-def steps_figure(place: int, workload: str, errors: Mapping[str, MeanError]) -> Figure:
-    """From the measured to the predicted mean body, a panel for each model."""
-    columns = min(_COLUMNS, len(errors))
-    panel_rows = math.ceil(len(errors) / columns)
-    phases = [
-        phase for phase in _STEP_NAMES if any(phase in each.parts for each in errors.values())
+def steps_figure(results: ReportData, place: int, workload: str) -> Figure | None:
+    """From the measured to the predicted mean body: the mean errors of the phases, by model."""
+    decompositions = [
+        each
+        for each in results.score_book.decompositions
+        if each.speed == "raw" and results.workload_of(each.cell) == workload
     ]
-    names = [_STEP_NAMES[phase] for phase in phases]
-    reached_s = [
-        mean_error.measured_s + math.fsum(list(mean_error.parts.values())[:steps])
-        for mean_error in errors.values()
-        for steps in range(len(mean_error.parts) + 1)
-    ]
-    lowest_s, highest_s = min(reached_s), max(reached_s)
-    room_s = max(0.08 * (highest_s - lowest_s), _LEAST_ROOM * highest_s)
-
-    def draw(canvas: Canvas) -> None:
-        panels = canvas.figure.subplots(
-            panel_rows, columns, squeeze=False, sharex=True, sharey=True
-        ).flat
-        for unused in list(panels)[len(errors) :]:
-            unused.set_axis_off()
-        labels = ["measured", *names, "predicted"]
-        for panel_axes, (model, mean_error) in zip(panels, errors.items(), strict=False):
-            _draw_steps(canvas, panel_axes, one_line(model, 26), mean_error, phases)
-            panel_axes.set(yticks=range(len(labels)), yticklabels=labels, xlabel="seconds")
-            panel_axes.set(
-                ylim=(len(labels) - 0.4, -0.6), xlim=(lowest_s - room_s, highest_s + room_s)
-            )
-            panel_axes.label_outer()
-            panel_axes.spines["left"].set_color(INK)
-            grid(panel_axes, "x")
-
-    table_rows = [
-        (
-            *(model, str(mean_error.cells), number(mean_error.measured_s)),
-            *(
-                f"{mean_error.parts[phase]:+.1f}" if phase in mean_error.parts else ""
-                for phase in phases
-            ),
-            *(number(mean_error.predicted_s), percent(mean_error.cancelled)),
+    known = {phase for each in decompositions for phase in each.parts}
+    names = {phase: name for phase, name in _STEP_NAMES.items() if phase in known}
+    stacks, table_rows, most = [], [], 0
+    for model in results.models:
+        if not (chosen := [each for each in decompositions if each.model == model]):
+            continue
+        means_s = {
+            phase: fmean(each.parts.get(phase, 0.0) for each in chosen)
+            for phase in names
+            if any(phase in each.parts for each in chosen)
+        }
+        measured, predicted = (
+            number(fmean(getattr(each, name) for each in chosen))
+            for name in ("measured_s", "predicted_s")
         )
-        for model, mean_error in errors.items()
-    ]
+        pieces = [
+            (texture, mean_s, f"{model}, {names[phase]}: {number(mean_s)} s in the body")
+            for phase, mean_s in means_s.items()
+            for texture in [PHASE_TEXTURES.get(phase, "other")]
+        ]
+        stacks.append(Stack("", f"{one_line(model, 26)}, {measured} s", pieces))
+        steps = [f"{means_s[phase]:+.1f}" if phase in means_s else "" for phase in names]
+        cancelled = percent(fmean(each.cancelled for each in chosen))
+        table_rows.append((model, str(len(chosen)), measured, *steps, predicted, cancelled))
+        most = max(most, len(chosen))
+    if not stacks:
+        return None
     data = table(
         f"{workload}: where the error of the body comes from (means over cells, s)",
-        ("Model", "Cells", "Measured", *names, "Predicted", "Cancels"),
-        "l" + "r" * (len(phases) + 4),
+        ("Model", "Cells", "Measured", *names.values(), "Predicted", "Cancels"),
+        "l" + "r" * (len(names) + 4),
         table_rows,
         note="What cancels is the share of these errors that the body does not show.",
     )
-    cells = count(max(mean_error.cells for mean_error in errors.values()), "cell")
     caption = (
-        f"{workload}: mean over {cells}. The error of a phase counts once per wave of its tasks;"
-        " what phases do not explain is overlap and waiting. The axis does not start at 0."
+        f"{workload}: mean over {count(most, 'cell')}. The error of a phase counts once per wave of"
+        " its tasks; what phases do not explain is overlap and waiting. Beside a model stands the"
+        " measured body, beside its bars by how much the predicted one is longer: what lies on both"
+        " sides of 0 cancels."
     )
     title = f"{workload}: from the measured body to the predicted one"
-    height = panel_rows * (0.75 + 0.24 * (len(phases) + 2))
+    label = "predicted too short  ←   seconds of the body   →  too long"
+    height, draw = stacked(stacks, label, PHASE_NAMES | {"other": _STEP_NAMES["rest_s"]})
     return Figure(f"waterfall{place}", title, WIDE, height, caption, data, draw)
-
-
-def _draw_steps(
-    canvas: Canvas, panel_axes: Axes, model: str, mean_error: MeanError, phases: Sequence[str]
-) -> None:
-    """Draw the measured time, a bar for the error of each phase, and the predicted time."""
-    reached_s, last_row = mean_error.measured_s, len(phases) + 1
-    totals = ((0, reached_s, "measured"), (last_row, mean_error.predicted_s, "predicted"))
-    for row, total_s, what in totals:
-        (mark,) = panel_axes.plot([total_s], [row], "D", color=INK, markersize=5)
-        canvas.mark(mark, tooltip=f"{model}: {what} {seconds(total_s)}")
-    for row, phase in enumerate(phases, start=1):
-        error_s = mean_error.parts.get(phase, 0.0)
-        span_s = min(reached_s, reached_s + error_s), max(reached_s, reached_s + error_s)
-        tooltip = f"{model}, {_STEP_NAMES[phase]}: {number(error_s)} s in the body"
-        canvas.bar(panel_axes, row, span_s, PHASE_TEXTURES.get(phase, "other"), tooltip=tooltip)
-        panel_axes.plot([reached_s, reached_s], [row - 1, row], color=MUTED, linewidth=0.6)
-        reached_s += error_s
-    panel_axes.plot([reached_s, reached_s], [last_row - 1, last_row], color=MUTED, linewidth=0.6)
-    panel_axes.set_title(f"{model}: {percent(mean_error.cancelled)} cancels")

@@ -32,7 +32,7 @@ _TIMES_NOTE = (
     " not on equal terms: some formulas have no frame, whatif, whatif-mr2 and the PTC models a part"
     " of it, ernest and nearest learn whole jobs."
 )
-_MOST_SCORES = 3000
+_MOST_SCORES = 1000
 _MOST_LACKING = 3  # names of statistics on a terminal: a line for each model, not a page
 
 
@@ -60,15 +60,14 @@ def section(results: ReportData) -> Section:
         missing="No prediction has been scored.",
         brief=[brief_table(results), *map(Text, not_applicable(results, _MOST_LACKING))],
         values=lambda: {
-            "summaries": [summary.model_dump(mode="json") for summary in score_book.summaries],
+            "summaries": score_book.summaries,
             "frame_shares": {
-                workload: frame_share(results, workload) for workload in (*results.workloads(), "*")
+                workload: frame_share(results, workload) for workload in (*results.workloads, "*")
             },
             "scores": [
-                {"label": results.label(score.cell), **score.model_dump(mode="json")}
-                for score in score_book.scores
+                {"label": results.label(score.cell), **dict(score)} for score in score_book.scores
             ],
-            "measurements": [each.model_dump(mode="json") for each in results.measurements],
+            "measurements": results.measurements,
             "predictions": [
                 each.model_dump(mode="json", exclude={"timeline", "dataflow"})
                 for each in results.predictions
@@ -112,10 +111,10 @@ def _job_rows(
 ) -> list[tuple[str | Value, ...]]:
     """Metrics of the times of jobs, each at its speed, by workload (or all), model and time."""
     table_rows: list[tuple[str | Value, ...]] = []
-    workloads = results.workloads()
+    workloads = results.workloads
     for workload in (*workloads, "*") if len(workloads) > 1 else workloads:
         share = percent(frame_share(results, workload))
-        for model, quantity in product(results.models(), _TIMES):
+        for model, quantity in product(results.models, _TIMES):
             summaries = {
                 speed: results.summary(model, speed, workload, quantity) for speed in SPEEDS
             }
@@ -188,18 +187,11 @@ def brief_table(results: ReportData) -> Table:
 
 
 def all_scores_table(results: ReportData) -> Table:
-    """Every score; where there are too many for a page, the largest errors."""
-    chosen = [
-        score
-        for quantity in QUANTITIES
-        for speed in SPEEDS
-        for score in results.scores(quantity, speed)
-    ]
-    errors = sorted((score.relative_error for score in chosen), reverse=True)
-    least = errors[_MOST_SCORES - 1] if len(errors) > _MOST_SCORES else 0.0
-    kept = [score for score in chosen if score.relative_error >= least][:_MOST_SCORES]
+    """Every score, the largest error first: there may be too many for a page."""
+    chosen = [score for score in results.score_book.scores if score.quantity in QUANTITIES]
+    chosen.sort(key=lambda score: -score.relative_error)
     table_rows: list[tuple[str | Value, ...]] = []
-    for score in kept:
+    for score in chosen[:_MOST_SCORES]:
         noise, floor, gain = noise_s(score), score.floor, score.i_accu_percent
         error = percent(score.signed_error, floor, signed=True)
         points = UNKNOWN if gain is None else percent(gain / 100, floor, signed=True)
@@ -218,6 +210,6 @@ def all_scores_table(results: ReportData) -> Table:
         "Cell", "Model", "Quantity", "Speed", "Range", "Trials", "Predicted, s", "Measured, s",
         "Noise floor", "Error", "Error / floor", "I_accu",
     )  # fmt: skip
-    hidden = len(chosen) - len(kept)
+    hidden = len(chosen) - len(table_rows)
     note = f"{hidden} scores with smaller errors stand in report.json only." if hidden else ""
     return table("All scores", columns, "lllllrrrrrrr", table_rows, note=note, folded=True)

@@ -22,7 +22,7 @@ from harness.records.tasks import (
 from harness.records.trace import TaskAttempt, TaskKind
 from harness.reports.data import ReportData, TaskParts
 from harness.reports.document import Figure, Figures, Section, Table, Value, table
-from harness.reports.drawing import WIDE, Canvas, Stack, draw_stacks
+from harness.reports.drawing import WIDE, Stack, stacked
 from harness.reports.sections.profile import scaled
 from harness.reports.wording import (
     UNKNOWN,
@@ -69,7 +69,6 @@ _LEAD = (
     " cannot distinguish stand as their sum."
 )
 _MOST_HOSTS = 20
-_MOST_BARS = 200
 _SOURCES = {"spans": "tracer", "logs": "logs"}
 
 
@@ -92,7 +91,7 @@ class Bar:
 
 def section(results: ReportData) -> Section:
     """A stacked bar for all nodes and for each; and what logs show beside the tracer."""
-    known = results.timeline_task_times()
+    known = results.timeline_task_times
     figures = [
         time_bars(place, workload, bars(times.parts))
         for place, (workload, times) in enumerate(known)
@@ -141,10 +140,6 @@ def time_bars(place: int, workload: str, every: Sequence[Bar]) -> Figure:
         where = one_line(task_bar.host, 24) or "all nodes"
         stacks.append(Stack(task_bar.kind, f"{task_bar.kind} tasks, {where}", pieces))
 
-    def draw(canvas: Canvas) -> None:
-        draw_stacks(canvas, stacks, "mean seconds per task")
-        canvas.texture_legend(PARTS, columns=4)
-
     whole = [task_bar for task_bar in every if not task_bar.host]
     sources = {"spans": "recorded", "logs": "from logs"}
     tasks = [
@@ -164,9 +159,8 @@ def time_bars(place: int, workload: str, every: Sequence[Bar]) -> Figure:
     if hidden := len(every) - len(drawn):
         caption += f" {count(hidden, 'more bar')} of single nodes in the table."
     title = f"{workload}: mean seconds of the parts of a task"
-    height = 1.35 + 0.32 * len(drawn) + 0.2 * len({task_bar.kind for task_bar in drawn})
-    data = parts_table(workload, every)
-    return Figure(f"parts{place}", title, WIDE, height, caption, data, draw)
+    height, draw = stacked(stacks, "mean seconds per task", PARTS)
+    return Figure(f"parts{place}", title, WIDE, height, caption, parts_table(workload, every), draw)
 
 
 def parts_table(workload: str, every: Sequence[Bar]) -> Table:
@@ -178,13 +172,11 @@ def parts_table(workload: str, every: Sequence[Bar]) -> Table:
             _SOURCES[task_bar.source],
             Value("estimated", "mark") if part in task_bar.estimated else "",
         )
-        for task_bar in every[:_MOST_BARS]
+        for task_bar in every
         for part, mean_s in task_bar.seconds.items()
     ]
-    hidden = len(every) - _MOST_BARS
-    note = f"{hidden} more kinds and nodes not shown." if hidden > 0 else ""
     columns = ("Tasks", "Node", "Part", "Mean, s", "Share", "Count", "Source", "Remark")
-    return table(f"{workload}: where the time of a task went", columns, "lllrrrll", rows, note=note)
+    return table(f"{workload}: where the time of a task went", columns, "lllrrrll", rows, most=2000)
 
 
 def differences_table(workload: str, differences: Sequence[SourceComparison]) -> Table:

@@ -30,7 +30,7 @@ from harness.reports.data import JobTaskTimes, ReportData
 from harness.reports.document import Figure, Figures, Section, table
 from harness.reports.drawing import WIDE, Canvas, time_axis
 from harness.reports.sections.task_times import KINDS, PARTS
-from harness.reports.wording import listing, number, one_line, percent, seconds
+from harness.reports.wording import listing, number, one_line, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,11 +56,6 @@ _SPILL = {"spill": "spill_write", "sort": "spill_sort", "combine": "spill_combin
           "spill_single": "spill_write"}  # fmt: skip
 _COPY = {"visit": "connect", "segment": "copy"}
 _SOURCES = {"spans": "recorded by the tracer", "logs": "as the tasks' own logs show"}
-# The parts of a record loop alternate per record: no drawing can show them in time.
-_LOOP_PARTS = {
-    "map": ("read", "map_function", "collect"),
-    "reduce": ("read_merge", "reduce_function", "output"),
-}
 
 
 class Piece(NamedTuple):
@@ -95,7 +90,7 @@ def section(results: ReportData) -> Section | None:
     figures = [
         threads_figure(place, workload, traced_job, known_times)
         for place, ((_, traced_job), (workload, known_times)) in enumerate(
-            zip(results.timelines, results.timeline_task_times(), strict=True)
+            zip(results.timelines, results.timeline_task_times, strict=True)
         )
     ]
     shown = [figure for figure in figures if figure is not None]
@@ -161,7 +156,7 @@ def threads_figure(
             ", and where the loop turns to \u201cblocked\u201d it stands still until the spill"
             " has made room"
         )
-    caption += f".{_loop_shares(shown, known_times)}"
+    caption += "."
     columns = ("Attempt", "Thread", "What", "Pieces", "Seconds")
     what = f"{workload}: what the threads of these tasks did"
     data = table(what, columns, "cllrr", rows, folded=True)
@@ -191,24 +186,6 @@ def _draw_task(canvas: Canvas, thread_axes: Axes, task: ShownTask, longest_s: fl
     time_axis(thread_axes, longest_s)
     where = f"{one_line(attempt.attempt_id, 44)} on {one_line(attempt.host, 24)}"
     thread_axes.set_title(f"{task.why}: {where}, {seconds(attempt.duration_s, 0.05)}", fontsize=8.5)
-
-
-def _loop_shares(shown: Sequence[ShownTask], known_times: JobTaskTimes) -> str:
-    by_attempt = {parts.attempt_id: parts for parts in known_times.parts}
-    sentences = []
-    for kind, names in _LOOP_PARTS.items():
-        of_kind = [task.attempt.attempt_id for task in shown if task.attempt.kind == kind]
-        parts = by_attempt.get(of_kind[0]) if of_kind else None
-        total_s = sum(parts.seconds.get(name, 0.0) for name in names) if parts else 0.0
-        if parts and total_s:
-            shares = [
-                f"{PARTS[name]} {percent(parts.seconds.get(name, 0.0) / total_s)}" for name in names
-            ]
-            estimated = " (split by sampling)" if set(names) & parts.estimated else ""
-            sentences.append(
-                f" Of the record loop of the first {kind} shown: {listing(shares)}{estimated}."
-            )
-    return "".join(sentences)
 
 
 def typical_attempts(traced_job: JobTrace) -> Iterator[tuple[str, TaskAttempt]]:

@@ -245,25 +245,22 @@ def _draw_axes(
     lane_axes.set_xlabel(f"seconds since the {which} was submitted")
     first, last = trial_jobs[0], trial_jobs[-1]
     end_s, raised = last.finish_s - first.submit_s, 1 + 0.16 / (canvas.figure.get_figheight() - 1.3)
-    end_text = f"finished, {end_s:.1f} s"
-    if len(trial_jobs) > 1:
-        every = math.ceil(len(trial_jobs) / _MOST_NUMBERS)
-        events = [
-            (
-                each.submit_s - first.submit_s,
-                "" if place % every else f"job {place + 1}",
-                "left",
-                1.0,
-            )
-            for place, each in enumerate(trial_jobs)
-        ]
-        events.append((end_s, end_text, "right", raised))
-    else:
-        events = [(0.0, "submitted", "left", 1.0), (end_s, end_text, "right", 1.0)]
-        launch_s = first.launch_s - first.submit_s
-        if 0 < launch_s < end_s:
-            side = "right" if launch_s > end_s / 2 else "left"
-            events.append((launch_s, f"application master started, {launch_s:.1f} s", side, raised))
+    several, every = len(trial_jobs) > 1, math.ceil(len(trial_jobs) / _MOST_NUMBERS)
+    events = [
+        (
+            each.submit_s - first.submit_s,
+            f"job {place + 1}" if several else "submitted",
+            "left",
+            1.0,
+        )
+        for place, each in enumerate(trial_jobs)
+        if place % every == 0
+    ]
+    launch_s = first.launch_s - first.submit_s
+    if not several and 0 < launch_s < end_s:
+        side = "right" if launch_s > end_s / 2 else "left"
+        events.append((launch_s, f"application master started, {launch_s:.1f} s", side, raised))
+    events.append((end_s, f"finished, {end_s:.1f} s", "right", raised if several else 1.0))
     for at_s, text, side, top in events:
         lane_axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
         lane_axes.text(at_s, top, text, ha=side, va="bottom", fontsize=8.5,
@@ -329,7 +326,7 @@ def schedule_figure(
     done = (*jobs[median_job].succeeded("map"), *jobs[median_job].succeeded("reduce"))
     tasks = {"measured": [Piece(task.start_s, task.finish_s, task.kind) for task in done]}
     timelines = {each.model: each.timeline for each in results.predictions if each.cell == cell}
-    for model in results.models():
+    for model in results.models:
         if spans := timelines.get(model):
             tasks[model] = [Piece(span.start_s, span.end_s, span.kind) for span in spans]
     sizes = [len(of_source) for of_source in tasks.values()]
@@ -353,7 +350,7 @@ def schedule_figure(
                 lane_row += 1
             lane_row += _GAP
         longest_s = max(ends_s.values()) * 1.02
-        row_axes(lane_axes, names, longest_s, "seconds from the start of the first task")
+        row_axes(lane_axes, names, (0.0, longest_s), "seconds from the start of the first task")
         lane_axes.set_ylim(lane_row - _GAP + 0.1, -0.6)
         canvas.texture_legend(PHASE_NAMES)
 

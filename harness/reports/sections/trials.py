@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 from statistics import fmean
+from typing import Any
 
 from harness.records.score import Measurement
 from harness.records.trial import TrialRecord
@@ -22,7 +23,7 @@ def jobs_section(results: ReportData) -> Section | None:
     if not results.measurements:
         return None
     table_rows = []
-    for workload in results.workloads():
+    for workload in results.workloads:
         trials = [each for each in results.measurements if each.workload == workload]
         framed = [each for each in trials if "frame_s" in each.raw_s]
         if framed:
@@ -42,7 +43,7 @@ def jobs_section(results: ReportData) -> Section | None:
     return Section(
         id="jobs",
         title="Jobs around their tasks",
-        blocks=[*(jobs_table(results, workload) for workload in results.workloads()), frames],
+        blocks=[*(jobs_table(results, workload) for workload in results.workloads), frames],
     )
 
 
@@ -52,7 +53,7 @@ def jobs_table(results: ReportData, workload: str) -> Table:
     for measurement in results.measurements:
         if measurement.workload == workload:
             cells.setdefault(measurement.cell, []).append(measurement)
-    models = results.models()
+    models = results.models
     table_rows = []
     places = results.cell_places(cells)
     for cell in sorted(cells, key=lambda cell: places[cell]):
@@ -96,7 +97,7 @@ def jobs_table(results: ReportData, workload: str) -> Table:
 
 def failed_section(results: ReportData) -> Section:
     """Every trial that is not done, why, and where its logs are."""
-    failed = results.failed_trials()
+    failed = results.failed_trials
     table_rows, brief = [], []
     for trial_record in failed:
         trial, reason = trial_record.trial, trial_record.reason.strip() or "no reason was recorded"
@@ -124,18 +125,7 @@ def failed_section(results: ReportData) -> Section:
         missing="No trial failed." if results.trials else "No trial has been run.",
         brief=brief,
         values=lambda: {
-            "failed_trials": [
-                {
-                    "id": trial_record.trial.id,
-                    "cell": trial_record.trial.cell.id,
-                    "label": results.label(trial_record.trial.cell.id),
-                    "state": trial_record.state,
-                    "reason": trial_record.reason,
-                    "evidence": results.evidence.get(trial_record.trial.id),
-                    "job_ids": list(trial_record.job_ids),
-                }
-                for trial_record in failed
-            ]
+            "failed_trials": [each for each in _documents(results) if each["state"] != "done"]
         },
     )
 
@@ -147,37 +137,36 @@ def every_section(results: ReportData) -> Section:
         title="Every trial",
         blocks=[trial_table(results)],
         missing="No trial has been run.",
-        values=lambda: {
-            "trials": [
-                {
-                    "order": position,
-                    "id": trial_record.trial.id,
-                    "cell": trial_record.trial.cell.id,
-                    "repetition": trial_record.trial.repetition,
-                    "profiling": trial_record.trial.profiling,
-                    "state": trial_record.state,
-                    "job_ids": list(trial_record.job_ids),
-                    "started_s": trial_record.started_s,
-                    "finished_s": trial_record.finished_s,
-                    "disturbed": trial_record.disturbed,
-                    "loads": {
-                        machine: load.model_dump() for machine, load in trial_record.loads.items()
-                    },
-                    "machine": dict(results.machine.get(trial_record.trial.id, {})),
-                }
-                for position, trial_record in enumerate(results.ordered_trials(), start=1)
-            ]
-        },
+        values=lambda: {"trials": _documents(results)},
     )
+
+
+def _documents(results: ReportData) -> list[dict[str, Any]]:
+    """What the JSON report has of each trial, in the order of running."""
+    kept = ("state", "job_ids", "started_s", "finished_s", "disturbed", "loads", "reason")
+    return [
+        {
+            "order": position,
+            "id": record.trial.id,
+            "cell": record.trial.cell.id,
+            "label": results.label(record.trial.cell.id),
+            "repetition": record.trial.repetition,
+            "profiling": record.trial.profiling,
+            **{name: getattr(record, name) for name in kept},
+            "rate": results.rates.get(record.trial.id),
+            "evidence": results.evidence.get(record.trial.id),
+        }
+        for position, record in enumerate(results.ordered_trials, start=1)
+    ]
 
 
 def trial_table(results: ReportData) -> Table:
     """Trials in the order in which they ran; several jobs of a trial have a column."""
-    ordered, rates = results.ordered_trials(), results.relative_rates()
+    ordered, rates = results.ordered_trials, results.relative_rates
     times = {measurement.trial: measurement for measurement in results.measurements}
     first_s = min((trial_record.started_s for trial_record in ordered), default=0.0)
     several = any(len(trial_record.job_ids) > 1 for trial_record in ordered)
-    rules = results.disturbed_trials()
+    rules = results.disturbed_trials
 
     def remark(trial_record: TrialRecord) -> Value:
         if trial_record.state != "done":
@@ -189,10 +178,12 @@ def trial_table(results: ReportData) -> Table:
     table_rows = []
     for position, trial_record in enumerate(ordered, start=1):
         trial, measured = trial_record.trial, times.get(trial_record.trial.id)
-        loads = trial_record.loads.values()
-        others = [share for one in loads if (share := one.others) is not None]
-        swaps = [one.swap_bytes_per_s for one in loads]
-        load = results.machine.get(trial.id, {})
+        # The most of all machines; one that does not know leaves the trial's unknown.
+        most: dict[str, float | None] = {}
+        for load_name in ("busy", "others", "steal", "swap_bytes_per_s"):
+            known = [getattr(load, load_name) for load in trial_record.loads.values()]
+            most[load_name] = None if None in known else max(known, default=None)
+        swap_bps = most["swap_bytes_per_s"]
         minutes, second = divmod(round(trial_record.started_s - first_s), 60)
         table_rows.append(
             (
@@ -204,11 +195,10 @@ def trial_table(results: ReportData) -> Table:
                 number(measured.raw_s.get("job_s"), 0.1) if measured else UNKNOWN,
                 number(measured.reference_s.get("job_s"), 0.1) if measured else UNKNOWN,
                 percent(rates.get(trial.id), 0.004),
-                percent(load.get("busy"), 0.05),
-                # The most of all machines; one that does not know leaves the trial's unknown.
-                percent(max(others) if others and len(others) == len(loads) else None, 0.004),
-                percent(load.get("steal"), 0.004),
-                format_rate(max(swaps)) if swaps else UNKNOWN,
+                percent(most["busy"], 0.05),
+                percent(most["others"], 0.004),
+                percent(most["steal"], 0.004),
+                UNKNOWN if swap_bps is None else format_rate(swap_bps),
                 remark(trial_record),
             )
         )

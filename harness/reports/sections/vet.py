@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from math import isfinite
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -91,10 +90,8 @@ def _job_document(results: ReportData, job_vet: JobVet) -> dict[str, Any]:
     typical = {unit_curve.kind: asdict(unit_curve.task) for unit_curve in job_vet.curves}
     kinds = []
     for vet_kind in job_vet.report.kinds:
-        # JSON has no word for infinite, which the index of equal units is.
-        alpha = vet_kind.alpha if isfinite(vet_kind.alpha or 0.0) else None
         buckets = {str(size): asdict(vet) for size, vet in vet_kind.buckets.items()}
-        more = {"alpha": alpha, "buckets": buckets, "typical_task": typical.get(vet_kind.kind)}
+        more = {"buckets": buckets, "typical_task": typical.get(vet_kind.kind)}
         kinds.append(asdict(vet_kind) | more)
     return {
         "label": results.label(job_vet.cell),
@@ -236,7 +233,7 @@ def _draw_curve(canvas: Canvas, unit_axes: Axes, unit_curve: VetCurve) -> None:
         units, unit_curve.observed_s, color=SERIES[0], label="observed", **style
     )
     tooltip = f"{unit_curve.attempt_id}: {task.n} units, {seconds(task.profiled_real_s)}"
-    canvas.mark(line, tooltip=tooltip)
+    canvas.mark(line, tooltip)
     ideal_s = [unit_curve.ideal_s[point] for point in after]
     style["linestyle"] = (0, (4, 2))
     unit_axes.plot(

@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 
 from harness.experiment.model import ClusterAxes, Node, NodeLimits
-from harness.records.trial import Hardware, Limit, LimitedCluster
+from harness.records.trial import Hardware, Limit, LimitedCluster, MachineLoad
 from harness.reports import REPORTS
 from harness.reports.document import Table, Text
-from harness.reports.sections import machine, method
+from harness.reports.sections import machine, make_document, method
 
 MIB = 2**20
 SLOW = Limit(requested=5 * MIB, setting=5.5 * MIB, measured=4.9 * MIB, buffered_write=5.2 * MIB)
@@ -92,13 +92,12 @@ def test_the_cluster_is_named_by_what_was_requested_of_it(whole):
 
 def test_a_limit_that_is_not_enforced_is_named(whole):
     """
-    In the table and in words; one that is enforced needs none.
+    In the table; what that means stands above it.
     """
     buffered = limited(whole, disk=FAST)
 
     assert limits_rows(buffered)[1][-1] == "not enforced: 900 MiB/s for buffered writes"
-    assert "hardly limited by it" in texts(buffered)[-1]
-    assert len(texts(limited(whole))) == 1
+    assert "applies to synced writes alone" in texts(buffered)[0]
 
 
 def test_a_run_without_limits_has_no_section(whole):
@@ -112,7 +111,7 @@ def test_reports_show_the_limits_once(whole):
     """
     Reports have the table, and do not repeat it in the manifest.
     """
-    text = REPORTS["markdown"].render(limited(whole))
+    text = REPORTS["markdown"].render(make_document(limited(whole)))
 
     assert "## Hardware limited on purpose" in text
     assert not [row for row in method_rows(limited(whole)) if row[0].startswith("limits")]
@@ -128,8 +127,26 @@ def test_the_set_up_has_what_was_asked(whole):
 
     shown = dict(row[:2] for row in method_rows(dataclasses.replace(whole, experiment=changed)))
 
-    assert shown["disk of a node"] == "5 MiB/s, unlimited"
-    assert shown["worker2 alone"] == "cores 0.5, network 1 Mbit/s"
+    assert shown["cluster.node.disk_bytes_per_s"] == "5 MiB/s, unlimited"
+    assert shown["cluster.nodes.worker2.cores"] == "0.5"
+    assert "cluster.node.cores" not in shown
+
+
+def test_load_of_the_machine_is_in_words(whole):
+    """
+    What the rules of disturbed trials use, too: others' processes, steal, swap.
+    """
+    loads = {
+        "a": MachineLoad(busy=0.8, steal=0.0, others=0.02, swap_bytes_per_s=0.0),
+        "b": MachineLoad(busy=0.4, steal=0.01, others=None, swap_bytes_per_s=2 * MIB),
+    }
+    trials = [whole.trials[0].model_copy(update={"loads": loads})]
+    first = machine.section(dataclasses.replace(whole, trials=trials)).shown()[0].text
+
+    assert "60 % busy (at most 80 %), 2.0 % used by processes that are not ours" in first
+    assert "0.5 % taken by other guests of the host (at most 1.0 %)" in first
+    assert "swapping 1 MiB/s (at most 2 MiB/s)" in first
+    assert "what others used is unknown in 1 of 2 cases" in first
 
 
 def passed(data, read, *, disk=5 * MIB):

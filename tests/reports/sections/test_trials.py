@@ -10,6 +10,7 @@ import pytest
 from harness.records.trace import joined
 from harness.reports import REPORTS
 from harness.reports.drawing import drawing, render_figure
+from harness.reports.sections import make_document
 from harness.reports.sections.timeline import schedule_figure, timeline, typical_job
 from harness.reports.sections.trials import jobs_section, jobs_table, trial_table
 from tests.reports.conftest import job_trace
@@ -170,8 +171,8 @@ def test_every_format_has_the_jobs(iterative):
     """
     The table is in the reports for people, the numbers in the document for scripts.
     """
-    markdown = REPORTS["markdown"].render(iterative)
-    values = json.loads(REPORTS["json"].render(iterative))
+    markdown = REPORTS["markdown"].render(make_document(iterative))
+    values = json.loads(REPORTS["json"].render(make_document(iterative)))
 
     assert "each job of a trial" in markdown
     assert "takes the sum of their times" in markdown

@@ -17,7 +17,7 @@ from harness.records.vet import JobVet, RepeatsTest, TaskUnits, VetBook
 from harness.reports import REPORTS
 from harness.reports.document import Figures, Table, Text
 from harness.reports.drawing import drawing, render_figure
-from harness.reports.sections import vet
+from harness.reports.sections import make_document, vet
 from harness.reports.sections.vet import MOST_FIGURES
 
 TWICE = {
@@ -212,7 +212,7 @@ class TestFormats:
         """
         The section with what there is to know before its table.
         """
-        text = REPORTS["markdown"].render(measured)
+        text = REPORTS["markdown"].render(make_document(measured))
 
         section = text.partition("## Overhead of finished tasks")[2].partition("\n## ")[0]
         assert section.index("Vet is what the records") < section.index("| read-map")
@@ -222,7 +222,7 @@ class TestFormats:
         """
         All that was measured, and nothing that JSON cannot say.
         """
-        document = json.loads(REPORTS["json"].render(measured))["vet"]
+        document = json.loads(REPORTS["json"].render(make_document(measured)))["vet"]
 
         kind = measured.vet.jobs[1].report.kinds[0]
         assert document["jobs"][0]["kinds"][0]["job"]["vet_tasks"] == list(kind.job.vet_tasks)
@@ -240,6 +240,6 @@ class TestFormats:
             measured, vet=VetBook((dataclasses.replace(first, report=report),))
         )
 
-        (job_values, *_) = vet.section(data).values()["vet"]["jobs"]
-        json.dumps(job_values, allow_nan=False)
+        document = json.loads(REPORTS["json"].render(make_document(data)))
+        (job_values, *_) = document["vet"]["jobs"]
         assert job_values["kinds"][0]["alpha"] is None
