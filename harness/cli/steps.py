@@ -216,7 +216,7 @@ def profile(session: Session, as_json: bool) -> None:
     for workload, fitted in profiles.items():
         for name, statistic in {**fitted.statistics, **fitted.costs, **fitted.frame}.items():
             source = statistic.source
-            if statistic.assumed:
+            if statistic.group:
                 source = f"assumed: its share of {len(statistic.group) + 1} costs"
             value, spread = f"{statistic.value:.4g}", f"{statistic.spread:.2g}"
             rows.append((workload, name, value, spread, statistic.count, source))

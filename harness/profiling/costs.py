@@ -13,10 +13,11 @@ from __future__ import annotations
 import math
 import statistics
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from harness.models.whatif.inputs import SIDES
 from harness.profiling.phases import KINDS, PHASES, PhaseRow
 from harness.records.profile import CostGroup, FitDiagnostic, Statistic
 from harness.stats.collinear import groups, proportional, soft_constraints
@@ -27,6 +28,16 @@ _SHORTEST_S = 0.05
 # Spans know nanoseconds; a part of a few milliseconds still holds some work per record.
 _SHORTEST_PART_S = 0.001
 _PARTS = frozenset(part for _, parts in KINDS for part in parts)
+
+_OF_MAPS = frozenset(phase for phases in KINDS[0] for phase in phases)
+# Costs that equations of maps and of reduces of one job have.
+_OF_BOTH_SIDES = frozenset(
+    {
+        "local_read_s_per_byte", "local_write_s_per_byte", "merge_cpu_s_per_record",
+        "combine_cpu_s_per_record", "map_output_decompress_s_per_byte",
+        "map_output_compress_s_per_byte", "setup_cpu_s", "cleanup_cpu_s",
+    }
+)  # fmt: skip
 
 _SOURCE = "typical ratios of harness/profiling/costs.py"
 
@@ -64,12 +75,13 @@ def fit_costs(
     Returns costs by name, the groups among them, and how well each phase is explained.
     """
     shown = {cost_name for phase_row in rows for cost_name, term in phase_row.terms.items() if term}
-    names = [cost_name for cost_name in _TYPICAL if cost_name in shown]
-    if not names:
+    typical = {cost_name: value for cost_name, value in _TYPICAL.items() if cost_name in shown}
+    if not typical:
         return {}, (), ()
-    design = np.array(
-        [[phase_row.terms.get(cost_name, 0.0) for cost_name in names] for phase_row in rows]
-    )
+    common = {
+        cost_name: np.array([phase_row.terms.get(cost_name, 0.0) for phase_row in rows])
+        for cost_name in typical
+    }
     target = np.array([phase_row.seconds for phase_row in rows])
     scale_s = {}
     for phase in {phase_row.phase for phase_row in rows}:
@@ -79,33 +91,77 @@ def fit_costs(
         )
         scale_s[phase] = max(median_s, shortest_s)
     weights = np.array([1 / scale_s[phase_row.phase] for phase_row in rows])
+    sides = np.array([SIDES[phase_row.phase not in _OF_MAPS] for phase_row in rows])
+    columns = _tell_apart(common, sides, weights)
+    names, design = list(columns), np.column_stack(list(columns.values()))
     column_groups = groups(design * weights[:, None])
-    fit = _fit(design, target, weights, np.array([_TYPICAL[cost_name] for cost_name in names]))
+    base_names = [name.removesuffix("_map").removesuffix("_reduce") for name in names]
+    fit = _fit(design, target, weights, np.array([typical[name] for name in base_names]))
     others = {
-        column: tuple(names[other] for other in columns if other != column)
-        for columns in column_groups
-        for column in columns
+        names[column]: tuple(names[other] for other in members if other != column)
+        for members in column_groups
+        for column in members
     }
     costs = {}
-    for column, cost_name in enumerate(names):
-        value = float(fit.coefficients[column])
-        error = fit.error(np.eye(len(names))[column])
-        source = f"fit of {_phases_of(rows, [cost_name])}"
-        if column in others:
-            source += f"; share of its group's sum by {_SOURCE}, known to its own size at best"
-            error = max(error, value)
-        if not math.isfinite(error):
-            source += "; no row to spare, so the spread is the value"
-        costs[cost_name] = Statistic(
-            value=value,
-            count=sum(1 for phase_row in rows if phase_row.terms.get(cost_name)),
-            spread=error if math.isfinite(error) else value,
-            source=source,
-            assumed=column in others,
-            group=others.get(column, ()),
-        )
-    cost_groups = tuple(_group(rows, names, columns, design, fit) for columns in column_groups)
+    for cost_name in typical:
+        places = [place for place, name in enumerate(base_names) if name == cost_name]
+        counts = np.zeros(len(names))
+        counts[places] = np.sum((design[:, places] * weights[:, None]) ** 2, axis=0)
+        # A cost that was cut in two is their mean, by what each counts in the fit.
+        means = {cost_name: counts / counts.sum()}
+        means |= {names[place]: np.eye(len(names))[place] for place in places}
+        for name, mean in means.items():
+            source = f"fit of {_phases_of(rows, design @ mean)}"
+            costs[name] = _cost(fit, mean, source, others.get(name, ()), design)
+        if cost_name in _OF_BOTH_SIDES and cost_name in names:
+            for side in sorted({*sides} - {*sides[common[cost_name] != 0]}):
+                changes = {"source": f"the common cost: no {side} shows it", "assumed": True}
+                costs[f"{cost_name}_{side}"] = costs[cost_name].model_copy(update=changes)
+    cost_groups = tuple(_group(rows, names, members, design, fit) for members in column_groups)
     return costs, cost_groups, _diagnostics(rows, target, design @ fit.coefficients)
+
+
+def _cost(
+    fit: RobustFit, mean: np.ndarray, source: str, group: tuple[str, ...], design: np.ndarray
+) -> Statistic:
+    """The cost that is a *mean* of columns, not distinguished from those of its *group*."""
+    value, error = float(mean @ fit.coefficients), fit.error(mean)
+    if group:
+        source += f"; share of its group's sum by {_SOURCE}, known to its own size at best"
+        error = max(error, value)
+    if not math.isfinite(error):
+        source += "; no row to spare, so the spread is the value"
+    return Statistic(
+        value=value,
+        count=int(np.count_nonzero(design @ mean)),
+        spread=error if math.isfinite(error) else value,
+        source=source,
+        assumed=bool(group),
+        group=group,
+    )
+
+
+def _tell_apart(
+    common: Mapping[str, np.ndarray], sides: np.ndarray, weights: np.ndarray
+) -> dict[str, np.ndarray]:
+    """
+    Columns of the fit by name: those of *common* costs, in two where the rows tell sides apart.
+
+    One cost after the other is cut, unless that leaves costs that cannot be distinguished.
+    """
+    columns, joined = dict(common), _grouped(common, weights)
+    for cost_name, column in common.items():
+        halves = {f"{cost_name}_{side}": column * (sides == side) for side in SIDES}
+        if all(half.any() for half in halves.values()):
+            apart = {name: kept for name, kept in columns.items() if name != cost_name} | halves
+            if (of_apart := _grouped(apart, weights)) <= joined:
+                columns, joined = apart, of_apart
+    return columns
+
+
+def _grouped(columns: Mapping[str, np.ndarray], weights: np.ndarray) -> set[str]:
+    names, design = list(columns), np.column_stack(list(columns.values()))
+    return {names[place] for members in groups(design * weights[:, None]) for place in members}
 
 
 def _fit(
@@ -163,8 +219,8 @@ def _group(
         names=members,
         sum_s=total_s,
         spread_s=error_s if math.isfinite(error_s) else total_s,
-        note=f"seconds in {_phases_of(rows, members)} of a mean map and a mean reduce task;"
-        f" divided by {_SOURCE}",
+        note=f"seconds in {_phases_of(rows, np.sum(member_terms, axis=1))} of a mean map and a mean"
+        f" reduce task; divided by {_SOURCE}",
     )
 
 
@@ -195,10 +251,6 @@ def _rows_of(rows: Sequence[PhaseRow], phase: str) -> list[int]:
     return [number for number, phase_row in enumerate(rows) if phase_row.phase == phase]
 
 
-def _phases_of(rows: Sequence[PhaseRow], names: Sequence[str]) -> str:
-    touched = {
-        phase_row.phase
-        for phase_row in rows
-        if any(phase_row.terms.get(cost_name) for cost_name in names)
-    }
+def _phases_of(rows: Sequence[PhaseRow], terms: np.ndarray) -> str:
+    touched = {phase_row.phase for phase_row, term in zip(rows, terms, strict=True) if term}
     return ", ".join(phase for phase in PHASES if phase in touched)

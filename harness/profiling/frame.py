@@ -7,6 +7,7 @@ ends is in what was recorded of it, or in its log; a history shows neither.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from harness.errors import ModelError
 from harness.models.frame import frame_counts, frame_s
+from harness.models.whatif.inputs import SIDES, side_costs
 from harness.profiling.jobs import Observation, map_slowdown
 from harness.records.profile import FRAME, ProfiledJob, SpeedCorrection, Statistic
 from harness.records.tasks import Source
@@ -23,10 +25,7 @@ from harness.scoring import measured
 from harness.stats.spread import median_absolute_deviation
 
 # Costs of What-If that stand for a JVM's start and end where nothing else shows them.
-_FITTED = {
-    "map_start_s": "setup_cpu_s", "map_end_s": "cleanup_cpu_s",
-    "reduce_start_s": "setup_cpu_s", "reduce_end_s": "cleanup_cpu_s",
-}  # fmt: skip
+_FITTED = {"start": "setup_cpu_s", "end": "cleanup_cpu_s"}
 
 
 def task_ends(observation: Observation) -> dict[str, tuple[float, float, Source]]:
@@ -101,10 +100,11 @@ def measure_frame(
         for name in FRAME
         if name in seen
     }
-    for name, cost in _FITTED.items():
-        if name not in frame and costs and cost in costs:
+    for side, (place, cost) in itertools.product(SIDES, _FITTED.items()):
+        fitted, name = side_costs(costs or {}, side).get(cost), f"{side}_{place}_s"
+        if name not in frame and fitted:
             changes = {"source": f"the fitted {cost}", "assumed": True, "group": (), "nodes": {}}
-            frame[name] = costs[cost].model_copy(update=changes)
+            frame[name] = fitted.model_copy(update=changes)
     return frame
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.models.whatif.inputs import SIDES
 from harness.profiling import fit_profile
 from harness.profiling.costs import fit_costs
 from harness.profiling.phases import PhaseRow
@@ -145,7 +146,9 @@ class TestGroups:
         """
         profile = fit_profile("w", grid())
 
-        assert set(profile.costs) == set(APART) | set(sum(TOGETHER, ()))
+        sides = {f"{n}_{side}" for n in ("setup_cpu_s", "cleanup_cpu_s") for side in SIDES}
+        sides |= {f"local_read_s_per_byte_{side}" for side in SIDES}
+        assert set(profile.costs) == set(APART) | set(sum(TOGETHER, ())) | sides
 
     def test_combiner(self):
         """
@@ -199,3 +202,74 @@ def test_prediction_survives_groups():
         job = observation(335_544, maps, reduces=reduces)
         reported = observation(335_544, maps, reduces=reduces, costs=result)
         assert reported.trace.job_s == pytest.approx(job.trace.job_s, rel=0.04)
+
+
+class TestSides:
+    """Costs of maps and of reduces, kept apart where rows tell them apart."""
+
+    SIZES = (1e6, 3e6, 7e6, 9e6)
+
+    def rows(self, *sides, map_s, reduce_s):
+        """Writing of maps and of reduces, each alone in a part, at so many seconds a byte."""
+        each_s = {"spill_write_s": map_s, "reduce_merge_s": reduce_s, "map_read_s": 1e-9}
+        return [
+            PhaseRow(part, size * each_s[part], {name: size})
+            for part, name in sides
+            for size in self.SIZES
+        ]
+
+    WRITES = (
+        ("spill_write_s", "local_write_s_per_byte"), ("reduce_merge_s", "local_write_s_per_byte"),
+    )  # fmt: skip
+
+    @given(st.floats(1e-9, 1e-6), st.floats(1e-9, 1e-6))
+    def test_each_side_has_its_own(self, map_s, reduce_s):
+        """
+        Two statistics come back where each side shows its cost; the common one lies between them.
+        """
+        costs, _, _ = fit_costs(self.rows(*self.WRITES, map_s=map_s, reduce_s=reduce_s))
+
+        both = [costs[f"local_write_s_per_byte_{side}"].value for side in SIDES]
+        assert both == pytest.approx([map_s, reduce_s], rel=1e-6)
+        low, high = sorted(both)
+        assert low * (1 - 1e-9) <= costs["local_write_s_per_byte"].value <= high * (1 + 1e-9)
+        assert not any(cost.assumed for cost in costs.values())
+
+    def test_one_side_alone(self):
+        """
+        Where maps alone write and there are reduces, these fall back on the common cost, marked.
+        """
+        rows = self.rows(
+            self.WRITES[0], ("reduce_merge_s", "merge_cpu_s_per_record"), map_s=1e-8, reduce_s=1e-7
+        )
+
+        costs, _, _ = fit_costs(rows)
+
+        of_reduces = costs["local_write_s_per_byte_reduce"]
+        assert (of_reduces.value, of_reduces.assumed) == (
+            costs["local_write_s_per_byte"].value,
+            True,
+        )
+        assert "local_write_s_per_byte_map" not in costs
+        assert costs["merge_cpu_s_per_record_map"].assumed
+
+    def test_what_cutting_would_hide_stays_whole(self):
+        """
+        A merge of reduces takes writing and CPU in one proportion: only the maps' writing tells
+        them apart, so their cost stays one.
+        """
+        rows = self.rows(self.WRITES[0], map_s=1e-8, reduce_s=0)
+        rows += [
+            PhaseRow(
+                "reduce_merge_s",
+                size * 3e-8,
+                {"local_write_s_per_byte": size, "merge_cpu_s_per_record": size / 100},
+            )
+            for size in self.SIZES
+        ]
+
+        costs, groups, _ = fit_costs(rows)
+
+        assert groups == ()
+        assert "local_write_s_per_byte_reduce" not in costs
+        assert costs["merge_cpu_s_per_record"].value == pytest.approx(2e-6)

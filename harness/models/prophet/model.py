@@ -40,7 +40,7 @@ from harness.models.vectors import (
     refuse_too_many_tasks,
 )
 from harness.models.whatif import map_task as m
-from harness.models.whatif.inputs import Costs, Job, read_costs
+from harness.models.whatif.inputs import SIDES, Costs, Job, read_costs, side_costs
 from harness.models.whatif.model import statistics_and_costs
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, Statistic
@@ -82,8 +82,8 @@ class View:
     config: JobConfig
 
     def statistic(self, name: str) -> Statistic | None:
-        """Statistic for this cell's codec, else a cost; `None` where the profile has neither."""
-        statistics, costs = self.profile.statistics, self.profile.costs
+        """Statistic for this cell's codec, else a reduce's cost; `None` where there is neither."""
+        statistics, costs = self.profile.statistics, side_costs(self.profile.costs, "reduce")
         if name in _WITH_CODEC and self.config.map_output_compressed:
             # A byte takes the network no longer for being part of something compressed.
             fallback = statistics.get(name) if name == COPY else None
@@ -269,10 +269,13 @@ class Prophet:
             slowstart=configuration.reduce_slowstart,
         )
         predict = _predict_with_reduces if configuration.num_reduces else _predict_map_only
-        return predict(view, job, read_costs(costs, job.config), job_plan)
+        of_maps, of_reduces = (read_costs(costs, job.config, side) for side in SIDES)
+        return predict(view, job, of_maps, of_reduces, job_plan)
 
 
-def _predict_map_only(view: View, job: Job, costs: Costs, make_plan: partial[Plan]) -> Prediction:
+def _predict_map_only(
+    view: View, job: Job, costs: Costs, _: Costs, make_plan: partial[Plan]
+) -> Prediction:
     """What-If's (90) of a job without reduces."""
     map_flow = m.map_flow(job)
     ratio = job.statistics.output_compression_ratio
@@ -290,7 +293,7 @@ def _predict_map_only(view: View, job: Job, costs: Costs, make_plan: partial[Pla
 
 
 def _predict_with_reduces(
-    view: View, job: Job, costs: Costs, make_plan: partial[Plan]
+    view: View, job: Job, of_maps: Costs, of_reduces: Costs, make_plan: partial[Plan]
 ) -> Prediction:
     shuffle_config = {name: getattr(job.statistics, name) for name in _OF_SHUFFLE}
     setting = read_setting(view.config.model_dump() | shuffle_config, view.shuffle_costs())
@@ -302,7 +305,7 @@ def _predict_with_reduces(
         "sort_spill_percent": job.config.sort_spill_percent,
         **view.machine_lists(),
     }
-    answer = map_task(map_side, job, costs)
+    answer = map_task(map_side, job, of_maps)
     job_plan = make_plan(map_task_s=answer["map_task_s"])
     segment = None
     if answer["num_spills"]:  # what a map leaves for each reduce: What-If's (37) to (39)
@@ -310,7 +313,7 @@ def _predict_with_reduces(
         records = answer["map_final_records"] / job.config.num_reduces
         segment = Segment(compressed_bytes / job.ratio, compressed_bytes, records)
 
-    side = ReduceSide(segment, setting, partial(after_shuffle, job=job, costs=costs))
+    side = ReduceSide(segment, setting, partial(after_shuffle, job=job, costs=of_reduces))
     pool_times = {pool: job_times(job_plan, pool, side) for pool in POOLS}
     reduces = pool_times["separate"].reduces
     phases = {

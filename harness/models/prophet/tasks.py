@@ -107,11 +107,10 @@ def tasks(  # noqa: PLR0917 - the parts of a case
     its range.
     """  # noqa: D205
     job = task_job(statistics, config)
-    checked_costs = read_costs(costs, job.config)
-    answer = map_task(map_side, job, checked_costs, startup_s)
+    answer = map_task(map_side, job, read_costs(costs, job.config, "map"), startup_s)
     groups = read_groups(reduce_side.get("groups"))
     outcome = run_shuffle(groups, read_setting(reduce_side, reduce_side.get("costs", {})))
-    after = after_shuffle(outcome, job, checked_costs)
+    after = after_shuffle(outcome, job, read_costs(costs, job.config, "reduce"))
     shuffle = outcome.quantities()
     return answer | {
         "shuffle": shuffle,

@@ -13,7 +13,7 @@ the profile, with What-If's tasks and bytes:
     `shuffle_bytes_total`        What-If (32) x number of maps
     `copy_bps_total`             min(reduce slots x `parallel_copies` / `copy_s_per_byte`,
                                  nodes x `network_bps`), both measured inside tasks
-    `local_read_bps_total`, ...  reduce slots / What-If's local costs: so many streams at once
+    `local_read_bps_total`, ...  reduce slots / What-If's local costs of reduces: so many streams
     `schedule_*_wave_s`          0 in the body; as published `task_gap_s` of the frame, and both
                                  tasks have What-If's setup and cleanup
     `context_switch_wave_s`      measured in the nearest profiled job (distance: `nearest`) that
@@ -35,9 +35,9 @@ from harness.models.checks import check_number, count_field, number_field, range
 from harness.models.nearest import nearest_cell
 from harness.models.ptc.equations import TIMES, check_method, ptc
 from harness.models.whatif.evaluation import evaluate
+from harness.models.whatif.inputs import side_costs
 from harness.models.whatif.model import (
     AFTER_SHUFFLE,
-    AROUND_TASKS,
     around_tasks_s,
     one_node,
     statistics_and_costs,
@@ -176,7 +176,6 @@ def whatif_tasks(
     }
     nodes = one_node(cluster.map_slots, cluster.reduce_slots)
     statistics, costs = statistics_and_costs(profile)
-    costs |= dict.fromkeys(AROUND_TASKS, 0.0)
     tasks = evaluate(statistics, costs, config, nodes, "mr2")
     # What-If's shuffle is not used, so neither is its network.
     return tasks, [text for text in tasks["warnings"] if "network_s_per_byte" not in text]
@@ -198,11 +197,9 @@ def estimate_quantities(
         "map_task_s": tasks["map_task_s"],
         "slowstart": configuration.reduce_slowstart,
     }
-    warnings = list[str]()
+    warnings, local_costs = list[str](), side_costs(profile.costs, "reduce")
     rates: dict[str, Any] = {
-        rate: _rate_of(
-            _value(profile, cost) if cost in profile.costs else 0.0, cluster.reduce_slots
-        )
+        rate: _rate_of(_value(profile, cost) if cost in local_costs else 0.0, cluster.reduce_slots)
         for rate, cost in _LOCAL_RATES.items()
     }
     if not configuration.num_reduces:
@@ -213,7 +210,7 @@ def estimate_quantities(
     warnings += [
         f"{cost} is assumed: the profile knows only the sum of its group"
         for cost in _LOCAL_RATES.values()
-        if cost in profile.costs and profile.costs[cost].assumed
+        if cost in local_costs and local_costs[cost].assumed
     ]
     switching_s, switching_warnings = _context_switch(
         profile, configuration, cluster, job_input, rates
@@ -232,14 +229,13 @@ def estimate_quantities(
 
 def published_quantities(profile: Profile, body: Quantities) -> Quantities:
     """Quantities of the job as published: with start and end of its tasks and gaps between them."""
-    around_s = around_tasks_s(statistics_and_costs(profile)[1], WHERE)
     gap_s = _value(profile, "task_gap_s") if "task_gap_s" in profile.frame else 0.0
     changes: dict[str, Any] = dict.fromkeys(
         ("schedule_map_wave_s", "schedule_reduce_wave_s"), gap_s
     )
-    changes["map_task_s"] = body.map_task_s + around_s
+    changes["map_task_s"] = body.map_task_s + around_tasks_s(profile, "map")
     if body.num_reduces:
-        changes["reduce_task_s"] = body.reduce_task_s + around_s
+        changes["reduce_task_s"] = body.reduce_task_s + around_tasks_s(profile, "reduce")
     return replace(body, **changes)
 
 
@@ -311,5 +307,6 @@ def _rate_of(cost: float, streams: int) -> float:
 
 def _value(profile: Profile, name: str) -> float:
     """A number of the profile; ``ModelError`` where it is negative or not finite."""
-    known = {**profile.statistics, **profile.costs, **profile.frame}
+    costs = side_costs(profile.costs, "reduce")
+    known = {**profile.statistics, **costs, **profile.frame}
     return check_number(name, known[name].value, where=f"profile of {profile.workload!r}")

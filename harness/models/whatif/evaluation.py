@@ -70,6 +70,7 @@ def evaluate(
     """
     Every quantity of the model by name, of one configuration: bytes, records, files, and seconds.
 
+    A cost may have another value for one side's tasks, under its name and ``_map`` or ``_reduce``.
     *rules* is ``paper`` for the printed form, ``engine`` for the mechanics of its author's engine
     (W04, W10, W34), ``mr2`` for those of Hadoop 3.  The answer
     holds the outputs that the rules and the job have (a map-only job has no reduce side), and
@@ -157,17 +158,17 @@ def evaluate_rows(
     """
     # 0/0 where a case does not apply; what is left of it makes the job's time NaN.
     with np.errstate(all="ignore"):
-        job, costs = inputs.select(rows)
+        job, of_maps, of_reduces = inputs.select(rows)
         if np.any(job.config.num_reduces):
             flow = dataflow(job)
             spills = flow.spills.num_spills
-            tasks = map_times(flow, job, costs) | reduce_times(flow, job, costs)
-            answer = job_times(tasks, job, costs)
+            tasks = map_times(flow, job, of_maps) | reduce_times(flow, job, of_reduces)
+            answer = job_times(tasks, job, of_maps, of_reduces)
             if names is None or not answer.keys() >= set(names):
                 answer = quantities_of(flow, job) | answer
         else:
             map_flow, spills = m.map_flow(job), np.zeros(1)
-            answer = job_times(map_only_times(map_flow, job, costs), job, costs)
+            answer = job_times(map_only_times(map_flow, job, of_maps), job, of_maps, of_reduces)
             ratio = job.statistics.output_compression_ratio
             answer |= vars(map_flow) | {
                 "map_hdfs_bytes_read": job.config.split_bytes,
@@ -316,18 +317,21 @@ def wave_count(tasks: Counts, slots: Counts, job: Job) -> Numbers:
     return tasks / slots if job.printed else np.ceil(tasks / slots)
 
 
-def job_times(tasks: Mapping[str, Numbers], job: Job, costs: Costs) -> dict[str, Numbers]:
+def job_times(
+    tasks: Mapping[str, Numbers], job: Job, of_maps: Costs, of_reduces: Costs
+) -> dict[str, Numbers]:
     """
     The times of *tasks*, of map stage, reduce stage and job, Eqs. (92) to (94) [s]; the waves.
 
     Stages run one after the other (W35).  But in the printed form tasks have setup and cleanup
-    (W04).
+    (W04); those of maps are in the answer.
     """
     times, config, cluster = dict(tasks), job.config, job.cluster
     if not job.printed:
-        for task in times.keys() & {"map_task_s", "reduce_task_s"}:
-            times[task] = times[task] + (costs.setup_cpu_s + costs.cleanup_cpu_s)
-        times |= {"setup_cpu_s": costs.setup_cpu_s, "cleanup_cpu_s": costs.cleanup_cpu_s}
+        for task, costs in (("map_task_s", of_maps), ("reduce_task_s", of_reduces)):
+            if task in times:
+                times[task] = times[task] + (costs.setup_cpu_s + costs.cleanup_cpu_s)
+        times |= {"setup_cpu_s": of_maps.setup_cpu_s, "cleanup_cpu_s": of_maps.cleanup_cpu_s}
     map_waves = wave_count(config.num_maps, cluster.num_nodes * cluster.map_slots_per_node, job)
     maps_s = map_waves * times["map_task_s"]  # (92)
     reduce_waves = reduces_s = 0.0

@@ -51,6 +51,7 @@ _UNUSED = frozenset(
 )  # fmt: skip
 
 
+_Cost = TypeVar("_Cost")
 _count_field = partial(count_field, high=LARGEST_COUNT)
 
 
@@ -98,6 +99,13 @@ class Costs:
 
 
 COSTS = tuple(cost.name for cost in fields(Costs))
+SIDES = ("map", "reduce")
+
+
+def side_costs(costs: Mapping[str, _Cost], side: str) -> dict[str, _Cost]:
+    """*costs* as tasks of one of the `SIDES` have them: their own (`name_side`) or the common."""
+    keys = ((name, key) for name in COSTS for key in (name, f"{name}_{side}"))
+    return {name: costs[key] for name, key in keys if key in costs}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,17 +175,25 @@ _Part = TypeVar("_Part", Statistics, Costs, Config, ClusterSize)
 
 @dataclass(frozen=True)
 class Inputs:
-    """Checked inputs of *size* configurations, each field an array of one value or of *size*."""
+    """
+    Checked inputs of *size* configurations, each field an array of one value or of *size*.
+
+    *costs* are those of maps and those of reduces.
+    """
 
     statistics: Arrays
-    costs: Arrays
+    costs: tuple[Arrays, Arrays]
     config: Arrays
     cluster: Arrays
     rules: str
     size: int
 
-    def select(self, rows: Rows = slice(None)) -> tuple[Job, Costs]:
-        """Inputs of the configurations *rows*, numbers as 64-bit floats, after Eq. (1)."""
+    def select(self, rows: Rows = slice(None)) -> tuple[Job, Costs, Costs]:
+        """
+        Inputs of the configurations *rows*, numbers as 64-bit floats, after Eq. (1).
+
+        The job, the costs of its maps, those of its reduces.
+        """
 
         def choose(arrays: Arrays) -> Arrays:
             chosen = {}
@@ -190,7 +206,8 @@ class Inputs:
         config = Config(**choose(self.config))
         statistics = drop_unused(Statistics(**choose(self.statistics)), config)
         job = Job(statistics, config, ClusterSize(**choose(self.cluster)), self.rules)
-        return job, drop_unused(Costs(**choose(self.costs)), config)
+        maps, reduces = (drop_unused(Costs(**choose(costs)), config) for costs in self.costs)
+        return job, maps, reduces
 
 
 def drop_unused(record: _Part, config: Config) -> _Part:
@@ -230,9 +247,10 @@ def read_inputs(
     if "combine_bytes_selectivity" not in statistics:
         # Without a statistic of its own, a combiner shrinks bytes as it shrinks records.
         flow["combine_bytes_selectivity"] = flow["combine_records_selectivity"]
-    seconds = _read(Costs, costs, "costs", grid=grid)
-    size = _common_size(settings | nodes | flow | seconds)
-    return Inputs(flow, seconds, settings, nodes, rules, size)
+    maps, reduces = (_read(Costs, side_costs(costs, side), "costs", grid=grid) for side in SIDES)
+    of_reduces = {f"{name}_reduce": values for name, values in reduces.items()}
+    size = _common_size(settings | nodes | flow | maps | of_reduces)
+    return Inputs(flow, (maps, reduces), settings, nodes, rules, size)
 
 
 def in_grid(where: str, index: int, size: int) -> str:
@@ -324,13 +342,14 @@ def _check_together(config: Arrays, cluster: Arrays, rules: str) -> None:
 
 def read_job(statistics: Given, config: Given, cluster: Given, rules: str) -> Job:
     """`read_inputs` of one configuration, in Python's numbers: for models that share equations."""
-    job, _ = read_inputs(statistics, {}, config, cluster, rules).select()
+    job, _, _ = read_inputs(statistics, {}, config, cluster, rules).select()
     return Job(_single(job.statistics), _single(job.config), _single(job.cluster), job.rules)
 
 
-def read_costs(costs: Given, config: Config) -> Costs:
-    """Costs of the one configuration *config*, in Python's numbers, after Eq. (1)."""
-    return _single(drop_unused(Costs(**_read(Costs, costs, "costs", grid=False)), config))
+def read_costs(costs: Given, config: Config, side: str) -> Costs:
+    """Costs of one side's tasks under *config*, in Python's numbers, after Eq. (1)."""
+    seconds = _read(Costs, side_costs(costs, side), "costs", grid=False)
+    return _single(drop_unused(Costs(**seconds), config))
 
 
 def _single(record: _Part) -> _Part:
@@ -344,14 +363,16 @@ def _single(record: _Part) -> _Part:
 
 def input_warnings(inputs: Inputs, statistics: Given, costs: Given, config: Given) -> list[str]:
     """What a reader of one configuration's answer should know of its inputs."""
-    job, _ = inputs.select()
+    job, _, _ = inputs.select()
     warnings = []
     for each in fields(Statistics):
         value = getattr(job.statistics, each.name).item()
         if ("selectivity" in each.name or "ratio" in each.name) and value > 1:
             warnings.append(f"{each.name} is {value:g}, above 1")
-    warnings += [f"no {cost}: taken as 0" for cost in COSTS if cost not in costs]
+    known = set(side_costs(costs, "map")) | set(side_costs(costs, "reduce"))
+    warnings += [f"no {cost}: taken as 0" for cost in COSTS if cost not in known]
+    of_sides = {f"{cost}_{side}" for cost in COSTS for side in SIDES}
     for given, part in ((statistics, Statistics), (costs, Costs), (config, Config)):
-        unknown = set(given) - {each.name for each in fields(part)} - _UNUSED
+        unknown = set(given) - {each.name for each in fields(part)} - _UNUSED - of_sides
         warnings += [f"{name} is not used by the model" for name in sorted(unknown)]
     return warnings

@@ -43,7 +43,7 @@ from harness.models.checks import (
 from harness.models.scheduler import POOLS, map_spans, schedule, task_spans
 from harness.models.vectors import CaseInput, Evaluator, object_in, refuse_too_many_tasks
 from harness.models.whatif.evaluation import evaluate, evaluate_grid, evaluate_rows
-from harness.models.whatif.inputs import COSTS, Statistics, read_inputs
+from harness.models.whatif.inputs import COSTS, SIDES, Statistics, read_inputs, side_costs
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 
@@ -218,15 +218,16 @@ class WhatIf:
         """
         self._require_statistics(profile, has_reduces=configuration.num_reduces != 0)
         statistics, costs = statistics_and_costs(profile)
-        around_s = 0.0 if self.rules == "paper" else around_tasks_s(costs, self.name)
-        costs |= dict.fromkeys(AROUND_TASKS, 0.0)
+        around_s = dict.fromkeys(SIDES, 0.0)
+        if self.rules != "paper":
+            around_s = {side: around_tasks_s(profile, side) for side in SIDES}
         config = configuration.model_dump() | {
             "num_maps": job_input.num_splits,
             "split_bytes": job_input.split_bytes,
         }
         nodes = one_node(cluster.map_slots, cluster.reduce_slots)
         answer = evaluate(statistics, costs, config, nodes, self.rules)
-        sorting = {name: cost for name, cost in costs.items() if name == _SORT_COST}
+        sorting = {name: cost for name, cost in costs.items() if name.startswith(_SORT_COST)}
         sorted_alone = evaluate(statistics, sorting, config, nodes, self.rules)
         parts = parts_of(answer, sorted_alone.get("spill_s", 0.0))
         parts["map_s"] = sum(answer.get(name, 0.0) for name in MAP_FUNCTION_PARTS)
@@ -243,12 +244,12 @@ class WhatIf:
         }
         schedules = {pool: schedule(**tasks, pool=pool) for pool in POOLS}
         separate = schedules["separate"]
-        waves = answer["map_waves"] + answer["reduce_waves"]
-        body_s, published_s = answer["job_s"], answer["job_s"] + waves * around_s
+        body_s = published_s = answer["job_s"]
+        published_s += sum(answer[f"{side}_waves"] * around_s[side] for side in SIDES)
         if self.rules == "engine":
             longer = {
-                "map_times_s": [time_s + around_s for time_s in tasks["map_times_s"]],
-                "after_shuffle_s": tasks["after_shuffle_s"] + around_s,
+                "map_times_s": [time_s + around_s["map"] for time_s in tasks["map_times_s"]],
+                "after_shuffle_s": tasks["after_shuffle_s"] + around_s["reduce"],
             }
             body_s, published_s = separate["job_s"], schedule(**(tasks | longer))["job_s"]
         maps = map_spans(tasks["map_times_s"], cluster.map_slots)
@@ -305,7 +306,6 @@ class WhatIf:
         has_reduces = bool(np.any(np.asarray(config["num_reduces"]) != 0))
         self._require_statistics(profile, has_reduces=has_reduces)
         statistics, costs = statistics_and_costs(profile)
-        costs |= dict.fromkeys(AROUND_TASKS, 0.0)
         nodes = one_node(map_slots, reduce_slots)
         return evaluate_grid(statistics, costs, config, nodes, self.rules, quantities=quantities)
 
@@ -315,17 +315,29 @@ class WhatIf:
 
 
 def statistics_and_costs(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
-    """What-If's statistics of a profile, which holds those of other models as well; its costs."""
+    """
+    What-If's statistics of a profile, which holds those of other models as well; its costs.
+
+    Without setup and cleanup of tasks: they are in no body.
+    """
     known = {field.name for field in fields(Statistics)}
     statistics = {
         name: statistic.value for name, statistic in profile.statistics.items() if name in known
     }
-    return statistics, {name: cost.value for name, cost in profile.costs.items()}
+    costs = {
+        name: cost.value
+        for name, cost in profile.costs.items()
+        if not name.startswith(AROUND_TASKS)
+    }
+    return statistics, costs | dict.fromkeys(AROUND_TASKS, 0.0)
 
 
-def around_tasks_s(costs: Mapping[str, float], model: str) -> float:
-    """Setup and cleanup of one task in seconds, 0 where *costs* have none."""
-    return sum(check_number(name, costs.get(name, 0.0), where=model) for name in AROUND_TASKS)
+def around_tasks_s(profile: Profile, side: str) -> float:
+    """Setup and cleanup of a map or a reduce in seconds, 0 where the profile has none."""
+    costs, where = side_costs(profile.costs, side), f"profile of {profile.workload!r}"
+    return sum(
+        check_number(name, costs[name].value, where=where) for name in AROUND_TASKS if name in costs
+    )
 
 
 def one_node(map_slots: Any, reduce_slots: Any) -> dict[str, Any]:

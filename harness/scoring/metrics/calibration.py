@@ -76,12 +76,13 @@ def number_of_line(
     kept = kept_cells([score.input for score in scores])
     all_and_kept = np.vstack([np.ones((1, len(scores)), dtype=bool), kept])
     value, *replicates = getattr(calibration(predicted, measured, all_and_kept), name).tolist()
-    if not np.isfinite(value):
+    is_factor = logarithmic and name == "intercept"
+    if not np.isfinite(value) or (is_factor and value > _LARGEST_LOGARITHM):
         return None
     ends = [value]
     if len(scores) >= FEWEST_CELLS and name != "r2" and np.isfinite(replicates).all():
         ends += jackknife_interval(value, np.asarray(replicates))
-    if logarithmic and name == "intercept":
+    if is_factor:
         ends = [exp(end) for end in ends[: 3 if max(map(abs, ends)) < _LARGEST_LOGARITHM else 1]]
     return MetricValue(**dict(zip(("value", "low", "high"), ends, strict=False)))
 
