@@ -115,8 +115,9 @@ def fit_costs(
             costs[name] = _cost(fit, mean, source, others.get(name, ()), design)
         if cost_name in _OF_BOTH_SIDES and cost_name in names:
             for side in sorted({*sides} - {*sides[common[cost_name] != 0]}):
-                changes = {"source": f"the common cost: no {side} shows it", "assumed": True}
-                costs[f"{cost_name}_{side}"] = costs[cost_name].model_copy(update=changes)
+                changes = {"source": f"the common cost: no {side} shows it", "group": ()}
+                assumed = costs[cost_name].model_copy(update=changes | {"assumed": True})
+                costs[f"{cost_name}_{side}"] = assumed
     cost_groups = tuple(_group(rows, names, members, design, fit) for members in column_groups)
     return costs, cost_groups, _diagnostics(rows, target, design @ fit.coefficients)
 

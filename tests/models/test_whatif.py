@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic, ModelError
 from harness.models.whatif.evaluation import evaluate
-from harness.models.whatif.inputs import COSTS
+from harness.models.whatif.inputs import COSTS, SIDES
 from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS, measurable, part_terms, phase_terms
 
 MIB = 2**20
@@ -404,3 +404,43 @@ def test_missing_statistic_is_a_model_error():
     Whoever catches `ValueError` catches what a model refuses.
     """
     assert issubclass(MissingStatistic, ValueError)
+
+
+class TestSides:
+    """Costs that differ between maps and reduces (W40)."""
+
+    @given(jobs(), costs, rules)
+    def test_equal_sides_are_one_cost(self, job, some, rule):
+        """
+        A cost of each side, equal to the common one, changes no number.
+        """
+        sides = {f"{name}_{side}": value for name, value in some.items() for side in SIDES}
+
+        one, both = (evaluate(**job, costs=each, rules=rule) for each in (some, some | sides))
+
+        assert both == one
+
+    @given(jobs(), costs, costs)
+    def test_each_task_takes_its_own(self, job, of_maps, of_reduces):
+        """
+        A map's time is that of the maps' costs alone, a reduce's that of the reduces'.
+        """
+        sides = {f"{name}_map": value for name, value in of_maps.items()}
+        sides |= {f"{name}_reduce": value for name, value in of_reduces.items()}
+
+        both = evaluate(**job, costs=sides, rules="mr2")
+
+        alone = [evaluate(**job, costs=each, rules="mr2") for each in (of_maps, of_reduces)]
+        assert both["map_task_s"] == alone[0]["map_task_s"]
+        assert both.get("reduce_task_s") == alone[1].get("reduce_task_s")
+
+    @given(jobs(), costs)
+    def test_the_printed_form_has_one(self, job, some):
+        """
+        Table 4 knows no sides.
+        """
+        sides = {f"{name}_{side}": 2 * value for name, value in some.items() for side in SIDES}
+
+        one, both = (evaluate(**job, costs=each, rules="paper") for each in (some, some | sides))
+
+        assert both == one

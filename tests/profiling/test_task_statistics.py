@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from harness.models import MODELS
+from harness.models.whatif.inputs import SIDES
 from harness.profiling import fit_profile
 from harness.profiling.task_statistics import MAP, REDUCE, compare_sources, task_statistics
 from harness.profiling.task_times import logged_map_times, logged_reduce_times
@@ -22,6 +23,7 @@ from tests.parsing.recorded import JOBS, reported
 from tests.profiling.jobs import grid, observation
 
 STEADY = SpeedCorrection(reference_rate=100.0, coefficient=0.0, gain=0.0, count=0)
+READ_COSTS = ("whatif", "whatif-printed", "whatif-mr2", "prophet", "ptc-wave")
 FAST = SpeedCorrection(reference_rate=100.0, coefficient=1.0, gain=0.5, count=9)
 
 
@@ -213,6 +215,46 @@ class TestProfile:
             model_inputs = (o.config, o.cluster, o.job_input)
             model = MODELS[name]
             assert model.predict(after, *model_inputs) == model.predict(before, *model_inputs)
+
+    def sided(self, **more):
+        """A profile whose costs are the common ones and *more*, and the cell of one of its jobs."""
+        jobs = [replace(o, task_times=(a_map(), a_reduce())) for o in grid()[:9]]
+        fitted = fit_profile("w", jobs)
+        common = {n: c for n, c in fitted.costs.items() if not n.endswith(("_map", "_reduce"))}
+        costs = common | {name: change(common) for name, change in more.items()}
+        cell = (jobs[0].config, jobs[0].cluster, jobs[0].job_input)
+        return fitted.model_copy(update={"costs": costs}), cell
+
+    @pytest.mark.parametrize("name", READ_COSTS)
+    def test_equal_sides_give_what_one_cost_gave(self, name):
+        """
+        The common cost given to maps and to reduces changes no answer of any model.
+        """
+        one, cell = self.sided()
+        sides = {
+            f"{cost}_{side}": lambda common, cost=cost: common[cost]
+            for cost in one.costs
+            for side in SIDES
+        }
+
+        both, _ = self.sided(**sides)
+        assert MODELS[name].predict(both, *cell) == MODELS[name].predict(one, *cell)
+
+    @pytest.mark.parametrize("name", READ_COSTS)
+    def test_reduces_that_write_more_slowly(self, name):
+        """
+        The reduces' cost lengthens reduces alone; the printed What-If has one cost of both.
+        """
+        cost = "local_write_s_per_byte"
+        before, cell = self.sided()
+        after, _ = self.sided(
+            **{f"{cost}_reduce": lambda common: common[cost].model_copy(update={"value": 1e-6})}
+        )
+
+        old, new = (MODELS[name].predict(given, *cell) for given in (before, after))
+
+        assert new.map_task_s == old.map_task_s
+        assert (new.body_s > old.body_s) == (name != "whatif-printed")
 
     def test_real_logs(self):
         """

@@ -13,7 +13,8 @@ the profile, with What-If's tasks and bytes:
     `shuffle_bytes_total`        What-If (32) x number of maps
     `copy_bps_total`             min(reduce slots x `parallel_copies` / `copy_s_per_byte`,
                                  nodes x `network_bps`), both measured inside tasks
-    `local_read_bps_total`, ...  reduce slots / What-If's local costs of reduces: so many streams
+    `local_read_bps_total`, ...  reduce slots / What-If's local costs: so many streams at once; the
+                                 maps' cost to read, the reduces' to write
     `schedule_*_wave_s`          0 in the body; as published `task_gap_s` of the frame, and both
                                  tasks have What-If's setup and cleanup
     `context_switch_wave_s`      measured in the nearest profiled job (distance: `nearest`) that
@@ -47,10 +48,11 @@ from harness.records.profile import Profile
 
 WHERE = "ptc quantities"
 SMALLEST = 2.3e-308  # a rate below it makes times that no float holds
-# The rate of all disks together, and the cost of one stream.
+# The rate of all disks together, the cost of one stream, and on which side: what maps have written
+# is read there, and written by reduces.
 _LOCAL_RATES = {
-    "local_read_bps_total": "local_read_s_per_byte",
-    "local_write_bps_total": "local_write_s_per_byte",
+    "local_read_bps_total": ("local_read_s_per_byte", "map"),
+    "local_write_bps_total": ("local_write_s_per_byte", "reduce"),
 }
 
 
@@ -197,21 +199,18 @@ def estimate_quantities(
         "map_task_s": tasks["map_task_s"],
         "slowstart": configuration.reduce_slowstart,
     }
-    warnings, local_costs = list[str](), side_costs(profile.costs, "reduce")
-    rates: dict[str, Any] = {
-        rate: _rate_of(_value(profile, cost) if cost in local_costs else 0.0, cluster.reduce_slots)
-        for rate, cost in _LOCAL_RATES.items()
-    }
+    warnings, rates = list[str](), dict[str, Any]()
+    for rate, (name, side) in _LOCAL_RATES.items():
+        cost, where = side_costs(profile.costs, side).get(name), f"profile of {profile.workload!r}"
+        s_per_byte = check_number(name, cost.value, where=where) if cost else 0.0
+        rates[rate] = _rate_of(s_per_byte, cluster.reduce_slots)
+        if cost and cost.assumed and configuration.num_reduces:
+            warnings.append(f"{name} is assumed: {cost.source}")
     if not configuration.num_reduces:
         nothing: dict[str, Any] = dict.fromkeys(
             (*rates, "copy_bps_total", "reduce_task_s", "shuffle_bytes_total"), 0.0
         )
         return Quantities(**nothing, **of_maps), warnings
-    warnings += [
-        f"{cost} is assumed: the profile knows only the sum of its group"
-        for cost in _LOCAL_RATES.values()
-        if cost in local_costs and local_costs[cost].assumed
-    ]
     switching_s, switching_warnings = _context_switch(
         profile, configuration, cluster, job_input, rates
     )
@@ -307,6 +306,5 @@ def _rate_of(cost: float, streams: int) -> float:
 
 def _value(profile: Profile, name: str) -> float:
     """A number of the profile; ``ModelError`` where it is negative or not finite."""
-    costs = side_costs(profile.costs, "reduce")
-    known = {**profile.statistics, **costs, **profile.frame}
+    known = {**profile.statistics, **profile.frame}
     return check_number(name, known[name].value, where=f"profile of {profile.workload!r}")

@@ -4,7 +4,7 @@ What-If: dataflow and time of every phase of a map and of a reduce task, and the
     [Her11] H. Herodotou. "Hadoop Performance Models". Technical report CS-2011-05,
     Duke University, 2011.
 
-94 numbered equations; specification, errata (W01 to W39) and worked examples in
+94 numbered equations; specification, errata (W01 to W40) and worked examples in
 ``docs/models/whatif.md``.  One function is one equation, or a few that are one thought; it takes
 numbers, or arrays with one number per configuration:
 
@@ -62,9 +62,9 @@ spills, setup and cleanup, whole waves), ``mr2`` the same with Hadoop 3's mechan
 Departures from the paper, all rule sets: typing errors and contradictions (W01, W02, W06, W14 to
 W16, W22, W33, W36, W39) are corrected, undefined cases guarded (W03, W05, W07, W08, W11, W12, W17,
 W19 to W21, W27, W29, W38).  As in the author's engine and under mr2 rules: mean spills (W10), setup
-and cleanup (W04), whole waves (W34).  Under mr2 rules only: one sort buffer (W09), the combiner's
-test on the number of spills (W13), Hadoop 3's segment limit (W18, W20), merges on disk by
-simulation (W23, W24), merge cost before the combiner (W25), share of the shuffle buffer (W26),
-evicted segments in the first pass (W28, W32), no intermediate reads in step 3 (W30).
-W31, W35 and W37 are as printed.
+and cleanup (W04), whole waves (W34), costs of each side (W40).  Under mr2 rules only: one sort
+buffer (W09), the combiner's test on the number of spills (W13), Hadoop 3's segment limit (W18,
+W20), merges on disk by simulation (W23, W24), merge cost before the combiner (W25), share of the
+shuffle buffer (W26), evicted segments in the first pass (W28, W32), no intermediate reads in step 3
+(W30).  W31, W35 and W37 are as printed.
 """

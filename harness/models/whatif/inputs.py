@@ -247,7 +247,11 @@ def read_inputs(
     if "combine_bytes_selectivity" not in statistics:
         # Without a statistic of its own, a combiner shrinks bytes as it shrinks records.
         flow["combine_bytes_selectivity"] = flow["combine_records_selectivity"]
-    maps, reduces = (_read(Costs, side_costs(costs, side), "costs", grid=grid) for side in SIDES)
+    maps, reduces = (
+        # The printed form has one cost for both (W40).
+        _read(Costs, costs if rules == "paper" else side_costs(costs, side), "costs", grid=grid)
+        for side in SIDES
+    )
     of_reduces = {f"{name}_reduce": values for name, values in reduces.items()}
     size = _common_size(settings | nodes | flow | maps | of_reduces)
     return Inputs(flow, (maps, reduces), settings, nodes, rules, size)

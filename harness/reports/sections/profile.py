@@ -14,7 +14,7 @@ _LEAD = (
     "What the models were given, all of it from profiling trials, which are never scored. The"
     " spread of a dataflow statistic is its standard deviation, that of a fitted cost its standard"
     " error. Values marked assumed are shares of a group of costs that the trials could not"
-    " distinguish."
+    " distinguish, or the common cost of a side (maps, reduces) that does not show it."
 )
 # Costs are tiny in seconds; the factor brings them to the unit beside it.
 _UNITS = {
@@ -60,7 +60,8 @@ def scaled(name: str) -> tuple[float, str]:
     >>> scaled("map_cpu_s_per_record"), scaled("map_records_selectivity")
     ((1000000.0, 'µs/record'), (1.0, ''))
     """
-    name = name.removesuffix("_compressed")  # the same of jobs that compress
+    for suffix in ("_compressed", "_map", "_reduce"):  # the same of jobs that compress, of a side
+        name = name.removesuffix(suffix)
     return next((scale for suffix, scale in _UNITS.items() if name.endswith(suffix)), (1.0, ""))
 
 
