@@ -38,7 +38,7 @@ import math
 import numpy as np
 
 from harness.models.checks import check_number
-from harness.models.nearest import input_per_slot, require_jobs, slots_in_use
+from harness.models.nearest import require_jobs, slots_in_use
 from harness.models.vectors import Evaluator
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
@@ -67,10 +67,11 @@ class Ernest:
         """Job time for one cell."""
         del configuration  # not a feature
         jobs = require_jobs(profile, self.name)
-        machines, cell_features = _features_of(
-            job_input.input_bytes, cluster.map_slots, job_input.num_splits
+        machines = slots_in_use(cluster.map_slots, job_input.num_splits)
+        cell_features = features(job_input.input_bytes, machines)
+        design = np.array(
+            [features(j.input_bytes, slots_in_use(j.map_slots, j.num_splits)) for j in jobs]
         )
-        design = np.array([_features_of(j.input_bytes, j.map_slots, j.num_splits)[1] for j in jobs])
         columns, warnings = independent_columns(design), list[str]()
         if FEATURES.index("scale/machines") not in columns:
             columns = [1 + column for column in independent_columns(design[:, 1:])]
@@ -111,15 +112,10 @@ class Ernest:
         )
 
 
-def features(bytes_per_machine: float, machines: int) -> list[float]:
-    """1, scale/machines, log(machines), machines: [Ven16], section 3.1."""
-    return [1.0, bytes_per_machine, math.log(machines), float(machines)]
-
-
-def _features_of(input_bytes: float, map_slots: int, num_splits: int) -> tuple[int, list[float]]:
-    """Machines of a job, which are slots here, and its features."""
-    machines = slots_in_use(map_slots, num_splits)
-    return machines, features(input_per_slot(input_bytes, map_slots, num_splits), machines)
+def features(input_bytes: float, machines: int) -> list[float]:
+    """1, scale/machines, log(machines), machines, which are slots here: [Ven16], section 3.1."""
+    size = check_number("input_bytes", input_bytes, where="ernest", above=True)
+    return [1.0, size / machines, math.log(machines), float(machines)]
 
 
 def independent_columns(design: np.ndarray) -> list[int]:

@@ -62,14 +62,9 @@ class Nearest:
         )
         per_map = job_input.input_bytes / job_input.num_splits
         per_map_factor = per_map / (like.input_bytes / like.num_splits)
-        per_reduce_factor = None
-        if configuration.num_reduces:
-            per_reduce_factor = (
-                job_input.input_bytes
-                / like.input_bytes
-                * like.configuration.num_reduces
-                / configuration.num_reduces
-            )
+        growth, per_reduce_factor = job_input.input_bytes / like.input_bytes, None
+        if num_reduces := configuration.num_reduces:
+            per_reduce_factor = growth * like.configuration.num_reduces / num_reduces
         body_s, published_s = (
             statistics.median(
                 check_number(name, getattr(job, name), where=_WHERE) for job in repeats

@@ -22,12 +22,14 @@ from __future__ import annotations
 import heapq
 import math
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from harness.models.checks import check_count, check_number, range_error
 from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
 from harness.records.prediction import TaskSpan
+
+Span = tuple[float, float]  # start and end of a task
 
 POOLS = ("separate", "shared")
 WHERE = "task scheduler"
@@ -50,7 +52,8 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
 
     The answer holds `map_waves`, `map_finish_s` (ascending), `maps_end_s`, `reduce_waves`,
     `reduce_gate_s` (`None` without reduces), `reduce_start_s`, `shuffle_end_s`, `reduce_end_s` (in
-    the order of the reduces) and `job_s`.
+    the order of the reduces) and `job_s`; also `map_spans`, start and end of each map in its order,
+    and `reduce_spans`.
     """
     if pool not in POOLS:
         raise range_error("pool", pool, "separate or shared", WHERE)
@@ -67,19 +70,15 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
     check_count("map_slots", map_slots, where=WHERE, low=1)
     if num_reduces and pool == "separate":
         check_count("reduce_slots", reduce_slots, where=WHERE, low=1)
-    spans, free_at = place_maps(map_times_s, map_slots, task_overhead_s)
+    spans, free_at = place_tasks(
+        len(map_times_s),
+        map_slots,
+        lambda task, start: start + task_overhead_s + map_times_s[task],
+    )
     finish = sorted(end for _, end in spans)
     maps_end = finish[-1] if finish else 0.0
-    answer: dict[str, Any] = {
-        "map_waves": math.ceil(len(finish) / map_slots),
-        "map_finish_s": finish,
-        "maps_end_s": maps_end,
-        "reduce_waves": 0,
-        "reduce_gate_s": None,
-        "reduce_start_s": [],
-        "shuffle_end_s": [],
-        "reduce_end_s": [],
-    }
+    reduce_waves, shuffle_ends, reduce_spans = 0, list[float](), list[Span]()
+    may_start: float | None = None
     if num_reduces:
         slots = reduce_slots if pool == "separate" else map_slots
         maps_needed = math.ceil(slowstart * len(finish) - 1e-9)  # step 4
@@ -90,69 +89,64 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
             (end + (len(finish) - index) * share for index, end in enumerate(finish)), default=0.0
         )
         copying = shuffle_s if finish else 0.0
-        free_slots = _Slots(slots, () if pool == "separate" else free_at)
-        for _ in range(int(num_reduces)):  # step 6
-            start = max(free_slots.take(), may_start)
+
+        def end_of_reduce(_: int, start: float) -> float:  # step 6
             # c = max(c, f) + shuffle_s/M over all maps, unrolled: the maximum of the start plus all
             # shares, and of each map's end plus the shares from that map on.
-            shuffle_end = max(start + task_overhead_s + copying, behind_maps)
-            free_slots.give_back(shuffle_end + after_shuffle_s)
-            answer["reduce_start_s"].append(start)
-            answer["shuffle_end_s"].append(shuffle_end)
-            answer["reduce_end_s"].append(shuffle_end + after_shuffle_s)
-        answer |= {"reduce_waves": math.ceil(num_reduces / slots), "reduce_gate_s": may_start}
-    answer["job_s"] = max([maps_end, *answer["reduce_end_s"]]) + job_overhead_s
-    return answer
+            shuffle_ends.append(max(start + task_overhead_s + copying, behind_maps))
+            return shuffle_ends[-1] + after_shuffle_s
+
+        free_at = free_at if pool == "shared" else []
+        reduces = int(num_reduces)
+        reduce_spans, _ = place_tasks(reduces, slots, end_of_reduce, free_at, may_start)
+        reduce_waves = math.ceil(num_reduces / slots)
+    reduce_ends = [end for _, end in reduce_spans]
+    return {
+        "map_spans": spans,
+        "reduce_spans": reduce_spans,
+        "map_waves": math.ceil(len(finish) / map_slots),
+        "map_finish_s": finish,
+        "maps_end_s": maps_end,
+        "reduce_waves": reduce_waves,
+        "reduce_gate_s": may_start,
+        "reduce_start_s": [start for start, _ in reduce_spans],
+        "shuffle_end_s": shuffle_ends,
+        "reduce_end_s": reduce_ends,
+        "job_s": max([maps_end, *reduce_ends]) + job_overhead_s,
+    }
 
 
-def map_spans(
-    map_times_s: Sequence[float], map_slots: int, task_overhead_s: float = 0.0
-) -> list[tuple[float, float]]:
-    """Start and end of every map, in the order given: step 1."""
-    return place_maps(map_times_s, map_slots, task_overhead_s)[0]
+def place_tasks(
+    count: int,
+    slots: int,
+    end_of: Callable[[int, float], float],
+    free_at: Iterable[float] = (),
+    not_before: float = 0.0,
+) -> tuple[list[Span], list[float]]:
+    """
+    Spans of *count* tasks, each in its turn on the slot that is free first; when slots are free.
 
-
-def place_maps(
-    map_times_s: Sequence[float], map_slots: int, task_overhead_s: float
-) -> tuple[list[tuple[float, float]], list[float]]:
-    """`map_spans`, and the times at which the slots that were used are free again."""
-    slots, spans = _Slots(map_slots), []
-    for map_time_s in map_times_s:
-        start = slots.take()
-        end = start + task_overhead_s + map_time_s
-        slots.give_back(end)
+    *end_of* says when the task of a number ends that starts then.  *free_at* are the times at which
+    slots in use are free; all others are free at 0.
+    """
+    free = list(free_at)
+    free += [0.0] * min(slots - len(free), count)
+    heapq.heapify(free)
+    spans = []
+    for task in range(count):
+        start = max(free[0], not_before)
+        end = end_of(task, start)
+        heapq.heapreplace(free, end)
         spans.append((start, end))
-    return spans, slots.free_at
+    return spans, free
 
 
-def task_spans(
-    kind: Literal["map", "reduce"], spans: Iterable[tuple[float, float]], after_s: float = 0.0
-) -> tuple[TaskSpan, ...]:
-    """Tasks of a timeline from their starts and ends *after_s*, numbered in their order."""
+def task_spans(kind: Literal["map", "reduce"], spans: Iterable[Span]) -> tuple[TaskSpan, ...]:
+    """Tasks of a timeline from their starts and ends, numbered in their order."""
     return tuple(
-        TaskSpan(task=f"{kind} {number}", kind=kind, start_s=after_s + start, end_s=after_s + end)
+        TaskSpan(task=f"{kind} {number}", kind=kind, start_s=start, end_s=end)
         for number, (start, end) in enumerate(spans)
     )
-
-
-class _Slots:
-    """Slots: a heap of the times at which used ones are free again; all others are free at 0."""
-
-    def __init__(self, number: int, free_at: Sequence[float] = ()) -> None:
-        self.free_at = list(free_at)
-        heapq.heapify(self.free_at)
-        self.unused = number - len(self.free_at)
-
-    def take(self) -> float:
-        """Time at which the slot that is free first is free; the slot is taken out."""
-        if self.unused:
-            self.unused -= 1
-            return 0.0
-        return heapq.heappop(self.free_at)
-
-    def give_back(self, time_s: float) -> None:
-        """Put the slot back, free from *time_s* on."""
-        heapq.heappush(self.free_at, time_s)
 
 
 def _answer_case(case: CaseInput) -> dict[str, Any]:

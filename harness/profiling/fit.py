@@ -123,19 +123,13 @@ def fit_profile(
 
 def jobs_per_trial(observations: Iterable[Observation]) -> dict[str, Statistic]:
     """`JOBS_PER_TRIAL`, where a trial has as many jobs as it takes: mean over the trials."""
-    counts = Counter(
-        observation.trial.id for observation in observations if observation.planned_jobs is None
-    )
+    open_ended = [job.trial.id for job in observations if job.planned_jobs is None]
+    counts = [float(jobs) for jobs in Counter(open_ended).values()]
     if not counts:
         return {}
-    return {
-        JOBS_PER_TRIAL: Statistic(
-            value=fmean(counts.values()),
-            count=len(counts),
-            spread=standard_deviation([float(count) for count in counts.values()]),
-            source="jobs of each profiling trial",
-        )
-    }
+    spread, source = standard_deviation(counts), "jobs of each profiling trial"
+    mean = Statistic(value=fmean(counts), count=len(counts), spread=spread, source=source)
+    return {JOBS_PER_TRIAL: mean}
 
 
 def ranges(observations: Iterable[Observation]) -> dict[str, tuple[float, float]]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
-from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import SpeedCorrection
 from harness.records.tasks import MapTimes, ReduceTimes
-from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trace import JobTrace
 from harness.records.trial import Trial
 
 
@@ -55,11 +53,7 @@ def map_slowdown(job_trace: JobTrace, map_slots: int) -> float | None:
     first_wave = maps[:map_slots]
     undisturbed = [task for task in first_wave if task.finish_s <= reduces_start] or first_wave
     beside = [task for task in maps[map_slots:] if task.start_s >= reduces_start]
-    beside_s, undisturbed_s = _mean_duration(beside), _mean_duration(undisturbed)
-    return None if beside_s is None or undisturbed_s is None else beside_s - undisturbed_s
-
-
-def _mean_duration(attempts: Sequence[TaskAttempt]) -> float | None:
-    if not attempts:
+    if not beside or not undisturbed:
         return None
-    return math.fsum(attempt.duration_s for attempt in attempts) / len(attempts)
+    undisturbed_s = fmean(task.duration_s for task in undisturbed)
+    return fmean(task.duration_s for task in beside) - undisturbed_s

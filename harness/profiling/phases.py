@@ -40,7 +40,7 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -49,8 +49,8 @@ from harness.models.whatif.model import (
     MAP_FUNCTION_PARTS,
     MAP_PARTS,
     REDUCE_PARTS,
-    part_terms,
-    phase_terms,
+    Terms,
+    cost_terms,
 )
 from harness.profiling.dataflow import Ratios, Task, dataflow_statistics, tasks
 from harness.profiling.jobs import Observation
@@ -64,8 +64,6 @@ REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
 KINDS = ((MAP_PHASES, MAP_PARTS), (REDUCE_PHASES, REDUCE_PARTS))
 PHASES = (*MAP_PHASES, *REDUCE_PHASES, *MAP_PARTS, *REDUCE_PARTS)
 _MERGES = {"inmem_merge_s": "memory", "ondisk_merge_s": "disk", "reduce_merge_s": "final"}
-
-Terms = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +90,19 @@ def phase_rows(
     maps = [task for task in all_tasks if task.attempt.kind == "map"]
     maps_end = max((task.attempt.finish_s for task in maps), default=trace.submit_s)
     reduces = trace.succeeded("reduce") if trace.num_reduces else ()
-    mean_terms: dict[Callable[..., Terms], Terms | None] = {}
     measured: list[PhaseRow] = []
+    mean_terms: dict[bool, Terms | None] = {}  # of the job: the same for all reduces
     attempts = [(task.attempt, [task]) for task in maps]
     attempts += [(attempt, all_tasks) for attempt in reduces]
     for attempt, chosen in attempts:
         parts = recorded.get(attempt.attempt_id)
-        terms_of = phase_terms if parts is None else part_terms
-        if attempt.kind == "map":
-            terms = _terms(terms_of, observation, chosen, ratios, warnings)
-        else:  # of the mean of the job: the same for all reduces
-            if terms_of not in mean_terms:
-                mean_terms[terms_of] = _terms(terms_of, observation, chosen, ratios, warnings)
-            terms = mean_terms[terms_of]
+        of_parts = parts is not None
+        if attempt.kind == "map" or of_parts not in mean_terms:
+            terms = _terms(observation, chosen, ratios, warnings, of_parts=of_parts)
+        else:
+            terms = mean_terms[of_parts]
+        if attempt.kind == "reduce":
+            mean_terms[of_parts] = terms
         if terms is None:
             continue
         if parts is None:
@@ -114,7 +112,7 @@ def phase_rows(
                 for phase, seconds in _history_phases(attempt, maps_end).items()
             ]
             continue
-        terms = dict(terms)
+        terms = {**terms}
         if parts.sent_bytes:
             written = terms.get("inmem_merge_s", {}) if parts.straight_to_disk else {}
             terms["copy_s"] = {**written, "network_s_per_byte": float(parts.sent_bytes)}
@@ -136,11 +134,12 @@ def phase_rows(
 
 
 def _terms(
-    terms_of: Callable[..., Terms],
     observation: Observation,
     chosen: Sequence[Task],
     ratios: Ratios,
     warnings: list[str],
+    *,
+    of_parts: bool,
 ) -> Terms | None:
     """Coefficients of the mean of *chosen* tasks; `None` where no model can read their counters."""
     maps = [task for task in chosen if task.attempt.kind == "map"]
@@ -151,11 +150,10 @@ def _terms(
         "split_bytes": sum(task.input_bytes for task in maps) / len(maps) if maps else 0.0,
     }
     slots = ("num_nodes", "map_slots_per_node", "reduce_slots_per_node")
-    statistics = dict(ratios)
-    for name, statistic in dataflow_statistics(chosen).items():
-        statistics[name] = statistic.value
+    size = {name: cluster[name] for name in slots}
+    shown = {name: statistic.value for name, statistic in dataflow_statistics(chosen).items()}
     try:
-        return terms_of(statistics, configuration, {name: cluster[name] for name in slots})
+        return cost_terms({**ratios, **shown}, configuration, size, of_parts=of_parts)
     except ModelError as error:
         warnings.append(f"tasks of job {observation.trace.job_id} are left out: {error.what}")
         return None
@@ -200,15 +198,11 @@ def part_times(observation: Observation) -> dict[str, PartTimes]:
     counters, or whose parts take longer than the task, as with a mapper of several threads.
     """
     trace = observation.trace
-    succeeded = {
-        task_times.attempt_id: task_times
-        for task_times in trace.attempts
-        if task_times.state == "succeeded"
-    }
+    attempts = {attempt.attempt_id: attempt for attempt in trace.attempts}
     complete = {}
     for task_times in observation.task_times:
-        attempt = succeeded.get(task_times.attempt_id)
-        if task_times.source != "spans" or attempt is None:
+        attempt = attempts.get(task_times.attempt_id)
+        if task_times.source != "spans" or attempt is None or attempt.state != "succeeded":
             continue
         if isinstance(task_times, ReduceTimes):
             parts = _reduce_parts(task_times, attempt, trace.num_maps)

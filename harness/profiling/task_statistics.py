@@ -18,7 +18,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from harness.profiling.dataflow import Pair, pooled
 from harness.profiling.jobs import Observation
@@ -37,26 +37,23 @@ from harness.stats.spread import standard_deviation
 COMPRESSED = "_compressed"
 
 Counters = Mapping[str, int]
-Task = TypeVar("Task", MapTimes, ReduceTimes)
 _MaybePair = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class TaskStatistic(Generic[Task]):
+class TaskStatistic:
     """
     A statistic of the tasks of one kind as numerator and denominator of one task.
 
-    *time* says which of the two is a time, *codec* whose compression it depends on.  *of* names the
-    field that it rests on, for a source may only estimate that.  Not *kept*: it follows from the
-    job's configuration, so it serves to compare sources and is no part of a profile.
+    The numerator is in seconds unless *is_time* says otherwise; *codec* says whose compression it
+    depends on.  *of* names the field that it rests on, for a source may only estimate that.
     """
 
     text: str
-    pair: Callable[[Task, Counters], _MaybePair]
-    time: Literal["top", "bottom", ""] = "top"
+    pair: Callable[[Any, Counters], _MaybePair]
+    is_time: bool = True
     codec: Literal["map_output", "output", ""] = ""
     of: str = ""
-    kept: bool = True
 
 
 def _fields(dividend: str, divisor: str = "") -> Callable[[Any, Counters], _MaybePair]:
@@ -109,7 +106,7 @@ def _sent_bytes(reduce_times: ReduceTimes) -> float:
     return math.fsum(segment.sent_bytes for segment in reduce_times.segments)
 
 
-MAP: dict[str, TaskStatistic[MapTimes]] = {
+MAP: dict[str, TaskStatistic] = {
     "map_s_per_record": TaskStatistic(
         "map function with reading and collecting, no spill running / records",
         _fields("alone_s", "alone_records"),
@@ -150,7 +147,7 @@ MAP: dict[str, TaskStatistic[MapTimes]] = {
             if any(spill.buffer_bytes is None for spill in map_times.spills)
             else _sum(spill.buffer_bytes for spill in map_times.spills),
         ),
-        time="",
+        is_time=False,
         codec="map_output",
     ),
     "map_merge_s_per_byte": TaskStatistic(
@@ -162,21 +159,8 @@ MAP: dict[str, TaskStatistic[MapTimes]] = {
         ),
         codec="map_output",
     ),
-    "map_startup_s": TaskStatistic("launch to map function", _fields("start_up_s")),
-    "map_end_s": TaskStatistic("work done to end", _fields("end_s")),
-    "map_flush_s": TaskStatistic("flush", _fields("flush_s"), kept=False),
-    "map_blocked_s": TaskStatistic(
-        "blocked on the full buffer", _fields("blocked_s"), of="blocked_s", kept=False
-    ),
-    "map_overlap_share": TaskStatistic(
-        "records mapped while a spill ran / records",
-        _fields("spilling_records", "records"),
-        time="",
-        kept=False,
-    ),
 }
-REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
-    "reduce_startup_s": TaskStatistic("launch to shuffle", _fields("start_up_s")),
+REDUCE: dict[str, TaskStatistic] = {
     "copy_s_per_byte": TaskStatistic(
         "connecting and copying of each fetcher / bytes sent",
         lambda reduce_times, _: (
@@ -186,15 +170,6 @@ REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
             ),
             _sent_bytes(reduce_times),
         ),
-        codec="map_output",
-    ),
-    "shuffle_bytes_per_s": TaskStatistic(
-        "bytes sent / time in which map outputs were on their way",
-        lambda reduce_times, _: (
-            _sent_bytes(reduce_times),
-            covered_s((segment.start_s, segment.finish_s) for segment in reduce_times.segments),
-        ),
-        time="bottom",
         codec="map_output",
     ),
     "memory_merge_s_per_byte": TaskStatistic(
@@ -215,39 +190,10 @@ REDUCE: dict[str, TaskStatistic[ReduceTimes]] = {
         codec="output",
         of="write_s",
     ),
-    "reduce_loop_s_per_record": TaskStatistic(
-        "reading, reduce function and writing / records",
-        lambda reduce_times, _: (
-            _sum((reduce_times.read_s, reduce_times.function_s, reduce_times.write_s))
-            if reduce_times.loop_s is None
-            else reduce_times.loop_s,
-            reduce_times.records,
-        ),
-        codec="output",
-    ),
-    "reduce_commit_s": TaskStatistic("commit", _fields("commit_s")),
-    "reduce_end_s": TaskStatistic("reduce function to end", _fields("end_s")),
-    "shuffle_s": TaskStatistic("shuffle", _fields("shuffle_s"), kept=False),
-    "shuffle_waited_s": TaskStatistic("nothing to copy", _fields("waited_s"), kept=False),
-    "shuffle_stalled_s": TaskStatistic(
-        "no memory for a map output", _fields("stalled_s"), kept=False
-    ),
-    "final_merge_s": TaskStatistic(
-        "final merge",
-        lambda reduce_times, _: (
-            math.fsum(
-                merge.finish_s - merge.start_s
-                for merge in reduce_times.merges
-                if merge.kind == "final"
-            ),
-            sum(merge.kind == "final" for merge in reduce_times.merges),
-        ),
-        kept=False,
-    ),
 }
 
 
-_DEFINITIONS: dict[str, TaskStatistic[Any]] = {**MAP, **REDUCE}
+_DEFINITIONS: dict[str, TaskStatistic] = {**MAP, **REDUCE}
 
 
 def task_statistics(
@@ -274,12 +220,7 @@ def task_statistics(
                 continue
             for statistic, (numerator, denominator) in _pairs(task_times, attempt.counters):
                 definition = _DEFINITIONS[statistic]
-                if not definition.kept:
-                    continue
-                pair = (
-                    numerator * factor if definition.time == "top" else numerator,
-                    denominator * factor if definition.time == "bottom" else denominator,
-                )
+                pair = numerator * factor if definition.is_time else numerator, denominator
                 suffix = COMPRESSED if is_compressed.get(definition.codec) else ""
                 pairs[statistic + suffix, task_times.source].append((task_times.host, pair))
                 if definition.of in task_times.sampled:

@@ -116,7 +116,6 @@ def recorded_map_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes:
         flush_s=merge_start - loop_end if merge_start and loop_end else None,
         merge_s=sum(span.wall_s for span in merges) if merges else None,
         end_s=None if work_end is None else attempt.finish_s - work_end,
-        cpu_s=_cpu_s(recording),
         sampled=_sampled_fields(record_loop, {"read_s": ("read_s",), "output_s": ("collect_s",)}),
     )
 
@@ -153,7 +152,6 @@ def recorded_reduce_times(recording: TaskSpans, attempt: TaskAttempt) -> ReduceT
         loop_s=loop_span.wall_s if loop_span else None,
         commit_s=sum(span.wall_s for span in recording.named("commit")),
         end_s=attempt.finish_s - reducer.finish_s if reducer else None,
-        cpu_s=_cpu_s(recording),
         sampled=_sampled_fields(
             record_loop, {"read_s": ("read_s", "function_s"), "output_s": ("function_s", "write_s")}
         ),
@@ -192,12 +190,6 @@ def _first_span(recording: TaskSpans, name: str) -> Span | None:
 
 def _interval(span: Span) -> Interval:
     return span.start_s, span.finish_s
-
-
-def _cpu_s(recording: TaskSpans) -> float | None:
-    """CPU time of all threads, as far as spans show it."""
-    known = [span.cpu_s for span in recording.spans if span.parent < 0 and span.cpu_s is not None]
-    return sum(known) if known else None
 
 
 def _sampled_fields(
@@ -278,7 +270,6 @@ def logged_map_times(
         flush_s=_between(task_log.flush_s, merge_start),
         merge_s=_between(merge_start, task_log.done_s),
         end_s=_between(task_log.done_s, attempt.finish_s),
-        cpu_s=_counter(attempt, "CPU_MILLISECONDS") / 1e3 or None,
         sampled=estimated,
     )
 
@@ -333,7 +324,6 @@ def logged_reduce_times(
         loop_s=_between(shuffle.merged_s, task_log.done_s),
         commit_s=_between(task_log.allowed_s, task_log.saved_s or task_log.ended_s),
         end_s=_between(task_log.done_s, attempt.finish_s),
-        cpu_s=_counter(attempt, "CPU_MILLISECONDS") / 1e3 or None,
     )
 
 

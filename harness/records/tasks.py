@@ -283,7 +283,6 @@ class MapTimes:
     flush_s: float | None = None
     merge_s: float | None = None
     end_s: float | None = None
-    cpu_s: float | None = None
     sampled: tuple[str, ...] = ()
 
 
@@ -342,7 +341,6 @@ class ReduceTimes:
     loop_s: float | None = None
     commit_s: float | None = None
     end_s: float | None = None
-    cpu_s: float | None = None
     sampled: tuple[str, ...] = ()
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.models.scheduler import map_spans, schedule
+from harness.models.scheduler import schedule
 
 times = st.floats(0, 100)
 jobs = st.fixed_dictionaries(
@@ -154,9 +154,9 @@ def test_map_spans_follow_their_order():
     """
     Each map starts where a slot is free first.
     """
-    spans = map_spans([3.0, 9.0, 4.0], map_slots=2, task_overhead_s=1.0)
+    result = schedule(**job(map_times_s=[3.0, 9.0, 4.0], map_slots=2, task_overhead_s=1.0))
 
-    assert spans == [(0.0, 4.0), (0.0, 10.0), (4.0, 9.0)]
+    assert result["map_spans"] == [(0.0, 4.0), (0.0, 10.0), (4.0, 9.0)]
 
 
 @pytest.mark.parametrize(

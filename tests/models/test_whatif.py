@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.errors import MissingStatistic, ModelError
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import COSTS, SIDES
-from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS, measurable, part_terms, phase_terms
+from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS, cost_terms, measurable
 
 MIB = 2**20
 rules = st.sampled_from(["paper", "mr2"])
@@ -141,7 +141,7 @@ class TestLaws:
         if map_only:
             job["config"]["num_reduces"] = 0
         phases = measurable(evaluate(**job, costs=some, rules="mr2"))
-        terms = phase_terms(**job)
+        terms = cost_terms(**job, of_parts=False)
 
         assert terms.keys() == phases.keys()
         for phase, seconds in phases.items():
@@ -159,7 +159,7 @@ class TestLaws:
 
         seconds = {
             part: math.fsum(of_part[cost] * some[cost] for cost in COSTS)
-            for part, of_part in part_terms(**job).items()
+            for part, of_part in cost_terms(**job, of_parts=True).items()
         }
 
         for parts, task in ((MAP_PARTS, "map_task_s"), (REDUCE_PARTS, "reduce_task_s")):

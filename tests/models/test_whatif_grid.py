@@ -14,14 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import MissingStatistic, ModelError
-from harness.models import MODELS
+from harness.errors import ModelError
 from harness.models.whatif import evaluation
 from harness.models.whatif.evaluation import evaluate, evaluate_grid, quantity_names
 from harness.models.whatif.inputs import COSTS
 from harness.models.whatif.shuffle import disk_file_units
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.profile import Profile, Statistic
 from tests.models.whatif_oracle import PARTS, expected_answer, merge_arrivals
 
 MIB = 2**20
@@ -463,57 +460,3 @@ def out_of_range(row, rule):
     return min(row[name] for name in positive) == 0 or (
         rule == "mr2" and row["sort_buffer_mb"] > 2047
     )
-
-
-class TestPredictGrid:
-    PROFILE = Profile(
-        workload="w",
-        statistics={"input_record_bytes": Statistic(value=100.0, count=1, spread=0.0, source="t")},
-        costs={n: Statistic(value=1e-8, count=1, spread=0.0, source="t") for n in COSTS},
-    )
-
-    @pytest.mark.parametrize("name", ["whatif", "whatif-printed", "whatif-mr2"])
-    def test_gives_the_numbers_of_predict(self, name):
-        """
-        Cells that differ in everything: job, tasks and phases.
-        """
-        cells = [(r, f, slots, maps) for r in (0, 1, 9) for f in (2, 10) for slots in (1, 5)
-                 for maps in (1, 70)]  # fmt: skip
-        reduces, factors, slots, maps = (np.array(c) for c in zip(*cells, strict=True))
-
-        answer = MODELS[name].predict_grid(
-            self.PROFILE,
-            {"num_reduces": reduces, "merge_factor": factors, "sort_buffer_mb": 10},
-            map_slots=slots, reduce_slots=2 * slots, num_splits=maps, split_bytes=64 * MIB,
-            quantities=("job_s", "map_task_s", "map_waves", "shuffle_s"),
-        )  # fmt: skip
-
-        for i, (r, f, s, n) in enumerate(cells):
-            p = MODELS[name].predict(
-                self.PROFILE,
-                JobConfig(num_reduces=r, merge_factor=f, sort_buffer_mb=10),
-                Cluster(num_nodes=9, map_slots_per_node=1, reduce_slots_per_node=1,
-                        map_slots=s, reduce_slots=2 * s),
-                JobInput(input_bytes=n, num_files=1, num_splits=n, split_bytes=64 * MIB),
-            )  # fmt: skip
-            of_job = p.estimates["equation_94_s"]
-            one = (of_job, p.map_task_s, p.map_waves, p.phases.get("shuffle_s", math.nan))
-            assert [array[i] for array in answer.values()] == pytest.approx(
-                one, rel=1e-12, nan_ok=True
-            )
-
-    def test_refuses_like_predict(self):
-        """
-        A statistic that is missed, a field that is none.
-        """
-        size = {"map_slots": 1, "reduce_slots": 1, "num_splits": 3, "split_bytes": [1.0, 2.0]}
-        model = MODELS["whatif"]
-        bare = self.PROFILE.model_copy(
-            update={"costs": {"map_cpu_s_per_record": self.PROFILE.costs["map_cpu_s_per_record"]}}
-        )
-
-        assert model.predict_grid(bare, {"num_reduces": 0}, **size)["job_s"].shape == (2,)
-        with pytest.raises(MissingStatistic, match="local_write_s_per_byte, network_s_per_byte"):
-            model.predict_grid(bare, {"num_reduces": [0, 1]}, **size)
-        with pytest.raises(ModelError, match="sort_bufer_mb is not a field"):
-            model.predict_grid(bare, {"sort_bufer_mb": 5}, **size)

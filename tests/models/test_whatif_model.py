@@ -8,7 +8,7 @@ from harness.errors import MissingStatistic, ModelError
 from harness.models import MODELS
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import COSTS
-from harness.models.whatif.model import AROUND_TASKS, MAP_PARTS, REDUCE_PARTS, phase_terms
+from harness.models.whatif.model import AROUND_TASKS, MAP_PARTS, REDUCE_PARTS, cost_terms
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile, Statistic
 
@@ -204,7 +204,7 @@ class TestPrediction:
         config = JobConfig(num_reduces=4).model_dump() | {"num_maps": 20, "split_bytes": 16 * MIB}
         size = {"num_nodes": 4, "map_slots_per_node": 2, "reduce_slots_per_node": 2}
 
-        terms = phase_terms({"input_record_bytes": 100.0}, config, size)
+        terms = cost_terms({"input_record_bytes": 100.0}, config, size, of_parts=False)
 
         assert {n: [p for p, t in terms.items() if t[n] == 1.0] for n in AROUND_TASKS} == {
             "setup_cpu_s": ["map_main_s", "shuffle_s"],

@@ -1,6 +1,6 @@
 """Jobs whose times are made from known costs, as observations."""
 
-from harness.models.whatif.model import phase_terms
+from harness.models.whatif.model import cost_terms
 from harness.profiling.jobs import Observation
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.trace import (
@@ -68,10 +68,11 @@ def observation(
         map_slots=SLOTS, reduce_slots=SLOTS,
     )  # fmt: skip
     size = records * RECORD
-    terms = phase_terms(
+    terms = cost_terms(
         flow(combine=combine),
         config.model_dump() | {"num_maps": maps, "split_bytes": size},
         {"num_nodes": SLOTS, "map_slots_per_node": 1, "reduce_slots_per_node": 1},
+        of_parts=False,
     )
     true = COSTS if costs is None else costs
     seconds = {p: sum(c * true.get(k, 0.0) for k, c in t.items()) for p, t in terms.items()}

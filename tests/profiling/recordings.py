@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from harness.models.whatif.evaluation import evaluate
-from harness.models.whatif.model import part_terms
+from harness.models.whatif.model import cost_terms
 from harness.records.tasks import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TASK_COUNTER
 from tests.profiling.jobs import COSTS, flow, no_noise, observation
@@ -27,7 +27,7 @@ def recorded(
     true = COSTS if costs is None else costs
     seconds = {
         part: sum(c * true.get(name, 0.0) for name, c in terms.items())
-        for part, terms in part_terms(*wanted).items()
+        for part, terms in cost_terms(*wanted, of_parts=True).items()
     }
     amounts = evaluate(wanted[0], {}, *wanted[1:])
     attempts, task_times = [], []

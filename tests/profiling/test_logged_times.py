@@ -113,7 +113,6 @@ class TestMaps:
 
         parts = (task.start_up_s, task.alone_s, task.flush_s, task.merge_s, task.end_s)
         assert parts == (10.0, 10.0, 1.0, 8.0, 71.0)
-        assert task.cpu_s == 7.5
         assert (task.read_s, task.collect_s) == (None, None)
 
     def test_bytes_of_files(self):

@@ -82,31 +82,26 @@ class TestStatistics:
             "spill_s_per_record": 1.6 / 800,
             "spill_bytes_selectivity": 0.25,
             "map_merge_s_per_byte": 2 / 2000,
-            "map_startup_s": 3.0,
-            "map_end_s": 0.5,
         })  # fmt: skip
 
     def test_of_a_reduce(self):
         """
-        Copying counts each fetcher for costs, and the time in which one was busy for the rate.
+        Copying counts each fetcher, with what it took to connect.
         """
-        result = values(job(a_reduce(loop_s=5.0, commit_s=0.1)))
+        result = values(job(a_reduce()))
 
         assert result == pytest.approx({
             "copy_s_per_byte": 3.0 / 4000,
-            "shuffle_bytes_per_s": 4000 / 2.0,
             "disk_merge_s_per_byte": 2 / 4000,
-            "reduce_loop_s_per_record": 0.01,
-            "reduce_commit_s": 0.1,
         })  # fmt: skip
 
     def test_parts_of_the_reduce_function(self):
         """
-        Where reading, reducing and writing are distinguished, their sum is the loop.
+        Reading with the last merge and the function are told apart where a task says so.
         """
         result = values(job(a_reduce(read_s=1.0, function_s=2.0, write_s=3.0)))
 
-        assert result["reduce_loop_s_per_record"] == pytest.approx(6 / 500)
+        assert result["reduce_read_s_per_record"] == pytest.approx(1 / 500)
         assert result["reduce_s_per_record"] == pytest.approx(2 / 500)
 
     def test_bytes_taken_as_counted(self):
@@ -134,14 +129,13 @@ class TestStatistics:
 
     def test_at_reference_speed(self):
         """
-        Times are brought to reference speed, rates with them; what is no time stays.
+        Times are brought to reference speed; what is no time stays.
         """
         plain = values(job(a_map(), a_reduce(), rate=100.0), speed=FAST)
         slow = values(job(a_map(), a_reduce(), rate=50.0), speed=FAST)
 
         ratios = {name: slow[name] / value for name, value in plain.items()}
         assert ratios.pop("spill_bytes_selectivity") == 1.0
-        assert ratios.pop("shuffle_bytes_per_s") == 2.0
         assert set(ratios.values()) == {0.5}
 
     def test_spans_before_logs(self):
@@ -309,7 +303,7 @@ class TestComparison:
             spread=pytest.approx(0.2 / 2**0.5), count=2,
         )  # fmt: skip
         assert "sort_s_per_record" not in result
-        assert result["map_blocked_s"].ratio == 1.0
+        assert result["spill_s_per_record"].ratio == 1.0
 
     def test_only_tasks_of_both(self):
         """

@@ -201,13 +201,12 @@ class TestProfile:
 
     @pytest.mark.parametrize(
         ("name", "unit"),
-        [("shuffle_bytes_per_s_compressed", "MiB/s"), ("network_bps", "MiB/s"),
-         ("map_startup_s", "s"),
-         ("spill_s_per_record_compressed", "µs/record"), ("map_overlap_share", "")],
+        [("network_bps", "MiB/s"), ("setup_cpu_s", "s"), ("local_write_s_per_byte_map", "ns/B"),
+         ("spill_s_per_record_compressed", "µs/record"), ("map_bytes_selectivity", "")],
     )  # fmt: skip
     def test_every_statistic_has_its_unit(self, name, unit):
         """
-        Rates are distinguished from times, and compression changes no unit.
+        Rates are distinguished from times; compression and sides change no unit.
         """
         assert scaled(name)[1] == unit
 

@@ -21,7 +21,6 @@ from harness.models.prophet.shuffle import (
     shuffle,
 )
 from harness.models.prophet.tasks import (
-    JobTimes,
     Plan,
     Reduce,
     ReduceSide,
@@ -40,7 +39,8 @@ from harness.models.vectors import (
     refuse_too_many_tasks,
 )
 from harness.models.whatif import map_task as m
-from harness.models.whatif.inputs import SIDES, Costs, Job, read_costs, side_costs
+from harness.models.whatif.evaluation import map_only_times
+from harness.models.whatif.inputs import Costs, Job, side_costs
 from harness.models.whatif.model import statistics_and_costs
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, Statistic
@@ -69,9 +69,8 @@ _OF_SHUFFLE = ("map_output_compression_ratio", "combine_bytes_selectivity",
                "combine_records_selectivity")  # fmt: skip
 
 _MAP_PHASES = ("map_while_not_spilling_s", "spill_s", "last_spill_s", "map_merge_s")
+_MAP_ONLY_PHASES = ("map_read_s", "map_function_s", "map_write_s")
 _AFTER_SHUFFLE = ("reduce_merge_s", "reduce_function_s", "reduce_write_s")
-_NOT_DATAFLOW = frozenset({*_MAP_PHASES, *_AFTER_SHUFFLE, "map_task_s", "shuffle_s", "disk_files",
-                           "warnings"})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -129,6 +128,17 @@ class View:
         if self.config.map_output_compressed and COPY + COMPRESSED in self.profile.statistics:
             copy_s -= costs.get("map_output_decompress_s_per_byte", 0.0)
         return costs | {"network_s_per_byte": max(0.0, copy_s)}
+
+    def reduce_side(self, answer: Mapping[str, Any], job: Job, costs: Costs) -> ReduceSide:
+        """The reduces of a job whose map task is *answer*, with the *costs* of reduces."""
+        shuffle_config = {name: getattr(job.statistics, name) for name in _OF_SHUFFLE}
+        setting = read_setting(self.config.model_dump() | shuffle_config, self.shuffle_costs())
+        segment = None
+        if answer["num_spills"]:  # what a map leaves for each reduce: What-If's (37) to (39)
+            compressed_bytes = answer["map_final_bytes"] / job.config.num_reduces
+            records = answer["map_final_records"] / job.config.num_reduces
+            segment = Segment(compressed_bytes / job.ratio, compressed_bytes, records)
+        return ReduceSide(segment, setting, partial(after_shuffle, job=job, costs=costs))
 
     def has_spill_parts(self) -> bool:
         """Whether sort, combine and write of a spill are known apart."""
@@ -258,9 +268,16 @@ class Prophet:
             "split_bytes": job_input.split_bytes,
         }
         statistics, costs = statistics_and_costs(profile)
-        job = task_job(statistics, config)
-        job_plan = partial(
-            Plan,
+        job, of_maps, of_reduces = task_job(statistics, costs, config)
+        map_flow, side = m.map_flow(job), None
+        if configuration.num_reduces:
+            map_side = vars(map_flow) | vars(job.config) | view.machine_lists()
+            answer = map_task(map_side, job, of_maps)
+            side = view.reduce_side(answer, job, of_reduces)
+        else:  # What-If's (90)
+            answer = vars(map_flow) | map_only_times(map_flow, job, of_maps)
+        plan = Plan(
+            map_task_s=answer["map_task_s"],
             num_maps=job_input.num_splits,
             num_reduces=configuration.num_reduces,
             num_nodes=cluster.num_nodes,
@@ -268,54 +285,40 @@ class Prophet:
             reduce_slots=cluster.reduce_slots,
             slowstart=configuration.reduce_slowstart,
         )
-        predict = _predict_with_reduces if configuration.num_reduces else _predict_map_only
-        of_maps, of_reduces = (read_costs(costs, job.config, side) for side in SIDES)
-        return predict(view, job, of_maps, of_reduces, job_plan)
+        pool_times = {pool: job_times(plan, pool, side) for pool in POOLS}
+        separate = pool_times["separate"]
+        reduces, reduce_task_s, waves_before = separate.reduces, None, separate.map_waves
+        details: dict[str, Any]
+        if reduces:
+            details = _of_reduces(view, answer, reduces)
+            reduce_task_s = fmean(reduce.end_s - reduce.start_s for reduce in reduces)
+            maps_needed = math.ceil(plan.slowstart * plan.num_maps - 1e-9)
+            waves_before = -(-maps_needed // plan.map_slots)
+        else:
+            details = {
+                "phases": {name: answer[name] for name in _MAP_ONLY_PHASES},
+                "measurable": {"map_main_s": plan.map_task_s, "map_tail_s": 0.0},
+                "dataflow": vars(map_flow),
+            }
+        reduce_spans = [(reduce.start_s, reduce.end_s) for reduce in reduces]
+        return Prediction(
+            model=self.name,
+            body_s=separate.job_s,
+            published_s=waves_before * plan.map_task_s
+            + separate.reduce_waves * (reduce_task_s or 0.0),
+            map_task_s=plan.map_task_s,
+            reduce_task_s=reduce_task_s,
+            map_waves=separate.map_waves,
+            reduce_waves=separate.reduce_waves,
+            estimates={f"scheduler_{pool}_s": times.job_s for pool, times in pool_times.items()},
+            timeline=(*task_spans("map", separate.maps), *task_spans("reduce", reduce_spans)),
+            warnings=tuple(dict.fromkeys([*answer.get("warnings", ()), *view.warnings()])),
+            **details,
+        )
 
 
-def _predict_map_only(
-    view: View, job: Job, costs: Costs, _: Costs, make_plan: partial[Plan]
-) -> Prediction:
-    """What-If's (90) of a job without reduces."""
-    map_flow = m.map_flow(job)
-    ratio = job.statistics.output_compression_ratio
-    phases = {
-        "map_read_s": m.map_read_s(job.config.split_bytes, costs),
-        "map_function_s": m.map_function_s(map_flow.map_in_records, costs),
-        "map_write_s": m.write_s(map_flow.map_out_bytes, ratio, costs),
-    }
-    job_plan = make_plan(map_task_s=sum(phases.values()))
-    pool_times = {pool: job_times(job_plan, pool) for pool in POOLS}
-    measurable = {"map_main_s": job_plan.map_task_s, "map_tail_s": 0.0}
-    return _prediction(
-        pool_times, job_plan, phases, measurable, map_flow=vars(map_flow), warnings=view.warnings()
-    )
-
-
-def _predict_with_reduces(
-    view: View, job: Job, of_maps: Costs, of_reduces: Costs, make_plan: partial[Plan]
-) -> Prediction:
-    shuffle_config = {name: getattr(job.statistics, name) for name in _OF_SHUFFLE}
-    setting = read_setting(view.config.model_dump() | shuffle_config, view.shuffle_costs())
-    map_flow = m.map_flow(job)
-    map_side = {
-        "map_in_records": map_flow.map_in_records,
-        "map_in_bytes": map_flow.map_in_bytes,
-        "sort_buffer_mb": job.config.sort_buffer_mb,
-        "sort_spill_percent": job.config.sort_spill_percent,
-        **view.machine_lists(),
-    }
-    answer = map_task(map_side, job, of_maps)
-    job_plan = make_plan(map_task_s=answer["map_task_s"])
-    segment = None
-    if answer["num_spills"]:  # what a map leaves for each reduce: What-If's (37) to (39)
-        compressed_bytes = answer["map_final_bytes"] / job.config.num_reduces
-        records = answer["map_final_records"] / job.config.num_reduces
-        segment = Segment(compressed_bytes / job.ratio, compressed_bytes, records)
-
-    side = ReduceSide(segment, setting, partial(after_shuffle, job=job, costs=of_reduces))
-    pool_times = {pool: job_times(job_plan, pool, side) for pool in POOLS}
-    reduces = pool_times["separate"].reduces
+def _of_reduces(view: View, answer: Mapping[str, Any], reduces: Sequence[Reduce]) -> dict[str, Any]:
+    """Phases, parts and dataflow of the tasks of a job with reduces."""
     phases = {
         **{name: answer[name] for name in _MAP_PHASES},
         "shuffle_s": fmean(reduce.outcome.shuffle_s for reduce in reduces),
@@ -328,21 +331,23 @@ def _predict_with_reduces(
         **first_reduce.outcome.quantities(),
         **first_reduce.after,
     }
-    parts = {"map_s": answer["map_s"], "map_merge_s": answer["map_merge_s"]}
+    parts = {name: answer[name] for name in ("map_s", "map_merge_s")}
     parts |= {name: phases[name] for name in _AFTER_SHUFFLE}
     if view.has_spill_parts():
-        sort_s = answer["map_out_records"] * fmean(map_side["sort_s_per_record"])
+        sort_s = answer["map_out_records"] * fmean(view.machine_lists()["sort_s_per_record"])
         spills_s = answer["spill_s"] + answer["last_spill_s"]
         parts |= {"spill_sort_s": sort_s, "spill_write_s": spills_s - sort_s}
-    return _prediction(
-        pool_times,
-        job_plan,
-        phases,
-        measurable_phases(answer, phases, reduces),
-        parts=parts,
-        map_flow={name: value for name, value in dataflow.items() if name not in _NOT_DATAFLOW},
-        warnings=[*answer["warnings"], *view.warnings()],
-    )
+    left_out = {*phases, "map_task_s", "disk_files", "warnings"}
+    return {
+        "phases": phases,
+        "measurable": measurable_phases(answer, phases, reduces),
+        "parts": parts,
+        "dataflow": {
+            name: value
+            for name, value in dataflow.items()
+            if name not in left_out and value is not None
+        },
+    }
 
 
 def measurable_phases(
@@ -363,40 +368,3 @@ def measurable_phases(
         "sort_s": phases["shuffle_s"] - copying_s + phases["reduce_merge_s"],
         "reduce_rest_s": phases["reduce_function_s"] + phases["reduce_write_s"],
     }
-
-
-def _prediction(
-    pool_times: Mapping[str, JobTimes],
-    job_plan: Plan,
-    phases: Mapping[str, float],
-    measurable: Mapping[str, float],
-    *,
-    map_flow: Mapping[str, Any],
-    warnings: Sequence[str],
-    parts: Mapping[str, float] | None = None,
-) -> Prediction:
-    separate = pool_times["separate"]
-    reduces = separate.reduces
-    reduce_task_s, waves_before = None, separate.map_waves
-    if reduces:
-        reduce_task_s = fmean(reduce.end_s - reduce.start_s for reduce in reduces)
-        maps_needed = math.ceil(job_plan.slowstart * job_plan.num_maps - 1e-9)
-        waves_before = -(-maps_needed // job_plan.map_slots)
-    reduce_spans = [(reduce.start_s, reduce.end_s) for reduce in reduces]
-    return Prediction(
-        model="prophet",
-        body_s=separate.job_s,
-        published_s=waves_before * job_plan.map_task_s
-        + separate.reduce_waves * (reduce_task_s or 0.0),
-        map_task_s=job_plan.map_task_s,
-        reduce_task_s=reduce_task_s,
-        map_waves=separate.map_waves,
-        reduce_waves=separate.reduce_waves,
-        phases=dict(phases),
-        measurable=dict(measurable),
-        parts=dict(parts or {}),
-        dataflow={name: value for name, value in map_flow.items() if value is not None},
-        estimates={f"scheduler_{pool}_s": job.job_s for pool, job in pool_times.items()},
-        timeline=(*task_spans("map", separate.maps), *task_spans("reduce", reduce_spans)),
-        warnings=tuple(dict.fromkeys(warnings)),
-    )

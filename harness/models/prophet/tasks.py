@@ -12,7 +12,6 @@ ones have all outputs at once.  Map i runs on node i mod `num_nodes`.
 
 from __future__ import annotations
 
-import heapq
 import math
 
 from collections import Counter
@@ -40,18 +39,16 @@ from harness.models.prophet.shuffle import (
     read_setting,
     run_shuffle,
 )
-from harness.models.scheduler import POOLS, map_spans
+from harness.models.scheduler import POOLS, Span, place_tasks
 from harness.models.whatif import map_task as m
 from harness.models.whatif import reduce_task as r
 from harness.models.whatif.evaluation import python_numbers
-from harness.models.whatif.inputs import Costs, Job, read_costs, read_job
+from harness.models.whatif.inputs import Costs, Job, read_job
 
 WHERE = "prophet job"
 
 # A task does not depend on slots.
 _ANY_CLUSTER = {"num_nodes": 1, "map_slots_per_node": 1, "reduce_slots_per_node": 1}
-
-Span = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +103,11 @@ def tasks(  # noqa: PLR0917 - the parts of a case
     `groups`; the rest has What-If's names.  ``ModelError`` names a field that is missing or outside
     its range.
     """  # noqa: D205
-    job = task_job(statistics, config)
-    answer = map_task(map_side, job, read_costs(costs, job.config, "map"), startup_s)
+    job, of_maps, of_reduces = task_job(statistics, costs, config)
+    answer = map_task(map_side, job, of_maps, startup_s)
     groups = read_groups(reduce_side.get("groups"))
     outcome = run_shuffle(groups, read_setting(reduce_side, reduce_side.get("costs", {})))
-    after = after_shuffle(outcome, job, read_costs(costs, job.config, "reduce"))
+    after = after_shuffle(outcome, job, of_reduces)
     shuffle = outcome.quantities()
     return answer | {
         "shuffle": shuffle,
@@ -119,9 +116,11 @@ def tasks(  # noqa: PLR0917 - the parts of a case
     }
 
 
-def task_job(statistics: Mapping[str, float], config: Mapping[str, Any]) -> Job:
-    """Inputs of What-If's equations, checked, after its Eq. (1)."""
-    return read_job(statistics, config, _ANY_CLUSTER, "mr2")
+def task_job(
+    statistics: Mapping[str, float], costs: Mapping[str, float], config: Mapping[str, Any]
+) -> tuple[Job, Costs, Costs]:
+    """Inputs of What-If's equations, checked, after its Eq. (1); costs of maps and of reduces."""
+    return read_job(statistics, costs, config, _ANY_CLUSTER, "mr2")
 
 
 # Map task
@@ -279,16 +278,18 @@ def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes
     read_fields(Plan, vars(plan), WHERE)
     if plan.num_reduces and pool == "separate":
         check_count("reduce_slots", plan.reduce_slots, where=WHERE, low=1)
-    maps = map_spans([plan.map_task_s] * plan.num_maps, plan.map_slots, plan.task_overhead_s)
+    maps, free_at = place_tasks(
+        plan.num_maps,
+        plan.map_slots,
+        lambda _, start: start + plan.task_overhead_s + plan.map_task_s,
+    )
     maps_end = max((end for _, end in maps), default=0.0)
     map_waves = math.ceil(plan.num_maps / plan.map_slots)
     if plan.num_reduces == 0 or side is None:
         return JobTimes(maps, [], map_waves, 0, maps_end + plan.job_overhead_s)
-    slots, free_at = plan.reduce_slots, list[float]()
-    if pool == "shared":  # equally long maps leave the slots in the order of their start
-        slots, free_at = plan.map_slots, [end for _, end in maps[-plan.map_slots :]]
-    free_at += [0.0] * min(slots - len(free_at), plan.num_reduces)
-    heapq.heapify(free_at)
+    slots = plan.map_slots
+    if pool == "separate":
+        slots, free_at = plan.reduce_slots, []
     # Step 4: reduces may start when this many maps are done.
     needed = math.ceil(plan.slowstart * len(maps) - 1e-9)
     may_start = sorted(end for _, end in maps)[needed - 1] if needed > 0 else 0.0
@@ -296,9 +297,9 @@ def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes
     outputs = sorted(ends.items())
     # Reduces that start together, and all that start after the last map, are computed once.
     shuffles: dict[float, tuple[Outcome, dict[str, Any]]] = {}
-    reduces = []
-    for _ in range(plan.num_reduces):  # step 6: each takes the slot that is free first
-        start = max(free_at[0], may_start)
+    reduces = list[Reduce]()
+
+    def end_of_reduce(_: int, start: float) -> float:  # step 6
         copy_start = start + plan.task_overhead_s
         earliest = min(copy_start, maps_end)
         if earliest not in shuffles:
@@ -311,8 +312,10 @@ def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes
             shuffles[earliest] = outcome, side.after(outcome)
         outcome, after = shuffles[earliest]
         end = copy_start + outcome.shuffle_s + after_shuffle_s(after)
-        heapq.heapreplace(free_at, end)
         reduces.append(Reduce(start, end, outcome, after))
+        return end
+
+    place_tasks(plan.num_reduces, slots, end_of_reduce, free_at, may_start)
     job_end = max([maps_end, *(reduce.end_s for reduce in reduces)])
     reduce_waves = math.ceil(plan.num_reduces / slots)
     return JobTimes(maps, reduces, map_waves, reduce_waves, job_end + plan.job_overhead_s)

@@ -37,7 +37,6 @@ REPLICATIONS = 2000  # of the paper
 METHODS = ("maxima", "tasks")
 MOST_DRAWS = 1_000_000_000
 _BLOCK = 1 << 15  # delays drawn at once: what fits into a core's cache
-_FEW_RUNS, _MANY_SLOTS = 16, 256  # beyond these a heap is faster
 
 # Variant -> phases that are once per job, per map, per reduce.
 SHARED = {"shared_read": PHASES[:2], "shared_shuffle": (PHASES[0], PHASES[6])}
@@ -79,7 +78,8 @@ def simulate_net(
         )
     )
     has_slots_for_all = (map_slots, reduce_slots) == (net_job.maps, net_job.reduces)
-    is_closed_form = net_job.has_equal_tasks and has_slots_for_all
+    has_equal_tasks = len(net_job.map_means) == len(net_job.reduce_means) == 1
+    is_closed_form = has_equal_tasks and has_slots_for_all
     method = method or ("maxima" if is_closed_form else "tasks")
     if method not in METHODS or (method == "maxima" and not is_closed_form):
         wanted = "maxima or tasks" if is_closed_form else "tasks, as tasks differ or wait for slots"
@@ -157,11 +157,6 @@ class _Job:
         self.map_means = _means(phases, MAP[variant], self.maps)
         self.reduce_means = _means(phases, REDUCE, self.reduces)
 
-    @property
-    def has_equal_tasks(self) -> bool:
-        """Whether one row of means stands for all tasks of a kind."""
-        return len(self.map_means) == 1 and len(self.reduce_means) == 1
-
 
 def _means(phases: Phases, phase_names: Sequence[str], tasks: int) -> Floats:
     """Means of the *phase_names*: one row where all are single numbers, else a row per task."""
@@ -217,17 +212,10 @@ def makespans(durations: Floats, slots: int) -> Floats:
     if slots >= durations.shape[1]:
         ends[:] = durations.max(axis=1)
         return ends
-    if len(durations) >= _FEW_RUNS and slots <= _MANY_SLOTS:  # one task of all runs at a time
-        by_task, rows = durations.T.copy(), np.arange(len(durations))
-        free_at = by_task[:slots].copy()  # the first wave: task i on slot i
-        for duration in by_task[slots:]:
-            free_at[free_at.argmin(axis=0), rows] += duration
-        ends[:] = free_at.max(axis=0)
-        return ends
     for index, run_durations in enumerate(durations.tolist()):
-        heap = run_durations[:slots]  # times at which slots are free
-        heapq.heapify(heap)
+        free_at = run_durations[:slots]  # the first wave: task i on slot i
+        heapq.heapify(free_at)
         for duration in run_durations[slots:]:
-            heapq.heapreplace(heap, heap[0] + duration)
-        ends[index] = max(heap)
+            heapq.heapreplace(free_at, free_at[0] + duration)
+        ends[index] = max(free_at)
     return ends

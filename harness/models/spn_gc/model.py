@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from harness.models.checks import check_number, range_error, require_statistics
-from harness.models.scheduler import map_spans, schedule, task_spans
+from harness.models.scheduler import schedule, task_spans
 from harness.models.spn_gc.estimates import (
     expectations,
     expected_net_time,
@@ -135,12 +135,8 @@ class SpnGc:
                 "reduce_rest_s": answer["t9_reduce_s"],
             }
         # Tasks of mean length on the slots there are.
-        map_seconds = [map_s] * num_maps
-        plan = schedule(
-            map_seconds, num_reduces, 0.0, reduce_s, cluster.map_slots, cluster.reduce_slots, 1.0
-        )
-        maps = map_spans(map_seconds, cluster.map_slots)
-        reduces = zip(plan["reduce_start_s"], plan["reduce_end_s"], strict=True)
+        slots = cluster.map_slots, cluster.reduce_slots
+        plan = schedule([map_s] * num_maps, num_reduces, 0.0, reduce_s, *slots, 1.0)
         dataflow = answer | spread
         return Prediction(
             model=self.name,
@@ -156,7 +152,10 @@ class SpnGc:
                 if name not in PHASES and name not in estimates
             },
             estimates=estimates,
-            timeline=(*task_spans("map", maps), *task_spans("reduce", reduces)),
+            timeline=(
+                *task_spans("map", plan["map_spans"]),
+                *task_spans("reduce", plan["reduce_spans"]),
+            ),
             warnings=tuple(warnings),
         )
 

@@ -2,8 +2,8 @@
 What SPN-GC is given, and the nine phase means, Eqs. (5) to (14), under both rule sets.
 
 Seconds and bytes; symbols in the package's docstring, defaults and ranges of the inputs in
-``docs/models/spn-gc.md``, sections 2 and 8.  An equation whose form differs under mr2 rules is two
-functions, the second with an ``_mr2`` at its end.
+``docs/models/spn-gc.md``, sections 2 and 8.  One function has an equation's printed form and that
+under mr2 rules.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ Numbers = dict[str, Any]  # by the names of the specification
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Symbols of section 2: sizes in bytes, rates in bytes/s, times in s."""
+    """Symbols of section 2: sizes in bytes, rates in bytes/s, times in s; and the rule set."""
+
+    mr2: bool = False
 
     input_bytes: float = number_field(above=True)
     test_input_bytes: float = number_field(above=True)
@@ -96,7 +98,7 @@ class Parameters:
         return self.input_bytes / self.test_input_bytes
 
 
-FIELDS = {f.name: f for f in fields(Parameters)}
+FIELDS = {f.name: f for f in fields(Parameters) if f.metadata}
 REQUIRED = frozenset(name for name, f in FIELDS.items() if f.default is MISSING)
 
 
@@ -104,9 +106,9 @@ def read_parameters(parameters: Mapping[str, Any], rules: str) -> Parameters:
     """Check *parameters*; ``ModelError`` names a field that is missing or out of its range."""
     if rules not in RULES:
         raise range_error("rules", rules, "paper or mr2", WHERE)
-    inputs = Parameters(**read_fields(Parameters, parameters, WHERE))
+    inputs = Parameters(**read_fields(Parameters, parameters, WHERE), mr2=rules == "mr2")
     share, where = inputs.sort_record_percent, f"{WHERE}, paper rules"
-    if rules == "paper" and not 0 < share < 1:
+    if not inputs.mr2 and not 0 < share < 1:
         raise range_error("sort_record_percent", share, "between 0 and 1", where)
     return inputs
 
@@ -141,32 +143,18 @@ def spn_phases(parameters: Mapping[str, Any], rules: str = "paper") -> Numbers:
     """
     inputs = read_parameters(parameters, rules)
     sizes = shared_sizes(inputs)
-    shuffle_bytes = sizes["shuffle_bytes"]
-    if rules == "paper":
-        sizes |= {
-            "t2_read_s": t2_read_s(inputs),
-            "t3_to_gpu_s": t3_to_gpu_s(inputs),
-            "t4_gpu_s": sizes["gpu_block_s"],
-            "t5_from_gpu_s": t5_from_gpu_s(inputs),
-            "t7_shuffle_s": t7_shuffle_s(inputs),
-            "reduce_disk_passes": reduce_disk_passes(sizes),
-            "t9_reduce_s": t9_reduce_s(inputs, sizes),
-            **spills(inputs, sizes),
-        }
-        sizes["t6_spill_s"] = t6_spill_s(inputs, sizes)
-    else:
-        sizes |= {
-            "t2_read_s": t2_read_s_mr2(inputs),
-            "t3_to_gpu_s": t3_to_gpu_s_mr2(inputs),
-            "t4_gpu_s": t4_gpu_s_mr2(inputs, sizes),
-            "t5_from_gpu_s": t5_from_gpu_s_mr2(inputs, sizes["map_out_bytes_per_task"]),
-            "t7_shuffle_s": t7_shuffle_s_mr2(inputs, shuffle_bytes),
-            "reduce_disk_passes": reduce_disk_passes_mr2(inputs, shuffle_bytes),
-            "t9_reduce_s": t9_reduce_s_mr2(inputs, sizes),
-            **spills_mr2(inputs, sizes),
-        }
-        sizes["t6_spill_s"] = t6_spill_s_mr2(inputs, sizes, sizes["merge_passes_over_data"])
-    sizes["t8_merge_s"] = t8_merge_s(inputs, shuffle_bytes, sizes["reduce_disk_passes"])
+    sizes |= spills_mr2(inputs, sizes) if inputs.mr2 else spills(inputs, sizes)
+    sizes |= {
+        "t2_read_s": t2_read_s(inputs),
+        "t3_to_gpu_s": t3_to_gpu_s(inputs),
+        "t4_gpu_s": t4_gpu_s(inputs, sizes),
+        "t5_from_gpu_s": t5_from_gpu_s(inputs, sizes),
+        "t6_spill_s": t6_spill_s(inputs, sizes),
+        "t7_shuffle_s": t7_shuffle_s(inputs, sizes),
+        "reduce_disk_passes": reduce_disk_passes(inputs, sizes),
+        "t9_reduce_s": t9_reduce_s(inputs, sizes),
+    }
+    sizes["t8_merge_s"] = t8_merge_s(inputs, sizes)
     if not inputs.num_reduces:
         sizes |= dict.fromkeys(PHASES[6:], 0.0)
     sizes["sum_of_means_s"] = sum(sizes[name] for name in PHASES)
@@ -187,12 +175,8 @@ def local_read_fraction(inputs: Parameters) -> float:
 
 def shared_sizes(inputs: Parameters) -> Numbers:
     """Bytes and counts that both rule sets share, [B]."""
-    num_map_tasks, num_reduces = num_maps(inputs), inputs.num_reduces
-    shuffle_bytes = (
-        inputs.scale * inputs.test_map_output_bytes * inputs.m_test / num_reduces
-        if num_reduces
-        else 0.0
-    )
+    num_map_tasks, num_reduces = num_maps(inputs), inputs.num_reduces or math.inf
+    shuffle_bytes = inputs.scale * inputs.test_map_output_bytes * inputs.m_test / num_reduces
     return {
         "num_maps": num_map_tasks,
         "local_read_fraction": local_read_fraction(inputs),
@@ -206,9 +190,7 @@ def shared_sizes(inputs: Parameters) -> Numbers:
         * inputs.test_map_spilled_records,
         "map_out_bytes_per_task": inputs.scale * inputs.test_map_bytes / num_map_tasks,
         "shuffle_bytes": shuffle_bytes,
-        "reduce_out_bytes": inputs.scale * inputs.test_reduce_bytes / num_reduces
-        if num_reduces
-        else 0.0,
+        "reduce_out_bytes": inputs.scale * inputs.test_reduce_bytes / num_reduces,
         "merge_threshold_bytes": (
             inputs.reduce_heap_bytes * inputs.shuffle_buffer_percent * inputs.shuffle_merge_percent
         ),
@@ -225,42 +207,38 @@ def t1_load_s(inputs: Parameters) -> float:
 
 
 def t2_read_s(inputs: Parameters) -> float:
-    """Reading a remote split, Eq. (7) [s]; the maximum over equal maps is one of them (S02)."""
+    """
+    Reading a remote split, Eq. (7) [s]; the maximum over equal maps is one of them (S02).
+
+    Under mr2 rules it is a stream: nothing is written on the way (S03).
+    """
     remote_share = 1 - local_read_fraction(inputs)
+    written = 0.0 if inputs.mr2 else 1 / inputs.disk_write_bps
     return (
         remote_share
         * inputs.split_bytes
-        * (1 / inputs.disk_read_bps + 1 / inputs.network_bps + 1 / inputs.disk_write_bps)
+        * (1 / inputs.disk_read_bps + 1 / inputs.network_bps + written)
     )
-
-
-def t2_read_s_mr2(inputs: Parameters) -> float:
-    """Reading a remote split as a stream: nothing is written on the way (S03) [s]."""
-    remote_share = 1 - local_read_fraction(inputs)
-    return remote_share * inputs.split_bytes * (1 / inputs.disk_read_bps + 1 / inputs.network_bps)
 
 
 def t3_to_gpu_s(inputs: Parameters) -> float:
-    """Map function on the CPU, one block to the device, Eq. (8) [s]."""
-    return (
-        inputs.split_bytes * (1 / inputs.disk_read_bps + 1 / inputs.mem_read_bps)
-        + inputs.cpu_ratio * inputs.map_s
-        + inputs.gpu_block_bytes / inputs.gpu_h2d_bps
-    )
+    """
+    Map function on the CPU, one block to the device, Eq. (8) [s].
 
-
-def t3_to_gpu_s_mr2(inputs: Parameters) -> float:
-    """The same with the local share of the disk's reads (S03) and the whole split (S05) [s]."""
+    Under mr2 rules with the local share of the disk's reads (S03) and the whole split (S05).
+    """
+    local_share, copied_bytes = 1.0, inputs.gpu_block_bytes
+    if inputs.mr2:
+        local_share, copied_bytes = local_read_fraction(inputs), inputs.split_bytes
     return (
-        inputs.split_bytes
-        * (local_read_fraction(inputs) / inputs.disk_read_bps + 1 / inputs.mem_read_bps)
+        inputs.split_bytes * (local_share / inputs.disk_read_bps + 1 / inputs.mem_read_bps)
         + inputs.cpu_ratio * inputs.map_s
-        + inputs.split_bytes / inputs.gpu_h2d_bps
+        + copied_bytes / inputs.gpu_h2d_bps
     )
 
 
 def gpu_block_s(inputs: Parameters) -> float:
-    """One block on the device: phase 4 of the paper, whose blocks run side by side, Eq. (9) [s]."""
+    """One block on the device, Eq. (9) [s]."""
     block_share = inputs.gpu_block_bytes / inputs.test_input_bytes
     return (
         inputs.gpu_block_bytes / inputs.gpu_mem_read_bps
@@ -268,22 +246,24 @@ def gpu_block_s(inputs: Parameters) -> float:
     )
 
 
-def t4_gpu_s_mr2(inputs: Parameters, sizes: Numbers) -> float:
-    """All blocks of a split, so many at once (S06) [s]."""
-    gpu_rounds: int = ceil_ratio(sizes["gpu_blocks_per_split"], inputs.gpu_block_concurrency)
+def t4_gpu_s(inputs: Parameters, sizes: Numbers) -> float:
+    """The paper's blocks of a split run side by side; under mr2 rules so many at once (S06) [s]."""
+    gpu_rounds = 1
+    if inputs.mr2:
+        gpu_rounds = ceil_ratio(sizes["gpu_blocks_per_split"], inputs.gpu_block_concurrency)
     return float(gpu_rounds * sizes["gpu_block_s"])
 
 
-def t5_from_gpu_s(inputs: Parameters) -> float:
-    """Device to host, Eq. (10) [s]."""
-    return inputs.split_bytes * (
-        1 / inputs.gpu_d2h_bps + 1 / inputs.disk_write_bps + 1 / inputs.mem_write_bps
-    )
+def t5_from_gpu_s(inputs: Parameters, sizes: Numbers) -> float:
+    """
+    Device to host, Eq. (10) [s].
 
-
-def t5_from_gpu_s_mr2(inputs: Parameters, output_bytes: float) -> float:
-    """The map's output, not its split; the spill writes the disk (S08) [s]."""
-    return output_bytes * (1 / inputs.gpu_d2h_bps + 1 / inputs.mem_write_bps)
+    Under mr2 rules the map's output, not its split; the spill writes the disk (S08).
+    """
+    copied_bytes, written = inputs.split_bytes, 1 / inputs.disk_write_bps
+    if inputs.mr2:
+        copied_bytes, written = sizes["map_out_bytes_per_task"], 0.0
+    return copied_bytes * (1 / inputs.gpu_d2h_bps + written + 1 / inputs.mem_write_bps)
 
 
 # Phase 6: spill and merge
@@ -307,16 +287,6 @@ def spills(inputs: Parameters, sizes: Numbers) -> Numbers:
     }
 
 
-def t6_spill_s(inputs: Parameters, spill_sizes: Numbers) -> float:
-    """Spills and merges, each of the whole volume, Eq. (11) (S12, S13) [s]."""
-    spill = 1 / inputs.mem_read_bps + 1 / inputs.disk_write_bps
-    volume_bytes = spill_sizes["spill_total_bytes"]
-    return float(
-        volume_bytes
-        * (spill_sizes["num_spills"] * spill + spill_sizes["num_merges"] * _around(inputs))
-    )
-
-
 def spills_mr2(inputs: Parameters, sizes: Numbers) -> Numbers:
     """Spills of one buffer, and how often the merge passes over the data (S13)."""
     buffer_bytes = inputs.sort_buffer_mb * MIB * inputs.sort_spill_percent
@@ -326,74 +296,89 @@ def spills_mr2(inputs: Parameters, sizes: Numbers) -> Numbers:
     return {"num_spills": num_spills, "merge_passes_over_data": disk_passes}
 
 
-def t6_spill_s_mr2(inputs: Parameters, sizes: Numbers, disk_passes: float) -> float:
-    """Each byte once, and once per pass of the merge (S12) [s]."""
-    output_bytes = sizes["map_out_bytes_per_task"]
-    return float(
-        output_bytes
-        * (1 / inputs.mem_read_bps + 1 / inputs.disk_write_bps + disk_passes * _around(inputs))
-    )
+def t6_spill_s(inputs: Parameters, sizes: Numbers) -> float:
+    """
+    Spills and merges, each of the whole volume, Eq. (11) (S12, S13) [s].
+
+    Under mr2 rules each byte once, and once per pass of the merge.
+    """
+    spill = 1 / inputs.mem_read_bps + 1 / inputs.disk_write_bps
+    if inputs.mr2:
+        volume_bytes, count = sizes["map_out_bytes_per_task"], 1
+        disk_passes = sizes["merge_passes_over_data"]
+    else:
+        volume_bytes, count = sizes["spill_total_bytes"], sizes["num_spills"]
+        disk_passes = sizes["num_merges"]
+    return float(volume_bytes * (count * spill + disk_passes * _around(inputs)))
 
 
 # Phases 7 to 9: shuffle, merge, reduce
 
 
-def t7_shuffle_s(inputs: Parameters) -> float:
-    """Copying the input of a reduce, Eq. (12) [s] (S28)."""
-    if not inputs.num_reduces:
-        return 0.0
-    volume_bytes = inputs.scale / inputs.num_reduces * inputs.test_map_output_bytes
-    return _copied(inputs, volume_bytes, local_read_fraction(inputs))
+def t7_shuffle_s(inputs: Parameters, sizes: Numbers) -> float:
+    """
+    Copying the input of a reduce, Eq. (12) [s] (S28).
+
+    Under mr2 rules one node's share of the map output is local (S15).
+    """
+    volume_bytes = inputs.scale / max(1, inputs.num_reduces) * inputs.test_map_output_bytes
+    local_share = local_read_fraction(inputs)
+    if inputs.mr2:
+        volume_bytes, local_share = sizes["shuffle_bytes"], 1 / inputs.num_datanodes
+    remote_share = 1 - local_share
+    return volume_bytes * (
+        local_share / inputs.disk_read_bps
+        + remote_share / inputs.network_bps
+        + remote_share / inputs.disk_write_bps
+    )
 
 
-def t7_shuffle_s_mr2(inputs: Parameters, shuffle_bytes: float) -> float:
-    """The same; one node's share of the map output is local (S15) [s]."""
-    return _copied(inputs, shuffle_bytes, 1 / inputs.num_datanodes)
+def reduce_disk_passes(inputs: Parameters, sizes: Numbers) -> int:
+    """
+    Times that the merge goes over the disk, Eq. (13) (S16).
 
-
-def reduce_disk_passes(sizes: Numbers) -> int:
-    """Times that the merge goes over the disk, Eq. (13) (S16)."""
-    return ceil_ratio(sizes["shuffle_bytes"], sizes["merge_threshold_bytes"])
-
-
-def reduce_disk_passes_mr2(inputs: Parameters, shuffle_bytes: float) -> int:
-    """Once, or never where all fits into the reduce's input buffer (S17)."""
+    Under mr2 rules once, or never where all fits into the reduce's input buffer (S17).
+    """
+    if not inputs.mr2:
+        return ceil_ratio(sizes["shuffle_bytes"], sizes["merge_threshold_bytes"])
     buffer_bytes = (
         inputs.reduce_buffer_percent * inputs.reduce_heap_bytes * inputs.shuffle_buffer_percent
     )
-    return 0 if shuffle_bytes <= buffer_bytes else 1
+    return int(sizes["shuffle_bytes"] > buffer_bytes)
 
 
-def t8_merge_s(inputs: Parameters, shuffle_bytes: float, disk_passes: int) -> float:
+def t8_merge_s(inputs: Parameters, sizes: Numbers) -> float:
     """Merge of a reduce, Eq. (13) [s]."""
     in_memory = 1 / inputs.mem_read_bps + 1 / inputs.mem_write_bps
-    return shuffle_bytes * (in_memory + disk_passes * _around(inputs))
+    passes_s = sizes["reduce_disk_passes"] * _around(inputs)
+    return float(sizes["shuffle_bytes"] * (in_memory + passes_s))
 
 
 def t9_reduce_s(inputs: Parameters, sizes: Numbers) -> float:
-    """Reduce function and its output, Eq. (14) [s]; on the device, one block of the map (S18)."""
-    device_seconds = 0.0
-    if inputs.reduce_uses_gpu:
-        block_share = inputs.gpu_block_bytes / inputs.test_input_bytes
-        device_seconds = (
-            inputs.gpu_block_bytes / inputs.gpu_h2d_bps
-            + block_share * inputs.gpu_ratio * inputs.map_gpu_s
-            + sizes["shuffle_bytes"] / inputs.gpu_d2h_bps
-        )
-    return device_seconds + _reduced(inputs, sizes)
+    """
+    Reduce function and its output, Eq. (14) [s]; on the device, one block of the map (S18).
 
-
-def t9_reduce_s_mr2(inputs: Parameters, sizes: Numbers) -> float:
-    """The same with all blocks of the reduce, at its own time on the device (S18) [s]."""
-    device_seconds = 0.0
+    Under mr2 rules all blocks of the reduce, at its own time on the device.
+    """
+    shuffle_bytes, device_seconds, function_seconds = sizes["shuffle_bytes"], 0.0, 0.0
     if inputs.reduce_uses_gpu:
-        gpu_rounds = ceil_ratio(sizes["gpu_blocks_per_reduce"], inputs.gpu_block_concurrency)
+        gpu_rounds, of_bytes, of_seconds = 1, inputs.test_input_bytes, inputs.map_gpu_s
+        if inputs.mr2:
+            gpu_rounds = ceil_ratio(sizes["gpu_blocks_per_reduce"], inputs.gpu_block_concurrency)
+            of_bytes, of_seconds = inputs.test_map_output_bytes, inputs.reduce_gpu_s
         block_seconds = inputs.gpu_block_bytes / inputs.gpu_h2d_bps
-        if inputs.test_map_output_bytes:
-            block_share = inputs.gpu_block_bytes / inputs.test_map_output_bytes
-            block_seconds += block_share * inputs.gpu_ratio * inputs.reduce_gpu_s
-        device_seconds = gpu_rounds * block_seconds + sizes["shuffle_bytes"] / inputs.gpu_d2h_bps
-    return device_seconds + _reduced(inputs, sizes)
+        if of_bytes:
+            block_share = inputs.gpu_block_bytes / of_bytes
+            block_seconds += block_share * inputs.gpu_ratio * of_seconds
+        device_seconds = gpu_rounds * block_seconds + shuffle_bytes / inputs.gpu_d2h_bps
+    if inputs.test_map_output_bytes:
+        output_share = shuffle_bytes / inputs.test_map_output_bytes
+        function_seconds = output_share * inputs.cpu_ratio * inputs.reduce_s
+    write_seconds = sizes["reduce_out_bytes"] * (
+        1 / inputs.disk_write_bps + 1 / inputs.mem_read_bps
+    )
+    read_seconds = shuffle_bytes / inputs.mem_read_bps
+    return float(device_seconds + (read_seconds + function_seconds + write_seconds))
 
 
 def _around(inputs: Parameters) -> float:
@@ -404,28 +389,3 @@ def _around(inputs: Parameters) -> float:
         + 1 / inputs.mem_read_bps
         + 1 / inputs.mem_write_bps
     )
-
-
-def _copied(inputs: Parameters, volume_bytes: float, local_share: float) -> float:
-    remote_share = 1 - local_share
-    return volume_bytes * (
-        local_share / inputs.disk_read_bps
-        + remote_share / inputs.network_bps
-        + remote_share / inputs.disk_write_bps
-    )
-
-
-def _reduced(inputs: Parameters, sizes: Numbers) -> float:
-    """Reading, the function on the CPU, writing: the terms that Eq. (14) always has."""
-    function_seconds = 0.0
-    if inputs.test_map_output_bytes:
-        function_seconds = (
-            sizes["shuffle_bytes"]
-            / inputs.test_map_output_bytes
-            * inputs.cpu_ratio
-            * inputs.reduce_s
-        )
-    write_seconds = sizes["reduce_out_bytes"] * (
-        1 / inputs.disk_write_bps + 1 / inputs.mem_read_bps
-    )
-    return float(sizes["shuffle_bytes"] / inputs.mem_read_bps + function_seconds + write_seconds)

@@ -4,13 +4,9 @@ Unit times in their order, and change point (1): where two lines fit them best.
 Both lines are free: four coefficients, no continuity.  Prefix sums give the squared error of every
 split in O(n), where fitting two lines at every split takes O(n^2).
 
-The left line's error grows with every unit it gains, the right one's falls with every unit it
-loses.  So the errors at two places far apart bound all between them from below, and most rows of
-units need no look at each split.
-
 Rounding decides nothing here: a side's sums start at its own end, so a short side's are short, and
-they are taken in rows, so a long side's error does not grow with it.  What remains is some 1e-15 of
-the total sum of squares, and splits within 1e-12 of it are equally good.
+they are taken in chunks, so a long side's error hardly grows with it.  What remains is some 1e-14
+of the total sum of squares, and splits within 1e-12 of it are equally good.
 """
 
 from __future__ import annotations
@@ -32,8 +28,7 @@ Times = NDArray[np.float64]  # s
 TOLERANCE = 1e-12  # of the total sum of squares (V08)
 
 _LONGEST_S = 1e100  # the square of a sum of such times is still a finite number
-_ROW = 256  # units whose splits are looked at together, or not at all
-_ROWS_AT_ONCE = 64  # their sums fit into a core's cache
+_CHUNK = 4096  # units whose sums are in a core's cache together
 
 
 def order_units(unit_seconds: Any) -> Times:
@@ -57,122 +52,45 @@ def order_units(unit_seconds: Any) -> Times:
     return np.sort(np.array(checked, dtype=np.float64))
 
 
-def change_point(ordered: Times, omega: int) -> int:
+def change_point(errors: Times, omega: int) -> int:
     """
-    (1): t, the number of units on the left; *ordered* has 2*omega units at least.
+    (1): t, the number of units on the left, with at least *omega* units on each side.
 
-    The smallest split whose squared error is within `TOLERANCE` of the least; omega where all
-    units are equal.
+    The smallest split whose *errors* (`split_errors`) are within `TOLERANCE` of the least; omega
+    where all units are equal.
     """
-    return SplitErrors(ordered).best_split(omega)
+    window = errors[omega - 1 : len(errors) + 1 - omega]
+    return omega + int(np.argmax(window <= window.min() + TOLERANCE))
 
 
-class SplitErrors:
-    """
-    Squared errors of all splits of *ordered* units, in the square of an arbitrary unit of time.
-
-    They are the same for every window, so a second search costs little.
-    """
-
-    def __init__(self, ordered: Times) -> None:
-        # About the mean, in units of about the range: nothing overflows or vanishes.  The smallest
-        # is subtracted first, which for times close to each other is exact.
-        unit_times: Times = ordered - ordered[0]
-        _, exponent = math.frexp(unit_times[-1])
-        unit_times *= math.ldexp(1.0, min(-exponent, 1000))
-        if unit_times[-1] > 0:
-            unit_times -= unit_times.mean()
-        self._count, self._total = unit_count, total = (
-            len(unit_times),
-            float(np.dot(unit_times, unit_times)),
-        )
-        # What is added at the end changes no sum, for it is zero.
-        self._rows = unit_rows = np.pad(unit_times, (0, -unit_count % _ROW)).reshape(-1, _ROW)
-        # Sums of `_products` over all units before each edge of a row, and over all after it.
-        starts, within = np.arange(len(unit_rows)) * float(_ROW), np.arange(1.0, _ROW + 1)
-        sum_y, sum_jy = unit_rows.sum(axis=1), unit_rows @ within
-        sum_yy = np.einsum("ij,ij->i", unit_rows, unit_rows)
-        self._left = _summed(np.stack([sum_y, starts * sum_y + sum_jy, sum_yy]))
-        from_end = np.stack([sum_y, (unit_count + 1 - starts) * sum_y - sum_jy, sum_yy])
-        self._right = _summed(from_end[:, ::-1])[:, ::-1]
-        edges = np.arange(len(unit_rows) + 1.0) * _ROW
-        self._left_error = _line_errors(edges, *self._left)
-        self._right_error = _line_errors(unit_count - edges, *self._right)
-        # The least that any split within a row can have.
-        self._row_bounds = self._left_error[:-1] + self._right_error[1:]
-        self._tolerance = TOLERANCE * total
-
-    def best_split(self, omega: int) -> int:
-        """(1) with at least *omega* units on each side."""
-        if self._total == 0:  # all equal: any difference between splits is rounding
-            return omega
-        # Rows that may contain the best split, or one that is as good.
-        edges = np.arange(len(self._left_error)) * _ROW
-        edge_errors = (self._left_error + self._right_error)[
-            (edges >= omega) & (edges <= self._count - omega)
-        ]
-        limit = edge_errors.min(initial=math.inf) + 2 * self._tolerance
-        unit_rows = np.flatnonzero(self._row_bounds <= limit)
-        splits, errors = self._split_errors(unit_rows[:_ROWS_AT_ONCE], omega)
-        if len(unit_rows) > _ROWS_AT_ONCE:
-            # No other row goes below this bound; on a straight line that settles it at once.
-            bound = float(self._row_bounds[unit_rows[_ROWS_AT_ONCE:]].min())
-            pessimistic = self._first_best(splits, errors, bound)
-            optimistic = self._first_best(splits, errors, math.inf)
-            if pessimistic == optimistic:
-                return pessimistic
-            splits, errors = self._split_errors(unit_rows, omega)
-        return self._first_best(splits, errors, math.inf)
-
-    def _first_best(self, splits: NDArray[np.int64], errors: Times, least: float) -> int:
-        """First split as good as the best, whose error is *least* or one of these; 0 if none is."""
-        is_best = errors <= min(least, float(errors.min())) + self._tolerance
-        return int(splits[np.argmax(is_best)]) if is_best.any() else 0
-
-    def _split_errors(
-        self, unit_rows: NDArray[np.int64], omega: int
-    ) -> tuple[NDArray[np.int64], Times]:
-        """Splits after each unit of *unit_rows*, and their errors; infinite outside the window."""
-        splits = (unit_rows[:, None] * _ROW + np.arange(1, _ROW + 1)).ravel()
-        parts = []
-        for row_part in np.array_split(unit_rows, -(-len(unit_rows) // _ROWS_AT_ONCE)):
-            unit_times = self._rows[row_part]
-            positions = row_part[:, None] * _ROW + np.arange(1.0, _ROW + 1)
-            left = self._left[:, row_part, None] + np.cumsum(
-                _products(positions, unit_times), axis=2
-            )
-            right = np.repeat(self._right[:, row_part + 1, None], _ROW, axis=2)
-            # A split after a unit leaves it on the left.
-            from_end = _products(self._count + 1 - positions, unit_times)[:, :, :0:-1]
-            right[:, :, :-1] += np.cumsum(from_end, axis=2)[:, :, ::-1]
-            part_errors = _line_errors(positions, *left) + _line_errors(
-                self._count - positions, *right
-            )
-            parts.append(part_errors.ravel())
-        errors = np.concatenate(parts)
-        errors[(splits < omega) | (splits > self._count - omega)] = math.inf
-        return splits, errors
+def split_errors(ordered: Times) -> Times:
+    """Squared errors of the splits after 1, 2, ... n - 1 units, as shares of the sum of squares."""
+    # About the mean, in units of about the range: nothing overflows or vanishes.  The smallest is
+    # subtracted first, which for times close to each other is exact.
+    unit_times: Times = ordered - ordered[0]
+    _, exponent = math.frexp(unit_times[-1])
+    unit_times *= math.ldexp(1.0, min(-exponent, 1000))
+    if unit_times[-1] > 0:
+        unit_times -= unit_times.mean()
+    errors = _line_errors(unit_times)[:-1] + _line_errors(unit_times[::-1])[-2::-1]
+    total = float(np.dot(unit_times, unit_times))
+    return errors / total if total > 0 else errors
 
 
-def _products(positions: Times, unit_times: Times) -> Times:
-    """What is summed up for a line: y, x*y and y^2."""
-    return np.stack([unit_times, positions * unit_times, unit_times * unit_times])
-
-
-def _summed(values: Times) -> Times:
-    """Sums of the first 0, 1, 2, ... of the *values*, with as many digits as there are."""
-    sums = np.cumsum(values, axis=1, dtype=np.longdouble).astype(np.float64)
-    return np.pad(sums, ((0, 0), (1, 0)))
-
-
-def _line_errors(unit_count: Times, sum_y: Times, sum_xy: Times, sum_yy: Times) -> Times:
-    """Section 3.2: Syy - Sxy^2/Sxx of n points at x = 1..n; of none and of one it is 0."""
-    unit_count = np.maximum(unit_count, 1.0)
-    sxy = sum_xy - 0.5 * (unit_count + 1) * sum_y
-    sxx = np.maximum(
-        unit_count * (unit_count * unit_count - 1) / 12, 0.5
-    )  # 0.5: two points; of one, Sxy is 0
-    return np.maximum(sum_yy - sum_y * sum_y / unit_count - sxy * sxy / sxx, 0.0)
+def _line_errors(unit_times: Times) -> Times:
+    """Section 3.2: Syy - Sxy^2/Sxx of the first 1, 2, ... units at x = 1, 2, ...; of one 0."""
+    errors, before = np.empty_like(unit_times), np.zeros((3, 1))
+    for start in range(0, len(unit_times), _CHUNK):
+        chunk = unit_times[start : start + _CHUNK]
+        count = np.arange(start + 1.0, start + len(chunk) + 1)
+        sums = before + np.cumsum(np.stack([chunk, count * chunk, chunk * chunk]), axis=1)
+        sum_y, sum_xy, sum_yy = sums
+        sxy = sum_xy - 0.5 * (count + 1) * sum_y
+        sxx = np.maximum(count * (count * count - 1) / 12, 0.5)  # 0.5: of one unit, whose Sxy is 0
+        line_errors = sum_yy - sum_y * sum_y / count - sxy * sxy / sxx
+        errors[start : start + len(chunk)] = np.maximum(line_errors, 0.0)
+        before = sums[:, -1:]
+    return errors
 
 
 def line_error(unit_times: Times) -> float:

@@ -10,14 +10,21 @@ import math
 import warnings
 
 from collections.abc import Sequence
-from statistics import fmean, quantiles, stdev
+from statistics import correlation, fmean, quantiles, stdev
 from typing import Any
 
 import numpy as np
 
 from harness.errors import ModelError
 from harness.models.checks import check_count, check_flag, check_number, range_error
-from harness.models.vet.change_point import WHERE, SplitErrors, Times, line_error, order_units
+from harness.models.vet.change_point import (
+    WHERE,
+    Times,
+    change_point,
+    line_error,
+    order_units,
+    split_errors,
+)
 from harness.records.vet import (
     NEGATIVE_OVERHEAD,
     OMEGA_SENSITIVE,
@@ -34,7 +41,6 @@ _SENSITIVE = 0.2  # vet of another window differs by more than this share
 _ROUNDING = 1e-12  # of PR; an overhead below zero by less is rounding
 _FEWEST_FOR_INDEX = 200  # units
 _FEWEST_FOR_PEARSON = 3
-_MOST_PATHS = 1_000_000  # that are counted one by one
 
 
 def vet_task(
@@ -73,8 +79,8 @@ def vet_ordered(
         shape = {"buckets": bucket_count, "set_aside": set_aside, "bucket_units": bucket_units}
     if not is_enough:
         return VetTask(len(ordered), "too_few_units", float(ordered.sum()), **shape)
-    errors = SplitErrors(unit_times)
-    split = errors.best_split(omega)
+    errors = split_errors(unit_times)
+    split = change_point(errors, omega)
     # Units set aside count as observed, and as ideal.
     real_s = float(unit_times.sum()) + set_aside_s
     ideal_s = estimated_ideal(unit_times, split, capped=capped) + set_aside_s
@@ -86,7 +92,8 @@ def vet_ordered(
         narrow_vet, wide_vet = (
             vet_ratio(
                 real_s,
-                estimated_ideal(unit_times, errors.best_split(window), capped=capped) + set_aside_s,
+                estimated_ideal(unit_times, change_point(errors, window), capped=capped)
+                + set_aside_s,
             )
             for window in (OMEGA, wide)
         )
@@ -201,14 +208,14 @@ def vet_of_tasks(tasks: Sequence[VetTask], task_seconds: Any = None) -> VetJob:
     """`vet_job` of tasks that are measured already; those without a vet are skipped."""
     used = [task for task in tasks if task.vet is not None]
     vets = [task.vet for task in tasks if task.vet is not None]
-    correlation = None
+    of_times = None
     if task_seconds is not None:
         whole_times = _read_numbers("task_seconds", task_seconds, low=0.0)
         if len(whole_times) != len(tasks):
             message = f"task_seconds has {len(whole_times)} times for {len(tasks)} tasks"
             raise ModelError(message, where=WHERE)
         of_used = [whole_times[place] for place, task in enumerate(tasks) if task.vet is not None]
-        correlation = pearson(vets, of_used)
+        of_times = pearson(vets, of_used)
     real_times = [task.profiled_real_s for task in used]
     ideal_times = [task.estimated_ideal_s or 0.0 for task in used]
     quartiles: Sequence[float | None] = [None, None, None]
@@ -219,7 +226,7 @@ def vet_of_tasks(tasks: Sequence[VetTask], task_seconds: Any = None) -> VetJob:
         vet_tasks=tuple(task.vet for task in tasks),
         tasks_used=len(used),
         tasks_skipped=len(tasks) - len(used),
-        vet_job=mean_vet(vets),
+        vet_job=_mean(vets),  # (6)
         vet_quartile_1=quartiles[0],
         vet_median=quartiles[1],
         vet_quartile_3=quartiles[2],
@@ -231,13 +238,8 @@ def vet_of_tasks(tasks: Sequence[VetTask], task_seconds: Any = None) -> VetJob:
         ratio_of_means=(
             real_mean_s / ideal_mean_s if real_mean_s is not None and ideal_mean_s else None
         ),
-        pearson_vet_vs_task_seconds=correlation,
+        pearson_vet_vs_task_seconds=of_times,
     )
-
-
-def mean_vet(vets: Sequence[float]) -> float | None:
-    """(6): vet_job, the mean of vet_task over the used tasks."""
-    return _mean(vets)
 
 
 def pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
@@ -249,16 +251,11 @@ def pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
         min(numbers) == max(numbers) for numbers in samples
     ):
         return None
-    # Deviations from the mean, as a vector of length 1; scaled, so that no square vanishes.
-    vectors = []
+    scaled = []  # deviations from the mean: no square of one vanishes
     for numbers in samples:
-        mean = fmean(numbers)
-        largest = max(abs(value - mean) for value in numbers)
-        deviations = [(value - mean) / largest for value in numbers]
-        length = math.hypot(*deviations)
-        vectors.append([deviation / length for deviation in deviations])
-    cosine = math.fsum(first * second for first, second in zip(*vectors, strict=True))
-    return max(-1.0, min(1.0, cosine))
+        deviations = np.array(numbers) - fmean(numbers)
+        scaled.append((deviations / np.abs(deviations).max()).tolist())
+    return max(-1.0, min(1.0, correlation(*scaled)))
 
 
 def ks_two_sample(sample_a: Sequence[float], sample_b: Sequence[float]) -> KsTest:
@@ -269,23 +266,10 @@ def ks_two_sample(sample_a: Sequence[float], sample_b: Sequence[float]) -> KsTes
             raise range_error(name, sample, "a list with a value", WHERE)
     from scipy.stats import ks_2samp
 
-    with warnings.catch_warnings(record=True) as failures:
-        warnings.simplefilter("always", RuntimeWarning)
+    with warnings.catch_warnings():  # where rounding spoils the exact p, SciPy takes another
+        warnings.simplefilter("ignore", RuntimeWarning)
         result = ks_2samp(first, second)
-    distance, p_value = float(result.statistic), float(result.pvalue)
-    first_count, second_count = len(first), len(second)
-    if failures and first_count * second_count <= _MOST_PATHS:
-        # Rounding took SciPy's exact p out of [0, 1].  It is the share of the orders of both
-        # samples' values whose distribution functions are as far apart.
-        limit = round(distance * first_count * second_count)
-        paths = [0] * (second_count + 1)  # of orders that end here, and were never as far apart
-        for i in range(first_count + 1):
-            for j in range(second_count + 1):
-                before = 1 if i == j == 0 else paths[j] + (paths[j - 1] if j else 0)
-                paths[j] = before if abs(i * second_count - j * first_count) < limit else 0
-        order_count = math.comb(first_count + second_count, second_count)
-        p_value = (order_count - paths[second_count]) / order_count
-    return KsTest(distance, p_value)
+    return KsTest(float(result.statistic), float(result.pvalue))
 
 
 def _read_numbers(name: str, values: Any, low: float = -math.inf) -> list[float]:

@@ -72,10 +72,10 @@ def evaluate(
 
     But in the printed form a cost may have a value for the tasks of one side alone, by its name and
     ``_map`` or ``_reduce`` (W40).  *rules* is ``paper`` for the printed form, ``engine`` for the
-    mechanics of its author's engine (W04, W10, W34, W40), ``mr2`` for those of Hadoop 3.  The answer
-    holds the outputs that the rules and the job have (a map-only job has no reduce side), and
-    `warnings`, a list of texts.  Absent fields take the defaults of the specification, absent costs
-    are 0 with a warning.
+    mechanics of its author's engine (W04, W10, W34, W40), ``mr2`` for those of Hadoop 3.  The
+    answer holds the outputs that the rules and the job have (a map-only job has no reduce side),
+    and `warnings`, a list of texts.  Absent fields take the defaults of the specification, absent
+    costs are 0 with a warning.
     """
     inputs = read_inputs(statistics, costs, config, cluster, rules)
     answer = python_numbers(evaluate_rows(inputs))

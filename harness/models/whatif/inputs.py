@@ -297,14 +297,14 @@ def _is_inside(each: Field[Any], values: NDArray[Any]) -> bool:
     check, limits = each.metadata["check"], each.metadata["limits"]
     if check is check_flag or values.dtype.kind not in "iuf":
         return check is check_flag and values.dtype.kind == "b"
-    if values.size == 0:
-        return True
     if check is check_count and values.dtype.kind == "f" and not (values == np.floor(values)).all():
         return False
-    least, most = values.min().item(), values.max().item()  # NaN if any is
-    low, high = limits.get("low", 0.0), limits.get("high", math.inf)
-    above = limits.get("above", False) and least == low
-    return low <= least and most <= high and math.isfinite(most - least) and not above
+    try:
+        for extreme in (values.min(), values.max()) if values.size else ():  # NaN if any is
+            check(each.name, extreme.item(), where="", **limits)
+    except ModelError:
+        return False
+    return True
 
 
 def _common_size(arrays: Arrays) -> int:
@@ -329,31 +329,26 @@ def _check_together(config: Arrays, cluster: Arrays, rules: str) -> None:
     reduces, slots = config["num_reduces"] > 0, cluster["reduce_slots_per_node"]
     limit, merge = config["shuffle_segment_limit_percent"], config["shuffle_merge_percent"]
     buffer_mb = config["sort_buffer_mb"]
-    if (bad := reduces & (slots < 1)).any():
-        place = in_grid("what-if cluster", int(bad.argmax()), size)
-        raise range_error("reduce_slots_per_node", 0, "a whole number of at least 1", place)
-    if mr2 and (bad := buffer_mb > 2047).any():
-        index = int(bad.argmax())
-        value = float(buffer_mb[index])
-        raise range_error("sort_buffer_mb", value, "at most 2047", in_grid(where, index, size))
-    if mr2 and (bad := reduces & ~((limit > 0) & (limit < merge))).any():
-        index = int(bad.argmax())
-        value, most = (float(share[index if share.size > 1 else 0]) for share in (limit, merge))
-        wanted = f"above 0 and below shuffle_merge_percent ({most:g})"
-        place = in_grid(where, index, size)
-        raise range_error("shuffle_segment_limit_percent", value, wanted, place)
+    no_limit = reduces & ~((limit > 0) & (limit < merge))
+    wanted_limit = "above 0 and below shuffle_merge_percent"
+    for name, values, refused, wanted, place in (
+        ("reduce_slots_per_node", slots, reduces & (slots < 1), "at least 1", "what-if cluster"),
+        ("sort_buffer_mb", buffer_mb, (buffer_mb > 2047) & mr2, "at most 2047", where),
+        ("shuffle_segment_limit_percent", limit, no_limit & mr2, wanted_limit, where),
+    ):
+        if refused.any():
+            index = int(refused.argmax())
+            value = float(values[index if values.size > 1 else 0])
+            raise range_error(name, value, wanted, in_grid(place, index, size))
 
 
-def read_job(statistics: Given, config: Given, cluster: Given, rules: str) -> Job:
-    """`read_inputs` of one configuration, in Python's numbers: for models that share equations."""
-    job, _, _ = read_inputs(statistics, {}, config, cluster, rules).select()
-    return Job(_single(job.statistics), _single(job.config), _single(job.cluster), job.rules)
-
-
-def read_costs(costs: Given, config: Config, side: str) -> Costs:
-    """Costs of one side's tasks under *config*, in Python's numbers, after Eq. (1)."""
-    seconds = _read(Costs, side_costs(costs, side), "costs", grid=False)
-    return _single(drop_unused(Costs(**seconds), config))
+def read_job(
+    statistics: Given, costs: Given, config: Given, cluster: Given, rules: str
+) -> tuple[Job, Costs, Costs]:
+    """`Inputs.select` of one configuration in Python's numbers, for models that share equations."""
+    job, of_maps, of_reduces = read_inputs(statistics, costs, config, cluster, rules).select()
+    one = Job(_single(job.statistics), _single(job.config), _single(job.cluster), job.rules)
+    return one, _single(of_maps), _single(of_reduces)
 
 
 def _single(record: _Part) -> _Part:

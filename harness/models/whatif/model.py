@@ -23,15 +23,12 @@ combiner writes the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from numpy.typing import NDArray
-
-from harness.errors import ModelError
 from harness.models import merge
 from harness.models.checks import (
     LARGEST_COUNT,
@@ -40,9 +37,9 @@ from harness.models.checks import (
     check_number,
     require_statistics,
 )
-from harness.models.scheduler import POOLS, map_spans, schedule, task_spans
+from harness.models.scheduler import POOLS, schedule, task_spans
 from harness.models.vectors import CaseInput, Evaluator, object_in, refuse_too_many_tasks
-from harness.models.whatif.evaluation import evaluate, evaluate_grid, evaluate_rows
+from harness.models.whatif.evaluation import evaluate, evaluate_rows
 from harness.models.whatif.inputs import COSTS, SIDES, Statistics, read_inputs, side_costs
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
@@ -109,45 +106,31 @@ def parts_of(answer: Mapping[str, Numbers], sort_s: Numbers) -> dict[str, Number
     return parts
 
 
-def phase_terms(
-    statistics: Mapping[str, float], config: Mapping[str, Any], cluster: Mapping[str, int]
+def cost_terms(
+    statistics: Mapping[str, float],
+    config: Mapping[str, Any],
+    cluster: Mapping[str, int],
+    *,
+    of_parts: bool,
 ) -> Terms:
     """
     Coefficient of every cost in every measurable phase, under mr2 rules.
 
     A phase is the sum of coefficient x cost over all costs: its coefficients are the phase at that
-    cost 1 and all others 0.  Costs that the job cannot show (a codec that is off) have 0.
+    cost 1 and all others 0.  Costs that the job cannot show (a codec that is off) have 0.  With
+    *of_parts* those of the parts that a recording times: they add up to the tasks, Eqs. (90) and
+    (91), too, and those that the job does not have (the write of a map with reduces) are absent.
     """
-    return _terms(measurable(_unit_answers(statistics, config, cluster)))
-
-
-def part_terms(
-    statistics: Mapping[str, float], config: Mapping[str, Any], cluster: Mapping[str, int]
-) -> Terms:
-    """
-    Coefficient of every cost in every part that a recording times, under mr2 rules.
-
-    Parts add up to the tasks, Eqs. (90) and (91), as the measurable phases do.  Those that the job
-    does not have (the write of a map with reduces) are absent.
-    """
-    answer = _unit_answers(statistics, config, cluster)
-    parts = parts_of(answer, answer.get("spill_s", 0.0) * _UNIT_COSTS[_SORT_COST])
-    for kind in ("map", "reduce") if "spill_s" in answer else ("map",):
-        parts |= {f"{kind}_setup_s": answer["setup_cpu_s"]}
-        parts |= {f"{kind}_cleanup_s": answer["cleanup_cpu_s"]}
-    return _terms(parts)
-
-
-def _unit_answers(
-    statistics: Mapping[str, float], config: Mapping[str, Any], cluster: Mapping[str, int]
-) -> dict[str, Numbers]:
-    return evaluate_rows(read_inputs(statistics, _UNIT_COSTS, config, cluster, "mr2", grid=True))
-
-
-def _terms(parts: Mapping[str, Numbers]) -> Terms:
+    answer = evaluate_rows(read_inputs(statistics, _UNIT_COSTS, config, cluster, "mr2", grid=True))
+    phases = measurable(answer)
+    if of_parts:
+        phases = parts_of(answer, answer.get("spill_s", 0.0) * _UNIT_COSTS[_SORT_COST])
+        for kind in SIDES if "spill_s" in answer else SIDES[:1]:
+            phases |= {f"{kind}_setup_s": answer["setup_cpu_s"]}
+            phases |= {f"{kind}_cleanup_s": answer["cleanup_cpu_s"]}
     return {
-        part: dict(zip(COSTS, np.broadcast_to(seconds, len(COSTS)).tolist(), strict=True))
-        for part, seconds in parts.items()
+        phase: dict(zip(COSTS, np.broadcast_to(seconds, len(COSTS)).tolist(), strict=True))
+        for phase, seconds in phases.items()
     }
 
 
@@ -216,11 +199,11 @@ class WhatIf:
         Both are Eq. (94), but those of the engine are the scheduler's with separate pools: it
         simulates its waves.  The printed form has neither setup nor cleanup.
         """
-        self._require_statistics(profile, has_reduces=configuration.num_reduces != 0)
+        needed = self.required if configuration.num_reduces else self.required - _OF_REDUCES
+        require_statistics(needed, profile.statistics | profile.costs, profile, self.name)
         statistics, costs = statistics_and_costs(profile)
-        around_s = dict.fromkeys(SIDES, 0.0)
-        if self.rules != "paper":
-            around_s = {side: around_tasks_s(profile, side) for side in SIDES}
+        is_printed = self.rules == "paper"
+        around_s = {side: 0.0 if is_printed else around_tasks_s(profile, side) for side in SIDES}
         config = configuration.model_dump() | {
             "num_maps": job_input.num_splits,
             "split_bytes": job_input.split_bytes,
@@ -252,8 +235,6 @@ class WhatIf:
                 "after_shuffle_s": tasks["after_shuffle_s"] + around_s["reduce"],
             }
             body_s, published_s = separate["job_s"], schedule(**(tasks | longer))["job_s"]
-        maps = map_spans(tasks["map_times_s"], cluster.map_slots)
-        reduces = zip(separate["reduce_start_s"], separate["reduce_end_s"], strict=True)
         return Prediction(
             model=self.name,
             body_s=body_s,
@@ -272,46 +253,12 @@ class WhatIf:
                 "equation_94_s": answer["job_s"],
                 **{f"scheduler_{pool}_s": plan["job_s"] for pool, plan in schedules.items()},
             },
-            timeline=(*task_spans("map", maps), *task_spans("reduce", reduces)),
+            timeline=(
+                *task_spans("map", separate["map_spans"]),
+                *task_spans("reduce", separate["reduce_spans"]),
+            ),
             warnings=tuple(answer["warnings"]),
         )
-
-    def predict_grid(
-        self,
-        profile: Profile,
-        configuration: Mapping[str, Any],
-        *,
-        map_slots: Any,
-        reduce_slots: Any,
-        num_splits: Any,
-        split_bytes: Any,
-        quantities: Iterable[str] = ("job_s",),
-    ) -> dict[str, NDArray[np.float64]]:
-        """
-        Numbers of the evaluation for many cells, by name, each an array over the cells.
-
-        All are of the body: `job_s` is Eq. (94), the estimate `equation_94_s` of `predict`.
-
-        *configuration* holds fields of `JobConfig`, absent ones taking its defaults; the keywords
-        are fields of `Cluster` and `JobInput`.  Each is one value, or an array over the cells.
-        """
-        if unknown := configuration.keys() - JobConfig.model_fields.keys():
-            raise ModelError(f"{min(unknown)} is not a field of a configuration", where=self.name)
-        config = {
-            **JobConfig().model_dump(),
-            **configuration,
-            "num_maps": num_splits,
-            "split_bytes": split_bytes,
-        }
-        has_reduces = bool(np.any(np.asarray(config["num_reduces"]) != 0))
-        self._require_statistics(profile, has_reduces=has_reduces)
-        statistics, costs = statistics_and_costs(profile)
-        nodes = one_node(map_slots, reduce_slots)
-        return evaluate_grid(statistics, costs, config, nodes, self.rules, quantities=quantities)
-
-    def _require_statistics(self, profile: Profile, *, has_reduces: bool) -> None:
-        needed = self.required if has_reduces else self.required - _OF_REDUCES
-        require_statistics(needed, profile.statistics | profile.costs, profile, self.name)
 
 
 def statistics_and_costs(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:

@@ -18,7 +18,6 @@ _LEAD = (
 )
 # Costs are tiny in seconds; the factor brings them to the unit beside it.
 _UNITS = {
-    "_bytes_per_s": (2.0**-20, "MiB/s"),
     "_bps": (2.0**-20, "MiB/s"),
     "_s_per_byte": (1e9, "ns/B"),
     "_s_per_record": (1e6, "µs/record"),

@@ -144,7 +144,7 @@ class TestAfterShuffle:
         """
         What follows a shuffle that leaves *left* in memory and *disk* files; F is 3.
         """
-        job = task_job(PLAIN["statistics"], PLAIN["config"] | config)
+        job, _, _ = task_job(PLAIN["statistics"], {}, PLAIN["config"] | config)
         outcome = Outcome(disk_files=list(disk), left=list(left))
         return after_shuffle(outcome, job, Costs(local_write_s_per_byte=1.0))
 

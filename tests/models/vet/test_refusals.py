@@ -1,18 +1,10 @@
 """
-What vet refuses, by name and place, and the exact p where SciPy's own went out of its range.
+What vet refuses, by name and place.
 """
 
 import math
-import warnings
-
-from fractions import Fraction
-from itertools import combinations
 
 import pytest
-import scipy.stats
-
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.errors import ModelError
 from harness.models.vet.assessment import assess
@@ -31,47 +23,6 @@ def units(attempt_id, unit_records, **changes):
     return TaskUnits(
         attempt_id=attempt_id, unit_records=unit_records, **fields | {"counters": {}} | changes
     )
-
-
-def share_as_extreme(first, second):
-    """
-    By counting: of all ways to deal the values to two samples of these sizes, the share whose
-    distributions are at least as far apart as these two.
-    """
-    pooled = sorted(first + second)
-
-    def distance(chosen):
-        left = right = 0
-        largest = Fraction(0)
-        for place in range(len(pooled)):
-            left, right = left + (place in chosen), right + (place not in chosen)
-            apart = abs(Fraction(left, len(first)) - Fraction(right, len(second)))
-            largest = max(largest, apart)
-        return largest
-
-    observed = distance({pooled.index(value) for value in first})
-    ways = [distance(set(way)) for way in combinations(range(len(pooled)), len(first))]
-    return sum(each >= observed for each in ways) / len(ways)
-
-
-class TestKsOutOfRange:
-    @given(st.permutations(range(9)), st.integers(1, 8))
-    def test_p_is_counted_where_scipy_warns(self, values, first_count):
-        """
-        The share of the orders of the values that are as far apart, whatever SciPy made of it.
-        """
-        first, second = values[:first_count], values[first_count:]
-        original = scipy.stats.ks_2samp
-
-        def warning_ks(*samples):
-            warnings.warn("p out of [0, 1]", RuntimeWarning, stacklevel=2)
-            return original(*samples)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(scipy.stats, "ks_2samp", warning_ks)
-            result = ks_two_sample(first, second)
-
-        assert result.p_value == pytest.approx(share_as_extreme(first, second))
 
 
 class TestPlaces:
