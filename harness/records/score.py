@@ -198,12 +198,7 @@ class Decomposition(Record):
 
 
 class ScoreBook(Record):
-    """
-    Everything that `score` gives: rows, summaries, comparisons of pairs, rankings, decompositions.
-
-    *not_applicable* counts, by model, the measured cells for which it had no answer (a model
-    without any answer has no summary).
-    """
+    """All that `score` gives: rows, summaries, comparisons of pairs, rankings, decompositions."""
 
     schema_version: Literal[1] = 1
     measurements: tuple[Measurement, ...] = Field(default_factory=tuple)
@@ -212,7 +207,6 @@ class ScoreBook(Record):
     comparisons: tuple[Comparison, ...] = Field(default_factory=tuple)
     rankings: tuple[Ranking, ...] = Field(default_factory=tuple)
     decompositions: tuple[Decomposition, ...] = Field(default_factory=tuple)
-    not_applicable: dict[str, int] = Field(default_factory=dict)
 
     def ranking(self, speed: Speed) -> Ranking | None:
         """

@@ -171,7 +171,6 @@ def score(
         comparisons=tuple(comparisons),
         rankings=tuple(rankings),
         decompositions=tuple(decompose(scores, known)),
-        not_applicable={model: unanswered[model, "*"] for model, _ in unanswered},
     )
 
 

@@ -77,7 +77,7 @@ TAMPERED = {
         "manifest.json w",
     ),
     "the scores": (
-        lambda run, t: edit(run.path / "scores/scores.json", not_applicable={"m": 1}),
+        lambda run, t: edit(run.path / "scores/scores.json", rankings=[]),
         "scores were changed: harness score FILE makes them again",
     ),
     "the chain gone": (lambda run, t: (run.path / "trials.jsonl").unlink(), "trials.jsonl is miss"),

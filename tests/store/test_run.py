@@ -69,7 +69,6 @@ def scores_():
                 left_out={"c": "it has no answer"},
             ),
         ),
-        not_applicable={"m": 2},
     )
 
 
