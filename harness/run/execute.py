@@ -35,7 +35,7 @@ from harness.run.jobs import Inputs, JobRunner, StoppedError
 from harness.run.manifest import record_limits, record_versions
 from harness.run.traces import write_trace
 from harness.run.trial import TrialRunner
-from harness.store import Run, full_disk_as_machine_error
+from harness.store import Run, os_error_as_machine_error
 
 OnError = Literal["stop", "skip"]
 OnDisturbed = Literal["repeat", "keep"]
@@ -97,7 +97,7 @@ class Execution:
         pending = [trial for trial in trials if trial.id not in done]
         total, trials_left, failed = len(trials), len(pending), 0
         self.console.step(total - trials_left, total, None, "")
-        with full_disk_as_machine_error(self.run.path):
+        with os_error_as_machine_error(self.run.path, is_long=True):
             for _, group in groupby(pending, key=lambda trial: trial.cell.cluster.id):
                 # Closed at once, whatever ends the loop: the cluster must not wait for a collector.
                 with closing(self._run_on_cluster(list(group))) as records:

@@ -27,7 +27,6 @@ from harness.store.files import (
     check_name,
     exclusive_lock,
     folders,
-    full_disk_as_machine_error,
     is_name,
     json_bytes,
     os_error_as_machine_error,
@@ -39,7 +38,7 @@ from harness.store.run import EXPERIMENT, MANIFEST, Run
 from harness.store.trials import RawLogs, TrialFolder
 from harness.text import excerpt
 
-__all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name", "full_disk_as_machine_error"]
+__all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name", "os_error_as_machine_error"]
 
 _STAMP, _TICK_S = "%Y%m%dT%H%M%SZ", 2**-16
 _RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")

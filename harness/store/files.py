@@ -73,33 +73,24 @@ def check_name(name: str, problem: str) -> str:
 
 
 @contextmanager
-def os_error_as_machine_error(path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses inside into `MachineError` with a fix."""
+def os_error_as_machine_error(path: Path, *, is_long: bool = False) -> Iterator[None]:
+    """
+    Turn what the operating system refuses inside into `MachineError` with a fix.
+
+    Of a *long* stretch of work only what a machine lacks is: a full or broken disk, or memory that
+    is used up.  Any other `OSError` is left to be reported as a bug.
+    """
     try:
         yield
     except OSError as error:
+        if is_long and error.errno not in _LACKS:
+            raise
         where = Path(error.filename) if isinstance(error.filename, str) else path
         problem = (error.strerror or str(error)).lower()
         if error.errno == errno.ENOSPC:
             problem += f" ({format_bytes(free_bytes(where))} free)"
         fix = _FIX.get(error.errno or 0, "check this disk, or use another with --results-dir")
         raise MachineError(problem, where=str(where), fix=fix) from error
-
-
-@contextmanager
-def full_disk_as_machine_error(path: Path) -> Iterator[None]:
-    """
-    Turn a full or broken disk, or memory that is used up, into `MachineError` with a fix.
-
-    For whole stretches of work: any other `OSError` is left to be reported as a bug.
-    """
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _LACKS:
-            raise
-        with os_error_as_machine_error(path):
-            raise
 
 
 def free_bytes(path: Path) -> int:

@@ -245,7 +245,7 @@ def disturb(monkeypatch, *numbers):
 
 
 class TestDisturbedTrial:
-    RULE = "this machine: others used 40.0% of the processors, above 5%"
+    RULE = "this machine: others used 40.0% of the processors, above 3%"
 
     def test_is_kept_with_its_mark(self, execution, run, monkeypatch):
         """
