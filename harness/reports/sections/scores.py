@@ -65,7 +65,7 @@ def section(results: ReportData) -> Section:
                 workload: frame_share(results, workload) for workload in (*results.workloads, "*")
             },
             "scores": [
-                {"label": results.label(score.cell), **dict(score)} for score in score_book.scores
+                {"label": results.label(score.cell), **vars(score)} for score in score_book.scores
             ],
             "measurements": results.measurements,
             "predictions": [
