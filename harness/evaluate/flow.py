@@ -162,9 +162,10 @@ class Evaluation:
         Compare the sealed predictions with the measured cells, and store the scores.
 
         Where *strict*, they are those of the first seal, and `EvidenceError` refuses a run that is
-        not blind, or was predicted anew.
+        not blind.
         """
-        self.run.seals.check(is_first=strict)
+        self.run.seals.is_first = strict
+        self.run.seals.check()
         self.has_evidence = self.run.check_evidence(with_scores=False)
         if strict and (refusals := blind_refusals(self.run, self.done.values())):
             what = f"the run is not blind: {refusals[0]}"

@@ -206,7 +206,9 @@ class Run:
     def write_profile(self, profile: Profile) -> None:
         """Write the profile of its workload."""
         file_name = f"{PROFILES}/{check_name(profile.workload, 'a workload')}.json"
-        self.seals.store(file_name, json_bytes(profile.model_dump(mode="json")))
+        data = json_bytes(profile.model_dump(mode="json"))
+        self.seals.keep_first(file_name, data)
+        self.seals.store(file_name, data)
 
     def read_profiles(self) -> dict[str, Profile]:
         """Profiles by workload."""
@@ -220,7 +222,9 @@ class Run:
     def write_predictions(self, model: str, predictions: Iterable[Prediction]) -> None:
         """Write all that *model* predicts; `seal` makes them final."""
         file_name = f"{PREDICTIONS}/{check_name(model, 'a model')}.jsonl"
-        write_file(self.path / file_name, _lines(predictions), self._incoming)
+        data = _lines(predictions)
+        self.seals.keep_first(file_name, data)
+        write_file(self.path / file_name, data, self._incoming)
 
     def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
         """Predictions by model, in the order in which they were written."""

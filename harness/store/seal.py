@@ -2,7 +2,7 @@
 Seals: hashes that show whether a prediction, a profile or the plan changed afterwards.
 
 The first seal of a run, `sealed.json`, stays; where a file under it is made anew, the next one is
-`sealed-2.json`.
+`sealed-2.json`, and what the first one names is kept in `predictions/first/`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,15 @@ _PREDICT = "predict again, which makes a new seal: harness predict FILE"
 
 
 class Seals:
-    """The seals of the run at *run_path*; what is half-done lies in *scratch*."""
+    """
+    The seals of the run at *run_path*; what is half-done lies in *scratch*.
+
+    Where `is_first` is set, the first seal counts, with the files that it names; else the last one.
+    """
 
     def __init__(self, run_path: Path, scratch: Path) -> None:
         """Look at the seals that there are each time they are needed."""
-        self._run, self._scratch = run_path, scratch
+        self._run, self._scratch, self.is_first = run_path, scratch, False
 
     def paths(self) -> list[Path]:
         """Files of all seals, the first one first."""
@@ -68,33 +72,47 @@ class Seals:
         Chain(self._run).append(file_name, hashlib.sha256(data).hexdigest())
         write_file(self._run / file_name, data, self._scratch)
 
+    def keep_first(self, file_name: str, data: bytes) -> None:
+        """Keep what the first seal names *file_name*, in the place of which *data* will be."""
+        path, kept, paths = self._run / file_name, self._kept(file_name), self.paths()
+        if paths and path.exists() and not kept.exists() and path.read_bytes() != data:
+            with suppress(DataError):
+                if self.read(paths[0]).get(file_name) == sha256(path):
+                    write_file(kept, path.read_bytes(), self._scratch)
+
     def files(self, folder: str) -> list[Path]:
-        """Files of *folder* that a seal is about, sorted by their names."""
-        paths = (self._run / name for name in self.names() if name.startswith(folder))
+        """Files of *folder* that the seal that counts is about, sorted by their names."""
+        names = self.read(self.paths()[0]) if self.is_first else self.names()
+        paths = (self._path(name) for name in names if name.startswith(folder))
         return sorted(paths, key=lambda path: path.stem)
 
-    def check(self, *, is_first: bool = False) -> None:
-        """`EvidenceError` names a file that is not as the last seal or the first, has it."""
+    def check(self) -> None:
+        """`EvidenceError` names the file that is not as the seal that counts has it."""
         names, paths = self.names(), self.paths() or [self._run / SEAL]
         if not paths[0].exists() and not any(name.startswith(PREDICTIONS) for name in names):
             fix = "make them: harness predict FILE"
             raise DataError("there are no predictions", where=str(self._run), fix=fix)
-        seal = paths[0 if is_first else -1]
-        hashes, fix = self.read(seal), _PREDICT
-        if seal != paths[-1]:
-            fix = "score it without --strict, or measure again: harness all FILE --new"
-        for file_name in sorted({*names, *hashes}):
-            problem, where, path = "", seal, self._run / file_name
+        seal = paths[0 if self.is_first else -1]
+        hashes = self.read(seal)
+        for file_name in sorted(hashes if self.is_first else {*names, *hashes}):
+            problem, where, path = "", seal, self._path(file_name)
             if file_name not in hashes:
                 problem = f"{file_name} is not under the seal"
-            elif file_name not in names:
+            elif file_name not in names and path == self._run / file_name:
                 problem = f"{excerpt(file_name)} is missing"
             elif not path.is_file() or sha256(path) != hashes[file_name]:
                 problem, where = f"{file_name} changed after it was sealed", path
             if problem:
-                raise EvidenceError(problem, where=str(where), fix=fix)
+                raise EvidenceError(problem, where=str(where), fix=_PREDICT)
 
     def changes(self) -> list[str]:
         """What the last seal has otherwise than the first."""
         paths = self.paths()
         return differences(self.read(paths[0]), self.read(paths[-1])) if paths else []
+
+    def _path(self, file_name: str) -> Path:
+        kept = self._kept(file_name)
+        return kept if self.is_first and kept.exists() else self._run / file_name
+
+    def _kept(self, file_name: str) -> Path:
+        return self._run / PREDICTIONS / "first" / file_name

@@ -460,7 +460,7 @@ class TestBlindOrder:
 
     def test_strictly_scored_is_what_was_sealed_first(self, session, monkeypatch):
         """
-        Or nothing, once something else was predicted; the report says what is otherwise.
+        Whatever was predicted since; the report says what is otherwise.
         """
         s = session()
         run, _ = s.measure()
@@ -481,8 +481,7 @@ class TestBlindOrder:
             "seals": 2,
             "changed_since_the_first": ["predictions/whatif.jsonl was changed"],
         }
-        with pytest.raises(EvidenceError, match=r"whatif\.jsonl changed after it was sealed"):
-            evaluation.score(strict=True)
+        assert evaluation.score(strict=True) == first
 
     def test_a_job_of_another_seal_is_not_blind(self, session, monkeypatch):
         """
