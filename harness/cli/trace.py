@@ -213,6 +213,8 @@ def selftest(as_json: bool) -> None:
         marked = [("ok" if ok else "WRONG", *texts) for *texts, ok in rows]
         show_table(("", "job", "check", "expected", "found"), marked)
     if failed:
+        for check in failed:
+            show_text(f"{check.job}, {check.name}: {check.expected} expected, {check.observed}")
         show_text(f"{len(failed)} of {len(checks)} checks failed")
         sys.exit(1)
 
