@@ -25,9 +25,8 @@ from harness.hadoop_home.home import HadoopHome, find_java, job_jar
 from harness.monitor.machine import machine_facts, read_or_empty
 from harness.monitor.probe import probe_jar
 from harness.providers import PROVIDERS, kernel, state
-from harness.providers.base import Finding
 from harness.providers.local import namespace
-from harness.providers.survey import LIBRARY, driver_file
+from harness.providers.survey import LIBRARY, Finding, driver_file
 from harness.records.trial import ClusterSpec
 from harness.run.preflight import memory_needed
 from harness.text import first_line

@@ -29,6 +29,7 @@ VERBS = {
     "drop-cache": ("load", "drop_cache"),
     "exec": ("wrapper", "main"),
     "join": ("wrapper", "join_groups"),
+    "become": ("wrapper", "become"),
     "archive": ("archive", "main"),
 }
 

@@ -5,7 +5,7 @@ import signal
 import time
 
 from contextlib import suppress
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PAUSE_S = 0.01
@@ -31,6 +31,14 @@ def call_libc(name: str, *arguments: Any) -> None:
 
     if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
         raise OSError(ctypes.get_errno(), name)
+
+
+def drop_to(account: Optional[Dict[str, int]]) -> None:
+    """Run under the plain account with this ``uid`` and ``gid`` from now on; `None`: as before."""
+    if account:
+        os.setgroups([])
+        os.setgid(account["gid"])
+        os.setuid(account["uid"])
 
 
 def end_descendants() -> None:

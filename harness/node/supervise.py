@@ -10,6 +10,13 @@ The plan is a JSON file: ``daemons`` (each with key, argv, env, cwd, log, at_onc
     deaths              gets a line of JSON for each daemon that ended: key, status (negative: the
                         signal), and ``oom`` where the kernel's memory killer was at work here
 
+and, where they are to be other than `None`,
+
+    account             ``uid`` and ``gid`` that daemons run under; we ourselves keep ours
+    lease_s             seconds after which we end all by ourselves, unless a line ``renew SECONDS``
+                        to *control* has come: they count from then on
+    clear               the lease's end also removes what was brought here (`harness.node.clear`)
+
 The same lines go to standard output: a reader of a container's log learns of a death at once.
 
     node.pyz supervise-cluster PLAN      of a local cluster, all of whose nodes are here
@@ -34,12 +41,14 @@ import select
 import signal
 import subprocess
 import sys
+import time
 
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
-from .processes import adopt_orphans, call_libc, catch_signals, end_descendants
+from .processes import adopt_orphans, call_libc, catch_signals, drop_to, end_descendants
 
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # versions 2 and 1 of control groups, as a container sees its own
@@ -47,6 +56,7 @@ MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.o
 _CLONE_NEWUTS, _CLONE_NEWNET = 0x04000000, 0x40000000
 _PR_SET_PDEATHSIG = 1
 _BRIDGE = "cluster"
+_LONGEST_WAIT_S = 3600.0
 
 
 def main(arguments: List[str]) -> None:
@@ -58,9 +68,11 @@ def main(arguments: List[str]) -> None:
     with suppress(FileExistsError):
         os.mkfifo(plan["control"], 0o600)
     control_pipe = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
-    Supervisor(plan).serve(wake_pipe, control_pipe, until=END_SIGNALS)
+    has_expired = Supervisor(plan).serve(wake_pipe, control_pipe, until=END_SIGNALS)
     # no data of a measured cluster is worth a slow end
     end_descendants()
+    if has_expired and plan.get("clear"):
+        import_module(f"{__package__}.clear").clear(plan)
 
 
 class Supervisor:
@@ -73,38 +85,56 @@ class Supervisor:
         self.plan = plan
         self.daemons: Dict[str, Any] = {daemon["key"]: daemon for daemon in plan["daemons"]}
         self.running: Dict[int, str] = {}
+        self.renew(plan.get("lease_s") or float("inf"))
+
+    def renew(self, seconds: float) -> None:
+        """Let the lease end so many seconds from now, by a clock that nobody can set."""
+        self.lease_end_s = time.monotonic() + seconds
 
     def spawn(self, daemon: Dict[str, Any]) -> int:
         """Start one daemon in a session of its own; its process id, or `OSError`."""
+        account = self.plan.get("account")
         with Path(daemon["log"]).open("ab") as log_file:
             process = subprocess.Popen(
                 daemon["argv"], env=daemon["env"], cwd=daemon["cwd"],
                 stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file, start_new_session=True,
+                preexec_fn=(lambda: drop_to(account)) if account else None,  # noqa: PLW1509 - no threads
             )  # fmt: skip
         process.returncode = 0  # it is `reap` that waits for it
         return process.pid
 
-    def serve(self, wake_pipe: int, control_pipe: int, until: Tuple[int, ...] = ()) -> None:
+    def serve(self, wake_pipe: int, control_pipe: int, until: Tuple[int, ...] = ()) -> bool:
         """
-        Start the daemons that start at once, then reap and start; one of the signals *until* ends.
+        Start the daemons that start at once, then reap and start, until the end.
 
-        *wake_pipe* is the descriptor of `catch_signals`, *control_pipe* that of the named pipe.
+        This is one of the signals *until*, or the end of the lease: whether it was that is
+        returned.  *wake_pipe* is the descriptor of `catch_signals`, *control_pipe* that of the
+        named pipe.
         """
         for daemon_key, daemon in self.daemons.items():
             if daemon["at_once"]:
                 self.start(daemon_key)
         while True:
-            ready, _, _ = select.select([wake_pipe, control_pipe], [], [])
+            left_s = min(self.lease_end_s - time.monotonic(), _LONGEST_WAIT_S)
+            ready, _, _ = select.select([wake_pipe, control_pipe], [], [], max(0.0, left_s))
             if wake_pipe in ready:
                 if set(os.read(wake_pipe, 4096)) & set(until):
-                    return
+                    return False
                 self.reap()
             if control_pipe in ready:
                 for line in os.read(control_pipe, 65536).decode(errors="replace").splitlines():
-                    verb, _, daemon_key = line.partition(" ")
-                    stopped = self.daemons.keys() - set(self.running.values())
-                    if verb == "start" and daemon_key in stopped:
-                        self.start(daemon_key)
+                    self.obey(line)
+            if time.monotonic() >= self.lease_end_s:
+                return True
+
+    def obey(self, line: str) -> None:
+        """Do what a line of the control pipe says; one that says nothing of ours is nothing."""
+        verb, _, argument = line.partition(" ")
+        stopped = self.daemons.keys() - set(self.running.values())
+        if verb == "start" and argument in stopped:
+            self.start(argument)
+        elif verb == "renew" and argument.isdecimal():
+            self.renew(int(argument))
 
     def start(self, daemon_key: str) -> None:
         """Start one daemon; one that cannot be started has died, with the reason in its log."""
@@ -164,7 +194,7 @@ def memory_kills() -> int:
 
 
 def main_cluster(arguments: List[str]) -> None:
-    """Supervise the cluster of the plan file until killed."""
+    """Supervise the cluster of the plan file until it is killed, or its lease ends."""
     plan = json.loads(Path(arguments[0]).read_text())
     if sys.stdin.readline() != "go\n":
         return
@@ -201,6 +231,7 @@ def _guard(plan: Dict[str, Any]) -> None:
             sys.stdout.write("[]\n")
             sys.stdout.flush()
             ClusterSupervisor(plan, []).serve(wake_pipe, control_pipe)
+            return  # its lease has ended
         os.close(1)  # our starter waits for the supervisor's line, or for the end of the pipe
         os.waitpid(supervisor, 0)
     finally:
@@ -239,8 +270,6 @@ class ClusterSupervisor(Supervisor):
             namespaces = self.namespaces[daemon["node"]]
             call_libc("setns", namespaces["net"], _CLONE_NEWNET)
             call_libc("setns", namespaces["uts"], _CLONE_NEWUTS)
-        else:
-            _die_with_parent(os.getppid(), signal.SIGKILL)
         os.setsid()
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -249,6 +278,10 @@ class ClusterSupervisor(Supervisor):
         log_descriptor = os.open(daemon["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         for source, target in ((null_descriptor, 0), (log_descriptor, 1), (log_descriptor, 2)):
             os.dup2(source, target)
+        supervisor = os.getppid()
+        drop_to(self.plan.get("account"))
+        if not self.namespaces:  # after that: another account is another who may be signalled
+            _die_with_parent(supervisor, signal.SIGKILL)
         os.chdir(daemon["cwd"])
         os.execve(daemon["argv"][0], daemon["argv"], daemon["env"])  # noqa: S606 - no shell is meant
 

@@ -16,6 +16,10 @@ The status is the command's; 128 and the signal's number for one that a signal h
     node.pyz join GROUP... -- COMMAND ARGUMENT...      (GROUP: a file cgroup.procs)
 
 becomes the command, in these control groups.
+
+    node.pyz become UID GID COMMAND ARGUMENT...
+
+becomes the command, under this account.
 """
 
 import os
@@ -27,10 +31,11 @@ import time
 
 from typing import Any, List
 
-from .processes import catch_signals
+from .processes import call_libc, catch_signals, drop_to
 
 _CHUNK = 2**16
 _LINGER_S = 0.2
+_PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG = 1, 2
 
 
 class CallerGoneError(Exception):
@@ -45,6 +50,20 @@ def join_groups(arguments: List[str]) -> None:
         with open(group, "w") as processes:
             processes.write("0")
     os.execvp(command_argv[0], command_argv)  # noqa: S606 - no shell is meant
+
+
+def become(arguments: List[str]) -> None:
+    """Become the command under an account; the signal at our parent's end stays what it was."""
+    import ctypes
+
+    number, parent = ctypes.c_int(), os.getppid()
+    call_libc("prctl", _PR_GET_PDEATHSIG, ctypes.byref(number), 0, 0, 0)
+    drop_to({"uid": int(arguments[0]), "gid": int(arguments[1])})  # which forgets the signal
+    call_libc("prctl", _PR_SET_PDEATHSIG, number.value, 0, 0, 0)
+    if os.getppid() != parent:
+        raise ProcessLookupError(parent)
+    os.chdir("/")  # where we are may be closed to it
+    os.execvp(arguments[2], arguments[2:])  # noqa: S606 - no shell is meant
 
 
 def main(arguments: List[str]) -> None:

@@ -18,10 +18,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from subprocess import TimeoutExpired
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
@@ -40,25 +39,13 @@ from harness.providers.calibrate import (
 from harness.providers.host import Host, LocalHost, Running, application_name, end_command
 from harness.providers.masters import Hdfs
 from harness.providers.state import StateFile
-from harness.providers.survey import HostFacts, RanOn, node_versions, survey
+from harness.providers.survey import Finding, HostFacts, RanOn, node_versions, survey
 from harness.records.trial import LIMITS, ClusterSpec, Limit, Tracing
 from harness.text import excerpt, read_json
 
 UP_LIMIT_S = 180.0
 _LOOK_S = 0.5
 _ANSWER_LIMIT_S = 60.0  # beyond the limit of the health check itself
-
-State = Literal["ok", "note", "lacking"]
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What `harness doctor` found of one thing, and *fix*, the command that repairs it."""
-
-    name: str
-    state: State
-    what: str
-    fix: str = ""
 
 
 class Cluster(ABC):
@@ -85,6 +72,8 @@ class Cluster(ABC):
     traces: ClassVar[frozenset[str]] = frozenset({"spans", "units", "logs", "off"})
     on_this_machine: ClassVar[bool] = False  # whether it uses this machine's memory and disk
     user = "root"  # in whose name requests are made to Hadoop
+    # the plain account of daemons, tasks and clients, where we are root: its ``uid`` and ``gid``
+    account: dict[str, int] | None = None
     root = "/harness"  # of HDFS: all that experiments write lies below it
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
@@ -281,12 +270,6 @@ class Cluster(ABC):
     def __exit__(self, *exc_info: object) -> None:
         self.down()
 
-    @classmethod
-    def names(cls) -> list[str]:
-        """Names of this provider's clusters that are up, or left something behind."""
-        own = (cls.provider, "")
-        return [name for name in states.known_names() if states.provider_of(name) in own]
-
     def up(self, limit_s: float = UP_LIMIT_S) -> None:
         """Start everything until it is healthy; else `ClusterError`, and nothing is left."""
         if refused := site.refused_overrides(self.spec) if self.sets_site else []:
@@ -305,6 +288,12 @@ class Cluster(ABC):
         except BaseException:
             self.down()
             raise
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Names of this provider's clusters that are up, or left something behind."""
+        own = (cls.provider, "")
+        return [name for name in states.known_names() if states.provider_of(name) in own]
 
     @classmethod
     def remove(cls, name: str) -> bool:
@@ -458,6 +447,9 @@ class Cluster(ABC):
         extra_jars = [self.host_path(self.gateway, jar) for jar in jars]
         java = self.java_on(self.gateway)
         client_argv = daemons.client_argv(java, self.layout, main_class, args, extra_jars)
+        if self.account is not None:
+            numbers = (str(self.account["uid"]), str(self.account["gid"]))
+            client_argv = self.agent(self.gateway, "become", *numbers, *client_argv)
         return self.gateway.start(client_argv, log)
 
     def http_json(self, url_path: str, service: str = "rm") -> Any:

@@ -18,7 +18,7 @@ import time
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from harness.errors import ClusterError, HarnessError
 from harness.providers.host import Completed, Host, at_once, end_command
@@ -45,6 +45,16 @@ _LINKS_OF = re.compile(r"GPU (\d{1,4}):")
 _LINK = re.compile(r"\s+Link \d{1,4}: (\d{1,6}(?:\.\d{1,6})?) GB/s\s*")
 
 Run = Callable[[Sequence[str]], Completed]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What `harness doctor` found of one thing, and *fix*, the command that repairs it."""
+
+    name: str
+    state: Literal["ok", "note", "lacking"]
+    what: str
+    fix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

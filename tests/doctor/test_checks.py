@@ -5,7 +5,7 @@ All findings of a machine, and who lacks what.
 import pytest
 
 from harness.doctor.checks import examine, missing_needs, needs
-from harness.providers.base import Finding
+from harness.providers.survey import Finding
 
 pytestmark = pytest.mark.process
 

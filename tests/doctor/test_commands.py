@@ -7,7 +7,7 @@ import pytest
 from harness.doctor import checks
 from harness.doctor.checks import lacking_finding, read_output, run_command
 from harness.errors import MachineError
-from harness.providers.base import Finding
+from harness.providers.survey import Finding
 
 pytestmark = pytest.mark.process
 

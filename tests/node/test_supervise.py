@@ -186,7 +186,7 @@ def kept(tmp_path):
     """
     started = []
 
-    def start(*, later=(), **commands):
+    def start(*, later=(), plan_fields=None, **commands):
         daemons = [
             {
                 "key": key, "argv": ["sh", "-c", command], "env": {"PATH": os.environ["PATH"]},
@@ -198,7 +198,7 @@ def kept(tmp_path):
         (tmp_path / "daemons").mkdir()
         plan = {
             "control": str(tmp_path / "control"), "deaths": str(tmp_path / "deaths"),
-            "daemons_folder": str(tmp_path / "daemons"), "daemons": daemons,
+            "daemons_folder": str(tmp_path / "daemons"), "daemons": daemons, **(plan_fields or {}),
         }  # fmt: skip
         (tmp_path / "plan.json").write_text(json.dumps(plan))
         process = subprocess.Popen(
@@ -278,6 +278,69 @@ class TestKeeper:
 
         assert process.wait(timeout=PATIENCE_S) == 0
         assert all(gone(pid) for pid in pids)
+
+
+class TestLease:
+    def test_its_end_ends_all(self, kept, tmp_path):
+        """
+        Without anybody who renews it, the supervisor ends its daemons and itself.
+        """
+        process = kept(plan_fields={"lease_s": 1}, parent="setsid sleep 601 & echo $!; sleep 600")
+        log = tmp_path / "parent.log"
+        orphan = until(lambda: log.exists() and log.read_text().strip())
+
+        assert process.wait(timeout=PATIENCE_S) == 0
+        assert gone(orphan)
+
+    def test_it_is_renewed_by_a_line(self, kept, tmp_path):
+        """
+        The seconds count from the line on; a line that makes no sense renews nothing.
+        """
+        process = kept(plan_fields={"lease_s": 1}, stays="exec sleep 600")
+        until((tmp_path / "daemons" / "stays").exists)
+        with (tmp_path / "control").open("w") as control:
+            control.write("renew 600\nrenew\nrenew -1\nrenew soon\n")
+
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=2.0)
+
+        with (tmp_path / "control").open("w") as control:
+            control.write("renew 0\n")
+        assert process.wait(timeout=PATIENCE_S) == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+class TestAccount:
+    def test_daemons_and_their_children_run_under_it(self, kept, tmp_path):
+        """
+        User, group and no other group; the supervisor stays who it is.
+        """
+        account = {"uid": 64_198, "gid": 64_199}
+        kept(plan_fields={"account": account}, plain="sh -c 'id -u; id -g; id -G'; exec sleep 600")
+        log = tmp_path / "plain.log"
+
+        lines = until(lambda: log.exists() and len(s := log.read_text().split()) == 3 and s)
+
+        assert lines == ["64198", "64199", "64199"]
+
+    def test_a_command_under_it_ends_with_its_parent(self, tmp_path):
+        """
+        The change of account does not make the kernel forget whose end ends the command.
+        """
+        script = "id -u; echo $$; exec sleep 600"
+        argv = node_agent("become", "64198", "64199", "sh", "-c", script)
+        parent = subprocess.Popen(
+            ["sh", "-c", 'setpriv --pdeathsig KILL -- "$@" & wait', "-", *argv],
+            stdout=subprocess.PIPE,
+        )
+        account, child = parent.stdout.readline().strip(), int(parent.stdout.readline())
+
+        parent.kill()
+        parent.wait()
+        parent.stdout.close()
+
+        assert account == b"64198"
+        assert gone(child)
 
 
 def test_dumps_go_to_a_folder_that_is_made(tmp_path):

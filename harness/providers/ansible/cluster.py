@@ -28,11 +28,12 @@ from harness.providers import state as states
 from harness.providers.ansible import hosts as bare
 from harness.providers.ansible.nodes import HostsState, home_bundle, java_bundle
 from harness.providers.ansible.playbook import play, require_tools
-from harness.providers.base import Cluster, Finding
+from harness.providers.base import Cluster
 from harness.providers.host import CONTAINER, LOG, Host, Running, application_name, at_once
 from harness.providers.ssh.collect import Source, collect
 from harness.providers.ssh.connection import Connection
 from harness.providers.ssh.host import SshHost
+from harness.providers.survey import Finding
 from harness.records.trial import ClusterSpec, SshAccess
 from harness.text import printable
 

@@ -19,14 +19,14 @@ from harness.hadoop import daemons
 from harness.hadoop.daemons import Layout
 from harness.hadoop_home.home import HadoopHome
 from harness.providers import state as states
-from harness.providers.base import Cluster, Finding
+from harness.providers.base import Cluster
 from harness.providers.docker import host as hosts
 from harness.providers.docker import image as images
 from harness.providers.docker import nodes
 from harness.providers.docker.engine import DeathLog, Engine
 from harness.providers.docker.host import DockerHost
 from harness.providers.host import Host, application_name, at_once
-from harness.providers.survey import find_devices, here
+from harness.providers.survey import Finding, find_devices, here
 from harness.records.trial import ClusterSpec, Hardware
 from harness.units import format_bytes
 

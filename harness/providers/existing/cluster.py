@@ -23,10 +23,10 @@ from harness.hadoop.daemons import Layout, Member
 from harness.hadoop_home.home import HadoopHome
 from harness.parsing.history import read_history
 from harness.providers import state as states
-from harness.providers.base import Cluster, Finding
+from harness.providers.base import Cluster
 from harness.providers.existing import discovery
 from harness.providers.host import Host, LocalHost, application_name
-from harness.providers.survey import RanOn
+from harness.providers.survey import Finding, RanOn
 from harness.records.trial import ClusterSpec
 
 _CLIENT_CLASS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
