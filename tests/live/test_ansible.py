@@ -36,9 +36,8 @@ from tests.live.agent import agent
 from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
 from tests.live.packages import unpacked
 
-pytestmark = [
-    pytest.mark.live, pytest.mark.long, pytest.mark.skipif(bool(lacking()), reason=lacking()),
-]  # fmt: skip
+pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacking()), reason=lacking())]
+long = pytest.mark.long
 
 PROJECT = Path(__file__).parents[2]
 LIMIT_S = 600
@@ -147,6 +146,7 @@ def masters():
 
 
 class TestLife:
+    @long
     def test_whole_life(self, place, tmp_path):
         """
         From bare hosts to a job and back: a check changes nothing, a second run neither, a dead
@@ -186,6 +186,7 @@ class TestLife:
         assert files(place.hosts[:3]) == before
         assert (state.known_names(), masters()) == ([], [])
 
+    @long
     def test_check_on_bare_hosts_puts_nothing_there(self, place, tmp_path):
         """
         ``--check`` says what would be done.
@@ -199,6 +200,7 @@ class TestLife:
         assert (files(place.hosts[:2]), set(checked.changed)) == (before, {"master", "worker1"})
 
 
+@long
 def test_ordinary_user_another_port_and_an_agent(place, tmp_path, monkeypatch):
     """
     All three at once, on hosts that let no root in and whose root has named them all: a job is
@@ -226,6 +228,7 @@ def test_ordinary_user_another_port_and_an_agent(place, tmp_path, monkeypatch):
     assert (done, files(hosts), state.known_names()) == ((0, True), before, [])
 
 
+@long
 def test_hosts_that_keep_hadoop_have_class_data_archives(place):
     """
     Made once and used by every daemon; made anew for a Java that has changed, and for it alone.
@@ -248,6 +251,7 @@ def test_hosts_that_keep_hadoop_have_class_data_archives(place):
 
 @pytest.mark.skipif(not Path(SYSTEMD).exists(), reason="apt-get install -y systemd")
 class TestSystemd:
+    @long
     def test_daemons_are_a_service(self, place, tmp_path):
         """
         Started, seen to die, not started twice; its unit goes with the cluster.
@@ -273,6 +277,7 @@ class TestSystemd:
         }  # fmt: skip
         assert ([unit in text for text in known], files(hosts)) == ([False, False], before)
 
+    @long
     def test_ordinary_user_with_sudo(self, place):
         """
         Names and unit are root's work, the daemons the user's own; the death of one is noticed, and
@@ -293,6 +298,7 @@ class TestSystemd:
         assert (counts, files(hosts)) == (["3\n", "2\n", "1\n"], before)
         assert died == ["nodemanager on worker1"]
 
+    @long
     def test_sudo_that_asks_for_a_password(self, place):
         """
         Nobody is there to type it.
@@ -312,6 +318,7 @@ ARCHIVES = (
 )
 
 
+@long
 def test_experiment_runs_unchanged_but_for_its_hosts(place, tmp_path):
     """
     The smoke experiment, from bare hosts to its report; nothing is left on them.
@@ -390,6 +397,7 @@ def awaited(look):
     return result
 
 
+@long
 def test_gpus_of_hosts_are_described_by_the_hosts(place, tmp_path):
     """
     By what the driver's tool says there; copies are measured there, too, and as there is no device
@@ -429,6 +437,7 @@ class TestFaults:
         assert f"no answer within 3 s\n  at:  {nobody.address}, port 22" in text
         assert files(place.hosts[:1]) == before
 
+    @long
     @pytest.mark.parametrize(
         ("prepare", "message"),
         [
@@ -458,6 +467,7 @@ class TestFaults:
 
         assert "has written more than" in text
 
+    @long
     def test_host_whose_gpus_do_not_work(self, place):
         """
         It is known before anything is brought there.
@@ -498,6 +508,7 @@ class TestFaults:
 
         assert "worker1: its clock is 3600 s ahead of ours" in text
 
+    @long
     @pytest.mark.parametrize(
         ("become", "message"),
         [(False, "worker may not name them"), (True, "sudo is missing")],
@@ -566,6 +577,7 @@ class TestFaults:
         lost = ["datanode on worker1", "nodemanager on worker1"]
         assert seen == [[], ["nodemanager on worker1"], ["nodemanager on worker1"], [lost]]
 
+    @long
     def test_interrupt_while_hosts_are_prepared(self, place, tmp_path):
         """
         Ctrl-C takes back what was put there: no file, no process, no open connection.

@@ -246,7 +246,6 @@ class TestNode:
         assert facts["Uid"].split() == ["10000"] * 4
         assert (int(facts["CapEff"], 16), facts["NoNewPrivs"]) == (0, "1")
 
-    @long
     def test_endless_output_ends(self, node):
         """
         A node that never stops talking is ended, and reported as that; nothing of it runs on.
@@ -269,7 +268,6 @@ class TestNode:
             host.get("passwd", tmp_path / "passwd")
         assert not (tmp_path / "passwd").exists()
 
-    @long
     def test_want_of_memory_is_reported(self, alone, node):
         """
         A daemon that ran out of memory is distinguished from one that was killed by hand.
@@ -330,7 +328,6 @@ class TestNode:
         assert dump.name == "resourcemanager-bare.txt"
         assert "Full thread dump" in dump.read_text()
 
-    @long
     def test_a_container_that_ended_says_so(self, alone, node):
         """
         No command runs there, and why is reported.
@@ -342,7 +339,6 @@ class TestNode:
             until(lambda: host.run(["true"]) and None)
 
 
-@long
 class TestRefusals:
     def cluster(self, name, **more):
         """

@@ -7,16 +7,22 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
+from harness.errors import ClusterError
 from harness.hadoop_home.home import HadoopHome
+from harness.providers.existing.cluster import ExistingCluster
+from harness.records.trial import ClusterSpec
 from harness.store import Store
 from tests.live.foreign import another_hadoop, client_environment, foreign_cluster, state_of
 from tests.live.runs import PROJECT, clusters, command, mapping, settings, start, wait_for
 
-pytestmark = [pytest.mark.live, pytest.mark.long]
+pytestmark = pytest.mark.live
+long = pytest.mark.long
 LIMIT_S = 1200
+PATIENCE_S = 90.0
 OLDER = "3.4.3"
 
 
@@ -32,6 +38,7 @@ def foreign(request, tmp_path, monkeypatch):
         assert state_of(cluster) == before
 
 
+@long
 def test_an_experiment_from_end_to_end(foreign, tmp_path):
     """
     With one line changed: a report, all logs, all limitations, and nothing left there.
@@ -57,6 +64,7 @@ def test_an_experiment_from_end_to_end(foreign, tmp_path):
     assert clusters(environment) == []
 
 
+@long
 def test_a_cluster_of_another_hadoop(tmp_path, monkeypatch):
     """
     Its daemons and tasks are an older release: all trials are done by a client of own_version, and
@@ -100,6 +108,7 @@ def class_paths(run):
     return {path.decode() for path in jars}
 
 
+@long
 @pytest.mark.parametrize(
     ("daemon", "died", "end", "left"),
     [
@@ -134,3 +143,30 @@ def test_a_daemon_that_is_lost_in_a_trial(  # noqa: PLR0917 - two of them are fi
         assert any(re.match(died, r.reason) for r in records)
         assert end in log.read_text()
         assert len(clusters(environment)) == left
+
+
+def test_daemons_that_are_lost_are_named(tmp_path, monkeypatch):
+    """
+    A NodeManager once Hadoop gives it up, the ResourceManager at once; what is left there, because
+    nobody answers, is named with the command that takes it away later.
+    """
+    named = []
+    with foreign_cluster(tmp_path / "foreign", monkeypatch, 1) as foreign:
+        for variable, value in client_environment(foreign).items():
+            monkeypatch.setenv(variable, value)
+        cluster = ExistingCluster(
+            "lost", ClusterSpec(provider="existing", workers=1), HadoopHome.find()
+        )
+        cluster.up()
+        pids, deadline = foreign.daemon_pids(), time.monotonic() + PATIENCE_S
+        for daemon in ("nodemanager on worker1", "resourcemanager on master"):
+            before = cluster.dead_daemons()
+            os.kill(pids[daemon], signal.SIGKILL)
+            while (lost := cluster.dead_daemons()) == before and time.monotonic() < deadline:
+                time.sleep(0.2)
+            named += [re.sub(r":\d+", "", name) for name in lost]
+
+        with pytest.raises(ClusterError, match="are still there") as left:
+            cluster.down()
+    assert named == ["nodemanager on localhost", "resourcemanager on localhost"]
+    assert "harness cluster down --name lost, when the cluster answers again" in left.value.fix
