@@ -71,6 +71,7 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
         )
     new_cluster = PROVIDERS[spec.provider](name, spec, HadoopHome.find())
     click.echo(f"starting cluster {name!r}: {spec.workers} workers", err=True)
+    click.echo(f"reach: {PROVIDERS[spec.provider].reach(spec)}", err=True)
     new_cluster.up()
     for limitation in new_cluster.limitations:
         click.echo(printable(f"warning: {limitation}"), err=True)

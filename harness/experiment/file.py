@@ -301,9 +301,9 @@ def _check_cluster(cluster: ClusterAxes, document: Document, known: KnownNames |
             example = "[MASTER, WORKER, ...]" if key == "hosts" else "..."
             problem = f"provider {provider} needs cluster.{key}"
             document.problem(("cluster",), problem, f"add {key}: {example}")
-        takers = [name for name, fields in known.extra_fields.items() if fields]
         extra = {key for fields in known.extra_fields.values() for key in fields}
         for key in sorted(given.keys() & extra - set(known.extra_fields.get(provider, ()))):
+            takers = [name for name, fields in known.extra_fields.items() if key in fields]
             problem = f"provider {provider} does not take cluster.{key}"
             fix = f"write provider: {' or '.join(takers)}, or remove the line"
             document.problem(("cluster", key), problem, fix, key=True)

@@ -249,6 +249,7 @@ def _cell(experiment: Experiment, workload: WorkloadAxes, point: _Point) -> Cell
             nodes={name: Hardware(**node.limits()) for name, node in cluster.nodes.items()},
             hosts=cluster.hosts,
             ssh=None if cluster.ssh is None else SshAccess(**cluster.ssh.model_dump()),
+            exposed=cluster.exposed,
             **parts["cluster"],
         ),
         workload=WorkloadSpec(

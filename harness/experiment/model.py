@@ -268,10 +268,8 @@ Count = Annotated[int, *_number("whole number", 1, 10**6)]
 Seed = Annotated[int, *_number("whole number", 0, 2**31 - 1)]
 Gpus = Annotated[int, *_number("number of GPUs", 0, 64, "write how many a node has", word="auto")]
 Flag = Annotated[bool, *_written(_read_flag, {"type": "boolean"})]
-Size = Annotated[
-    int,
-    *_quantity(parse_bytes, 1, "is not a size to work with; write 32 MiB or 200 MB", _SIZE),
-]
+_NO_SIZE = "is not a size to work with; write 32 MiB or 200 MB"
+Size = Annotated[int, *_quantity(parse_bytes, 1, _NO_SIZE, _SIZE)]
 Time = Annotated[
     float,
     *_quantity(_read_time, 1e-9, "is not a time to wait; write 90 s or 10 min", _TIME, most=1e9),
@@ -366,6 +364,8 @@ class ClusterAxes(_FileRecord):
     """existing hosts to use, the master first"""
     ssh: SshSettings | None = None
     """how the hosts are reached"""
+    exposed: Flag = False
+    """accept a cluster that others can reach, where it cannot be fenced (default: false)"""
 
     @model_validator(mode="before")
     @classmethod

@@ -13,13 +13,11 @@ machine has them.
 from __future__ import annotations
 
 import json
-import time
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from subprocess import TimeoutExpired
 from typing import Any, ClassVar, Self
 
 from harness.errors import ClusterError, SpecError
@@ -36,7 +34,7 @@ from harness.providers.calibrate import (
     requested_by_worker,
     unsupported_limits,
 )
-from harness.providers.host import Host, LocalHost, Running, application_name, end_command
+from harness.providers.host import Host, LocalHost, Running, application_name
 from harness.providers.masters import Hdfs
 from harness.providers.state import StateFile
 from harness.providers.survey import Finding, HostFacts, RanOn, node_versions, survey
@@ -44,8 +42,6 @@ from harness.records.trial import LIMITS, ClusterSpec, Limit, Tracing
 from harness.text import excerpt, read_json
 
 UP_LIMIT_S = 180.0
-_LOOK_S = 0.5
-_ANSWER_LIMIT_S = 60.0  # beyond the limit of the health check itself
 
 
 class Cluster(ABC):
@@ -152,6 +148,12 @@ class Cluster(ABC):
         """What is there already of the requested cluster; `HarnessError` if it cannot be used."""
         del spec
         return ""
+
+    @classmethod
+    def reach(cls, spec: ClusterSpec) -> str:
+        """Who can reach what of the requested cluster, in one sentence, for `plan` and `up`."""
+        del spec
+        return "its network and its own configuration decide who reaches it: nothing is fenced"
 
     @property
     def limits(self) -> dict[str, dict[str, Limit]]:
@@ -360,29 +362,10 @@ class Cluster(ABC):
         return {"master": master, "services": self.services, "limit_s": limit_s, **files}
 
     def _check_health(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Send a request to the gateway's node agent; an empty answer when the cluster is gone."""
-        deadline = time.monotonic() + request["limit_s"] + _ANSWER_LIMIT_S
-        command = self.gateway.open(self.agent(self.gateway, "health"))
-        assert command.stdin is not None
-        assert command.stdout is not None
-        try:
-            with suppress(BrokenPipeError), command.stdin as stdin:  # its answer says why
-                stdin.write(json.dumps(request).encode())
-            while True:
-                try:
-                    command.wait(_LOOK_S)
-                except TimeoutExpired:
-                    if dead := [] if self.health_sees_all else self.dead_daemons():
-                        return {"ok": False, "died": [name.replace(" on ", "-") for name in dead]}
-                    if time.monotonic() > deadline:
-                        return {}
-                else:
-                    answer = read_json(command.stdout.read())
-                    return answer if isinstance(answer, dict) else {}
-        except ValueError:
-            return {}
-        finally:
-            end_command(command)
+        """Answer of the gateway's node agent; an empty one when the cluster is gone."""
+        dead_daemons = None if self.health_sees_all else self.dead_daemons
+        argv = self.agent(self.gateway, "health")
+        return masters.check_health(self.gateway, argv, request, dead_daemons)
 
     # connections
 

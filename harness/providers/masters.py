@@ -7,10 +7,12 @@ providers, its verb `health`: live DataNodes = active NodeManagers = workers.
 
 from __future__ import annotations
 
+import json
 import time
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from subprocess import TimeoutExpired
 from typing import IO, Any
 
 from harness.errors import ClusterError
@@ -25,6 +27,8 @@ from harness.text import excerpt, printable, read_json
 
 CHUNK = 2**20
 LIMIT_S = 120.0
+_LOOK_S = 0.5
+_ANSWER_LIMIT_S = 60.0  # beyond the limit of the health check itself
 _MOST_LINE, _MOST_STDERR = 2**16, 2**16
 _MASTER_OF = {
     "datanode": "namenode", "historyserver": "namenode", "nodemanager": "resourcemanager",
@@ -178,6 +182,41 @@ def _refused_error(operation: str, stderr: str) -> ClusterError:
         reason, status = lines[-1], 0
     kind = RefusedError if status else ClusterError
     return kind(reason, where=f"HDFS or web service: {operation}", fix="harness cluster logs")
+
+
+def check_health(
+    gateway: Host,
+    argv: Sequence[str],
+    request: dict[str, Any],
+    dead_daemons: Callable[[], list[str]] | None,
+) -> dict[str, Any]:
+    """
+    Send a request to the node agent's verb `health`; an empty answer when the cluster is gone.
+
+    *dead_daemons* are asked for meanwhile, where that verb does not see those of all nodes.
+    """
+    deadline = time.monotonic() + request["limit_s"] + _ANSWER_LIMIT_S
+    command = gateway.open(argv)
+    assert command.stdin is not None
+    assert command.stdout is not None
+    try:
+        with suppress(BrokenPipeError), command.stdin as stdin:  # its answer says why
+            stdin.write(json.dumps(request).encode())
+        while True:
+            try:
+                command.wait(_LOOK_S)
+            except TimeoutExpired:
+                if dead := dead_daemons() if dead_daemons else []:
+                    return {"ok": False, "died": [name.replace(" on ", "-") for name in dead]}
+                if time.monotonic() > deadline:
+                    return {}
+            else:
+                answer = read_json(command.stdout.read())
+                return answer if isinstance(answer, dict) else {}
+    except ValueError:
+        return {}
+    finally:
+        end_command(command)
 
 
 def await_healthy(

@@ -174,7 +174,8 @@ class ClusterSpec(Record):
     A cluster to provision; *site* holds cluster-wide Hadoop properties, values as text.
 
     *nodes* holds further limits of single workers (``worker2``), in the place of those of *node*.
-    *hosts* are there already, the master first; *ssh* says how they are reached.
+    *hosts* are there already, the master first; *ssh* says how they are reached.  *exposed* accepts
+    a cluster that others can reach, where it cannot be fenced.
     """
 
     provider: str = "local"
@@ -184,6 +185,8 @@ class ClusterSpec(Record):
     nodes: dict[str, Hardware] = Field(default_factory=dict)
     hosts: tuple[str, ...] = ()
     ssh: SshAccess | None = None
+    # Left out where it is not set: ids of fenced clusters are those of before there was a choice.
+    exposed: bool = Field(default=False, exclude_if=lambda exposed: not exposed)
 
     @property
     def id(self) -> str:

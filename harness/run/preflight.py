@@ -205,7 +205,13 @@ class Preflight:
             self.console.say(f"warning: {details}: nothing would run")
 
     def look(self) -> None:
-        """Report what is seen of clusters that run already; `HarnessError`: they are unusable."""
+        """
+        Report who can reach each cluster, and what is seen of one that runs already.
+
+        `HarnessError`: it is unusable.
+        """
+        for sentence in {PROVIDERS[each.provider].reach(each): None for each in self.clusters}:
+            self.console.say(f"reach: {sentence}")
         for cluster in self.clusters:
             if seen := PROVIDERS[cluster.provider].look(cluster):
                 self.console.say(f"{cluster.provider} cluster: {seen}")

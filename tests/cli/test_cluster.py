@@ -66,7 +66,7 @@ class FakeCluster:
     limitations = ()
     traces, limitable = LocalCluster.traces, LocalCluster.limitable
     extra_fields, required_fields = LocalCluster.extra_fields, LocalCluster.required_fields
-    sets_site, survey = LocalCluster.sets_site, LocalCluster.survey
+    sets_site, survey, reach = LocalCluster.sets_site, LocalCluster.survey, LocalCluster.reach
 
     @property
     def hosts(self):

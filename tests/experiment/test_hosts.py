@@ -13,7 +13,7 @@ KNOWN = KnownNames(
     ("wordcount",),
     (),
     ("local", "ansible"),
-    extra_fields={"local": (), "ansible": ("hosts", "ssh")},
+    extra_fields={"local": (), "ansible": ("exposed", "hosts", "ssh")},
     required_fields={"ansible": ("hosts",)},
 )
 HOSTS = "{provider: ansible, hosts: [10.0.0.1, node2.example.org, 'fe80::1']}"
@@ -60,6 +60,8 @@ def test_cells_know_hosts_and_access():
         ("{provider: ansible}", "provider ansible needs cluster.hosts"),
         ("{hosts: [a, b]}", "provider local does not take cluster.hosts"),
         ("{ssh: {user: x}}", "provider local does not take cluster.ssh"),
+        ("{exposed: true}", "provider local does not take cluster.exposed"),
+        ("{provider: ansible, hosts: [a, b], exposed: yes}", "write true or false"),
         ("{provider: ansible, hosts: [a]}", "1 hosts are not 2 to 200"),
         ("{provider: ansible, hosts: [a, b, c], workers: 3}", "a master and 2 workers, not 3"),
         ("{provider: ansible, hosts: [a, a]}", "given twice"),

@@ -123,3 +123,12 @@ class TestIds:
         A changed id would measure every stored trial again: then `ID_VERSION` has to change, too.
         """
         assert (CELL.id, CELL.cluster.id, trial_id(CELL, 0, VERSIONS)) == IDS
+
+    def test_an_exposed_cluster_is_another_one(self):
+        """
+        Its trials are no repetitions of those on a fenced one.
+        """
+        exposed = CELL.cluster.model_copy(update={"exposed": True})
+
+        assert exposed.id != CELL.cluster.id
+        assert ClusterSpec.model_validate_json(exposed.model_dump_json()) == exposed

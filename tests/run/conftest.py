@@ -7,6 +7,7 @@ import pytest
 from harness import providers as clusters_package
 from harness.experiment.model import Experiment, WorkloadAxes
 from harness.monitor import watch
+from harness.providers.local import namespace
 from harness.run import execute, jobs
 from harness.run.execute import Execution
 from harness.store import Store
@@ -19,6 +20,14 @@ def short_polls(monkeypatch):
     Clients in memory end at once.
     """
     monkeypatch.setattr(jobs, "_POLL_S", 0.002)
+
+
+@pytest.fixture(autouse=True)
+def namespaces(monkeypatch):
+    """
+    The kernel is not asked whether it makes them.
+    """
+    monkeypatch.setattr(namespace, "kernel_refusal", lambda: "")
 
 
 @pytest.fixture

@@ -612,6 +612,17 @@ class TestPlan:
         assert {t["state"] for t in plan["trials"]} == {"pending"}
         assert (clusters.started, s.results_dir.exists()) == ([], False)
 
+    def test_says_who_can_reach_the_cluster(self, session):
+        """
+        One line, as its provider knows it.
+        """
+        heard = RecordingConsole()
+        session(console=heard).plan()
+
+        assert [line for line in heard.lines if line.startswith("reach: ")] == [
+            "reach: only this user and root reach it: its network is a namespace of its own"
+        ]
+
     @pytest.mark.process
     def test_knows_what_is_done(self, session):
         """

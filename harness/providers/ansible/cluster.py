@@ -50,7 +50,7 @@ class AnsibleCluster(Cluster):
 
     provider = "ansible"
     needs = (*Cluster.needs, "ssh")
-    extra_fields, required_fields = frozenset({"hosts", "ssh"}), frozenset({"hosts"})
+    extra_fields, required_fields = frozenset({"hosts", "ssh", "exposed"}), frozenset({"hosts"})
     description = "hosts that are reached by SSH, prepared by Ansible; systemd or plain processes"
     health_sees_all = False
     state_class = HostsState

@@ -50,6 +50,7 @@ class DockerCluster(Cluster):
     _state: DockerState | None
     health_sees_all = False
     limitable = frozenset(Hardware.model_fields)
+    extra_fields = frozenset({"exposed"})
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe a cluster; the engine is not asked for anything yet."""

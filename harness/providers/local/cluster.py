@@ -63,6 +63,7 @@ class LocalCluster(Cluster):
     on_this_machine = True
     description = "all nodes on this machine, a network namespace each; for root and other users"
     limitable = frozenset(Hardware.model_fields) - {"memory_bytes"}
+    extra_fields = frozenset({"exposed"})
     state_class = ClusterState
     _state: ClusterState | None
 
@@ -109,6 +110,14 @@ class LocalCluster(Cluster):
         """`MachineError` that names what of *spec* cannot be limited here, for this user."""
         if spec.limited:
             limits.require(spec, states.clusters_folder(), flat=namespace.loopback_reason())
+
+    @classmethod
+    def reach(cls, spec: ClusterSpec) -> str:
+        """Who can reach what of the requested cluster."""
+        del spec
+        if not namespace.loopback_reason():
+            return "only this user and root reach it: its network is a namespace of its own"
+        return "every user of this machine reaches it: all nodes listen on its loopback address"
 
     def _start(self) -> None:
         self._refusal = namespace.loopback_reason()
