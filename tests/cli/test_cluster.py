@@ -18,6 +18,7 @@ from harness.errors import ClusterError, SpecError
 from harness.hadoop_home import home
 from harness.providers import survey
 from harness.providers.host import LocalHost
+from harness.providers.local import namespace
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.survey import Devices, Gpu
 from harness.records.trial import ClusterSpec, Hardware, Limit, NodeSpec
@@ -107,6 +108,7 @@ def harness(monkeypatch):
     fake = type("Fake", (FakeCluster,), {"there": {}})
     monkeypatch.setattr(providers, "PROVIDERS", {"local": fake}, raising=False)
     monkeypatch.setattr(providers, "names", lambda: sorted(fake.there))
+    monkeypatch.setattr(namespace, "kernel_refusal", lambda: "")
     monkeypatch.setattr(home, "HadoopHome", SimpleNamespace(find=lambda: None))
 
     def run(*arguments):
