@@ -20,7 +20,6 @@ from contextlib import suppress
 from importlib import import_module
 from inspect import cleandoc
 from io import TextIOWrapper
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -221,14 +220,12 @@ def describe_bug(error: Exception) -> str:
         f"harness {__version__}, Python {platform.python_version()}, {system}\n"
         f"arguments: {sys.argv[1:]}\n{''.join(traceback.format_exception(error))}"
     )
-    base = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG rules: a relative path is not valid.
-    state = Path(base) if base.startswith("/") else Path.home() / ".local" / "state"
-    path = state / "mapreduce-harness" / time.strftime(f"crash-%Y%m%dT%H%M%S-{os.getpid()}.log")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        from harness.providers.state import state_folder
+
+        path = state_folder() / time.strftime(f"crash-%Y%m%dT%H%M%S-{os.getpid()}.log")
         path.write_text(report, encoding="utf-8", errors="backslashreplace")
-    except OSError:  # No place to keep it: better on the terminal than lost.
+    except (OSError, HarnessError):  # No place to keep it: better on the terminal than lost.
         return f"{report}\n{what}"
     return f"{what}\n  fix: report it, with {path}"
 

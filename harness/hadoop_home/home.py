@@ -33,11 +33,11 @@ from harness.node.facts import java_version
 from harness.records.trial import Versions
 from harness.workloads.base import GPU, JOBS
 
-_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
-SOURCE = _WORKLOADS / "hadoop-home"
+WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
+SOURCE = WORKLOADS / "hadoop-home"
 CLASS_LIST, TASK_LIST = SOURCE / "classes.lst", SOURCE / "tasks.lst"
-TRACER = _WORKLOADS / "ltrace" / "target" / "harness-ltrace.jar"
-JARS = {JOBS: _WORKLOADS / "jobs" / "target" / JOBS, GPU: _WORKLOADS / "gpu" / "target" / GPU}
+TRACER = WORKLOADS / "ltrace" / "target" / "harness-ltrace.jar"
+JARS = {JOBS: WORKLOADS / "jobs" / "target" / JOBS, GPU: WORKLOADS / "gpu" / "target" / GPU}
 INSTRUMENTED = "lib-trace/ltrace-instrumented.jar"
 JAR_TIME = 1_767_225_600  # 2026-01-01: equal jars get equal times, which the archive records
 _COMMON = re.compile(r"lib/hadoop-common-(\d.*)\.jar")

@@ -46,8 +46,9 @@ import time
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
+from .account import open_ways
 from .processes import adopt_orphans, call_libc, catch_signals, drop_to, end_descendants
 
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -209,8 +210,10 @@ def main_cluster(arguments: List[str]) -> None:
     namespaces = [_make_node(node_plan, home_namespaces) for node_plan in plan["nodes"]]
     for node_plan in plan["nodes"]:
         if node_plan.get("disk"):
-            _mount_disk(node_plan["disk"])
-    name_nodes(plan["etc"])
+            _mount_disk(node_plan["disk"], plan["account"])
+    cover_etc(plan["etc"])
+    if plan["account"]:
+        open_ways(plan["needed"], plan["account"])
     control_pipe = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
     sys.stdout.write(json.dumps(namespaces) + "\n")
     sys.stdout.flush()
@@ -308,7 +311,7 @@ def _make_node(node_plan: Dict[str, Any], home_namespaces: Dict[str, int]) -> Di
     return namespaces
 
 
-def _mount_disk(disk: Dict[str, Any]) -> None:
+def _mount_disk(disk: Dict[str, Any], account: Optional[Dict[str, int]]) -> None:
     """Mount the disk that a node has of its own, and lay its parts over the node's folders."""
     mount_point = Path(disk["at"])
     mount_point.mkdir()
@@ -316,14 +319,18 @@ def _mount_disk(disk: Dict[str, Any]) -> None:
     for part_name, covered in disk["over"].items():
         for folder in (mount_point / part_name, Path(covered)):
             folder.mkdir(mode=0o700, exist_ok=True)
+            if account:
+                os.chown(str(folder), account["uid"], account["gid"])
         _run("mount", "--bind", str(mount_point / part_name), covered)
 
 
-def name_nodes(folder: str) -> None:
-    """Put the file ``hosts`` of *folder* in the place of the machine's, in our namespace alone."""
-    if Path("/etc/hosts").exists():
-        _run("mount", "--bind", f"{folder}/hosts", "/etc/hosts")
-    else:  # a bare machine has no file that could be covered: the folder is laid over its own
+def cover_etc(folder: str) -> None:
+    """Put the files of *folder* in the place of the machine's, in our namespace alone."""
+    file_names = os.listdir(folder)
+    if all(Path("/etc", file_name).exists() for file_name in file_names):
+        for file_name in file_names:
+            _run("mount", "--bind", f"{folder}/{file_name}", f"/etc/{file_name}")
+    else:  # a bare machine lacks a file that could be covered: the folder is laid over its own
         _run("mount", "-t", "overlay", "overlay", "-o", "lowerdir=.:/etc", "/etc", cwd=folder)
 
 

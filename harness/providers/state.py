@@ -107,11 +107,16 @@ def _start_time(process_id: int) -> int:
 
 
 def state_folder() -> Path:
-    """Folder of this user's state: below ``XDG_STATE_HOME``, or a private temporary one."""
+    """
+    Folder of this user's state: below ``XDG_STATE_HOME``, or a private temporary one.
+
+    That of root is not below a home of mode 700, which the daemons' own account could not enter.
+    """
     state_home = os.environ.get("XDG_STATE_HOME", "")
-    # The XDG rules: a relative path counts as unset.
-    base_folder = Path(state_home if state_home.startswith("/") else "~/.local/state").expanduser()
-    folder = base_folder / "mapreduce-harness"
+    if not state_home.startswith("/"):  # the XDG rules: a relative path counts as unset
+        user_home = os.environ.get("HOME", "/")  # a user without an entry may have none
+        state_home = "/var/lib" if os.geteuid() == 0 else f"{user_home}/.local/state"
+    folder = Path(state_home, "mapreduce-harness")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         usable = os.access(folder, os.W_OK | os.X_OK)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import types
 
 import click
@@ -179,6 +180,7 @@ class TestBug:
         Where no file can be written, the traceback comes to the terminal.
         """
         monkeypatch.setenv("XDG_STATE_HOME", os.devnull)
+        monkeypatch.setattr(tempfile, "gettempdir", lambda: os.devnull)
 
         assert run(raises(KeyError("x"))) == 70
         assert "Traceback" in capsys.readouterr().err

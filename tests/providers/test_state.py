@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+from pathlib import Path
+
 import pytest
 
 from harness.errors import SpecError
@@ -40,6 +42,20 @@ def saved(**fields):
     """
     me = Process.of(os.getpid())
     return ClusterState(name="c", home="/h", user_namespace=True, outer=me, **fields)
+
+
+def refusing_below(folder):
+    """
+    A `Path.mkdir` that makes nothing anywhere else, as an ordinary user's.
+    """
+    make_really = Path.mkdir
+
+    def make(path, mode=0o777, **options):
+        if folder not in path.parents:
+            raise PermissionError(path)
+        return make_really(path, mode, **options)
+
+    return make
 
 
 class TestProcess:
@@ -108,9 +124,35 @@ class TestFolders:
         """
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.setenv("XDG_STATE_HOME", "relative")
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
         expected = tmp_path / ".local" / "state" / "mapreduce-harness" / "clusters"
 
         assert state.clusters_folder() == expected
+
+    @pytest.mark.parametrize("user_home", [None, "", "/no/such/home"])
+    def test_a_user_without_a_home_has_a_private_folder(self, tmp_path, monkeypatch, user_home):
+        """
+        As in containers that run under any number: no entry in passwd, no home of its own.
+        """
+        monkeypatch.setattr(state.tempfile, "gettempdir", lambda: str(tmp_path))
+        monkeypatch.setattr(state.Path, "mkdir", refusing_below(tmp_path))
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+        monkeypatch.delenv("XDG_STATE_HOME")
+        monkeypatch.delenv("HOME") if user_home is None else monkeypatch.setenv("HOME", user_home)
+
+        assert state.state_folder() == tmp_path / f"mapreduce-harness-{os.getuid()}"
+
+    def test_a_state_of_root_is_not_behind_a_closed_home(self, tmp_path, monkeypatch):
+        """
+        Daemons run under a plain account, which cannot enter a home of mode 700.
+        """
+        made = []
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        monkeypatch.setattr(os, "access", lambda *_: True)
+        monkeypatch.setattr(state.Path, "mkdir", lambda path, **_: made.append(path))
+        monkeypatch.delenv("XDG_STATE_HOME")
+
+        assert state.state_folder() == Path("/var/lib/mapreduce-harness") == made[0]
 
     def test_falls_back_to_a_private_folder(self, tmp_path, monkeypatch):
         """

@@ -34,7 +34,7 @@ from typing import Any, Self
 from harness.errors import ClusterError
 from harness.hadoop import daemons, site
 from harness.hadoop.daemons import Layout, Member, make_flat_members, make_members
-from harness.hadoop_home.home import HadoopHome
+from harness.hadoop_home.home import WORKLOADS, HadoopHome
 from harness.node.evidence import dump_threads, find_jvms
 from harness.node.health import dead_daemons
 from harness.providers import state as states
@@ -49,7 +49,7 @@ from harness.providers.host import (
     at_once,
     last_lines,
 )
-from harness.providers.local import limits, namespace, supervisor
+from harness.providers.local import account, limits, namespace, supervisor
 from harness.providers.local.supervisor import ClusterState
 from harness.providers.survey import find_devices, here
 from harness.records.trial import ClusterSpec, Hardware
@@ -85,7 +85,7 @@ class LocalCluster(Cluster):
         if state is None:
             return cls(name, ClusterSpec(), HadoopHome.find())
         cluster = cls(name, state.spec, HadoopHome.find(Path(state.home)))
-        cluster.first_port = state.first_port
+        cluster.first_port, cluster.account = state.first_port, state.account
         cluster._state = state
         return cluster
 
@@ -106,6 +106,12 @@ class LocalCluster(Cluster):
     # life
 
     @classmethod
+    def look(cls, spec: ClusterSpec) -> str:
+        """Nothing is there yet; `MachineError` where nobody is whom daemons could run as."""
+        account.choose(flat=namespace.loopback_reason())
+        return super().look(spec)
+
+    @classmethod
     def require_limits(cls, spec: ClusterSpec) -> None:
         """`MachineError` that names what of *spec* cannot be limited here, for this user."""
         if spec.limited:
@@ -124,6 +130,11 @@ class LocalCluster(Cluster):
         if not self._refusal:
             namespace.require_tools()
         self.require_limits(self.spec)
+        self.account = account.choose(flat=self._refusal)
+        if self.account:
+            own_folders = [states.clusters_folder()] if self._refusal else []
+            needed = [*self._needed, *own_folders]
+            account.require_ways(needed, self.account, flat=self._refusal)
         with self._claiming():
             member_count = 1 + self.spec.workers
             self.first_port = namespace.free_ports(member_count) if self._refusal else 0
@@ -146,7 +157,16 @@ class LocalCluster(Cluster):
             data = {member.name: layout.data(member) for member in layout.members}
             plan = self.plan(limits.make(self.folder, self.spec, data))
             (self.folder / "plan.json").write_text(json.dumps(plan, indent=1))
-            self._state = supervisor.start(self.name, self.spec, self.home.path, self.first_port)
+            if self.account:
+                account.add_entries(self.folder / "etc")
+                parts = ("conf", "nodes", "logs", "classes")
+                account.hand_over(self.folder, self.account, parts)
+            make_state = partial(
+                ClusterState, name=self.name, spec=self.spec, home=str(self.home.path),
+                user_namespace=os.geteuid() != 0, first_port=self.first_port,
+                account=self.account,
+            )  # fmt: skip
+            self._state = supervisor.start(self.name, make_state, flat=bool(self.first_port))
 
     def plan(self, hardware: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """What the supervisor makes and starts; *hardware* limits workers, by their names."""
@@ -168,7 +188,18 @@ class LocalCluster(Cluster):
                 for number, member in enumerate(layout.members)
             ],
             "etc": str(self.folder / "etc"),
+            "account": self.account,
+            "needed": [
+                *map(str, (*self._needed, self.folder, states.agent_file())),
+                sys.prefix, sys.base_prefix,
+            ],
         }  # fmt: skip
+
+    @property
+    def _needed(self) -> list[Path]:
+        """Files and folders of this machine that daemons, tasks and clients read."""
+        paths = (self.home.java.home, self.home.path, self.home.path_jar, WORKLOADS)
+        return [path for path in paths if path.exists()]
 
     def _limit_nodes(self) -> None:
         """Limit the nodes as requested, while nothing runs on them; then start all daemons."""

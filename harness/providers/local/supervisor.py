@@ -14,7 +14,7 @@ import select
 import subprocess
 import sys
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from harness.node.processes import descendants_of, parents
 from harness.providers.host import last_lines
 from harness.providers.local import limits, namespace
 from harness.providers.state import Process, StateFile, agent_file, cluster_folder
-from harness.records.trial import ClusterSpec
 
 _NETWORK_LIMIT_S = 60.0
 
@@ -38,7 +37,7 @@ class ClusterState(StateFile):
     *outer* is the process that ends all others with itself, *inner* is the supervisor (`None` while
     the cluster is being made); *namespaces* are descriptors of *inner*, by node, of the nodes'
     namespaces; *user_namespace* says that an ordinary user made them.  *first_port* is that of a
-    cluster without namespaces, 0 for one with them.
+    cluster without namespaces, 0 for one with them.  *account*: see `Cluster`.
     """
 
     home: str
@@ -47,6 +46,7 @@ class ClusterState(StateFile):
     inner: Process | None = None
     namespaces: tuple[dict[str, int], ...] = ()
     first_port: int = 0
+    account: dict[str, int] | None = None
 
     def alive(self) -> bool:
         """Whether the cluster's first processes still run."""
@@ -107,11 +107,11 @@ def _pid_namespace(process_id: int) -> str:
         return ""
 
 
-def start(name: str, spec: ClusterSpec, home: Path, first_port: int) -> ClusterState:
+def start(name: str, make_state: Callable[..., ClusterState], *, flat: bool) -> ClusterState:
     """
     Start the supervisor of a cluster whose files lie in its folder, and write its state down.
 
-    *first_port* other than 0: one without namespaces.  `ClusterError`, or `MachineError` where the
+    *make_state* gives the state of an *outer* process.  `ClusterError`, or `MachineError` where the
     kernel refuses namespaces, with the process's own message.
     """
     folder = cluster_folder(name)
@@ -119,17 +119,14 @@ def start(name: str, spec: ClusterSpec, home: Path, first_port: int) -> ClusterS
     argv = [sys.executable, "-I", "-S", str(agent_file()), "supervise-cluster", plan]
     with (folder / "supervisor.log").open("wb") as log:
         process = subprocess.Popen(
-            argv if first_port else namespace.make_argv(argv),
+            argv if flat else namespace.make_argv(argv),
             start_new_session=True, cwd="/",
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
             env={"PATH": namespace.search_path()},
         )  # fmt: skip
     _started[process.pid] = process
     try:
-        state = ClusterState(
-            name=name, spec=spec, home=str(home), user_namespace=os.geteuid() != 0,
-            outer=Process.of(process.pid), first_port=first_port,
-        )  # fmt: skip
+        state = make_state(outer=Process.of(process.pid))
         state.save()
         # it goes on, now that it is recorded, and answers with descriptors of its namespaces
         assert process.stdin is not None
@@ -182,18 +179,18 @@ def end(name: str) -> None:
 
 
 def stray_processes(folder: Path) -> list[Process]:
-    """Processes of this user configured in *folder*, which may have outlived a supervisor."""
+    """Processes configured in *folder*, ours to end, which may have outlived a supervisor."""
     return _own_processes("environ", f"HADOOP_CONF_DIR={folder}/")
 
 
 def _own_processes(file_name: str, start: str) -> list[Process]:
-    """Processes of this user with a word that starts so in their file of ``/proc``."""
+    """Processes of this user (root: any) with a word that starts so in their ``/proc`` file."""
     processes, first_bytes = [], os.fsencode(start)
     for process_id in parents():
         with suppress(OSError, ValueError):
             entry = Path(f"/proc/{process_id}")
             words = (entry / file_name).read_bytes().split(b"\0")
-            is_own = entry.stat().st_uid == os.geteuid()
+            is_own = os.geteuid() in (0, entry.stat().st_uid)
             if is_own and any(word.startswith(first_bytes) for word in words):
                 processes.append(Process.of(process_id))
     return processes
