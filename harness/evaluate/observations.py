@@ -7,13 +7,18 @@ vet of jobs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, product
+import re
 
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, timedelta, timezone, tzinfo
+from itertools import combinations, product
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from harness.errors import DataError
 from harness.evaluate.model_inputs import model_inputs, workload_of
 from harness.models.vet.assessment import assess, vet_curve
 from harness.models.vet.equations import ks_two_sample
-from harness.parsing.task_log import read_shuffle_log, read_task_log
+from harness.parsing.task_log import read_shuffle_log, read_task_log, read_zone
 from harness.profiling.jobs import Observation
 from harness.profiling.task_statistics import compare_sources
 from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_times
@@ -26,36 +31,57 @@ from harness.reports.data import JobTaskTimes
 from harness.reports.sections.task_times import task_parts
 from harness.reports.sections.threads import drawn_attempts
 from harness.store import RawLogs, Run
+from harness.text import excerpt
 from harness.workloads.base import INPUT_TOLERANCE
 
 BYTES_READ = f"{FILE_INPUT_COUNTER}.BYTES_READ"
 TASK_LOG, SHUFFLE_LOG = "syslog", "syslog.shuffle"
 FEWEST_TO_COMPARE = 2  # tasks of a repeat
+_OFFSET = re.compile(r"GMT([+-])([01]\d|2[0-3]):([0-5]\d)")
 
 
 def logged_times(
     raw: RawLogs, trace: JobTrace, *, is_compressed: bool
 ) -> Iterator[MapTimes | ReduceTimes]:
     """
-    Task times of each attempt of *trace* with a log in *raw*; *is_compressed*: map outputs are.
+    Task times of each attempt of *trace* that succeeded and has a log in *raw*.
 
-    An uberized job has none: all its attempts ran in its application master, whose log mixes them.
+    *is_compressed*: map outputs are.  Moments are read in the zone that the task's log names (UTC:
+    it names none), and lie within its attempt.  An uberized job has no times: all its attempts ran
+    in its application master, whose log mixes them.
     """
     names = () if trace.uberized else raw.names()
     folders = {name.split("/")[-2]: name[: -len(TASK_LOG)] for name in names
                if name.endswith(f"/{TASK_LOG}")}  # by container  # fmt: skip
     for attempt in trace.attempts:
-        if (folder := folders.get(attempt.container_id)) is None:
+        folder = folders.get(attempt.container_id)
+        if folder is None or attempt.state != "succeeded":
             continue
         with raw.open(folder + TASK_LOG) as lines:
-            task_log = read_task_log(lines, folder + TASK_LOG)
+            zone = _named_zone(read_zone(lines), attempt.host, folder + TASK_LOG)
+        with raw.open(folder + TASK_LOG) as lines:
+            task_log = read_task_log(lines, folder + TASK_LOG, zone, attempt.window)
         if attempt.kind == "map":
             yield logged_map_times(task_log, attempt, is_compressed=is_compressed)
             continue
         # Hadoop may be set to write one log for both.
         log_name = folder + (SHUFFLE_LOG if folder + SHUFFLE_LOG in names else TASK_LOG)
         with raw.open(log_name) as lines:
-            yield logged_reduce_times(task_log, read_shuffle_log(lines, log_name), attempt)
+            shuffle_log = read_shuffle_log(lines, log_name, zone, attempt.window)
+        yield logged_reduce_times(task_log, shuffle_log, attempt)
+
+
+def _named_zone(name: str, host: str, source: str) -> tzinfo:
+    """The zone of a task on *host*, which its log *source* calls *name* as Java does."""
+    if offset := _OFFSET.fullmatch(name):  # of a zone that has no name
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ValueError, OSError, ZoneInfoNotFoundError) as error:
+        what = f"{host} is in the zone '{excerpt(name)}', which this machine does not know"
+        fix = "apt-get install tzdata here, or run Java there in a zone that is in it (TZ)"
+        raise DataError(what, where=source, fix=fix) from error
 
 
 def observe(
@@ -67,7 +93,11 @@ def observe(
     joined_trace = joined(jobs)
     task_times = list[MapTimes | ReduceTimes]()
     if record.trial.cell.tracing.mode != "off":
-        attempts = {attempt.attempt_id: attempt for attempt in joined_trace.attempts}
+        attempts = {
+            attempt.attempt_id: attempt
+            for attempt in joined_trace.attempts
+            if attempt.state == "succeeded"
+        }
         task_times += [
             recorded_times(recording, attempt)
             for recording in run.read_recordings(trial_id)

@@ -50,7 +50,9 @@ _QUICK = ("-XX:+UseSerialGC", ONE_COMPILER, "-XX:-UsePerfData")
 # it: 0.09 s and 90 MiB.  Diagnostic options of JDK 17 and later, which by default go elsewhere.
 IN_PLACE = ("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0")
 _JOB_CLASS_PATH = "job.jar/job.jar:job.jar/classes/:job.jar/lib/*:$PWD/*:$PWD"
-_INHERITED = ("PATH", "HOME", "LANG", "TZ")
+_INHERITED = ("PATH", "HOME", "LANG")
+# Logs have local time without a zone; the environment is for JVMs whose options a user has set.
+_ZONE = "-Duser.timezone=UTC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,7 @@ def daemon_argv(java: str, layout: Layout, daemon: Daemon) -> list[str]:
     """Command line of *daemon*."""
     temporary = f"{layout.data(daemon.member)}/jtmp"  # Jetty unpacks web applications there
     return [
-        java, *ADD_OPENS, *_QUICK,
+        java, *ADD_OPENS, *_QUICK, _ZONE,
         f"-Dproc_{daemon.kind}", "-Xmx256m", f"-Djava.io.tmpdir={temporary}",
         *_class_data_options(layout, f"{layout.recording}/{daemon.key}.lst"),
         "-cp", _class_path(layout, daemon.member),
@@ -235,7 +237,7 @@ def client_argv(
 ) -> list[str]:
     """Command line of a client on the master; *jars* are added to its class path."""
     return [
-        java, *ADD_OPENS, *_QUICK,
+        java, *ADD_OPENS, *_QUICK, _ZONE,
         "-Xmx512m", f"-Djava.io.tmpdir={layout.data(layout.master)}/jtmp",
         *_class_data_options(layout, f"{layout.recording}/client-{main_class}.lst"),
         "-cp", ":".join([_class_path(layout, layout.master), *jars]), main_class, *arguments,
@@ -252,6 +254,7 @@ def container_options(layout: Layout, memory_mb: int, path_jar: str = "path.jar"
     options = [
         f"-Xmx{int(memory_mb * HEAP_SHARE)}m",
         *_QUICK,
+        _ZONE,
         "-Xlog:gc:<LOG_DIR>/gc.log",
         *_class_data_options(layout, "<LOG_DIR>/classes.lst"),
     ]
@@ -268,6 +271,7 @@ def environment(
     kept = (name for name in inherited if name in _INHERITED or name.startswith("LC_"))
     return {
         **{name: inherited[name] for name in kept},
+        "TZ": "UTC",
         "JAVA_HOME": java_home,
         "HADOOP_CONF_DIR": layout.conf(member),
         "HADOOP_USER_NAME": "root",

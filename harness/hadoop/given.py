@@ -36,6 +36,7 @@ _OF_JOBS = (
     "mapreduce.job.ubertask.enable", "mapreduce.client.completion.pollinterval",
     "mapreduce.client.progressmonitor.pollinterval", "mapreduce.client.submit.file.replication",
     "mapreduce.task.progress-report.interval", "mapreduce.jobhistory.jhist.format",
+    "mapreduce.jvm.system-properties-to-log",
     *(
         name.format(kind)
         for kind in ("map", "reduce")

@@ -129,6 +129,11 @@ _ALWAYS = {
     "mapreduce.client.completion.pollinterval": "100",
     "mapreduce.client.progressmonitor.pollinterval": "100",
     "mapreduce.task.progress-report.interval": "1000",
+    # Hadoop's own list, and the zone in which the log of a task has its times
+    "mapreduce.jvm.system-properties-to-log": (
+        "os.name,os.version,java.home,java.runtime.version,java.vendor,java.version,java.vm.name,"
+        "java.class.path,java.io.tmpdir,user.dir,user.name,user.timezone"
+    ),
     "yarn.scheduler.capacity.root.queues": "default",
     "yarn.scheduler.capacity.root.default.capacity": "100",
     "yarn.scheduler.capacity.maximum-am-resource-percent": "1.0",

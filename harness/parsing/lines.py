@@ -14,11 +14,13 @@ out.
 
 from __future__ import annotations
 
+import math
 import re
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime, tzinfo
+from itertools import takewhile
 from typing import NamedTuple, TypeVar
 
 import orjson
@@ -46,6 +48,9 @@ _LAYOUT = re.compile(
 # By class, by name of the event: the message, with a ~ behind what shows that it is meant.
 Messages = Mapping[str, Mapping[str, str]]
 _BOUNDED = r"\d{1,18}"  # a number of a message; in its start it may have any length
+
+Window = tuple[float, float]
+ALWAYS: Window = (-math.inf, math.inf)
 
 T = TypeVar("T")
 
@@ -159,8 +164,20 @@ class Reader:
                 starts.append(f"{re.escape(logger)}: {start}")
         self._any_start = re.compile("|".join(starts).encode())
 
-    def events(self, lines: Iterable[bytes], source: str, zone: tzinfo) -> Iterator[Event]:
-        """Events in *lines*, with times in *zone*; `ParseError` names one that does not read."""
+    def before(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """The *lines* before the first that is looked for."""
+        return takewhile(lambda log_line: not self._any_start.search(log_line), lines)
+
+    def events(
+        self, lines: Iterable[bytes], source: str, zone: tzinfo, window: Window = ALWAYS
+    ) -> Iterator[Event]:
+        """
+        Events in *lines*, whose times are local to *zone*, each within *window*.
+
+        `ParseError` names one that does not read, or lies outside.  Of the hour that clocks repeat
+        in autumn that moment counts which is nearer to the line before.
+        """
+        last_s = window[0]
         for number, log_line in whole_lines(lines):
             if not self._any_start.search(log_line):
                 continue
@@ -178,10 +195,18 @@ class Reader:
                     raise _unreadable_line_error(number, log_line, source)
                 stamp = layout["stamp"].replace(",", ".")
                 try:
-                    at_s = datetime.fromisoformat(stamp).replace(tzinfo=zone).timestamp()
+                    local = datetime.fromisoformat(stamp).replace(tzinfo=zone)
+                    moments = [local.replace(fold=fold).timestamp() for fold in (0, 1)]
                 except (ValueError, OverflowError) as error:  # 30 February has the right shape
                     what = f"no such time: {layout['stamp']}"
                     raise ParseError(what, source=source, line=number) from error
+                possible = [at_s for at_s in moments if window[0] <= at_s <= window[1]]
+                if not possible:
+                    what = f"{layout['stamp']} in the zone {zone} is {moments[0] - window[0]:.0f} s"
+                    what += f" into an attempt of {window[1] - window[0]:.0f} s"
+                    fix = "set its node's clock and zone right, then: harness all FILE --new"
+                    raise ParseError(what, source=source, line=number, fix=fix)
+                at_s = last_s = min(possible, key=lambda at_s: abs(at_s - last_s))
                 yield Event(at_s, layout["thread"], name, variable_parts, number, log_line)
                 break
 

@@ -31,13 +31,15 @@ which is read as well:
 
 from __future__ import annotations
 
+import re
+
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Any, Literal
 
 from harness.errors import ParseError
-from harness.parsing.lines import Event, Messages, Reader, order_error
+from harness.parsing.lines import ALWAYS, Event, Messages, Reader, Window, order_error
 from harness.records.tasks import CopyLog, MergeTimes, ShuffleLog, SpillLog, TaskLog, VisitLog
 
 _N = r"(\d{1,18})"
@@ -77,22 +79,37 @@ _TASK_MESSAGES: Messages = {
     },
 }
 _TASK_READER = Reader(_TASK_MESSAGES)
+_ZONE = re.compile(rb"user\.timezone: ([!-~]{1,64})\s*").fullmatch
 _MOMENTS = frozenset(
     {"split", "collector", "flush", "shuffle", "done", "allowed", "saved", "ended"}
 )
 
 
-def read_task_log(lines: Iterable[bytes], source: str, zone: tzinfo = UTC) -> TaskLog:
+def read_zone(lines: Iterable[bytes]) -> str:
+    """
+    Name of the zone in which the ``syslog`` of a task has its times, empty where it has none.
+
+    The task's JVM writes it down before its work, as it is set to; what a task's own code writes
+    later does not count.
+    """
+    named = (match[1].decode() for line in _TASK_READER.before(lines) if (match := _ZONE(line)))
+    return next(named, "")
+
+
+def read_task_log(
+    lines: Iterable[bytes], source: str, zone: tzinfo = UTC, window: Window = ALWAYS
+) -> TaskLog:
     """
     Read the ``syslog`` of one task; times in seconds since the epoch.
 
-    Hadoop writes local time without a zone: *zone* is that of the node.  A spill that was still
+    Hadoop writes local time without a zone: *zone* is that of the task.  A spill that was still
     running when the log ends, and a last line without an end, are left out (the task was killed).
     `ParseError` with *source* and line: a spill that ends without a start, starts twice, or is
-    out of count; a second task in the same log; a message that does not read like Hadoop's.
+    out of count; a second task in the same log; a message that does not read like Hadoop's; a
+    moment that is not within *window*.
     """
     collected_task = _Task(source)
-    for event in _TASK_READER.events(lines, source, zone):
+    for event in _TASK_READER.events(lines, source, zone, window):
         if event.name in _MOMENTS:
             collected_task.take_moment(event)
         else:
@@ -236,16 +253,18 @@ _MERGER_THREADS = {
 }
 
 
-def read_shuffle_log(lines: Iterable[bytes], source: str, zone: tzinfo = UTC) -> ShuffleLog:
+def read_shuffle_log(
+    lines: Iterable[bytes], source: str, zone: tzinfo = UTC, window: Window = ALWAYS
+) -> ShuffleLog:
     """
     Read what one reduce reports of its shuffle; times in seconds since the epoch.
 
-    *zone* is that of the node.  Copies and merges that were not over when the log ends, and a last
-    line without an end, are left out (the task was killed).  `ParseError` with *source* and line:
-    an end without a start, or a message that does not read like Hadoop's.
+    *zone* and *window* are those of `read_task_log`.  Copies and merges that were not over when the
+    log ends, and a last line without an end, are left out (the task was killed).  `ParseError` with
+    *source* and line: an end without a start, or a message that does not read like Hadoop's.
     """
-    shuffle = _Shuffle(source)
-    for count, event in enumerate(_SHUFFLE_READER.events(lines, source, zone), start=1):
+    shuffle, events = _Shuffle(source), _SHUFFLE_READER.events(lines, source, zone, window)
+    for count, event in enumerate(events, start=1):
         if count > _MOST_EVENTS:
             raise ParseError(f"more than {_MOST_EVENTS} lines", source=source, line=event.number)
         shuffle.take(event)

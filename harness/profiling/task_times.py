@@ -33,6 +33,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from harness.errors import DataError
 from harness.records.tasks import (
     Interval,
     MapTimes,
@@ -61,7 +62,19 @@ _FILLED_SHARE = 0.95
 
 
 def recorded_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes | ReduceTimes:
-    """Times of *attempt*, a map or a reduce, as *recording* recorded it."""
+    """
+    Times of *attempt*, a map or a reduce, as *recording* recorded it.
+
+    `DataError` where a span starts at a time at which the attempt did not run.
+    """
+    earliest_s, latest_s = attempt.window
+    for place, span in enumerate(recording.spans):
+        if not earliest_s <= span.start_s <= latest_s:
+            what = f"{span.name} starts {span.start_s - attempt.start_s:.0f} s into an attempt of"
+            what += f" {attempt.duration_s:.0f} s"
+            fix = "set its node's clock right, then: harness all FILE --new"
+            where = f"spans of {attempt.attempt_id} on {attempt.host}, span {place}"
+            raise DataError(what, where=where, fix=fix)
     if attempt.kind == "map":
         return recorded_map_times(recording, attempt)
     return recorded_reduce_times(recording, attempt)

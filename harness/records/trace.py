@@ -21,6 +21,11 @@ FILE_OUTPUT_COUNTER = "org.apache.hadoop.mapreduce.lib.output.FileOutputFormatCo
 TaskKind = Literal["map", "reduce"]
 AttemptState = Literal["succeeded", "failed", "killed"]
 
+MOST_CLOCK_S = 1.0  # by which the clock of a host may differ from ours
+# Clocks of two hosts then differ by twice as much; a task writes its last line a moment after its
+# master has seen its end.  Zones differ by a quarter of an hour at least.
+_WINDOW_S = 3 * MOST_CLOCK_S
+
 CUDA, CPU = "cuda", "cpu"
 # The group of the GPU jobs' own counters, and which counts the work of each kind of device.
 DEVICE_COUNTER = "mapreduce.harness.gpu.Device"
@@ -56,6 +61,11 @@ class TaskAttempt:
     def duration_s(self) -> float:
         """Seconds from launch to the end that the application master saw."""
         return self.finish_s - self.start_s
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """The first and the last moment that what its JVM wrote can name, by any host's clock."""
+        return self.start_s - _WINDOW_S, self.finish_s + _WINDOW_S
 
 
 @dataclass(frozen=True, slots=True)

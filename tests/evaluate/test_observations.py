@@ -1,12 +1,15 @@
 """Logs of containers, brought to the attempts that wrote them."""
 
 import gzip
+import re
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from harness.errors import ParseError
+from harness.errors import DataError, ParseError
 from harness.evaluate.observations import logged_times
 from harness.store import RawLogs
 from tests.parsing.recorded import history, text
@@ -14,8 +17,10 @@ from tests.parsing.recorded import history, text
 TAKEN = ("m_000000_0", "r_000000_0")
 
 
-def stored(folder, job, *, separate=True, change=bytes):
-    """Raw logs as a trial keeps them: of the first map and of a reduce, by container."""
+def stored(folder, job, *, separate=True, change=bytes, reduce_change=None):
+    """
+    Raw logs as a trial keeps them: of the first map and of a reduce, by container, each changed.
+    """
     trace = history(job)
     for attempt in trace.attempts:
         short = attempt.attempt_id[-len("m_000000_0") :]
@@ -23,14 +28,15 @@ def stored(folder, job, *, separate=True, change=bytes):
             continue
         there = folder / "containers" / attempt.host / attempt.container_id
         there.mkdir(parents=True)
-        main = text(job, f"{short}.syslog")
+        main, changed = text(job, f"{short}.syslog"), change
         if attempt.kind == "reduce":
+            changed = reduce_change or change
             own = text(job, f"{short}.syslog.shuffle")
             if separate:
-                (there / "syslog.shuffle.gz").write_bytes(gzip.compress(b"".join(own)))
+                (there / "syslog.shuffle.gz").write_bytes(gzip.compress(changed(b"".join(own))))
             else:
                 main = own + main
-        (there / "syslog.gz").write_bytes(gzip.compress(change(b"".join(main))))
+        (there / "syslog.gz").write_bytes(gzip.compress(changed(b"".join(main))))
     return RawLogs(folder), trace
 
 
@@ -66,6 +72,70 @@ def test_uberized_job(tmp_path):
     raw, trace = stored(tmp_path, "disk")
 
     assert not [*logged_times(raw, replace(trace, uberized=True), is_compressed=True)]
+
+
+STAMP = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}", re.MULTILINE)
+
+
+def in_zone(zone, name=None):
+    """What the log of a task in UTC is where its JVM is in *zone*, which it calls *name*."""
+
+    def local(stamp):
+        moment = datetime.fromisoformat(stamp[0].decode().replace(",", ".")).replace(tzinfo=UTC)
+        text = moment.astimezone(ZoneInfo(zone)).isoformat(" ", "milliseconds")
+        return text[:23].replace(".", ",").encode()
+
+    return lambda log: f"user.timezone: {name or zone}\n".encode() + STAMP.sub(local, log)
+
+
+@pytest.mark.parametrize(
+    ("zone", "name"),
+    [("Asia/Tokyo", None), ("America/St_Johns", None), ("Asia/Kolkata", "GMT+05:30")],
+)
+def test_tasks_of_any_zone(tmp_path, zone, name):
+    """
+    The same tasks give the same times, wherever their nodes lie: nothing is asked of anybody, the
+    log names its zone.
+    """
+    plain = [*logged_times(*stored(tmp_path / "utc", "disk"), is_compressed=False)]
+    there = stored(tmp_path / "there", "disk", change=in_zone(zone, name))
+
+    assert [*logged_times(*there, is_compressed=False)] == plain
+
+
+def test_nodes_of_different_zones(tmp_path):
+    """
+    Each task is read in its own zone.
+    """
+    plain = [*logged_times(*stored(tmp_path / "utc", "disk"), is_compressed=False)]
+    changes = {"change": in_zone("Asia/Tokyo"), "reduce_change": in_zone("America/St_Johns")}
+    there = stored(tmp_path / "there", "disk", **changes)
+
+    assert [*logged_times(*there, is_compressed=False)] == plain
+
+
+@pytest.mark.parametrize("name", ["Foo/Bar", "JST", "../../etc/passwd", "America", "GMT+99:00"])
+def test_a_zone_that_does_not_exist(tmp_path, name):
+    """
+    It is named with the node that is in it, and no file outside the database is opened.
+    """
+    there = stored(tmp_path, "disk", change=in_zone("Asia/Tokyo", name))
+
+    message = rf"worker\d is in the zone '{re.escape(name)}', which this machine does not know"
+    with pytest.raises(DataError, match=message) as error:
+        list(logged_times(*there, is_compressed=False))
+    assert error.value.where.endswith("/syslog")
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/St_Johns"])
+def test_a_zone_that_is_not_the_one_named(tmp_path, zone):
+    """
+    No moment outside an attempt's time becomes a statistic: file and line are named.
+    """
+    there = stored(tmp_path, "disk", change=in_zone(zone, "UTC"))
+
+    with pytest.raises(ParseError, match=r"(?s) s into an attempt of .*/syslog:\d+\n  fix: "):
+        list(logged_times(*there, is_compressed=False))
 
 
 def test_damage_is_named(tmp_path):

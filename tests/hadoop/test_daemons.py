@@ -98,14 +98,29 @@ def test_environment_holds_no_secret_and_no_other_hadoop():
     """
     inherited = {
         "PATH": "/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "HADOOP_HOME": "/other",
+        "TZ": "Asia/Tokyo",
         "JAVA_TOOL_OPTIONS": "-Dx", "TOKEN": "secret",
     }  # fmt: skip
     made = daemons.environment(inherited, "/j", layout(), make_members(2)[1])
 
     assert made == {
-        "PATH": "/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "JAVA_HOME": "/j",
+        "PATH": "/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "TZ": "UTC", "JAVA_HOME": "/j",
         "HADOOP_CONF_DIR": "/c/conf/worker1", "HADOOP_USER_NAME": "root",
     }  # fmt: skip
+
+
+def test_every_jvm_is_in_utc():
+    """
+    Whatever the zone of its machine: a log has local time, and its reader may be elsewhere.
+    """
+    namenode = daemons.daemons(layout())[0]
+    commands = [
+        daemons.daemon_argv("/j/bin/java", layout(), namenode),
+        daemons.client_argv("/j/bin/java", layout(), "a.Main", []),
+        daemons.container_options(layout(), 512).split(),
+    ]
+
+    assert ["-Duser.timezone=UTC" in argv for argv in commands] == [True] * 3
 
 
 class TestMembers:

@@ -4,8 +4,9 @@ import itertools
 import json
 
 from contextlib import suppress
-from datetime import UTC, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -14,11 +15,18 @@ from hypothesis import strategies as st
 
 from harness.errors import ParseError
 from harness.parsing.lines import read_machine, read_speed
-from harness.parsing.task_log import read_task_log
+from harness.parsing.task_log import read_task_log, read_zone
 from harness.records.tasks import TaskLog
 from harness.records.trace import MachineSample, SpeedSample
 
 DATA = Path(__file__).parent / "data"
+# When clocks of a zone jump, in UTC: forward, back, back by half an hour, never.
+JUMPS = [
+    ("America/St_Johns", datetime(2026, 3, 8, 5, 30, tzinfo=UTC)),
+    ("America/St_Johns", datetime(2026, 11, 1, 4, 30, tzinfo=UTC)),
+    ("Australia/Lord_Howe", datetime(2026, 4, 4, 15, tzinfo=UTC)),
+    ("Asia/Tokyo", datetime(2026, 11, 1, 4, 30, tzinfo=UTC)),
+]
 
 
 def lines(name):
@@ -85,6 +93,46 @@ class TestSpills:
 
         assert utc == [(AT, AT + 2, True)]
         assert east == [(AT - 7200, AT - 7198, True)]
+
+    @given(st.sampled_from(JUMPS), st.integers(-150, 90), st.lists(st.integers(0, 890)))
+    def test_moments_around_a_jump_of_the_clock(self, jump, minute, pauses):
+        """
+        They are read as they were, through the hour that is left out in spring and the one that
+        comes twice in autumn: what of it is meant follows from the attempt's own time.
+        """
+        zone, start = jump[0], jump[1] + timedelta(minutes=minute)
+        moments = [start + timedelta(seconds=sum(pauses[:end])) for end in range(len(pauses) + 1)]
+        events = ["Spilling map output", "Finished spill {}"] * len(moments)
+        log = [
+            f"{moment.astimezone(ZoneInfo(zone)):%Y-%m-%d %H:%M:%S},000 INFO [main]"
+            f" org.apache.hadoop.mapred.MapTask: {event.format(place // 2)}\n".encode()
+            for place, (moment, event) in enumerate(zip(moments, events, strict=False))
+        ]
+        window = start.timestamp() - 3, moments[-1].timestamp() + 3
+
+        spills = read_task_log(log, "x", ZoneInfo(zone), window).spills
+        observed = [at_s for spill in spills for at_s in (spill.start_s, spill.finish_s)]
+        assert observed == [m.timestamp() for m in moments[: len(moments) // 2 * 2]]
+
+    def test_a_moment_at_which_the_task_did_not_run(self):
+        """
+        It is refused by file and line, with the zone in which it was read.
+        """
+        log = syslog((0, "main", BEGIN), (2, "main", "Finished spill 0"))
+        message = r"in the zone UTC is 32403 s into an attempt of 8 s\n  at:  syslog:1\n"
+
+        with pytest.raises(ParseError, match=message):
+            read_task_log(log, "syslog", window=(AT - 32403, AT - 32395))
+
+    def test_the_zone_that_a_task_names(self):
+        """
+        Its JVM names it before its work; what the task writes later does not count.
+        """
+        work = syslog((0, "main", BEGIN))
+        later = b"user.timezone: Asia/Tokyo\n"
+
+        assert read_zone([b"user.name: me\n", b"user.timezone: GMT-03:30\n", *work]) == "GMT-03:30"
+        assert read_zone([b"user.name: me\n", *work, later]) == ""
 
     def test_task_killed_while_it_spills(self):
         """

@@ -25,10 +25,10 @@ from harness.node import facts as node_facts
 from harness.providers.ssh.connection import Connection
 from harness.providers.ssh.host import SshHost
 from harness.providers.survey import find_on
+from harness.records.trace import MOST_CLOCK_S
 from harness.records.trial import Record, SshAccess
 from harness.text import excerpt
 
-MOST_CLOCK_S = 1.0  # phases of a job on two hosts are compared by their clocks
 ROOM_BYTES = 3 * 2**29  # beside what is copied; a DataNode wants 1 GiB free for any block
 ARCHIVES_BYTES = 2**28
 _HOSTNAME = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?"
