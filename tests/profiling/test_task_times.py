@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.profiling.task_times import covered_s, recorded_map_times, recorded_reduce_times
+from harness.errors import DataError
+from harness.profiling.task_times import (
+    covered_s,
+    recorded_map_times,
+    recorded_reduce_times,
+    recorded_times,
+)
 from harness.records.tasks import RecordLoop, Span, TaskSpans
 from harness.records.trace import TaskAttempt
 
@@ -32,6 +38,18 @@ def attempt(kind, finish_s):
     """An attempt that was launched at 98 s."""
     name = f"attempt_1_0001_{kind[0]}_000000_0"
     return TaskAttempt(name, "task_1", kind, "succeeded", 98.0, finish_s, "worker1")
+
+
+@pytest.mark.parametrize("start_s", [94.9, 113.1, -32400.0])
+def test_a_span_at_which_the_attempt_did_not_run(start_s):
+    """
+    Clocks that contradict by more than three seconds are an error, which names span and node.
+    """
+    recording = task(span("main", 100, 9.5), span("map_loop", start_s, 1))
+
+    message = r"map_loop starts .* s into .*\n.* spans of attempt_1_.* on worker1, span 1\n"
+    with pytest.raises(DataError, match=message):
+        recorded_times(recording, attempt("map", 110.0))
 
 
 class TestMap:
