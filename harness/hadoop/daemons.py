@@ -219,6 +219,7 @@ def supervisor_plan(
                 "cwd": layout.data(daemon.member),
                 "log": f"{layout.base}/logs/{daemon.key}.log",
                 "at_once": at_once and daemon.kind != "historyserver",
+                "web": [daemon.member.address, daemon.member.port(f"{daemon.kind}_http")],
             }
             for daemon in daemons(layout)
             if daemon.member in members

@@ -25,7 +25,7 @@ from typing import Any, Dict, Iterator, List, Optional, Set
 from urllib.parse import urlsplit
 
 from .hdfs import WebError, send
-from .health import dead_daemons
+from .health import read_deaths
 from .processes import parents
 
 _LIMIT_S = 30.0
@@ -87,11 +87,13 @@ def _open_control(plan: Dict[str, Any]) -> Optional[int]:
 
 def _start_daemon(plan: Dict[str, Any], control: int, daemon_key: str) -> None:
     """Return when the daemon runs, or has died, which the health check will report."""
-    deaths_before = dead_daemons(plan["deaths"]).count(daemon_key)
+    deaths_before = read_deaths(plan["deaths"])
     os.write(control, f"start {daemon_key}\n".encode())
     deadline = time.monotonic() + _LIMIT_S
     pid_file = Path(plan["daemons_folder"]) / daemon_key
-    while not pid_file.exists() and dead_daemons(plan["deaths"]).count(daemon_key) == deaths_before:
+    while not pid_file.exists():
+        if daemon_key in dict(read_deaths(plan["deaths"])[len(deaths_before) :]):
+            return
         if time.monotonic() > deadline:
             raise SystemExit(f"the supervisor has not started {daemon_key}")
         time.sleep(_PAUSE_S)
@@ -106,7 +108,7 @@ def await_answer(arguments: List[str]) -> None:
             reply = send(address.netloc, "GET", f"{address.path}?{address.query}", timeout_s=5)
             if reply.status == 200 and word.encode() in reply.read(2**20):
                 break
-        if f"namenode-{plan['member']}" in dead_daemons(plan["deaths"]):
+        if f"namenode-{plan['member']}" in dict(read_deaths(plan["deaths"])):
             raise SystemExit("the NameNode has died")
         time.sleep(_ANSWER_PAUSE_S)
     os.execv(command[0], command)  # noqa: S606 - it is ours, from the plan

@@ -14,11 +14,11 @@ Wait for a cluster on one of its nodes: one process that looks, and answers once
     {"until": "idle", "master", "services", "limit_s", "deaths": FILE?}
         idle: no application runs or waits, and none has a container.
 
-    answer: {"ok": bool, "missing": [daemon, ...], "died": [key, ...]}
+    answer: {"ok": bool, "missing": [daemon, ...], "died": {key: "died" or what else it has done}}
 
     node.pyz deaths PLAN           (the supervisor's plan)
 
-Status 0 while no daemon has ended; else 1, and the ended ones on standard output.
+Status 0 while no daemon has ended or hangs; else 1, and those on standard output.
 """
 
 import json
@@ -27,7 +27,7 @@ import time
 
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from .hdfs import WebError, read_json, send
 
@@ -44,7 +44,7 @@ def main(_arguments: List[str]) -> None:
     look = HealthCheck(request).look if request["until"] == "healthy" else partial(work, request)
     started = time.monotonic()
     while True:
-        missing, died = look(), dead_daemons(request.get("deaths"))
+        missing, died = look(), dict(read_deaths(request.get("deaths")))
         if not missing or died or time.monotonic() - started > request["limit_s"]:
             break
         time.sleep(_PAUSE_S)
@@ -53,19 +53,25 @@ def main(_arguments: List[str]) -> None:
 
 
 def report_deaths(arguments: List[str]) -> None:
-    """Answer by the exit status whether a daemon of the plan has ended."""
-    ended = dead_daemons(json.loads(Path(arguments[0]).read_text())["deaths"])
-    sys.stdout.write("".join(f"{key} has ended\n" for key in ended))
-    raise SystemExit(1 if ended else 0)
+    """Answer by the exit status whether a daemon of the plan has ended or hangs."""
+    deaths = read_deaths(json.loads(Path(arguments[0]).read_text())["deaths"])
+    sys.stdout.write("".join(f"{key} {ending}\n" for key, ending in deaths))
+    raise SystemExit(1 if deaths else 0)
 
 
-def dead_daemons(deaths: Optional[str]) -> List[str]:
-    """Keys of the daemons that the supervisor has seen end, from its file."""
+def read_deaths(deaths: Optional[str]) -> List[Tuple[str, str]]:
+    """Keys of the daemons that the supervisor has seen end or hang, and which, from its file."""
     try:
         lines = Path(deaths).read_text().splitlines() if deaths else []
     except FileNotFoundError:
         return []
-    return [json.loads(line)["key"] for line in lines]
+    entries = map(json.loads, lines)
+    return [(death["key"], describe_ending(death.get("unanswered_s"))) for death in entries]
+
+
+def describe_ending(unanswered_s: Any) -> str:
+    """What a daemon has done, behind its name: it died, unless it does not answer since then."""
+    return f"has not answered for {unanswered_s} s" if unanswered_s else "died"
 
 
 class HealthCheck:

@@ -3,12 +3,15 @@ Supervisors: they start daemons, reap them, and end them all with themselves.
 
     node.pyz supervise PLAN              of a node
 
-The plan is a JSON file: ``daemons`` (each with key, argv, env, cwd, log, at_once), and the paths of
+The plan is a JSON file: ``daemons`` (each with key, argv, env, cwd, log, at_once, and where it
+has a web service, web: address and port), and the paths of
 
     control             a named pipe that takes lines ``start KEY``; it is made here
     daemons_folder      in it the file KEY holds the process id of a daemon
     deaths              gets a line of JSON for each daemon that ended: key, status (negative: the
-                        signal), and ``oom`` where the kernel's memory killer was at work here
+                        signal), and ``oom`` where the kernel's memory killer was at work here;
+                        or for one that hangs: key, and ``unanswered_s``, the seconds in which it
+                        has not answered (`answers`)
 
 and, where they are to be other than `None`,
 
@@ -37,7 +40,6 @@ commands are run on nodes.  Process ids in ``daemons_folder`` are those in the n
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -49,6 +51,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from .account import open_ways
+from .answers import UNANSWERED_S, Questions, begin_connection
 from .processes import adopt_orphans, call_libc, catch_signals, drop_to, end_descendants
 
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -57,7 +60,6 @@ MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.o
 _CLONE_NEWUTS, _CLONE_NEWNET = 0x04000000, 0x40000000
 _PR_SET_PDEATHSIG = 1
 _BRIDGE = "cluster"
-_LONGEST_WAIT_S = 3600.0
 
 
 def main(arguments: List[str]) -> None:
@@ -86,7 +88,12 @@ class Supervisor:
         self.plan = plan
         self.daemons: Dict[str, Any] = {daemon["key"]: daemon for daemon in plan["daemons"]}
         self.running: Dict[int, str] = {}
+        self.questions = Questions(self.connect)
         self.renew(plan.get("lease_s") or float("inf"))
+
+    def connect(self, daemon_key: str) -> Any:
+        """A connection that is being made to the web service of a daemon, from its own node."""
+        return begin_connection(*self.daemons[daemon_key]["web"])
 
     def renew(self, seconds: float) -> None:
         """Let the lease end so many seconds from now, by a clock that nobody can set."""
@@ -116,8 +123,8 @@ class Supervisor:
             if daemon["at_once"]:
                 self.start(daemon_key)
         while True:
-            left_s = min(self.lease_end_s - time.monotonic(), _LONGEST_WAIT_S)
-            ready, _, _ = select.select([wake_pipe, control_pipe], [], [], max(0.0, left_s))
+            left_s = self.lease_end_s - time.monotonic()
+            ready = self.questions.wait([wake_pipe, control_pipe], max(0.0, left_s))
             if wake_pipe in ready:
                 if set(os.read(wake_pipe, 4096)) & set(until):
                     return False
@@ -125,6 +132,9 @@ class Supervisor:
             if control_pipe in ready:
                 for line in os.read(control_pipe, 65536).decode(errors="replace").splitlines():
                     self.obey(line)
+            watched = [key for key in self.running.values() if "web" in self.daemons[key]]
+            for daemon_key in self.questions.begin_round(watched):
+                self.report({"key": daemon_key, "unanswered_s": UNANSWERED_S})
             if time.monotonic() >= self.lease_end_s:
                 return True
 
@@ -145,7 +155,7 @@ class Supervisor:
         except OSError as error:
             with Path(daemon["log"]).open("a") as log_file:
                 log_file.write(f"{error}\n")
-            self.report_death(daemon_key, 127)
+            self.report({"key": daemon_key, "status": 127})
             return
         self.running[process_id] = daemon_key
         pid_file = Path(self.plan["daemons_folder"]) / daemon_key
@@ -168,13 +178,13 @@ class Supervisor:
                     (Path(self.plan["daemons_folder"]) / daemon_key).unlink()
                 signaled = os.WIFSIGNALED(status)
                 code = -os.WTERMSIG(status) if signaled else os.WEXITSTATUS(status)
-                self.report_death(daemon_key, code)
+                death: Dict[str, Any] = {"key": daemon_key, "status": code}
+                if self.is_of_one_node and code == -signal.SIGKILL and memory_kills():
+                    death["oom"] = True
+                self.report(death)
 
-    def report_death(self, daemon_key: str, status: int) -> None:
-        """Write a line about a daemon that has ended, to the file and to our readers."""
-        death: Dict[str, Any] = {"key": daemon_key, "status": status}
-        if self.is_of_one_node and status == -signal.SIGKILL and memory_kills():
-            death["oom"] = True
+    def report(self, death: Dict[str, Any]) -> None:
+        """Write a line about a daemon that has ended or hangs, to the file and to our readers."""
         line = json.dumps(death) + "\n"
         with Path(self.plan["deaths"]).open("a") as deaths:
             deaths.write(line)
@@ -254,6 +264,18 @@ class ClusterSupervisor(Supervisor):
     def __init__(self, plan: Dict[str, Any], namespaces: List[Dict[str, int]]) -> None:
         super().__init__(plan)
         self.namespaces = namespaces
+        self.home_namespaces = _open_namespaces()
+
+    def connect(self, daemon_key: str) -> Any:
+        """The same, made within the network of the node."""
+        if not self.namespaces:
+            return super().connect(daemon_key)
+        node = self.daemons[daemon_key]["node"]
+        call_libc("setns", self.namespaces[node]["net"], _CLONE_NEWNET)
+        try:
+            return super().connect(daemon_key)
+        finally:
+            call_libc("setns", self.home_namespaces["net"], _CLONE_NEWNET)
 
     def spawn(self, daemon: Dict[str, Any]) -> int:
         """Start one daemon on its node; its process id."""

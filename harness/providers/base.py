@@ -114,8 +114,8 @@ class Cluster(ABC):
         """The ``java`` command of one of the nodes."""
 
     @abstractmethod
-    def dead_daemons(self) -> list[str]:
-        """Daemons that have ended (``datanode on worker2``); called each second: to be cheap."""
+    def dead_daemons(self) -> dict[str, str]:
+        """Daemons that ``died`` or that hang (``has not answered for 15 s``); asked each second."""
 
     @abstractmethod
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from subprocess import TimeoutExpired
 from typing import IO, Any
@@ -188,7 +188,7 @@ def check_health(
     gateway: Host,
     argv: Sequence[str],
     request: dict[str, Any],
-    dead_daemons: Callable[[], list[str]] | None,
+    dead_daemons: Callable[[], dict[str, str]] | None,
 ) -> dict[str, Any]:
     """
     Send a request to the node agent's verb `health`; an empty answer when the cluster is gone.
@@ -206,8 +206,8 @@ def check_health(
             try:
                 command.wait(_LOOK_S)
             except TimeoutExpired:
-                if dead := dead_daemons() if dead_daemons else []:
-                    return {"ok": False, "died": [name.replace(" on ", "-") for name in dead]}
+                if dead := dead_daemons() if dead_daemons else {}:
+                    return {"ok": False, "died": dead}
                 if time.monotonic() > deadline:
                     return {}
             else:
@@ -239,12 +239,12 @@ def await_healthy(
             where=where,
             fix="start it again; another command may have taken it down",
         )
-    dead_names, missing = _died(answer), _names(answer, "missing")
-    if dead_names:
-        what = f"{_shortened(dead_names)} died at start"
+    dead, missing = _died(answer), _names(answer, "missing")
+    if dead:
+        what = f"{describe_endings(dead)} at start"
     else:
         what = f"no {_shortened(missing) or 'answer'} after {request['limit_s']:g} s"
-    log_tail = "\n".join(log(daemon_name) for daemon_name in (dead_names or missing)[:1])
+    log_tail = "\n".join(log(daemon_name) for daemon_name in [*dead, *missing][:1])
     raise ClusterError(
         f"{what}\n{log_tail}".rstrip(),
         where=where,
@@ -270,7 +270,8 @@ def await_idle(check: Check, request: dict[str, Any], *, where: str) -> None:
     answer = check({"until": "idle", **request})
     if answer.get("ok") is True:
         return
-    left_names = [f"{name} died" for name in _died(answer)] + _names(answer, "missing")
+    dead = _died(answer)
+    left_names = [describe_endings(dead)] * bool(dead) + _names(answer, "missing")
     limit_s = request["limit_s"]
     raise ClusterError(
         f"the cluster is not idle after {limit_s:g} s: {_shortened(left_names) or 'no answer'}",
@@ -279,8 +280,24 @@ def await_idle(check: Check, request: dict[str, Any], *, where: str) -> None:
     )
 
 
-def _died(answer: dict[str, Any]) -> list[str]:
-    return [key.replace("-", " on ", 1) for key in _names(answer, "died")]
+def describe_endings(dead: Mapping[str, str]) -> str:
+    """
+    What `Cluster.dead_daemons` gives, for people.
+
+    >>> describe_endings({"datanode on worker1": "died", "nodemanager on worker1": "died"})
+    'datanode on worker1, nodemanager on worker1 died'
+    """
+    names_by_ending: dict[str, list[str]] = {}
+    for daemon_name, ending in dead.items():
+        names_by_ending.setdefault(ending, []).append(daemon_name)
+    return ", ".join(f"{_shortened(names)} {how}" for how, names in names_by_ending.items())
+
+
+def _died(answer: dict[str, Any]) -> dict[str, str]:
+    """Ending of each daemon of an answer, by its name."""
+    dead = answer.get("died")
+    pairs = list(dead.items())[:_MOST_NAMES] if isinstance(dead, dict) else []
+    return {excerpt(key, 80).replace("-", " on ", 1): excerpt(how, 80) for key, how in pairs}
 
 
 def _names(answer: dict[str, Any], key: str) -> list[str]:

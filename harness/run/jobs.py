@@ -20,7 +20,7 @@ from harness.hadoop.daemons import ONE_COMPILER
 from harness.hadoop_home.home import job_jar
 from harness.parsing.history import read_history
 from harness.providers.base import Cluster
-from harness.providers.masters import Hdfs
+from harness.providers.masters import Hdfs, describe_endings
 from harness.records.trace import JobTrace
 from harness.records.trial import WorkloadSpec
 from harness.units import format_bytes
@@ -64,8 +64,8 @@ class JobRunner:
         Run *command* to its end and return the ids of its jobs, in the order of submission.
 
         Raises `JobError` when the client fails, `TimeLimitError` at the time limit, `ClusterError`
-        when a daemon of the cluster has died (seen within a second), and `MachineError` where the
-        command's jar is not built.
+        when a daemon of the cluster has died (seen within a second) or hangs (within 20 s), and
+        `MachineError` where the command's jar is not built.
         """
         deadline = min(self.deadline, time.monotonic() + self.limit_s)
         jars = [*self.jars, *([job_jar(command.jar)] if command.jar else [])]
@@ -101,9 +101,9 @@ class JobRunner:
         return submitted
 
     def check_alive(self) -> None:
-        """Raise `ClusterError` when a daemon has died."""
+        """Raise `ClusterError` when a daemon has died or hangs."""
         if dead := self.cluster.dead_daemons():
-            what = f"{', '.join(dead)} died during the job"
+            what = f"{describe_endings(dead)} during the job"
             fix = "read the daemon's log, kept with the trial"
             raise ClusterError(what, where="cluster", fix=fix)
 

@@ -19,7 +19,7 @@ from harness.errors import ClusterError, HarnessError, JobError, ParseError
 from harness.evaluate.model_inputs import effective_configuration
 from harness.hadoop.properties import SEAL
 from harness.providers.base import Cluster
-from harness.providers.masters import RefusedError
+from harness.providers.masters import RefusedError, describe_endings
 from harness.records.trace import JobTrace
 from harness.records.trial import Trial, TrialState, WorkloadSpec
 from harness.run.jobs import (
@@ -208,9 +208,9 @@ class TrialRunner:
         outcome.job_ids = [job_id for client_log in clients for job_id in job_ids(client_log)]
         try:
             # Whatever failed first, no other trial may run where a daemon is missing.
-            dead = [name for name in self.cluster.dead_daemons() if name not in outcome.reason]
-            if dead:
-                outcome.reason += f" ({', '.join(dead)} died)"
+            dead = self.cluster.dead_daemons()
+            if new := {name: how for name, how in dead.items() if name not in outcome.reason}:
+                outcome.reason += f" ({describe_endings(new)})"
                 outcome.is_cluster_lost = True
             elif not outcome.is_cluster_lost and (unreachable := self.cluster.missing_daemons()):
                 outcome.reason += f" ({', '.join(unreachable)} was lost)"

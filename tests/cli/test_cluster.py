@@ -84,7 +84,7 @@ class FakeCluster:
         return {"nodes": {"node": node | {"usedMemoryMB": 512, "availMemoryMB": 1024}}}
 
     def dead_daemons(self):
-        return ["datanode on worker1"]
+        return {"datanode on worker1": "died"}
 
     def missing_daemons(self):
         return ["resourcemanager on master"]

@@ -123,8 +123,8 @@ class FakeCluster(Cluster):
         try:
             lines = (self.folder / "deaths").read_text().splitlines()
         except FileNotFoundError:
-            return [] if self.is_up() else list(names.values())
-        return [names[json.loads(line)["key"]] for line in lines]
+            return {} if self.is_up() else dict.fromkeys(names.values(), "died")
+        return {names[json.loads(line)["key"]]: "died" for line in lines}
 
     def daemon_logs(self, lines=20):
         return {d.name: "its last line" for d in self._all}

@@ -169,6 +169,24 @@ def test_a_killed_daemon_fails_its_trial_within_seconds(results, log, environmen
     assert [n for n in raw.names() if n.startswith("containers/")]
 
 
+def test_a_daemon_that_hangs_fails_its_trial(results, log, environment):
+    """
+    Its process lives and answers nobody: within 20 s it is the reason, by its name; the cluster
+    goes with it, and the other trial runs on a new one.
+    """
+    process = start(log, environment, *command("run", results, *TWO_TRIALS, *MIXED))
+    wait_for(lambda: mapping(results), process, log)
+
+    os.kill(the_cluster().daemon_pids()["namenode on master"], signal.SIGSTOP)
+    stopped_s = time.time()
+
+    assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
+    (failed,) = [r for r in kept(results) if r.state != "done"]
+    assert len(kept(results)) == 2
+    assert failed.reason == "namenode on master has not answered for 15 s during the job"
+    assert 10.0 < failed.finished_s - stopped_s < 23.0  # logs are saved until then
+
+
 @long
 def test_a_node_whose_network_is_lost(results, log, environment):
     """

@@ -142,7 +142,7 @@ class TestHealthy:
         hadoop = FakeHadoop([], BOTH)
         answer = check(hadoop, looks=1000, deaths=str(tmp_path / "deaths"))
 
-        assert (answer["ok"], answer["died"]) == (False, ["datanode-worker1"])
+        assert (answer["ok"], answer["died"]) == (False, {"datanode-worker1": "died"})
         assert len(hadoop.requested) < 10
 
 

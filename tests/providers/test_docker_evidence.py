@@ -151,13 +151,18 @@ def test_thread_dumps_are_texts_of_one_folder(tmp_path):
 @pytest.mark.parametrize(
     ("line", "how"),
     [
-        (b'{"key": "datanode-w", "status": 3}', "status 3"),
-        (b'{"key": "datanode-w", "status": -9, "oom": true}', "signal 9: its node ran out of the"),
+        (b'{"key": "datanode-w", "status": 3}', "has ended with status 3"),
+        (
+            b'{"key": "datanode-w", "status": -9, "oom": true}',
+            "has ended with signal 9: its node ran out of the",
+        ),
+        (b'{"key": "datanode-w", "unanswered_s": 15}', "has not answered for 15 s"),
     ],
 )
 def test_a_death_says_how_the_daemon_has_ended(line, how):
     """
-    By which status, or signal, and whether its node ran out of memory; other lines are skipped.
+    By which status, or signal, and whether its node ran out of memory, or that it hangs; other
+    lines are skipped.
     """
     api = SimpleNamespace(
         logs=lambda *_, stream=False, **__: iter([]) if stream else b"noise\n[1]\n" + line,

@@ -384,7 +384,7 @@ class TestWork:
         monkeypatch.setattr(existing, "_NODES_POLL_S", 600.0)
         masters.pages["/ws/v1/cluster/nodes"] = {"nodes": None}
 
-        assert (before, lost) == ([], ["nodemanager on w1:8041"])
+        assert (before, lost) == ({}, {"nodemanager on w1:8041": "died"})
         assert one.dead_daemons() == lost
 
     def test_client_runs_here_as_the_user(self, cluster, tmp_path):

@@ -72,9 +72,13 @@ class TestAwait:
         """
         The dead daemon is the reason, whoever else is silent because of it.
         """
-        message = health_error({"died": ["datanode-worker1"], "missing": ["namenode on master"]})
+        died = {"datanode-worker1": "died", "datanode-worker2": "has not answered for 15 s"}
+        message = health_error({"died": died, "missing": ["namenode on master"]})
 
-        assert message.startswith("datanode on worker1 died at start\nthe last line")
+        assert message.startswith(
+            "datanode on worker1 died, datanode on worker2 has not answered for 15 s at start\n"
+            "the last line"
+        )
 
     def test_many_missing_daemons_are_counted(self):
         """
@@ -95,7 +99,8 @@ class TestAwait:
         [
             ({"missing": "datanode"}, "no answer after 180 s"),
             ({"missing": ["\x1b[2Jx", 7, {}]}, r"no \x1b[2Jx, 7, {} after 180 s"),
-            ({"died": [["a-b"]], "ok": "yes"}, "['a on b'] died at start"),
+            ({"died": {"a-b": ["x\n"]}, "ok": "yes"}, r"a on b ['x\n'] at start"),
+            ({"died": ["a-b"], "ok": "yes"}, "no answer after 180 s"),
             ({"missing": ["x" * 10**6] * 5000}, f"no {'x' * 77}..., {'x' * 77}"),
         ],
     )
@@ -124,7 +129,8 @@ class TestAwait:
         """
         What still runs is named.
         """
-        answer = {"ok": False, "missing": ["1 appsRunning"], "died": ["nodemanager-worker2"]}
+        died = {"nodemanager-worker2": "died"}
+        answer = {"ok": False, "missing": ["1 appsRunning"], "died": died}
         with pytest.raises(
             ClusterError,
             match=r"not idle after 60 s: nodemanager on worker2 died, 1 appsRunning",

@@ -214,7 +214,7 @@ class TestFailures:
         ("answer", "message"),
         [
             ({"ok": False, "missing": ["datanode on worker1"]}, "no datanode on worker1 after"),
-            ({"ok": False, "died": ["namenode-master"]}, "namenode on master died at start"),
+            ({"ok": False, "died": {"namenode-master": "died"}}, "namenode on master died at st"),
             ({}, "the cluster was gone after"),
         ],
         ids=["missing", "died", "gone"],
@@ -356,13 +356,16 @@ class TestEvidence:
             before = one.dead_daemons()
             one.deaths.write_text(
                 '{"key": "nodemanager-worker1", "status": -9}\n'
-                '{"key": "namenode-master", "status": 1}\n'
+                '{"key": "namenode-master", "unanswered_s": 15}\n'
             )
             some = one.dead_daemons()
             one._running.inner.kill()
             everything = one.dead_daemons()
 
-        assert (before, some) == ([], ["nodemanager on worker1", "namenode on master"])
+        assert before == {}
+        assert some == {
+            "nodemanager on worker1": "died", "namenode on master": "has not answered for 15 s",
+        }  # fmt: skip
         assert len(everything) == 5
 
     def test_logs_are_safe_to_print(self, cluster):

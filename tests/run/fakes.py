@@ -258,7 +258,7 @@ class FakeCluster:
         self.hdfs.put(f"{target}/part-r-00000", [ordered.tobytes()])
 
     def dead_daemons(self):
-        return list(self.dead)
+        return dict.fromkeys(self.dead, "died")
 
     def await_idle(self, timeout_s):
         assert timeout_s > 0

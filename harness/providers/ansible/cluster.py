@@ -24,6 +24,7 @@ from harness.hadoop import daemons
 from harness.hadoop.daemons import Layout
 from harness.hadoop_home.home import HadoopHome
 from harness.node import NAME
+from harness.node.health import describe_ending
 from harness.providers import state as states
 from harness.providers.ansible import hosts as bare
 from harness.providers.ansible.nodes import HostsState, home_bundle, java_bundle
@@ -42,6 +43,7 @@ _NOT_SHARED = (
     " only made on hosts that keep Hadoop (cluster.ssh.keep)"
 )
 _MOST_DEATHS = 2**20  # bytes of a host's record of deaths
+_DEATH = re.compile(r'^\{"key": "([a-z0-9-]+)"(?:, "unanswered_s": (\d{1,4}))?', re.MULTILINE)
 _LOOK_S = 20.0
 
 
@@ -272,13 +274,13 @@ class AnsibleCluster(Cluster):
             by_node.setdefault(daemon.member.name, {})[daemon.key] = daemon.name
         return by_node
 
-    def dead_daemons(self) -> list[str]:
+    def dead_daemons(self) -> dict[str, str]:
         """
-        Daemons that have ended (``datanode on worker2``); all of a host that cannot be reached.
+        Daemons that have ended or hang, and which; all of a host that cannot be reached.
 
         Each host's own record of deaths is followed: nothing runs there when this is called.
         """
-        dead: list[str] = []
+        dead: dict[str, str] = {}
         for host in self.hosts:
             daemon_names, local_copy = self._daemons[host.name], self.folder / f"deaths-{host.name}"
             follower, deaths = self._followers.get(host.name), f"{self.layout.base}/deaths"
@@ -292,12 +294,13 @@ class AnsibleCluster(Cluster):
                     self._followers[host.name] = host.start(command, local_copy)
             except ClusterError:
                 self._followers.pop(host.name, None)
-                dead += daemon_names.values()
+                dead |= dict.fromkeys(daemon_names.values(), "died")
                 continue
             record = local_copy.read_text(errors="replace")
-            dead_keys = re.findall(r'^\{"key": "([a-z0-9-]+)"', record, re.MULTILINE)
-            dead += [daemon_names[key] for key in dead_keys if key in daemon_names]
-        return list(dict.fromkeys(dead))
+            for daemon_key, unanswered_s in _DEATH.findall(record):
+                if daemon_key in daemon_names:
+                    dead[daemon_names[daemon_key]] = describe_ending(unanswered_s)
+        return dead
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name; safe to print."""

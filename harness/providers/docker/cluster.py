@@ -210,17 +210,18 @@ class DockerCluster(Cluster):
 
     # evidence
 
-    def dead_daemons(self) -> list[str]:
-        """Daemons that have ended (``datanode on worker2``), as the engine reports them."""
+    def dead_daemons(self) -> dict[str, str]:
+        """Daemons that have ended or hang, and which, as the engine reports them."""
         if self._death_log is None:
             containers = {host.name: host.container for host in self.hosts}
             self._death_log = DeathLog(self._engine, containers)
         deaths, ended = self._death_log.deaths(), self._death_log.ended_nodes()
-        return [
-            daemon.name
-            for daemon in daemons.daemons(self.layout)
-            if daemon.key in deaths or daemon.member.name in ended
-        ]
+        dead = dict[str, str]()
+        for daemon in daemons.daemons(self.layout):
+            how = deaths.get(daemon.key, "")
+            if how or daemon.member.name in ended:
+                dead[daemon.name] = how if "answered" in how else "died"
+        return dead
 
     def out_of_memory(self) -> list[str]:
         """Sentences on the nodes that ran out of memory since the last call, with their limits."""
@@ -247,7 +248,7 @@ class DockerCluster(Cluster):
         logs = {daemon.name: texts.get(f"{daemon.key}.log", "") for daemon in all_daemons}
         for daemon in all_daemons:
             if how := deaths.get(daemon.key):
-                ending = f"[{daemon.name} has ended with {how}]"
+                ending = f"[{daemon.name} {how}]"
                 logs[daemon.name] = f"{logs[daemon.name]}\n{ending}".lstrip()
         return logs
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, MachineError, SpecError
+from harness.node.health import describe_ending
 from harness.providers import state as states
 from harness.providers.host import at_once, system_reason
 from harness.text import excerpt, read_json
@@ -221,7 +222,7 @@ class DeathLog:
             thread.start()
 
     def deaths(self) -> dict[str, str]:
-        """How daemons have ended, by their keys; `EngineError` where the engine was lost."""
+        """What daemons that ended or hang have done, by key; `EngineError`: the engine was lost."""
         if self._error is not None:
             raise self._error
         return dict(self._deaths)
@@ -266,10 +267,15 @@ class DeathLog:
         for line in lines.splitlines():
             with suppress(ValueError, KeyError, TypeError, AttributeError):
                 fields: Any = read_json(line)
-                daemon_key, status = str(fields["key"]), int(fields["status"])
+                daemon_key, unanswered_s = str(fields["key"]), fields.get("unanswered_s")
+                if unanswered_s:
+                    self._deaths[daemon_key] = describe_ending(int(unanswered_s))
+                    continue
+                status = int(fields["status"])
                 how = f"signal {-status}" if status < 0 else f"status {status}"
                 why = ": its node ran out of the memory that it may use (OOMKilled)"
-                self._deaths[daemon_key] = how + (why if fields.get("oom") else "")
+                ending = f"has ended with {how}{why if fields.get('oom') else ''}"
+                self._deaths[daemon_key] = ending
 
 
 def owner() -> str:

@@ -21,6 +21,8 @@ from harness.errors import ClusterError, HarnessError, SpecError
 from harness.hadoop import daemons, given, site
 from harness.hadoop.daemons import Layout, Member
 from harness.hadoop_home.home import HadoopHome
+from harness.node.answers import UNANSWERED_S
+from harness.node.health import describe_ending
 from harness.parsing.history import read_history
 from harness.providers import state as states
 from harness.providers.base import Cluster
@@ -31,7 +33,7 @@ from harness.records.trial import ClusterSpec
 
 _CLIENT_CLASS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 _RUNNING = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
-_CLIENT_LIMIT_S, _POLL_S, _NODES_POLL_S = 120.0, 0.2, 5.0
+_CLIENT_LIMIT_S, _POLL_S, _NODES_POLL_S = 120.0, 0.2, 3.0
 _GATHERING, _GATHER_LIMIT_S = ("NOT_START", "RUNNING", "RUNNING_WITH_FAILURE"), 60.0
 LIMITATIONS = (
     "only jobs run on its nodes: rates of disks and memory are missing for models that need them",
@@ -71,7 +73,7 @@ class ExistingCluster(Cluster):
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe what is to be discovered; nothing is asked yet."""
         super().__init__(name, spec, home)
-        self._checked_s, self._dead = 0.0, list[str]()
+        self._checked_s, self._dead = 0.0, dict[str, str]()
 
     @classmethod
     def _end(cls, name: str) -> None:
@@ -303,20 +305,26 @@ class ExistingCluster(Cluster):
 
     # evidence
 
-    def dead_daemons(self) -> list[str]:
-        """Nodes that ran at first and do not now; asked at most each five seconds."""
+    def dead_daemons(self) -> dict[str, str]:
+        """Nodes that ran at first and do not now, masters without an answer; asked each 3 s."""
         now = time.monotonic()
         if self._checked_s and now - self._checked_s < _NODES_POLL_S:
             return self._dead
         self._checked_s = now
+        kind, address = "namenode", self.services["nn"]
         try:
-            nodes = discovery.running_nodes(self.services["rm"])
+            discovery.namenode_state(address, UNANSWERED_S)
+            kind, address = "resourcemanager", self.services["rm"]
+            nodes = discovery.running_nodes(address, UNANSWERED_S)
         except ClusterError:
-            self._dead = [f"resourcemanager on {self.layout.master.name}"]
+            waited_s = time.monotonic() - now
+            unanswered_s = UNANSWERED_S if waited_s >= UNANSWERED_S else None
+            host = address.rpartition(":")[0]
+            self._dead = {f"{kind} on {host}": describe_ending(unanswered_s)}
         else:
             running = {str(node.get("id")) for node in nodes}
             lost = [node_id for node_id in self._known.nodes if node_id not in running]
-            self._dead = [f"nodemanager on {node_id}" for node_id in lost]
+            self._dead = dict.fromkeys((f"nodemanager on {node_id}" for node_id in lost), "died")
         return self._dead
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:

@@ -72,7 +72,7 @@ def discover(overrides: Mapping[str, str], limit_s: float = ACTIVE_LIMIT_S) -> D
     configured = given.services({**site.merged(files), **overrides})
     managers, role = configured.resourcemanagers, "ResourceManager"
     services = {
-        "nn": _find_active(configured.namenodes, _namenode_state, "NameNode", limit_s),
+        "nn": _find_active(configured.namenodes, namenode_state, "NameNode", limit_s),
         "rm": _find_active(managers, _resourcemanager_state, role, limit_s),
         "jhs": configured.historyserver,
     }
@@ -162,10 +162,10 @@ def _find_active(
     )
 
 
-def _namenode_state(address: str) -> str:
+def namenode_state(address: str, limit_s: float = TIMEOUT_S) -> str:
     """What a NameNode reports of itself: ``active`` or ``standby``."""
     url_path = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeStatus"
-    beans = elements(get_json(address, url_path), "beans")
+    beans = elements(get_json(address, url_path, limit_s), "beans")
     return str(beans[0].get("State", "")) if beans else ""
 
 
@@ -175,9 +175,9 @@ def _resourcemanager_state(address: str) -> str:
     return str(info.get("haState", ""))
 
 
-def running_nodes(resourcemanager: str) -> list[dict[str, Any]]:
+def running_nodes(resourcemanager: str, limit_s: float = TIMEOUT_S) -> list[dict[str, Any]]:
     """The nodes that run, as the ResourceManager lists them."""
-    answer = get_json(resourcemanager, "/ws/v1/cluster/nodes?states=RUNNING")
+    answer = get_json(resourcemanager, "/ws/v1/cluster/nodes?states=RUNNING", limit_s)
     return elements(answer, "nodes", "node")
 
 
@@ -225,10 +225,10 @@ def whole(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def get_json(address: str, url_path: str) -> Any:
-    """JSON that a service answers; `ClusterError` where it does not."""
+def get_json(address: str, url_path: str, limit_s: float = TIMEOUT_S) -> Any:
+    """JSON that a service answers; `ClusterError` where it does not, for *limit_s* seconds."""
     content = bytearray()
-    with _get(address, url_path, "application/json") as response:
+    with _get(address, url_path, "application/json", limit_s) as response:
         for piece in response.iter_content(_CHUNK):
             content += piece
             if len(content) > MOST_JSON:
@@ -349,7 +349,7 @@ def _copy_log(address: str, url_path: str, target: Path) -> None:
 
 
 @contextmanager
-def _get(address: str, url_path: str, accept: str) -> Iterator[Any]:
+def _get(address: str, url_path: str, accept: str, limit_s: float = TIMEOUT_S) -> Iterator[Any]:
     """The answer to a GET, to be read as it comes; any failure meanwhile is `ClusterError`."""
     import requests
     import urllib3
@@ -359,7 +359,7 @@ def _get(address: str, url_path: str, accept: str) -> Iterator[Any]:
         with requests.Session() as session:
             session.trust_env = False  # neither proxies nor credentials of this user
             with session.get(
-                f"http://{address}{url_path}", headers=headers, timeout=TIMEOUT_S, stream=True,
+                f"http://{address}{url_path}", headers=headers, timeout=limit_s, stream=True,
                 allow_redirects=False,
             ) as response:  # fmt: skip
                 if response.status_code != _OK:

@@ -36,7 +36,7 @@ from harness.hadoop import daemons, site
 from harness.hadoop.daemons import Layout, Member, make_flat_members, make_members
 from harness.hadoop_home.home import WORKLOADS, HadoopHome
 from harness.node.evidence import dump_threads, find_jvms
-from harness.node.health import dead_daemons
+from harness.node.health import read_deaths
 from harness.providers import state as states
 from harness.providers.base import Cluster
 from harness.providers.host import (
@@ -321,11 +321,12 @@ class LocalCluster(Cluster):
 
     # evidence
 
-    def dead_daemons(self) -> list[str]:
-        """Daemons that have ended (``datanode on worker2``): a look at files, no process."""
+    def dead_daemons(self) -> dict[str, str]:
+        """Daemons that have ended or hang, and which: a look at files, no process."""
         names = {daemon.key: daemon.name for daemon in daemons.daemons(self.layout)}
-        alive = self._running.alive()
-        return [names[key] for key in (dead_daemons(str(self.deaths)) if alive else names)]
+        if not self._running.alive():
+            return dict.fromkeys(names.values(), "died")
+        return {names[key]: ending for key, ending in read_deaths(str(self.deaths))}
 
     def daemon_pids(self) -> dict[str, int]:
         """Process id on this machine of each running daemon (``datanode on worker2``)."""
