@@ -102,7 +102,7 @@ def node(alone):
         container = api.create_container(
             images.ensure(alone, HadoopHome.find()), name=name,
             healthcheck={"interval": 10**9},  # the rest of it is the image's
-            host_config=api.create_host_config(network_mode="none", **limits),
+            host_config=api.create_host_config(**{"network_mode": "none", **limits}),
         )["Id"]  # fmt: skip
         made.append(container)
         packed = io.BytesIO()
@@ -243,7 +243,7 @@ class TestNode:
             if line.startswith(("Uid", "CapEff", "NoNewPrivs"))
         )
 
-        assert facts["Uid"].split() == ["10000"] * 4
+        assert facts["Uid"].split() == [str(USER)] * 4
         assert (int(facts["CapEff"], 16), facts["NoNewPrivs"]) == (0, "1")
 
     def test_endless_output_ends(self, node):
@@ -337,6 +337,69 @@ class TestNode:
 
         with pytest.raises(ClusterError, match="bare does not run: its container has ended"):
             until(lambda: host.run(["true"]) and None)
+
+
+LISTEN = """
+import socket
+server = socket.create_server(("", 8088))
+print("ready", flush=True)
+while True:
+    server.accept()[0].sendall(b"here")
+"""
+CONNECT = """
+import socket, sys
+try:
+    print(socket.create_connection((sys.argv[1], 8088), 3).recv(4).decode())
+except OSError:
+    print("nobody")
+"""
+
+
+@pytest.fixture
+def networks(alone):
+    """
+    Subnet and name of a cluster's network, and the name of somebody else's.
+    """
+    subnet = nodes.make_network(alone, "fenced")
+    other = alone.client.networks.create(f"beside-{owner()}", driver="bridge")
+    yield subnet, nodes.network_name("fenced"), other.name
+    other.remove()
+    alone.reap("fenced")
+
+
+def test_nobody_outside_its_network_reaches_a_node(alone, networks, node):
+    """
+    Not root of the engine's machine, no other user of it, no container in the machine's own network
+    or in another one; a node beside it does.
+    """
+    subnet, own_network, other_network = networks
+    listener = node(network_mode=own_network)
+    serving = listener.open(["python3", "-c", LISTEN])
+    assert serving.stdout.readline() == b"ready\n"
+    facts = alone.client.api.inspect_container(listener.container)
+    target = facts["NetworkSettings"]["Networks"][own_network]["IPAddress"]
+
+    answers = {
+        mode: node(network_mode=mode).run(["python3", "-c", CONNECT, target]).out.strip()
+        for mode in (own_network, "host", other_network)
+    }
+    if alone.is_near:
+        read = f"exec 2> /dev/null; head -c 4 < /dev/tcp/{target}/8088 || echo nobody"
+        for user in ("0", "65534"):
+            identity = ["setpriv", "--reuid", user, "--regid", user, "--clear-groups"]
+            argv = [*identity, "timeout", "5", "bash", "-c", read]
+            answers[user] = subprocess.run(
+                argv, capture_output=True, text=True, check=False
+            ).stdout.strip()
+    own_links = listener.run(["cat", "/proc/net/if_inet6"]).out
+    serving.kill()
+    for pipe in (serving.stdin, serving.stdout, serving.stderr):
+        pipe.close()
+
+    assert target.rpartition(".")[0] == subnet.rpartition(".")[0]
+    assert answers.pop(own_network) == "here"
+    assert set(answers.values()) <= {"nobody", ""}
+    assert "eth0" not in own_links  # nor by an address of the link alone
 
 
 class TestRefusals:

@@ -109,6 +109,15 @@ class DockerCluster(Cluster):
     # life
 
     @classmethod
+    def reach(cls, spec: ClusterSpec) -> str:
+        """Who can reach what of the requested cluster."""
+        del spec
+        return (
+            "only those who may use the Docker engine reach it: its network has no way in, and the"
+            " engine's machine no address on it"
+        )
+
+    @classmethod
     def require_limits(cls, spec: ClusterSpec) -> None:
         """`MachineError` that names what of *spec* the engine cannot give, if one answers."""
         nodes.require_memory(spec)
@@ -199,9 +208,8 @@ class DockerCluster(Cluster):
 
     @property
     def exec_prefix(self) -> str:
-        """Nothing where the engine is here: its machine is part of every network on it."""
-        master = nodes.name_of(self.name, self.layout.master.name)
-        return "" if self._engine.is_near else f"docker exec {master}"
+        """The engine alone leads to a node, on its own machine, too."""
+        return f"docker exec {nodes.name_of(self.name, self.layout.master.name)}"
 
     def agent_path(self, host: Host) -> str:
         """The node agent is in every node from its start."""

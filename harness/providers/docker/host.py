@@ -39,7 +39,7 @@ from harness.text import printable
 BASE = "/cluster"  # all that a node is given and writes lies in it
 LOGS, PIDS, AGENT = f"{BASE}/logs", f"{BASE}/daemons", f"{BASE}/node.pyz"
 AGENT_COMMAND = ("python3", "-I", "-S", AGENT)
-USER = 10_000  # the plain user of the image, who owns what nodes are given
+USER = 65_525  # the plain user of the image, who owns what nodes are given
 STDOUT, STDERR = 1, 2  # streams in the engine's frames
 _CHUNK, _BUFFER = 2**16, 2**20
 _FRAME_HEADER = 8  # bytes: the stream's number, three zeros, the length of what follows

@@ -68,7 +68,7 @@ def free_subnets(used: Iterable[str]) -> list[str]:
 
 def make_layout(workers: int, subnet: str) -> Layout:
     """
-    Master and *workers* with addresses of *subnet*, whose first is the engine's own.
+    Master and *workers* with addresses of *subnet*, whose first the engine keeps for a gateway.
 
     >>> [f"{node.name} {node.address}" for node in make_layout(2, "198.18.64.0/24").members]
     ['master 198.18.64.2', 'worker1 198.18.64.3', 'worker2 198.18.64.4']
@@ -193,7 +193,12 @@ def name_of(cluster: str, node: str) -> str:
 
 
 def make_network(engine: Engine, cluster: str) -> str:
-    """Make the network of a cluster, without a way out; its subnet."""
+    """
+    Make the network of a cluster, without a way in or out; its subnet.
+
+    Its bridge has no address: the engine's machine, else a member of every network on it, has no
+    route to the nodes, for none of its users and for nobody behind it.
+    """
     from docker.types import IPAMConfig, IPAMPool
 
     with engine.translate_errors("networks"):
@@ -205,6 +210,7 @@ def make_network(engine: Engine, cluster: str) -> str:
             with engine.translate_errors(f"network of cluster {cluster!r}"):
                 engine.client.networks.create(
                     network_name(cluster), driver="bridge", internal=True, check_duplicate=True,
+                    options={"com.docker.network.bridge.inhibit_ipv4": "true"},
                     labels=engine.labels(cluster),
                     ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=subnet)]),
                 )  # fmt: skip
