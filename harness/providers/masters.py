@@ -21,6 +21,7 @@ from harness.providers.host import (
     HostTimeoutError,
     IdleTimeout,
     Running,
+    TotalLimit,
     end_command,
 )
 from harness.text import excerpt, printable, read_json
@@ -80,7 +81,8 @@ class Hdfs:
                     left_bytes = int(read_json(header)["bytes"])
                 except (ValueError, TypeError, KeyError, OverflowError) as error:
                     raise _answer_error(f"read {hdfs_path}") from error
-                pieces = _pieces(process.stdout, idle_timeout, left_bytes, hdfs_path)
+                received = _pieces(process.stdout, idle_timeout, left_bytes, hdfs_path)
+                pieces = TotalLimit(f"{self._gateway().name}: read {hdfs_path}").watch(received)
                 yield hdfs_path, pieces
                 for _ in pieces:  # what the caller has left stands before the next header
                     pass

@@ -4,6 +4,7 @@ Files of hosts, as processes of this machine: all of the wanted ones arrive, and
 
 import io
 import os
+import sys
 import tarfile
 import time
 
@@ -16,8 +17,9 @@ from hypothesis import strategies as st
 
 from harness.errors import ClusterError
 from harness.providers import archives
+from harness.providers import host as hosts
 from harness.providers.archives import RefusedArchiveError
-from harness.providers.host import LocalHost
+from harness.providers.host import LocalHost, TooSlowError
 from harness.providers.ssh import collect as module
 from harness.providers.ssh.collect import Source, collect
 from tests.node_agent import node_agent
@@ -234,6 +236,36 @@ def test_any_bytes_end_in_an_error_of_ours(tmp_path_factory, noise, place):
         collected(folder, good[:place] + noise + good[place:])
 
     assert {path.name for path in folder.iterdir()} <= {"stream", "into"}
+
+
+TRICKLE = """
+import sys, tarfile, time
+log = tarfile.TarInfo("c1/syslog")
+log.size = 2**20
+sys.stdout.buffer.write(log.tobuf())
+while True:
+    sys.stdout.buffer.write(bytes(512))
+    sys.stdout.buffer.flush()
+    time.sleep(0.05)
+"""
+
+
+def test_host_that_trickles_is_given_up(tmp_path, monkeypatch):
+    """
+    Each piece comes in time, all of them do not: the error names the host, its bytes and the limit,
+    and nothing is tried again.
+    """
+    monkeypatch.setattr(module.time, "sleep", lambda _: pytest.fail("tried again"))
+    monkeypatch.setattr(hosts, "_START_S", 0.3)
+    monkeypatch.setattr(module, "CHUNK_BYTES", 512)
+    source = Source(host("slow"), "/logs", tmp_path / "into")
+
+    with pytest.raises(
+        TooSlowError, match=r"B have come in 0\.\d+ s, beyond the limit of 0\."
+    ) as e:
+        collect([source], lambda _: [sys.executable, "-c", TRICKLE], r"c\d/.*")
+    assert e.value.where == "slow: /logs"
+    assert contents(tmp_path / "into") == {}
 
 
 def test_silent_host_is_given_up(tmp_path, monkeypatch):

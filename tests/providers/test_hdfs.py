@@ -4,6 +4,7 @@ Tests for `harness.providers.masters` and the program at its other end, `harness
 A small WebHDFS on the loopback address stands for the cluster.
 """
 
+import contextlib
 import http.server
 import json
 import os
@@ -11,12 +12,17 @@ import threading
 import time
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from harness.errors import ClusterError
+from harness.providers import host as hosts
 from harness.providers import masters as module
-from harness.providers.host import LocalHost
+from harness.providers.host import LocalHost, TooSlowError, TotalLimit
 from harness.providers.masters import Hdfs, RefusedError
 from tests.fake_webhdfs import FakeWebHdfs
 from tests.node_agent import node_agent
@@ -234,6 +240,33 @@ def test_a_host_that_stops_answering_is_an_error(tmp_path, monkeypatch, say):
 
     with pytest.raises(ClusterError, match=r"no answer after 0\.4 s"):
         list(mute_hdfs.open("/f"))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 2**17), st.integers(0, 9)), max_size=30),
+    st.sampled_from([float("inf"), 150.0]),
+)
+def test_a_stream_has_a_total_limit(pieces, most_s):
+    """
+    Two minutes, a second for each 64 KiB that have come, and the most that there is: what comes by
+    then comes whole, and what does not is an error.
+    """
+    clock = [0.0]
+
+    def come():
+        for size, pause_s in pieces:
+            clock[0] += pause_s
+            yield bytes(size)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hosts, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+        taken, waited_s, is_late = 0, 0, False
+        for size, pause_s in pieces:
+            taken, waited_s = taken + size, waited_s + pause_s
+            is_late |= waited_s > min(most_s, 120 + taken / 2**16)
+        with pytest.raises(TooSlowError) if is_late else contextlib.nullcontext():
+            received = b"".join(TotalLimit("here", most_s).watch(come()))
+            assert len(received) == taken
 
 
 def test_a_slow_caller_is_not_timed_out(hdfs, fake, monkeypatch):

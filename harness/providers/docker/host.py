@@ -33,7 +33,7 @@ from harness.errors import ClusterError
 from harness.node.supervise import MEMORY_EVENTS
 from harness.providers import archives
 from harness.providers.docker.engine import Engine, EngineError
-from harness.providers.host import CONTAINER, LOG, Completed, Host, run_to_end
+from harness.providers.host import CONTAINER, LOG, Completed, Host, TotalLimit, run_to_end
 from harness.text import printable
 
 BASE = "/cluster"  # all that a node is given and writes lies in it
@@ -48,6 +48,7 @@ _END_LIMIT_S = 10.0
 _KILL_LIMIT_S = 1.0
 _SIGNALS = range(129, 128 + 65)
 _DUMP_LIMIT_S = 20.0
+_MOST_ARCHIVE_S = 3600.0
 _LINE_BYTES = 400  # of a log whose last lines are shown
 _KILLS = re.compile(r"^oom_kill (\d{1,18})$", re.MULTILINE)
 
@@ -293,8 +294,14 @@ class DockerHost(Host):
         """Copy a file of the node (relative: of its own folder) to *target*."""
         node_path = str(PurePosixPath(self.folder, source))
         with self.engine.translate_errors(f"{self.name}: reading {node_path}"):
-            pieces, _ = self.engine.client.api.get_archive(self.container, node_path)
+            pieces = _read_archive(self, node_path)
             archives.unpack_one(pieces, target, f"{self.name}: {node_path}")
+
+
+def _read_archive(host: DockerHost, node_path: str) -> Iterator[bytes]:
+    """The pieces of an archive of a node's file or folder, within the total limit."""
+    pieces, _ = host.engine.client.api.get_archive(host.container, node_path)
+    return TotalLimit(f"{host.name}: {node_path}", _MOST_ARCHIVE_S).watch(pieces)
 
 
 def state_of(engine: Engine, container: str) -> str:
@@ -321,15 +328,16 @@ def log_tails(host: DockerHost, lines: int) -> dict[str, str]:
     """The last *lines* of each log of one node's daemons, by file name; safe to print."""
     engine, tails = host.engine, dict[str, str]()
     try:
-        with engine.translate_errors(f"logs of {host.name}"):
-            pieces, _ = engine.client.api.get_archive(host.container, LOGS)
-            with archives.plain_files(pieces, host.name) as files:
-                for file in files:
-                    last_bytes = b""
-                    while piece := file.stream.read(_BUFFER):
-                        last_bytes = (last_bytes + piece)[-_LINE_BYTES * lines :]
-                    last_lines = last_bytes.decode(errors="replace").splitlines()[-lines:]
-                    tails[PurePosixPath(file.name).name] = printable("\n".join(last_lines))
+        with (
+            engine.translate_errors(f"logs of {host.name}"),
+            archives.plain_files(_read_archive(host, LOGS), host.name) as files,
+        ):
+            for file in files:
+                last_bytes = b""
+                while piece := file.stream.read(_BUFFER):
+                    last_bytes = (last_bytes + piece)[-_LINE_BYTES * lines :]
+                last_lines = last_bytes.decode(errors="replace").splitlines()[-lines:]
+                tails[PurePosixPath(file.name).name] = printable("\n".join(last_lines))
         state = state_of(engine, host.container)
     except EngineError as error:
         if error.status == 404:
@@ -360,7 +368,7 @@ def _copy_folder(host: DockerHost, folder_name: str, wanted: str, into: Path) ->
     pattern = re.compile(f"{re.escape(node_path.name)}/{wanted}", re.ASCII)
     try:
         with host.engine.translate_errors(f"{host.name}: reading {node_path}"):
-            pieces, _ = host.engine.client.api.get_archive(host.container, str(node_path))
+            pieces = _read_archive(host, str(node_path))
             return archives.unpack(pieces, pattern, into, f"{host.name}: {node_path}")
     except EngineError as error:
         if error.status == 404:
