@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.hadoop import daemons
 from harness.hadoop_home.home import SOURCE, HadoopHome, file_digest, find_java, path_jar_bytes
 from harness.hadoop_home.setup import ensure_formatted
 from harness.providers.local.cluster import LocalCluster
@@ -22,16 +23,24 @@ MAVEN_S = 900
 
 
 @contextlib.contextmanager
-def foreign_cluster(folder, monkeypatch, workers, home=None, **site):
+def foreign_cluster(monkeypatch, workers, home=None, *, zone="", **site):
     """
-    Such a cluster, its state in *folder*; of another Hadoop where *home* is one.
+    Such a cluster; of another Hadoop where *home* is one, and in the time of *zone* where one is
+    given: as anybody's is, and none of ours.
     """
+    if zone:
+        plain = daemons.environment
+        monkeypatch.setattr(daemons, "_ZONE", f"-Duser.timezone={zone}")
+        monkeypatch.setattr(daemons, "environment", lambda *given: {**plain(*given), "TZ": zone})
     monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
-    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     spec = ClusterSpec(workers=workers, site={**BLOCKS, **site})
-    with LocalCluster("foreign", spec, home or HadoopHome.find()) as cluster:
-        cluster.hdfs.make("/user/root")  # a user's own folder is there before the user comes
-        yield cluster
+    # Its daemons run under an account to which pytest's own folders are closed.
+    with tempfile.TemporaryDirectory(prefix="harness-foreign-") as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.setenv("XDG_STATE_HOME", folder)
+        with LocalCluster("foreign", spec, home or HadoopHome.find()) as cluster:
+            cluster.hdfs.make("/user/root")  # a user's own folder is there before the user comes
+            yield cluster
 
 
 def state_of(cluster):

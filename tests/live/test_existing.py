@@ -32,7 +32,7 @@ def foreign(request, tmp_path, monkeypatch):
     A cluster that keeps the logs of its containers here or there.
     """
     gathered = {"yarn.log-aggregation-enable": str(request.param == "in HDFS").lower()}
-    with foreign_cluster(tmp_path / "foreign", monkeypatch, 2, **gathered) as cluster:
+    with foreign_cluster(monkeypatch, 2, **gathered) as cluster:
         before = state_of(cluster)
         yield cluster
         assert state_of(cluster) == before
@@ -72,7 +72,7 @@ def test_a_cluster_of_another_hadoop(tmp_path, monkeypatch):
     """
     home, own_version = another_hadoop(OLDER), HadoopHome.find().versions().hadoop
     results = tmp_path / "results"
-    with foreign_cluster(tmp_path / "foreign", monkeypatch, 2, home) as foreign:
+    with foreign_cluster(monkeypatch, 2, home) as foreign:
         before = state_of(foreign)
         environment = {**settings(tmp_path), **client_environment(foreign)}
         more = ["--set", "cluster.provider=existing", "--set", "trial_limit=10 min"]
@@ -129,7 +129,7 @@ def test_a_daemon_that_is_lost_in_a_trial(  # noqa: PLR0917 - two of them are fi
     What cannot be cleaned up, because nobody answers, is left for the next command.
     """
     results, log = tmp_path / "results", tmp_path / "log"
-    with foreign_cluster(tmp_path / "foreign", monkeypatch, 2) as foreign:
+    with foreign_cluster(monkeypatch, 2) as foreign:
         environment = {**settings(tmp_path), **client_environment(foreign)}
         more = ["--set", "cluster.provider=existing", "--set", "trial_limit=10 min"]
         process = start(log, environment, *command("run", results, *more))
@@ -151,7 +151,7 @@ def test_daemons_that_are_lost_are_named(tmp_path, monkeypatch):
     nobody answers, is named with the command that takes it away later.
     """
     named = []
-    with foreign_cluster(tmp_path / "foreign", monkeypatch, 1) as foreign:
+    with foreign_cluster(monkeypatch, 1) as foreign:
         for variable, value in client_environment(foreign).items():
             monkeypatch.setenv(variable, value)
         cluster = ExistingCluster(

@@ -80,7 +80,7 @@ def existing(folder, monkeypatch):
     """
     A cluster that was there before, and is there after it.
     """
-    with foreign_cluster(folder / "theirs", monkeypatch, WORKERS) as cluster:
+    with foreign_cluster(monkeypatch, WORKERS) as cluster:
         before = state_of(cluster)
         yield client_environment(cluster), []
         assert state_of(cluster) == before
