@@ -98,6 +98,75 @@ def test_pure_layers_open_no_file():
     assert [f"{name_of(p)}: {call}" for p in PURE_MODULES for call in touching_calls(p)] == []
 
 
+# Who opens a file that is none of a stored run: what a trial leaves while it runs is ours, and so
+# is what a person names on the command line.
+NOT_STORED = {
+    "harness/cli/entry.py": {"open", "os.open"},  # /dev/null
+    "harness/cli/trace.py": {"gzip.open"},  # --chrome FILE, written
+    "harness/cli/models.py": {"Path(name).read_text"},  # vectors
+    "harness/evaluate/provenance.py": {"Path(sys.modules[module].__file__ or '').read_bytes"},
+    "harness/monitor/machine.py": {"file.open", "self.path.open", "source.open", "target.open",
+                                   "Path(path).read_text"},
+    "harness/monitor/probe.py": {"self.log.open"},
+    "harness/monitor/watch.py": {"self.host.open", "self.speed_log.open", "self.load_log.open"},
+    "harness/run/jobs.py": {"log.read_bytes", "history.open", "path.open"},
+    "harness/run/session.py": {"path.read_text"},  # the experiment file
+    "harness/reports/formats.py": {  # of the package
+        "files('harness.reports').joinpath('templates/report.css').read_text"
+    },
+    # Written, locked or packed, by whoever has the lock of a run that has no links.
+    "harness/store/evidence.py": {"self.path.open"},
+    "harness/store/files.py": {"os.open", "os.fdopen", "Path(root, name).open", "temporary.open"},
+    "harness/store/trials.py": {"log_path.open", "log_path.with_name(f'{log_name}.gz').open"},
+    "harness/store/unpack.py": {"archive.open", "path.open", "packed.open", "tarfile.open"},
+}  # fmt: skip
+OPENERS = ("opener", "self.opener", "self._opener", "raw", "self._raw", "run.raw(trial_id)")
+OPEN_CALLS = {"open", "fdopen", "read_text", "read_bytes", "memory_map", "OSFile", "loadtxt"}
+
+
+def test_one_opener_of_stored_files():
+    """
+    What reads a run goes through `harness/store/opener.py`: no other module opens a file below it.
+    """
+    offenders = []
+    rooms = ("store", "evaluate", "run", "reports", "monitor", "cli/")
+    for path in MODULES:
+        name = name_of(path)
+        if not name.startswith(tuple(f"harness/{room}" for room in rooms)):
+            continue
+        for node in syntax_nodes(path):
+            function = getattr(node, "func", None)
+            if getattr(function, "id", getattr(function, "attr", "")) not in OPEN_CALLS:
+                continue
+            called = ast.unparse(function)
+            opener = called.rpartition(".")[0]
+            if opener not in OPENERS and called not in NOT_STORED.get(name, ()):
+                offenders.append(f"{name}:{node.lineno}: {called}")
+
+    offenders = [each for each in offenders if not each.startswith("harness/store/opener.py")]
+    assert offenders == []
+
+
+def test_no_fix_asks_to_remove_results():
+    """
+    What was measured is not thrown away because a message said so.
+    """
+    offenders = []
+    for path in MODULES:
+        if not name_of(path).startswith(("harness/store", "harness/evaluate", "harness/run")):
+            continue
+        texts = [n for n in syntax_nodes(path) if isinstance(n, ast.Constant)]
+        offenders += [
+            f"{name_of(path)}:{node.lineno}: {node.value}"
+            for node in texts
+            if isinstance(node.value, str)
+            and re.search(r"\b(rm -r|(remove|delete) (it|this|the|that))", node.value)
+            and "\n" not in node.value.strip()
+        ]
+
+    assert offenders == []
+
+
 def test_modules_and_functions_are_short():
     """
     A function of more than 60 lines, or a module of more than 500, is two things.

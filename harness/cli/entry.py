@@ -43,6 +43,7 @@ COMMANDS = {
     "score": ("harness.cli.steps:score", "Compare sealed predictions with measurements."),
     "report": ("harness.cli.steps:report", "Write the report of a run."),
     "reproduce": ("harness.cli.steps:reproduce", "Make the results of a run again."),
+    "unpack": ("harness.cli.steps:unpack", "Take in a run that somebody packed, and check it."),
     "trace": ("harness.cli.trace:trace", "Show what happened inside the tasks of a trial."),
     "vet": ("harness.cli.trace:vet", "Measure the overhead of finished tasks."),
     "cluster": ("harness.cli.cluster:cluster", "Start, look at and stop a cluster by hand."),

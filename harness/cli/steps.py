@@ -168,12 +168,12 @@ def run_all(session: Session, dry_run: bool, as_json: bool, **options: Any) -> N
         show_plan(session, as_json=as_json)
         return
     measured_run, failed = measure(session, **options)
-    evaluation = session.evaluation(measured_run)
-    if not session.experiment.predict.is_blind:  # else measuring has done it, in between
-        evaluation.profile()
-        evaluation.predict()
-    evaluation.score()
-    paths, document = evaluation.report()
+    with session.locked_evaluation(measured_run) as evaluation:
+        if not session.experiment.predict.is_blind:  # else measuring has done it, in between
+            evaluation.profile()
+            evaluation.predict()
+        evaluation.score()
+        paths, document = evaluation.report()
     click.echo(REPORTS["json" if as_json else "terminal"].render(document))
     show_text(f"report: {paths[0]}")
     if failed:
@@ -208,7 +208,8 @@ def profile(session: Session, as_json: bool) -> None:
     Example:
         harness profile experiments/quick.yaml
     """
-    profiles = session.evaluation().profile()
+    with session.locked_evaluation() as evaluation:
+        profiles = evaluation.profile()
     if as_json:
         print_json({"profiles": [*profiles.values()]})
         return
@@ -242,8 +243,8 @@ def predict(session: Session, as_json: bool) -> None:
     """
     from harness.experiment.grid import label, varying
 
-    evaluation = session.evaluation()
-    predictions = evaluation.predict()
+    with session.locked_evaluation() as evaluation:
+        predictions = evaluation.predict()
     if as_json:
         print_json({"predictions": predictions})
         return
@@ -281,8 +282,8 @@ def score(session: Session, strict: bool, as_json: bool) -> None:
     from harness.reports import REPORTS
     from harness.reports.sections import make_document
 
-    evaluation = session.evaluation()
-    scores = evaluation.score(strict=strict)
+    with session.locked_evaluation() as evaluation:
+        scores = evaluation.score(strict=strict)
     if not evaluation.has_evidence:
         show_text("this run has no evidence: an earlier version measured it, which hashed no files")
     if as_json:
@@ -293,17 +294,27 @@ def score(session: Session, strict: bool, as_json: bool) -> None:
 
 @click.command("report")
 @experiment_arguments
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write the files there; nothing is written into the run.",
+)
 @json_option
-def report(session: Session, as_json: bool) -> None:
+def report(session: Session, into: Path | None, as_json: bool) -> None:
     """
     Write report.html, report.md and report.json of the newest run of FILE.
 
     \b
     Example:
         harness report experiments/quick.yaml
-        harness report experiments/quick.yaml --json
+        harness report experiments/quick.yaml --into /tmp/report --json
     """
-    paths, _ = session.evaluation().report()
+    if into is not None:
+        paths, _ = session.evaluation().report(into)
+    else:
+        with session.locked_evaluation() as evaluation:
+            paths, _ = evaluation.report()
     if as_json:
         print_json({"files": paths})
         return
@@ -354,3 +365,51 @@ def reproduce(run_path: Path, given: str, as_json: bool) -> int:
         columns = ("model", "name", "stored", "made again", "relative difference")
         show_table(columns, differs[:_MOST_DIFFERENCES])
     return int(bool(differs))
+
+
+@click.command("unpack")
+@click.argument("archive", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("results"),
+    show_default=True,
+    envvar="HARNESS_RESULTS_DIR",
+    metavar="FOLDER",
+    help="Folder of all results.",
+)
+@json_option
+def unpack(archive: Path, into: Path, as_json: bool) -> None:
+    """
+    Take in the run in ARCHIVE: a tar file, plain or compressed by gzip or zstd, or a zip file.
+
+    Refused are links, names that lead elsewhere and whatever else is not a file of a run, and a run
+    that is not as it was measured and sealed.  It appears under the folder of results in one step,
+    as your own files; a run that is there already stays.  To pack one:
+    tar czf run.tar.gz -C results/EXPERIMENT RUN
+
+    \b
+    Example:
+        harness unpack run.tar.gz
+        harness unpack run.tar.gz --into elsewhere --json
+    """
+    from harness.store.unpack import unpack as take_in
+    from harness.text import printable
+
+    run, has_evidence, unchecked = take_in(archive, into)
+    manifest, trials = run.read_manifest(), run.trials().values()
+    done = sum(record.state == "done" for record in trials)
+    if as_json:
+        document = {"run": run.path, "trials": len(trials), "done": done}
+        print_json({**document, "has_evidence": has_evidence, "unchecked": unchecked})
+        return
+    click.echo(f"run {run.path}: {len(trials)} trials, {done} done")
+    click.echo(
+        printable(f"measured by harness {manifest.harness or 'unknown'}: {manifest.command}")
+    )
+    if has_evidence:
+        click.echo("checked: every file is as the chain and the seals have it, and they agree")
+    else:
+        click.echo("not checked: it has no evidence, and nothing shows whether it was changed")
+    if unchecked:
+        click.echo(f"not checked, as no hash is about them: {', '.join(unchecked)}")

@@ -176,12 +176,12 @@ class Evaluation:
         self.run.write_scores(score_book)
         return score_book
 
-    def report(self) -> tuple[list[Path], Document]:
-        """Write the report in every format: the first path is the one to open; and give it."""
+    def report(self, folder: Path | None = None) -> tuple[list[Path], Document]:
+        """Write the report in every format, into *folder* if given; and give it, path and text."""
         self.run.check_evidence()
         document = make_document(replace(self.report_data(), vet=self.vet(self.done.values())))
         paths = [
-            self.run.write_report(name, REPORTS[kind].render(document))
+            self.run.write_report(name, REPORTS[kind].render(document), folder)
             for kind, name in REPORT_FILES.items()
         ]
         return paths, document

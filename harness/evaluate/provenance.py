@@ -21,7 +21,7 @@ from harness.store.seal import SEAL
 
 # What a model runs of these packages is hashed with it.
 _PACKAGES = ("harness.models.", "harness.sim.", "harness.stats.", "harness.hadoop.")
-_CONF = re.compile(r"job-[0-9]{1,6}-conf\.xml")
+_CONF, _MOST_CONF_BYTES = re.compile(r"job-[0-9]{1,6}-conf\.xml"), 2**26
 _SEALED_BY = re.compile(
     rf"<name>{re.escape(SEAL_PROPERTY)}</name><value>([0-9a-f]{{64}})<".encode()
 )
@@ -51,10 +51,10 @@ def blind_refusals(run: Run, done: Iterable[TrialRecord]) -> list[str]:
     The chain has the first seal before these trials, and each of their jobs names it in the
     configuration that Hadoop wrote.
     """
-    stored = [line.name for line in Chain(run.path).lines().values()]
+    stored = [line.name for line in Chain(run.opener).lines().values()]
     if SEAL not in stored:
         return ["no seal was noted while it was measured" if stored else "it has no evidence"]
-    before, seal = stored[: stored.index(SEAL)], sha256(run.seals.paths()[0].read_bytes())
+    before, seal = stored[: stored.index(SEAL)], run.opener.sha256(run.seals.paths()[0])
     refusals = []
     for trial in (record.trial.id for record in done if not record.trial.profiling):
         raw = run.raw(trial)
@@ -62,7 +62,7 @@ def blind_refusals(run: Run, done: Iterable[TrialRecord]) -> list[str]:
             refusals.append(f"trial {trial} was measured before the predictions were sealed")
         for name in filter(_CONF.fullmatch, raw.names()):
             with raw.open(name) as conf:
-                named = _SEALED_BY.search(conf.read())
-            if named is None or named[1].decode() != seal.hexdigest():
+                named = _SEALED_BY.search(conf.read(_MOST_CONF_BYTES))
+            if named is None or named[1].decode() != seal:
                 refusals.append(f"trials/{trial}/raw/{name} does not name the first seal")
     return refusals

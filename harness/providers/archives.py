@@ -26,7 +26,7 @@ from harness.hadoop_home.home import JAR_TIME
 from harness.text import printable
 
 CHUNK_BYTES = 2**18
-_MOST_HEADER_BYTES = 2**20  # of one member: long names and extended headers are read into memory
+MOST_HEADER_BYTES = 2**20  # of one member: long names and extended headers are read into memory
 _LEAST_FREE_BYTES = 2**28
 MOST_FILES, MOST_BYTES = 200_000, 2**36  # of one archive
 _WORD = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
@@ -144,7 +144,7 @@ def plain_files(
     cut off; `RefusedArchiveError` for one of more than `MOST_BYTES`, or `MOST_FILES` (or so many).
     An archive that ends between two files looks whole: whoever brings the pieces has to notice it.
     """
-    reader = _PiecesReader(pieces)
+    reader = PiecesReader(pieces)
 
     def each(archive: tarfile.TarFile) -> Iterator[PlainFile]:
         count, total_bytes = 0, 0
@@ -154,7 +154,7 @@ def plain_files(
                 raise _refused_error(f"more than {most_files or MOST_FILES} files", where)
             if member.size < 0 or total_bytes > MOST_BYTES:
                 raise _refused_error(f"more than {MOST_BYTES} bytes", where)
-            reader.allowance = member.size + _MOST_HEADER_BYTES
+            reader.allowance = member.size + MOST_HEADER_BYTES
             stream = archive.extractfile(member) if member.isreg() else None
             if stream is not None and not member.issparse():
                 yield PlainFile(member.name, member.size, stream)
@@ -182,7 +182,7 @@ def _refused_error(what: str, where: str) -> RefusedArchiveError:
     )
 
 
-class _PiecesReader(io.RawIOBase):
+class PiecesReader(io.RawIOBase):
     """
     Pieces as a file; *allowance* is how many bytes may still be read for the current member.
 
@@ -190,13 +190,15 @@ class _PiecesReader(io.RawIOBase):
     """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
-        self.allowance = _MOST_HEADER_BYTES
+        self.allowance = MOST_HEADER_BYTES
         self._pieces, self._rest = iter(pieces), memoryview(b"")
 
     def readable(self) -> bool:
+        """Say yes."""
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Fill *buffer* with a part of a piece; a header without an end is an error."""
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:

@@ -10,7 +10,13 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
 
-from harness.records.trial import LimitedCluster, Record, Versions
+from harness.records.trial import (
+    SCHEMA_VERSION,
+    LimitedCluster,
+    Record,
+    SchemaVersion,
+    Versions,
+)
 
 
 class OfferedGpus(Record):
@@ -75,7 +81,7 @@ class Manifest(Record):
     # What another version of the harness has written besides does not concern this one.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = SCHEMA_VERSION
     run: str
     created_s: float
     experiment_id: str

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from harness.records.trial import Record
+from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 
 
 class JobConfig(Record):
@@ -101,7 +101,7 @@ class Prediction(Record):
     level too few cells were profiled, or too many refits have no answer.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = SCHEMA_VERSION
     model: str
     cell: str = ""
     body_s: float | None = None

@@ -6,12 +6,10 @@ Names are the field names of ``docs/models``; units are bytes, records and secon
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
 from harness.records.prediction import JobConfig
-from harness.records.trial import Record
+from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 
 # What passes around tasks, in seconds: submission to the first task's start, the last task's end to
 # the job's; start and end of a task's JVM around its work; between two tasks of a slot; between the
@@ -129,7 +127,7 @@ class Profile(Record):
     >>>>>>> 8749e27 (Each side's costs go to its equations as each paper allows it)
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = SCHEMA_VERSION
     workload: str
     statistics: dict[str, Statistic] = Field(default_factory=dict)
     costs: dict[str, Statistic] = Field(default_factory=dict)

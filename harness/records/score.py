@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.records.trial import Record
+from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 
 Level = Literal["job", "task", "phase", "equation", "estimate"]
 Speed = Literal["raw", "reference"]
@@ -200,7 +200,7 @@ class Decomposition(Record):
 class ScoreBook(Record):
     """All that `score` gives: rows, summaries, comparisons of pairs, rankings, decompositions."""
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = SCHEMA_VERSION
     measurements: tuple[Measurement, ...] = Field(default_factory=tuple)
     scores: tuple[Score, ...] = Field(default_factory=tuple)
     summaries: tuple[Summary, ...] = Field(default_factory=tuple)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -26,6 +26,10 @@ from harness.units import format_bit_rate, format_rate
 # Hashed into every id.  It changes with the meaning of a field, or with what is hashed: trials of
 # before are then measured again, and never taken for those of now.
 ID_VERSION = 1
+
+# Of every stored record: it changes with the fields of any of them (tests/store/shapes.json).
+SCHEMA_VERSION = 2
+SchemaVersion = Annotated[int, Field(ge=1, le=SCHEMA_VERSION)]
 
 # A control is one rate by which a node is limited, by its name: cores in cores, the others in bytes
 # per second.
@@ -315,7 +319,7 @@ class TrialRecord(Record):
     # What another version of the harness has written besides does not concern this one.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = SCHEMA_VERSION
     trial: Trial
     state: TrialState
     started_s: float

@@ -42,4 +42,4 @@ def reproduce(run: Run, folder: Path, given: str) -> Iterator[tuple[str, list[Di
         if next(run.path.glob(STAGES[stage]), None) is None:
             break
         make[stage]()
-        yield stage, list(compare_files(run.path, again.path, STAGES[stage]))
+        yield stage, list(compare_files(run.opener, again.opener, STAGES[stage]))

@@ -7,7 +7,8 @@ One experiment file and its results folder: the steps that the command line offe
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -35,7 +36,6 @@ from harness.run.traces import remake_trace
 from harness.scoring.repeats import next_repeats
 from harness.stats.sequential import LOOKS
 from harness.store import Run, Store
-from harness.store.files import sha256
 from harness.text import nearest_name
 
 
@@ -191,7 +191,7 @@ class Session:
             evaluation.profile()
             predictions = evaluation.predict()
             self.console.say(f"{len(predictions)} predictions are sealed: {run.seals.paths()[-1]}")
-        return sha256(run.seals.paths()[0])
+        return run.opener.sha256(run.seals.paths()[0])
 
     def latest(self) -> Run:
         """The newest run of the experiment; `DataError` where there is none."""
@@ -202,6 +202,13 @@ class Session:
         run = self.latest()
         with run.lock():
             return sum(remake_trace(run, record) for record in run.trials().values())
+
+    @contextmanager
+    def locked_evaluation(self, run: Run | None = None) -> Iterator[Evaluation]:
+        """Give the newest run (or *run*) as `evaluation` does, locked: its results are written."""
+        run = run or self.latest()
+        with run.lock():
+            yield self.evaluation(run)
 
     def evaluation(self, run: Run | None = None) -> Evaluation:
         """Give the newest run (or *run*) to be profiled, predicted, scored, reported."""

@@ -34,14 +34,15 @@ from harness.store.files import (
     rename_durably,
     sync_tree,
 )
-from harness.store.run import EXPERIMENT, MANIFEST, Run
+from harness.store.opener import MANIFEST
+from harness.store.run import EXPERIMENT, Run
 from harness.store.trials import RawLogs, TrialFolder
 from harness.text import excerpt
 
 __all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name", "os_error_as_machine_error"]
 
 _STAMP, _TICK_S = "%Y%m%dT%H%M%SZ", 2**-16
-_RUN = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
+RUN_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
 
 
 class Store:
@@ -58,7 +59,7 @@ class Store:
         Only a run with the same resolved content is continued.  *text* is the experiment file as
         given.  Two callers at once get the same run; `Run.lock` then refuses the second.
         """
-        experiment_dir = self._folder(experiment.name)
+        experiment_dir = self.folder(experiment.name)
         scratch = experiment_dir / ".new"
         with exclusive_lock(experiment_dir / ".lock", f"experiment {experiment.name}", wait=True):
             remove_tree(scratch)
@@ -105,15 +106,15 @@ class Store:
         if not runs:
             raise DataError(
                 f"no run of experiment {experiment_name}",
-                where=str(self._folder(experiment_name)),
+                where=str(self.folder(experiment_name)),
                 fix="start one with 'harness run FILE', or name the folder with --results-dir",
             )
         return runs[-1]
 
     def runs(self, experiment_name: str) -> tuple[Run, ...]:
         """All runs of an experiment, oldest first."""
-        experiment_dir = self._folder(experiment_name)
-        runs = [Run(path) for path in folders(experiment_dir) if _RUN.fullmatch(path.name)]
+        experiment_dir = self.folder(experiment_name)
+        runs = [Run(path) for path in folders(experiment_dir) if RUN_NAME.fullmatch(path.name)]
         return tuple(runs)
 
     def trial_ids(self) -> list[str]:
@@ -147,7 +148,8 @@ class Store:
         names = [folder.name for folder in folders(self.results_dir) if is_name(folder.name)]
         return sorted((run for name in names for run in self.runs(name)), key=lambda run: run.id)
 
-    def _folder(self, experiment_name: str) -> Path:
+    def folder(self, experiment_name: str) -> Path:
+        """Folder of the runs of an experiment."""
         return self.results_dir / check_name(experiment_name, "an experiment")
 
 

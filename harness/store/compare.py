@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.store.files import parse_json, read_file, sha256
+from harness.store.opener import Opener
 
 _MOST = 1000  # differences named of one file
 _UNREADABLE = "restore it from a copy, or make it again: harness collect, profile, predict, score"
@@ -24,14 +23,15 @@ class Difference(NamedTuple):
     relative: float | None
 
 
-def compare_files(stored: Path, again: Path, pattern: str) -> Iterator[Difference]:
-    """Compare the files of two folders that *pattern* selects, the first values of each file."""
-    paths = [(root, path) for root in (stored, again) for path in root.glob(pattern)]
+def compare_files(stored: Opener, again: Opener, pattern: str) -> Iterator[Difference]:
+    """Compare the files of two runs that *pattern* selects, the first values of each file."""
+    roots = (stored.root, again.root)
+    paths = [(root, path) for root in roots for path in root.glob(pattern)]
     for name in sorted({path.relative_to(root).as_posix() for root, path in paths}):
-        both = (stored / name, again / name)
-        if all(path.exists() for path in both) and len({path.read_bytes() for path in both}) == 1:
+        both = [opener for opener in (stored, again) if (opener.root / name).exists()]
+        if len(both) > len({opener.sha256(opener.root / name) for opener in both}):
             continue
-        old, new = (dict(_values(path, name)) for path in both)
+        old, new = (dict(_values(opener, name)) for opener in (stored, again))
         places = (place for place in old | new if old.get(place) != new.get(place))
         for model, place in islice(places, _MOST):
             before, after, relative = old.get((model, place)), new.get((model, place)), None
@@ -40,16 +40,17 @@ def compare_files(stored: Path, again: Path, pattern: str) -> Iterator[Differenc
             yield Difference(model, place, before, after, relative)
 
 
-def _values(path: Path, name: str) -> Iterator[tuple[tuple[str, str], Any]]:
-    """Values of the file *path*, called *name*, by model and place; the hash alone of a table."""
-    if path.suffix not in (".json", ".jsonl"):
-        yield from [(("", name), sha256(path))] if path.exists() else ()
+def _values(opener: Opener, name: str) -> Iterator[tuple[tuple[str, str], Any]]:
+    """Values of the file *name*, if there is one, by model and place; the hash alone of a table."""
+    path = opener.root / name
+    if not path.exists():
         return
-    content = read_file(path, _UNREADABLE) if path.exists() else b""
-    is_predictions = path.suffix == ".jsonl"
-    texts = content.splitlines() if is_predictions else [content] * path.exists()
-    for number, text in enumerate(texts):
-        row, start = parse_json(text, path, _UNREADABLE), name
+    if path.suffix not in (".json", ".jsonl"):
+        yield ("", name), opener.sha256(path)
+        return
+    content, is_predictions = opener.read(path, _UNREADABLE), path.suffix == ".jsonl"
+    for number, text in enumerate(content.splitlines() if is_predictions else [content]):
+        row, start = opener.parse_json(text, path, _UNREADABLE), name
         if is_predictions:
             start = row.get("cell", f"{name}[{number}]")
             row = {key: value for key, value in row.items() if key not in _ORIGIN}

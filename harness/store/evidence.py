@@ -18,23 +18,15 @@ import time
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
 from harness.errors import EvidenceError
-from harness.records.trial import Record
-from harness.store.files import (
-    folders,
-    json_bytes,
-    os_error_as_machine_error,
-    parse_record,
-    read_file,
-    read_record,
-    sha256,
-    write_file,
-)
+from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from harness.store.files import folders, json_bytes, os_error_as_machine_error, write_file
+from harness.store.opener import Opener
 from harness.text import excerpt
 
 EVIDENCE, CHAIN, SCORES = "evidence.json", "trials.jsonl", "scores"
@@ -50,7 +42,7 @@ class Evidence(Record):
     The tables were *made_from* all that was measured: this is the hash of those hashes.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = SCHEMA_VERSION
     measured: dict[str, str]
     tables: dict[str, str] = Field(default_factory=dict)
     made_from: str = ""
@@ -65,7 +57,7 @@ class Evidence(Record):
 class Line(Record):
     """One line of a chain: *name* was stored with hash *sha256*; *previous* is the line before."""
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = SCHEMA_VERSION
     name: str
     sha256: str
     stored_s: float
@@ -73,11 +65,11 @@ class Line(Record):
 
 
 class Chain:
-    """`trials.jsonl` of the run at *run_path*, which may have none: what was stored, in order."""
+    """`trials.jsonl` of the run of *opener*, which may have none: what was stored, in order."""
 
-    def __init__(self, run_path: Path) -> None:
+    def __init__(self, opener: Opener) -> None:
         """Read it each time it is needed."""
-        self.path = run_path / CHAIN
+        self._opener, self.path = opener, opener.root / CHAIN
 
     def append(self, name: str, sha: str, *, starts: bool = False) -> None:
         """
@@ -104,10 +96,10 @@ class Chain:
     def lines(self) -> dict[str, Line]:
         """All lines by their hashes; `EvidenceError` where one does not follow from the last."""
         lines, previous = dict[str, Line](), ""
-        content = read_file(self.path, _RESTORE) if self.path.exists() else b""
+        content = self._opener.read(self.path, _RESTORE) if self.path.exists() else b""
         for number, text in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
             where = self.path.with_name(f"{CHAIN}:{number}")
-            line = parse_record(Line, text, where, _RESTORE)
+            line = self._opener.parse_record(Line, text, where, _RESTORE)
             if line.previous != previous:
                 what = f"{CHAIN} was changed: line {number} does not follow from the line before"
                 raise EvidenceError(what, where=str(where), fix=_RESTORE)
@@ -116,14 +108,14 @@ class Chain:
         return lines
 
 
-def write_evidence(folder: Path, run_path: Path) -> None:
+def write_evidence(folder: Path, opener: Opener) -> None:
     """Hash what was measured in the trial in *folder*, and note it in the chain of its run."""
-    evidence, name = Evidence(measured=_hash_files(folder)), f"trials/{folder.name}"
+    evidence, name = Evidence(measured=_hash_files(folder, opener)), f"trials/{folder.name}"
     write_file(folder / EVIDENCE, json_bytes(evidence.model_dump(mode="json")), folder)
-    Chain(run_path).append(name, evidence.hashes(name)[name], starts=True)
+    Chain(opener).append(name, evidence.hashes(name)[name], starts=True)
 
 
-def add_tables(folder: Path, tables: Path, run_path: Path, scratch: Path) -> None:
+def add_tables(folder: Path, tables: Path, opener: Opener, scratch: Path) -> None:
     """
     Note the *tables* that are about to become the trace of the trial in *folder*.
 
@@ -132,42 +124,44 @@ def add_tables(folder: Path, tables: Path, run_path: Path, scratch: Path) -> Non
     """
     path, name = folder / EVIDENCE, f"trials/{folder.name}"
     if path.exists():
-        evidence = read_record(Evidence, path, _RESTORE)
-        noted = {f"trace/{key}": sha for key, sha in _hash_files(tables).items()}
+        evidence = opener.read_record(Evidence, path, _RESTORE)
+        noted = {f"trace/{key}": sha for key, sha in opener.hashes(tables).items()}
         made_from = evidence.hashes(name)[name]
         evidence = evidence.model_copy(update={"tables": noted, "made_from": made_from})
-        Chain(run_path).append(f"{name}/trace", evidence.hashes(name)[f"{name}/trace"])
+        Chain(opener).append(f"{name}/trace", evidence.hashes(name)[f"{name}/trace"])
         write_file(path, json_bytes(evidence.model_dump(mode="json")), scratch)
 
 
-def note_scores(folder: Path, run_path: Path) -> None:
+def note_scores(folder: Path, opener: Opener) -> None:
     """Note the hashes of all files in *folder*, which is about to become the scores of the run."""
-    Chain(run_path).append(SCORES, _hash_folder(folder))
+    Chain(opener).append(SCORES, _hash_folder(folder, opener))
 
 
-def check_evidence(run_path: Path, last_line: str, *, with_scores: bool) -> bool:
+def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool:
     """
     Whether the run has evidence; `EvidenceError` names all that is changed, missing or added.
 
     *last_line* is the hash of the chain's last line when the run came to its end, if it has.
     Scores count only where they are to be read: *with_scores*.
     """
-    lines, stored, problems = Chain(run_path).lines(), dict[str, str](), list[str]()
+    lines, stored, problems = Chain(opener).lines(), dict[str, str](), list[str]()
+    run_path = opener.root
     trial_folders = folders(run_path / "trials")
     if not lines and not any((folder / EVIDENCE).exists() for folder in trial_folders):
         return False
     with ThreadPoolExecutor() as pool:
-        for hashes, changes in pool.map(_check_trial, trial_folders):
+        for hashes, changes in pool.map(partial(_check_trial, opener), trial_folders):
             stored |= hashes
             problems += changes
     noted = {line.name: line.sha256 for line in lines.values()}
     scores = noted.pop(SCORES, "")
-    if with_scores and scores and scores != _hash_folder(run_path / SCORES):
+    if with_scores and scores and scores != _hash_folder(run_path / SCORES, opener):
         problems.append(f"{SCORES} were changed: harness score FILE makes them again")
     others = (path for pattern in _DERIVED for path in run_path.glob(pattern))
     names = {name for name in noted if not name.startswith("trials/")}
     for name in names.union(path.relative_to(run_path).as_posix() for path in others):
-        stored |= {name: sha256(run_path / name)} if (run_path / name).exists() else {}
+        path = run_path / name
+        stored |= {name: opener.sha256(path)} if path.exists() else {}
     if not lines:
         problems = [f"{CHAIN} is missing"]
     elif last_line and last_line not in lines:
@@ -183,13 +177,13 @@ def check_evidence(run_path: Path, last_line: str, *, with_scores: bool) -> bool
     return True
 
 
-def _check_trial(folder: Path) -> tuple[dict[str, str], list[str]]:
+def _check_trial(opener: Opener, folder: Path) -> tuple[dict[str, str], list[str]]:
     """Hashes of the parts of a trial's evidence, and what differs from it in its files."""
     name = f"trials/{folder.name}"
     if not (folder / EVIDENCE).exists():
         return {name: ""}, [f"{name}/{EVIDENCE} is missing"]
-    evidence = read_record(Evidence, folder / EVIDENCE, _RESTORE)
-    changes = differences(evidence.measured | evidence.tables, _hash_files(folder))
+    evidence = opener.read_record(Evidence, folder / EVIDENCE, _RESTORE)
+    changes = differences(evidence.measured | evidence.tables, _hash_files(folder, opener))
     return evidence.hashes(name), [f"{name}/{change}" for change in changes]
 
 
@@ -206,16 +200,11 @@ def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[
     return changes
 
 
-def _hash_folder(folder: Path) -> str:
+def _hash_folder(folder: Path, opener: Opener) -> str:
     """One hash of all files below *folder*."""
-    return hashlib.sha256(json_bytes(_hash_files(folder), indent=None)).hexdigest()
+    return hashlib.sha256(json_bytes(_hash_files(folder, opener), indent=None)).hexdigest()
 
 
-def _hash_files(folder: Path) -> dict[str, str]:
+def _hash_files(folder: Path, opener: Opener) -> dict[str, str]:
     """SHA-256 of every file below *folder*, by its name there, but of the evidence itself."""
-    hashes, start = dict[str, str](), len(str(folder)) + 1
-    for root, _, names in os.walk(folder):
-        paths = (f"{root}/{name}" for name in names)  # a large run has forty thousand
-        hashes |= {path[start:]: sha256(Path(path)) for path in paths}
-    hashes.pop(EVIDENCE, None)
-    return hashes
+    return {name: sha for name, sha in opener.hashes(folder).items() if name != EVIDENCE}

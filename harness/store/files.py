@@ -3,52 +3,46 @@ How results reach the disk: whole, or not at all.
 
 A file is written under another name, synced, renamed, and its folder is synced; a reader, or a
 machine that loses power, sees the old content or the new one.  A disk that cannot take a file is
-`MachineError`; a file that is damaged is `DataError`; both name the path.
+`MachineError`, with the path.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import re
 import shutil
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import ValidationError
+from typing import Any
 
 from harness.errors import DataError, MachineError
-from harness.records.trial import Record
 from harness.text import excerpt
 from harness.units import format_bytes
-
-SCHEMA_VERSION = 1
 
 # Host, container, workload and file names become parts of paths: no separator, no leading dot.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+=-]{0,149}", re.ASCII)
 
 MAKE_ROOM = "free some space there, and start the same command again: it resumes"
+_NOT_OURS = (
+    "choose a folder that you may write with --results-dir, with a copy of the run if it exists;"
+    " where it is, 'harness reproduce RUN' and 'harness report FILE --into FOLDER' read it"
+)
 _FIX = {
     errno.ENOSPC: MAKE_ROOM,
     errno.EDQUOT: MAKE_ROOM,
     errno.ENOMEM: "end other programs, or lower cluster.workers; then start the same command again",
-    errno.EROFS: "choose a folder that can be written with --results-dir",
-    errno.EACCES: "get write permission there, or choose another with --results-dir",
-    errno.EPERM: "get write permission there, or choose another with --results-dir",
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), _NOT_OURS),
+    errno.ELOOP: "restore it from a copy: results have no links",
     errno.ENOTDIR: "there is a file where a folder is needed: move it, or use --results-dir",
 }
 # What a machine lacks; whatever else the operating system says of a file is more likely a bug.
 _LACKS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EIO})
-
-R = TypeVar("R", bound=Record)
-T = TypeVar("T")
 
 
 def is_name(name: str) -> bool:
@@ -111,7 +105,9 @@ def exclusive_lock(path: Path, problem: str, *, wait: bool = False) -> Iterator[
     """
     with os_error_as_machine_error(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        open_file = path.open("a+")
+        # What is there may be somebody's link: nothing behind it is emptied.
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        open_file = os.fdopen(os.open(path, flags, 0o666), "r+")
     with open_file:
         with os_error_as_machine_error(path):
             try:
@@ -189,73 +185,6 @@ def remove_tree(folder: Path) -> None:
             shutil.rmtree(folder)
 
 
-def read_file(path: Path, fix: str) -> bytes:
-    """Bytes of a file of results; a missing one is `DataError` with *fix*."""
-    if not path.exists():
-        raise DataError(f"{path.name} is missing", where=str(path), fix=fix)
-    with os_error_as_machine_error(path):
-        return path.read_bytes()
-
-
-def sha256(path: Path) -> str:
-    """SHA-256 of a file, in hex."""
-    with os_error_as_machine_error(path), path.open("rb", buffering=0) as open_file:
-        return hashlib.file_digest(open_file, "sha256").hexdigest()
-
-
 def json_bytes(value: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
     """*value* as JSON with sorted keys, ended by a newline: equal values give equal bytes."""
     return (json.dumps(value, indent=indent, sort_keys=True, allow_nan=False) + "\n").encode()
-
-
-def read_json_file(path: Path, fix: str) -> dict[str, Any]:
-    """Return the JSON object in a file, of a schema version that this harness knows."""
-    return parse_json(read_file(path, fix), path, fix)
-
-
-def parse_json(data: bytes, path: Path, fix: str) -> dict[str, Any]:
-    """Return the JSON object in *data*, of a version that is known; the error names *path*."""
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path.name} is not JSON: {error}", where=str(path), fix=fix) from error
-    if not isinstance(value, dict):
-        raise DataError(f"{path.name} is not a JSON object", where=str(path), fix=fix)
-    version = value.get("schema_version")
-    if type(version) is not int or version < 1:
-        problem = f"schema_version {excerpt(repr(version))} is not a version"
-        fix = "this file was not written by the harness: restore it, or remove it"
-        raise DataError(problem, where=str(path), fix=fix)
-    if version > SCHEMA_VERSION:
-        raise DataError(
-            f"schema_version {version} is newer than {SCHEMA_VERSION}, the last one known here",
-            where=str(path),
-            fix="use the harness that wrote it or a later one (git pull; make setup),"
-            " or another folder with --results-dir",
-        )
-    return value
-
-
-def read_record(record_type: type[R], path: Path, fix: str) -> R:
-    """Return the record of *record_type* in a file."""
-    return parse_record(record_type, read_file(path, fix), path, fix)
-
-
-def parse_record(record_type: type[R], data: bytes, path: Path, fix: str) -> R:
-    """Return the record of *record_type* in *data*; *path* is named in the error."""
-    value = parse_json(data, path, fix)
-    if "schema_version" not in record_type.model_fields:
-        del value["schema_version"]
-    return validate_stored(record_type.model_validate, value, path, fix)
-
-
-def validate_stored(validate: Callable[[Any], T], value: Any, path: Path, fix: str) -> T:
-    """Return what pydantic's *validate* makes of *value*; `DataError` names the first bad field."""
-    try:
-        return validate(value)
-    except ValidationError as error:
-        first = error.errors()[0]
-        # Keys of a mapping are among the fields: they are data.
-        field = excerpt(".".join(str(part) for part in first["loc"]), 200)
-        problem = f"{field or error.title}: {excerpt(first['msg'].lower(), 200)}"
-        raise DataError(problem, where=str(path), fix=fix) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,33 +16,28 @@ from harness.records.profile import Profile
 from harness.records.score import ScoreBook
 from harness.records.tasks import SegmentTimes, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace
-from harness.records.trial import Record, Trial, TrialRecord
+from harness.records.trial import SCHEMA_VERSION, Record, Trial, TrialRecord
 from harness.store import tables
 from harness.store.evidence import SCORES, Chain, add_tables, check_evidence, note_scores
 from harness.store.files import (
     MAKE_ROOM,
-    SCHEMA_VERSION,
     check_name,
     exclusive_lock,
     folders,
     free_bytes,
     json_bytes,
     os_error_as_machine_error,
-    parse_record,
-    read_file,
-    read_record,
     remove_tree,
     rename_durably,
-    sha256,
     sync_tree,
-    validate_stored,
     write_file,
 )
+from harness.store.opener import MANIFEST, Opener
 from harness.store.seal import PLAN, PREDICTIONS, PROFILES, Seals
 from harness.store.trials import RECORD, RawLogs, TrialFolder, read_trial
 from harness.units import MIB, format_bytes
 
-MANIFEST, EXPERIMENT, FINISHED = "manifest.json", "experiment.yaml", "finished"
+EXPERIMENT, FINISHED = "experiment.yaml", "finished"
 
 # A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
 LEAST_FREE_BYTES = 16 * MIB
@@ -60,29 +56,31 @@ class Run:
     Whoever writes holds `lock`; readers need none, because files only appear whole.
     """
 
-    def __init__(self, path: Path, note: str = "") -> None:
-        """Open the run at *path*."""
+    def __init__(self, path: Path, note: str = "", base: Path | None = None) -> None:
+        """Open the run at *path*, whose links lead into *base*."""
         self.path, self.id, self.note = path, path.name, note
+        self.opener = Opener(path, base)
         self._incoming = path / "incoming"
         self._trials = path / "trials"
-        self.seals = Seals(path, self._incoming)
+        self.seals = Seals(self.opener, self._incoming)
 
     def read_manifest(self) -> Manifest:
         """Read what the run says of itself."""
-        path = self.path / MANIFEST
-        return read_record(Manifest, path, _NEW_RUN)
+        return self.opener.read_record(Manifest, self.path / MANIFEST, _NEW_RUN)
 
     def update_manifest(self, **entries: Any) -> Manifest:
         """Replace *entries* of the manifest, by the names of its fields; return all of it."""
         known = self.read_manifest().document()
-        manifest = Manifest.model_validate({**known, **entries})
+        version = {"schema_version": SCHEMA_VERSION}
+        manifest = Manifest.model_validate({**known, **version, **entries})
         write_file(self.path / MANIFEST, json_bytes(manifest.document()), self._incoming)
         return manifest
 
     def experiment(self) -> Experiment:
         """Read the experiment as it was resolved when the run was opened."""
-        value = self.read_manifest().experiment
-        return validate_stored(Experiment.model_validate, value, self.path / MANIFEST, _NEW_RUN)
+        manifest, path = self.read_manifest(), self.path / MANIFEST
+        value, version = manifest.experiment, manifest.schema_version
+        return self.opener.validate(Experiment.model_validate, value, path, _NEW_RUN, version)
 
     @property
     def finished(self) -> bool:
@@ -97,14 +95,15 @@ class Run:
         """
         for name in (MANIFEST, EXPERIMENT, PLAN):
             if (self.path / name).exists():
-                Chain(self.path).append(name, sha256(self.path / name))
-        last_line = next(reversed(Chain(self.path).lines()), "")
+                Chain(self.opener).append(name, self.opener.sha256(self.path / name))
+        last_line = next(reversed(Chain(self.opener).lines()), "")
         write_file(self.path / FINISHED, last_line.encode(), self._incoming)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Be the only harness that writes here; remove what is half-done, before and after."""
         with exclusive_lock(self.path / "lock", f"run {self.id}"):
+            self.opener.require_plain()
             remove_tree(self._incoming)
             try:
                 yield
@@ -135,20 +134,23 @@ class Run:
 
     def read_plan(self) -> tuple[Trial, ...]:
         """All trials of the run, in their order; at the end those that were added to the plan."""
-        planned = tuple(_read_lines(Trial, self.path / PLAN, _NEW_RUN))
+        planned = tuple(self.opener.read_lines(Trial, self.path / PLAN, _NEW_RUN))
         others = set(self.trial_ids()) - {trial.id for trial in planned}
-        records = [read_trial(self.trial_dir(trial_id), trial_id) for trial_id in others]
+        records = [
+            read_trial(self.opener, self._trials / trial_id, trial_id) for trial_id in others
+        ]
         added = [record for record in records if record.trial.look]
         added.sort(key=lambda record: (record.trial.look, record.started_s))
         return (*planned, *(record.trial for record in added))
 
     def start_trial(self, trial: Trial) -> TrialFolder:
         """Make an empty folder for *trial*, which counts when it is committed."""
-        return TrialFolder(trial, self.path, self._incoming)
+        return TrialFolder(trial, self.opener, self._incoming)
 
     def trials(self) -> dict[str, TrialRecord]:
         """Trials that have ended, by id; failed ones too."""
-        return {folder.name: read_trial(folder, folder.name) for folder in folders(self._trials)}
+        trial_folders = folders(self._trials)
+        return {each.name: read_trial(self.opener, each, each.name) for each in trial_folders}
 
     def trial_ids(self) -> tuple[str, ...]:
         """Ids of the trials that have ended, without a look into them."""
@@ -164,7 +166,7 @@ class Run:
 
     def raw(self, trial_id: str) -> RawLogs:
         """Give a reader of the unedited logs of a trial."""
-        return RawLogs(self.trial_dir(trial_id) / "raw")
+        return RawLogs(self.opener, self.trial_dir(trial_id) / "raw")
 
     def write_trace(
         self, trial_id: str, traces: Sequence[JobTrace], recorded: tables.Recorded | None = None
@@ -179,23 +181,23 @@ class Run:
             tables.write_traces(folder, traces)
             if recorded is not None:
                 tables.write_recordings(folder, recorded)
-            add_tables(target.parent, folder, self.path, self._incoming)
+            add_tables(target.parent, folder, self.opener, self._incoming)
 
     def read_trace(self, trial_id: str, *, whole: bool = True) -> tuple[JobTrace, ...]:
         """Traces of the jobs of a trial, in order; attempts and counters only in *whole* ones."""
-        return tables.read_traces(self.trial_dir(trial_id) / "trace", whole=whole)
+        return tables.read_traces(self.opener, self.trial_dir(trial_id) / "trace", whole=whole)
 
     def read_recordings(self, trial_id: str) -> Iterator[TaskSpans]:
         """What the tracer recorded in the tasks of a trial, one task at a time."""
-        return tables.read_recordings(self.trial_dir(trial_id) / "trace")
+        return tables.read_recordings(self.opener, self.trial_dir(trial_id) / "trace")
 
     def read_units(self, trial_id: str) -> Iterator[UnitTimes]:
         """Seconds of every few records of the tasks of a trial, where they were asked for."""
-        return tables.read_units(self.trial_dir(trial_id) / "trace")
+        return tables.read_units(self.opener, self.trial_dir(trial_id) / "trace")
 
     def read_segments(self, trial_id: str) -> Iterator[tuple[str, SegmentTimes]]:
         """Every map output that a recorded reduce copied, with the id of the reduce's attempt."""
-        return tables.read_segments(self.trial_dir(trial_id) / "trace")
+        return tables.read_segments(self.opener, self.trial_dir(trial_id) / "trace")
 
     def has_trace(self, trial_id: str) -> bool:
         """Whether the logs of this trial have been turned into a trace."""
@@ -213,11 +215,11 @@ class Run:
     def read_profiles(self) -> dict[str, Profile]:
         """Profiles by workload."""
         paths = self.seals.files(PROFILES)
-        return {path.stem: read_record(Profile, path, _PROFILE) for path in paths}
+        return {path.stem: self.opener.read_record(Profile, path, _PROFILE) for path in paths}
 
     def profile_hashes(self) -> dict[str, str]:
         """SHA-256 of each profile, by workload."""
-        return {path.stem: sha256(path) for path in self.seals.files(PROFILES)}
+        return {path.stem: self.opener.sha256(path) for path in self.seals.files(PROFILES)}
 
     def write_predictions(self, model: str, predictions: Iterable[Prediction]) -> None:
         """Write all that *model* predicts; `seal` makes them final."""
@@ -229,14 +231,16 @@ class Run:
     def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
         """Predictions by model, in the order in which they were written."""
         paths = self.seals.files(PREDICTIONS)
-        return {path.stem: tuple(_read_lines(Prediction, path, _PREDICT)) for path in paths}
+        read = partial(self.opener.read_lines, Prediction, fix=_PREDICT)
+        return {path.stem: tuple(read(path=path)) for path in paths}
 
     # Seals and evidence guard against mistakes, and show tampering to those who keep a copy.
 
     def check_evidence(self, *, with_scores: bool = True) -> bool:
         """Whether there is evidence; `EvidenceError` names all that is not as it was stored."""
-        last_line = (self.path / FINISHED).read_text().strip() if self.finished else ""
-        return check_evidence(self.path, last_line, with_scores=with_scores)
+        mark = self.opener.read(self.path / FINISHED, _NEW_RUN) if self.finished else b""
+        last_line = mark.decode("ascii", "replace").strip()
+        return check_evidence(self.opener, last_line, with_scores=with_scores)
 
     def link_to(self, folder: Path, given: Sequence[str]) -> Run:
         """
@@ -252,22 +256,22 @@ class Run:
             link = folder / source.name / name
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(source / name)
-        return Run(folder / source.name)
+        return Run(folder / source.name, base=source)
 
     def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""
         with self._replaced(self.path / SCORES, SCORES) as folder:
             tables.write_scores(folder, scores)
-            note_scores(folder, self.path)
+            note_scores(folder, self.opener)
 
     def read_scores(self) -> ScoreBook:
         """Scores that were written last."""
-        return read_record(ScoreBook, self.path / SCORES / tables.SCORES_FILE, _RESCORE)
+        return self.opener.read_record(ScoreBook, self.path / SCORES / tables.SCORES_FILE, _RESCORE)
 
-    def write_report(self, file_name: str, text: str) -> Path:
-        """Write the report *file_name* (`report.html`, `hibench.report`, ...); give its path."""
-        path = self.path / file_name
-        write_file(path, text.encode(), self._incoming)
+    def write_report(self, file_name: str, text: str, folder: Path | None = None) -> Path:
+        """Write the report *file_name* here, or into another *folder*; give its path."""
+        path = (folder or self.path) / file_name
+        write_file(path, text.encode(), folder or self._incoming)
         return path
 
     @contextmanager
@@ -296,8 +300,3 @@ def _lines(records: Iterable[Record]) -> bytes:
     return b"".join(
         json_bytes(version | record.model_dump(mode="json"), indent=None) for record in records
     )
-
-
-def _read_lines(record_type: Any, path: Path, fix: str) -> Iterator[Any]:
-    for number, line in enumerate(read_file(path, fix).splitlines(), start=1):
-        yield parse_record(record_type, line, path.with_name(f"{path.name}:{number}"), fix)

@@ -15,8 +15,10 @@ from itertools import chain, count, takewhile
 from pathlib import Path
 
 from harness.errors import DataError, EvidenceError
+from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 from harness.store.evidence import Chain, differences
-from harness.store.files import SCHEMA_VERSION, json_bytes, read_json_file, sha256, write_file
+from harness.store.files import json_bytes, write_file
+from harness.store.opener import Opener
 from harness.text import excerpt
 
 PLAN, PROFILES, PREDICTIONS = "plan.jsonl", "profiles", "predictions"
@@ -24,16 +26,25 @@ SEAL = f"{PREDICTIONS}/sealed.json"
 _PREDICT = "predict again, which makes a new seal: harness predict FILE"
 
 
+class Seal(Record):
+    """`sealed.json`: hashes of plan, profiles and predictions, by the name of the file."""
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    sealed_s: float
+    sha256: dict[str, str]
+
+
 class Seals:
     """
-    The seals of the run at *run_path*; what is half-done lies in *scratch*.
+    The seals of the run of *opener*; what is half-done lies in *scratch*.
 
     Where `is_first` is set, the first seal counts, with the files that it names; else the last one.
     """
 
-    def __init__(self, run_path: Path, scratch: Path) -> None:
+    def __init__(self, opener: Opener, scratch: Path) -> None:
         """Look at the seals that there are each time they are needed."""
-        self._run, self._scratch, self.is_first = run_path, scratch, False
+        self._opener, self._run, self._scratch = opener, opener.root, scratch
+        self.is_first = False
 
     def paths(self) -> list[Path]:
         """Files of all seals, the first one first."""
@@ -42,10 +53,7 @@ class Seals:
 
     def read(self, path: Path) -> dict[str, str]:
         """Hashes that a seal holds, by name of file."""
-        hashes = read_json_file(path, _PREDICT).get("sha256")
-        if not isinstance(hashes, dict):
-            raise DataError("the seal holds no hashes", where=str(path), fix=_PREDICT)
-        return hashes
+        return self._opener.read_record(Seal, path, _PREDICT).sha256
 
     def names(self) -> list[str]:
         """Names of the files that a seal is about."""
@@ -55,30 +63,30 @@ class Seals:
 
     def add(self) -> None:
         """Hash plan, profiles and predictions, so that none can change unseen."""
-        if not (self._run / PLAN).is_file():
-            raise DataError(f"{PLAN} is missing", where=str(self._run / PLAN), fix=_PREDICT)
-        hashes = {file_name: sha256(self._run / file_name) for file_name in self.names()}
+        hashes = {name: self._opener.sha256(self._run / name) for name in self.names()}
         paths, name = self.paths(), SEAL
         if paths:
             name = f"{PREDICTIONS}/sealed-{len(paths) + 1}.json"
             with suppress(DataError):  # one that is damaged is followed by another
                 if self.read(paths[-1]) == hashes:
                     return
-        document = {"schema_version": SCHEMA_VERSION, "sealed_s": round(time.time(), 3)}
-        self.store(name, json_bytes({**document, "sha256": hashes}))
+        seal = Seal(sealed_s=round(time.time(), 3), sha256=hashes)
+        self.store(name, json_bytes(seal.model_dump(mode="json")))
 
     def store(self, file_name: str, data: bytes) -> None:
         """Write a profile or a seal, once the chain of the run names it."""
-        Chain(self._run).append(file_name, hashlib.sha256(data).hexdigest())
+        Chain(self._opener).append(file_name, hashlib.sha256(data).hexdigest())
         write_file(self._run / file_name, data, self._scratch)
 
     def keep_first(self, file_name: str, data: bytes) -> None:
         """Keep what the first seal names *file_name*, in the place of which *data* will be."""
         path, kept, paths = self._run / file_name, self._kept(file_name), self.paths()
-        if paths and path.exists() and not kept.exists() and path.read_bytes() != data:
+        if paths and path.exists() and not kept.exists():
             with suppress(DataError):
-                if self.read(paths[0]).get(file_name) == sha256(path):
-                    write_file(kept, path.read_bytes(), self._scratch)
+                before = self._opener.read(path, _PREDICT)
+                is_sealed = self.read(paths[0]).get(file_name) == self._opener.sha256(path)
+                if is_sealed and before != data:
+                    write_file(kept, before, self._scratch)
 
     def files(self, folder: str) -> list[Path]:
         """Files of *folder* that the seal that counts is about, sorted by their names."""
@@ -100,7 +108,7 @@ class Seals:
                 problem = f"{file_name} is not under the seal"
             elif file_name not in names and path == self._run / file_name:
                 problem = f"{excerpt(file_name)} is missing"
-            elif not path.is_file() or sha256(path) != hashes[file_name]:
+            elif not path.is_file() or self._opener.sha256(path) != hashes[file_name]:
                 problem, where = f"{file_name} changed after it was sealed", path
             if problem:
                 raise EvidenceError(problem, where=str(where), fix=_PREDICT)

@@ -35,14 +35,10 @@ from harness.profiling.task_times import recorded_segments
 from harness.records.score import ScoreBook
 from harness.records.tasks import RecordLoop, SegmentTimes, Span, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt
+from harness.records.trial import SCHEMA_VERSION
 from harness.scoring import METRICS
-from harness.store.files import (
-    SCHEMA_VERSION,
-    json_bytes,
-    os_error_as_machine_error,
-    read_json_file,
-    validate_stored,
-)
+from harness.store.files import json_bytes, os_error_as_machine_error
+from harness.store.opener import MOST_WHOLE_BYTES, Opener
 from harness.text import excerpt
 
 AT_ONCE = 100_000
@@ -106,35 +102,43 @@ def write_table(
         ) from error
 
 
-def read_table(file_path: Path, columns: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def read_table(
+    opener: Opener, file_path: Path, columns: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
     """
     Rows of a table, a part of them in memory at once.
 
     A damaged file is `DataError`, at once or where the damage is met.
     """
-    for batch in read_columns(file_path, columns):
+    for batch in read_columns(opener, file_path, columns):
         lists = [column if isinstance(column, list) else column.tolist() for column in batch]
         yield from (
             dict(zip(columns, table_row, strict=True)) for table_row in zip(*lists, strict=True)
         )
 
 
-def read_columns(file_path: Path, columns: Mapping[str, Any]) -> Iterator[list[Any]]:
+def read_columns(
+    opener: Opener, file_path: Path, columns: Mapping[str, Any]
+) -> Iterator[list[Any]]:
     """
     `read_table` for tables of millions of rows: the values of each column, part after part.
 
     Numbers without a gap are arrays, all else lists.
     """
     arrow, parquet = _pyarrow()
-    if not file_path.exists():
-        raise DataError(f"{file_path.name} is missing", where=str(file_path), fix=FROM_RAW)
     schema = arrow.schema([(column, _arrow_type(hint)) for column, hint in columns.items()])
     # Equal texts are read once.
     texts = [field.name for field in schema if field.type == arrow.string()]
     try:
-        with parquet.ParquetFile(
-            file_path, read_dictionary=texts, page_checksum_verification=True
-        ) as file:
+        with (
+            opener.open(file_path, FROM_RAW, MOST_WHOLE_BYTES) as stream,
+            parquet.ParquetFile(
+                stream, read_dictionary=texts, page_checksum_verification=True
+            ) as file,
+        ):
+            if others := set(file.schema_arrow.names) - set(schema.names):
+                what = f"the column '{excerpt(min(others))}' is not known here"
+                raise opener.newer_error(what, file_path)
             if file.schema_arrow.names != schema.names:
                 raise ValueError(f"its columns are not {', '.join(columns)}")
             for group in range(file.num_row_groups):
@@ -204,29 +208,34 @@ def write_traces(folder: Path, traces: Sequence[JobTrace]) -> None:
     write_table(folder / "counters.parquet", _COUNTERS, counts)
 
 
-def read_traces(folder: Path, *, whole: bool = True) -> tuple[JobTrace, ...]:
+def read_traces(opener: Opener, folder: Path, *, whole: bool = True) -> tuple[JobTrace, ...]:
     """Read what `write_traces` wrote, in the same order: equal records where *whole*."""
     file_path = folder / "job.json"
     counters: dict[tuple[str, str, str], dict[str, int]] = {}
-    for table_row in read_table(folder / "counters.parquet", _COUNTERS) if whole else ():
+    for table_row in read_table(opener, folder / "counters.parquet", _COUNTERS) if whole else ():
         owner = table_row["job_id"], table_row["scope"], table_row["attempt_id"]
         counters.setdefault(owner, {})[table_row["name"]] = table_row["value"]
     attempts: dict[str, list[dict[str, Any]]] = {}
-    for table_row in read_table(folder / "attempts.parquet", _ATTEMPT) if whole else ():
+    for table_row in read_table(opener, folder / "attempts.parquet", _ATTEMPT) if whole else ():
         job_id = table_row.pop("job_id")
         table_row["counters"] = counters.get((job_id, "attempt", table_row["attempt_id"]), {})
         attempts.setdefault(job_id, []).append(table_row)
-    document = read_json_file(file_path, FROM_RAW)
-    jobs = validate_stored(
-        _adapter(list[dict[str, Any]]).validate_python, document.get("jobs"), file_path, FROM_RAW
-    )
+    document = opener.read_json(file_path, FROM_RAW)
+
+    def validate(hint: Any, value: Any) -> Any:
+        check = _adapter(hint).validate_python
+        return opener.validate(check, value, file_path, FROM_RAW, document["schema_version"])
+
+    jobs = validate(list[dict[str, Any]], document.get("jobs"))
     for job in jobs:
+        if others := job.keys() - set(_JOB):
+            raise opener.newer_error(
+                f"the field '{excerpt(min(others))}' is not known here", file_path
+            )
         job_id = str(job.get("job_id"))
         job |= {scope: counters.get((job_id, scope, ""), {}) for scope in _SCOPES}
         job["attempts"] = attempts.get(job_id, [])
-    traces: tuple[JobTrace, ...] = validate_stored(
-        _adapter(tuple[JobTrace, ...]).validate_python, jobs, file_path, FROM_RAW
-    )
+    traces: tuple[JobTrace, ...] = validate(tuple[JobTrace, ...], jobs)
     return traces
 
 
@@ -274,13 +283,13 @@ def write_recordings(folder: Path, recorded: Recorded) -> None:
         write_table(folder / "units.parquet", _UNITS, chain([first], units))
 
 
-def read_recordings(folder: Path) -> Iterator[TaskSpans]:
+def read_recordings(opener: Opener, folder: Path) -> Iterator[TaskSpans]:
     """Recorded tasks, one at a time; none where nothing was recorded."""
     if not (folder / "tasks.parquet").exists():
         return
-    groups = groupby(read_table(folder / "spans.parquet", _SPAN), itemgetter("attempt_id"))
+    groups = groupby(read_table(opener, folder / "spans.parquet", _SPAN), itemgetter("attempt_id"))
     next_attempt, next_rows = next(groups, ("", iter(())))
-    for table_row in read_table(folder / "tasks.parquet", _TASK):
+    for table_row in read_table(opener, folder / "tasks.parquet", _TASK):
         task_spans: list[Span] = []
         if next_attempt == table_row["attempt_id"]:
             for span in next_rows:
@@ -295,10 +304,10 @@ def read_recordings(folder: Path) -> Iterator[TaskSpans]:
         raise DataError(problem, where=str(folder), fix=FROM_RAW)
 
 
-def read_units(folder: Path) -> Iterator[UnitTimes]:
+def read_units(opener: Opener, folder: Path) -> Iterator[UnitTimes]:
     """Times of units, one attempt at a time; none where none were asked for."""
     file_path = folder / "units.parquet"
-    parts = read_columns(file_path, _UNITS) if file_path.exists() else ()
+    parts = read_columns(opener, file_path, _UNITS) if file_path.exists() else ()
     # An attempt may go on in the next part of the table.
     rows = chain.from_iterable(
         zip(names, sizes.tolist(), times.tolist(), strict=True) for names, sizes, _, times in parts
@@ -307,10 +316,10 @@ def read_units(folder: Path) -> Iterator[UnitTimes]:
         yield UnitTimes(attempt_id, unit_records, tuple(seconds for _, _, seconds in own_rows))
 
 
-def read_segments(folder: Path) -> Iterator[tuple[str, SegmentTimes]]:
+def read_segments(opener: Opener, folder: Path) -> Iterator[tuple[str, SegmentTimes]]:
     """Every map output that a recorded reduce copied, with the id of the reduce's attempt."""
     file_path = folder / "segments.parquet"
-    for table_row in read_table(file_path, _SEGMENT) if file_path.exists() else ():
+    for table_row in read_table(opener, file_path, _SEGMENT) if file_path.exists() else ():
         yield table_row.pop("attempt_id"), SegmentTimes(**table_row)
 
 

@@ -19,19 +19,23 @@ from harness.store.files import (
     check_name,
     json_bytes,
     os_error_as_machine_error,
-    read_record,
     remove_tree,
     rename_durably,
     sync_tree,
 )
+from harness.store.opener import Opener
 from harness.text import excerpt
 
 RECORD = "trial.json"
-_RERUN = "remove this trial's folder: the next run measures it again"
+_RERUN = (
+    "restore it from a copy, or move the trial's folder out of the run:"
+    " harness run FILE measures it again"
+)
 
 # No line of a log is longer: a history's longest is a hundredth of it.  A task may write what it
 # likes, and a few megabytes can unpack to a line that no memory holds.
 _LONGEST_LINE = 16 * 2**20
+_MOST_LOG_BYTES = 2**32  # unpacked
 
 
 class TrialFolder:
@@ -41,9 +45,9 @@ class TrialFolder:
     Nothing here counts before `commit`: a killed run leaves a folder that the next one removes.
     """
 
-    def __init__(self, trial: Trial, run: Path, incoming: Path) -> None:
-        """Make an empty folder for *trial* in *incoming*; it will belong to *run*."""
-        self.trial, self._run = trial, run
+    def __init__(self, trial: Trial, opener: Opener, incoming: Path) -> None:
+        """Make an empty folder for *trial* in *incoming*; it will belong to the run of *opener*."""
+        self.trial, self._opener, self._run = trial, opener, opener.root
         self._folder = incoming / check_name(trial.id, "a trial")
         remove_tree(self._folder)
         self.raw = self._folder / "raw"
@@ -59,7 +63,7 @@ class TrialFolder:
         """
         target = self._run / "trials" / self.trial.id
         if target.exists():
-            if read_trial(target, self.trial.id).state == "done":
+            if read_trial(self._opener, target, self.trial.id).state == "done":
                 raise DataError(
                     f"trial {self.trial.id} is done already",
                     where=str(target),
@@ -69,7 +73,7 @@ class TrialFolder:
                 rename_durably(target, self._free_folder("retried"))
         self._close(record)
         with os_error_as_machine_error(target):
-            write_evidence(self._folder, self._run)
+            write_evidence(self._folder, self._opener)
             target.parent.mkdir(exist_ok=True)
             rename_durably(self._folder, target)
         return target
@@ -98,10 +102,10 @@ class TrialFolder:
         return next(folder for folder in folders if not folder.exists())
 
 
-def read_trial(folder: Path, trial_id: str) -> TrialRecord:
+def read_trial(opener: Opener, folder: Path, trial_id: str) -> TrialRecord:
     """Read the record of *trial_id* in *folder*."""
     log_path = folder / RECORD
-    record = read_record(TrialRecord, log_path, _RERUN)
+    record = opener.read_record(TrialRecord, log_path, _RERUN)
     if record.trial.id != trial_id:
         problem = f"{RECORD} is the record of trial '{excerpt(record.trial.id)}'"
         raise DataError(problem, where=str(log_path), fix=_RERUN)
@@ -134,12 +138,11 @@ def compress_tree(folder: Path) -> None:
 class RawLogs:
     """The unedited logs of one trial, read back decompressed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, opener: Opener, folder: Path) -> None:
         """Read under *folder*, of which no more logs are expected."""
-        self._folder = folder
-        walked, start = os.walk(folder), len(str(folder)) + 1
-        files = (f"{root}/{name}"[start:] for root, _, names in walked for name in names)
-        names = (name.removesuffix(".gz") for name in files if name.endswith(".gz"))
+        self._opener, self._folder = opener, folder
+        packed = (name for name in opener.names(folder) if name.endswith(".gz"))
+        names = (name.removesuffix(".gz") for name in packed)
         self._names = tuple(sorted(names))
 
     def names(self) -> tuple[str, ...]:
@@ -155,16 +158,15 @@ class RawLogs:
                 fix="list the folder; names are relative to it, without .gz",
             )
         log_path = self._folder / f"{log_name}.gz"
-        with os_error_as_machine_error(log_path):
-            return cast("BinaryIO", _Log(log_path))
+        return cast("BinaryIO", _Log(log_path, self._opener.open(log_path, _RERUN)))
 
 
 class _Log(io.BufferedReader):
     """A log of lines of bounded length."""
 
-    def __init__(self, log_path: Path) -> None:
+    def __init__(self, log_path: Path, stream: io.FileIO) -> None:
         self._path = log_path
-        super().__init__(cast("io.RawIOBase", _Decompressed(log_path)))
+        super().__init__(cast("io.RawIOBase", _Decompressed(log_path, stream)))
 
     def readline(self, size: int | None = -1, /) -> bytes:
         most = _LONGEST_LINE + 1 if size is None or size < 0 else size
@@ -176,11 +178,21 @@ class _Log(io.BufferedReader):
 
 
 class _Decompressed(gzip.GzipFile):
-    """A gzip file whose damage is `DataError`, with its path."""
+    """A gzip file whose damage, or size beyond that of any log, is `DataError`, with its path."""
+
+    def __init__(self, log_path: Path, stream: io.FileIO) -> None:
+        super().__init__(str(log_path), "rb", fileobj=stream)
+        self.myfileobj = stream  # to be closed with this one
+        self._left_bytes = _MOST_LOG_BYTES
 
     def read(self, size: int | None = -1) -> bytes:
         try:
-            return super().read(size)
+            data = super().read(size)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             problem = f"the compressed log is damaged: {error}"
             raise DataError(problem, where=str(self.name), fix=_RERUN) from error
+        self._left_bytes -= len(data)
+        if self._left_bytes < 0:
+            problem = f"the log unpacks to more than {_MOST_LOG_BYTES} bytes"
+            raise DataError(problem, where=str(self.name), fix=_RERUN)
+        return data

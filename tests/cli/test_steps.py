@@ -4,6 +4,7 @@ Commands on a run: what they print for people, and for programs.
 
 import json
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -42,6 +43,7 @@ def opened(monkeypatch):
         trials=("a", "b"),
         collect=lambda: 2,
         evaluation=lambda: evaluation,
+        locked_evaluation=lambda: nullcontext(evaluation),
         measure=lambda **_: (SimpleNamespace(path="results/small/1"), 1),
     )
     monkeypatch.setattr(steps, "open_session", lambda *_: session)

@@ -12,6 +12,7 @@ import pytest
 from harness.errors import DataError, ParseError
 from harness.evaluate.observations import logged_times
 from harness.store import RawLogs
+from harness.store.opener import Opener
 from tests.parsing.recorded import history, text
 
 TAKEN = ("m_000000_0", "r_000000_0")
@@ -37,7 +38,7 @@ def stored(folder, job, *, separate=True, change=bytes, reduce_change=None):
             else:
                 main = own + main
         (there / "syslog.gz").write_bytes(gzip.compress(changed(b"".join(main))))
-    return RawLogs(folder), trace
+    return RawLogs(Opener(folder), folder), trace
 
 
 @pytest.mark.parametrize("separate", [True, False])

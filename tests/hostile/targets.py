@@ -49,6 +49,7 @@ from harness.run.plan import make_plan, refuse_cells
 from harness.run.traces import write_trace
 from harness.scoring import measured
 from harness.store import Run, Store
+from harness.store.opener import Opener
 from harness.store.tables import (
     read_recordings,
     read_segments,
@@ -115,7 +116,7 @@ def _history(folder: Path, name: str, corpus: tuple[bytes, ...], change: Change)
         measured([trace], [None], {})
         spoken(printable(f"{trace.name} {trace.user} {trace.diagnostics}").replace("\t", " "))
         write_traces(folder, [trace])
-        assert read_traces(folder) == (trace,)
+        assert read_traces(Opener(folder), folder) == (trace,)
 
     return _parser(
         name, read_history, corpus, go_on=go_on, refusals=(HarnessError,), every=10, change=change
@@ -216,8 +217,10 @@ def _ltrace(folder: Path) -> Target:
         spoken(render_task(task, attempt), render_tasks(job, [task]))
         json.dumps(list(chrome_events(job, [task])), allow_nan=False)
         write_recordings(folder, _Kept(task))
-        assert list(read_recordings(folder)) == [task]
-        assert [s for _, s in read_segments(folder)] == list(recorded_segments(task))
+        assert list(read_recordings(Opener(folder), folder)) == [task]
+        assert [s for _, s in read_segments(Opener(folder), folder)] == list(
+            recorded_segments(task)
+        )
 
     return Target("ltrace", corpus, read, (ParseError,), go_on, every=5, change=recorded.change)
 

@@ -2,6 +2,7 @@
 Tests for `harness.run.session`: an experiment file on clusters in memory, results on disk.
 """
 
+import json
 import re
 import shutil
 
@@ -509,10 +510,11 @@ class TestNewerSchema:
             session(console=Interrupted(2)).measure()
         run = session().latest()
         path = min(run.path.glob(name))
-        path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 9'))
+        document = json.loads(path.read_text()) | {"schema_version": 9}
+        path.write_text(json.dumps(document))
         before, started = content(run.path), len(clusters.started)
 
-        with pytest.raises(DataError, match="schema_version 9 is newer than 1") as caught:
+        with pytest.raises(DataError, match="schema_version 9 is newer than 2") as caught:
             session().measure()
 
         assert (caught.value.exit_status, caught.value.where) == (7, str(path))

@@ -195,7 +195,7 @@ class TestWrite:
         """
         A loss of power may leave a part of one; what it names has never appeared.
         """
-        chain = Chain(measured.path)
+        chain = Chain(measured.opener)
         count = len(chain.lines())
         with chain.path.open("ab") as file:
             file.write(b'{"name": "trials/')
@@ -209,7 +209,7 @@ class TestWrite:
         """
         trial = measured.trial_ids()[0]
         evidence = json.loads((measured.trial_dir(trial) / "evidence.json").read_text())
-        noted = {line.name: line.sha256 for line in Chain(measured.path).lines().values()}
+        noted = {line.name: line.sha256 for line in Chain(measured.opener).lines().values()}
 
         assert evidence["made_from"] == noted[f"trials/{trial}"]
         assert evidence["tables"].keys() == {

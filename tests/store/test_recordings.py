@@ -9,6 +9,7 @@ from harness.errors import DataError
 from harness.profiling.task_times import recorded_segments
 from harness.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.store import tables
+from harness.store.opener import Opener
 from harness.store.tables import (
     read_recordings,
     read_segments,
@@ -67,18 +68,18 @@ class TestRecordings:
         tasks = [task(n, *own) for n, own in enumerate(recorded)]
 
         write_recordings(folder, Kept(*tasks))
-        assert list(read_recordings(folder)) == tasks
+        assert list(read_recordings(Opener(folder), folder)) == tasks
 
     def test_units_are_there_where_they_were_asked_for(self, tmp_path):
         """
         Without units there is no table; with them every duration comes back.
         """
         write_recordings(tmp_path, Kept(task(1)))
-        assert list(read_units(tmp_path)) == []
+        assert list(read_units(Opener(tmp_path), tmp_path)) == []
 
         units = [UnitTimes("a", 5, (1.0, 0.5)), UnitTimes("b", 5, (2.0,))]
         write_recordings(tmp_path, Kept(task(1), units=units))
-        assert list(read_units(tmp_path)) == units
+        assert list(read_units(Opener(tmp_path), tmp_path)) == units
 
     def test_units_of_one_attempt_in_many_parts_are_one(self, tmp_path, monkeypatch):
         """
@@ -88,7 +89,7 @@ class TestRecordings:
         monkeypatch.setattr(tables, "AT_ONCE", 2)
         write_recordings(tmp_path, Kept(task(1), units=units))
 
-        assert list(read_units(tmp_path)) == units
+        assert list(read_units(Opener(tmp_path), tmp_path)) == units
 
     def test_copies_come_back_with_their_reduce(self, tmp_path):
         """
@@ -103,7 +104,7 @@ class TestRecordings:
         reduce = task(1, *copies)
         write_recordings(tmp_path, Kept(task(0), reduce))
 
-        result = list(read_segments(tmp_path))
+        result = list(read_segments(Opener(tmp_path), tmp_path))
 
         assert result == [(reduce.attempt_id, s) for s in recorded_segments(reduce)]
         assert [(s.to, s.sent_bytes, s.connect_s) for _, s in result] == [
@@ -115,8 +116,8 @@ class TestRecordings:
         """
         Trials without the tracer have no such tables.
         """
-        assert list(read_recordings(tmp_path)) == []
-        assert list(read_segments(tmp_path)) == []
+        assert list(read_recordings(Opener(tmp_path), tmp_path)) == []
+        assert list(read_segments(Opener(tmp_path), tmp_path)) == []
 
     def test_foreign_spans_are_refused(self, tmp_path):
         """
@@ -129,4 +130,4 @@ class TestRecordings:
         (tmp_path / "1" / "spans.parquet").replace(tmp_path / "2" / "spans.parquet")
 
         with pytest.raises(DataError, match="not among the tasks"):
-            list(read_recordings(tmp_path / "2"))
+            list(read_recordings(Opener(tmp_path / "2"), tmp_path / "2"))

@@ -104,7 +104,9 @@ class TestCommit:
             make.commit(run, trial, state="failed", reason=reason)
         make.commit(run, trial)
 
-        kept = [trials.read_trial(p, trial.id) for p in named(run.path / "retried", trial)]
+        kept = [
+            trials.read_trial(run.opener, p, trial.id) for p in named(run.path / "retried", trial)
+        ]
         assert [r.reason for r in kept] == ["one", "two"]
         assert run.trials()[trial.id].state == "done"
 

@@ -1,0 +1,179 @@
+"""
+A run in an archive, from wherever it comes: unpacked, checked, and put among the results.
+
+The archive is foreign.  It is refused as a whole for any member that is no plain file or folder, or
+whose name is none that the harness gives; the run counts when it was checked, by one rename.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from harness.errors import DataError
+from harness.providers.archives import CHUNK_BYTES, MOST_HEADER_BYTES, PiecesReader
+from harness.store import RUN_NAME, Run, Store
+from harness.store.files import (
+    exclusive_lock,
+    free_bytes,
+    is_name,
+    os_error_as_machine_error,
+    remove_tree,
+    rename_durably,
+    sync_tree,
+)
+from harness.store.opener import MANIFEST
+from harness.store.run import LEAST_FREE_BYTES
+from harness.text import excerpt
+from harness.units import format_bytes
+
+MOST_MEMBERS, MOST_BYTES = 250_000, 2**38  # six times what a run of 500 trials has, or more
+_MOST_PARTS = 16  # of a name
+_PACK = "ask for another: tar czf RUN.tar.gz -C results/EXPERIMENT RUN  packs a run"
+# What neither the chain nor a seal has a hash of, and no score depends on.
+_UNCHECKED = ("report.*", "hibench.report", "warmup", "retried", "disturbed")
+
+
+class Unpacked(NamedTuple):
+    """A *run* that was taken in; *unchecked* are names in it that no hash is about."""
+
+    run: Run
+    has_evidence: bool
+    unchecked: list[str]
+
+
+class _Member(NamedTuple):
+    """One member of an archive; its *stream* is read before the next member is asked for."""
+
+    name: str
+    size: int
+    is_folder: bool
+    stream: IO[bytes] | None
+
+
+def unpack(archive: Path, results_dir: Path) -> Unpacked:
+    """Put the run in *archive* below *results_dir*; `DataError`, and nothing there, if unsound."""
+    scratch = results_dir / ".unpack"
+    with exclusive_lock(results_dir / ".unpack.lock", str(scratch)):
+        remove_tree(scratch)
+        try:
+            with os_error_as_machine_error(archive):
+                _extract(archive, scratch)
+            run = _packed_run(archive, scratch)
+            name, experiment_name = run.read_manifest().run, run.experiment().name
+            has_evidence = run.check_evidence()
+            if run.seals.paths():
+                run.seals.check()
+            target = Store(results_dir).folder(experiment_name) / name
+            if not RUN_NAME.fullmatch(name):
+                raise DataError(f"'{excerpt(name)}' cannot be the name of a run", where=MANIFEST)
+        except DataError as error:
+            where = error.where.replace(f"{scratch}/", f"{archive}: ")
+            raise type(error)(error.what, where=where, fix=_PACK) from error
+        else:
+            with exclusive_lock(target.parent / ".lock", experiment_name, wait=True):
+                if target.exists():
+                    fix = "it stays as it is: name another folder with --into"
+                    raise DataError(f"run {name} is there already", where=str(target), fix=fix)
+                with os_error_as_machine_error(target):
+                    sync_tree(run.path)
+                    rename_durably(run.path, target)
+        finally:
+            remove_tree(scratch)
+    unchecked = sorted(path.name for pattern in _UNCHECKED for path in target.glob(pattern))
+    return Unpacked(Run(target), has_evidence, unchecked)
+
+
+def _packed_run(archive: Path, scratch: Path) -> Run:
+    """The one run below *scratch*, whose folder may lie within others."""
+    folder = scratch
+    while not (folder / MANIFEST).exists():
+        inner = list(folder.iterdir())
+        if len(inner) != 1 or not inner[0].is_dir():
+            what = f"there is no {MANIFEST}: this is not one run, or not all of it"
+            raise DataError(what, where=str(archive))
+        folder = inner[0]
+    return Run(folder)
+
+
+def _extract(archive: Path, target: Path) -> None:
+    """Write all members of *archive* below *target*, as files and folders of our own."""
+
+    def refuse(what: str) -> DataError:
+        return DataError(f"the archive is refused: {what}", where=str(archive))
+
+    target.mkdir()
+    room_bytes = min(MOST_BYTES, free_bytes(target) - LEAST_FREE_BYTES)
+    seen = dict[str, tuple[str, bool]]()
+    try:
+        for member in _members(archive):
+            shown = f"'{excerpt(member.name)}'"
+            parts = [part for part in member.name.split("/") if part not in ("", ".")]
+            is_safe = not member.name.startswith("/") and all(map(is_name, parts))
+            if not is_safe or len(parts) > _MOST_PARTS:
+                raise refuse(f"{shown} is not a name of results")
+            if not member.is_folder and member.stream is None:
+                raise refuse(f"{shown} is a link, a device or the like")
+            for number in range(1, len(parts) + 1):
+                entry = ("/".join(parts[:number]), member.is_folder or number < len(parts))
+                if seen.setdefault(entry[0].lower(), entry) is not entry and (
+                    not entry[1] or seen[entry[0].lower()] != entry
+                ):
+                    raise refuse(f"{shown} is there twice, perhaps in another case or kind")
+            room_bytes -= max(member.size, 0)
+            if len(seen) > MOST_MEMBERS or room_bytes < 0 or member.size < 0:
+                most = f"{MOST_MEMBERS} files and {format_bytes(MOST_BYTES)}, or than fit here"
+                raise refuse(f"it has more than {most}")
+            path = target.joinpath(*parts)
+            (path if member.stream is None else path.parent).mkdir(parents=True, exist_ok=True)
+            if member.stream is not None:
+                with path.open("xb") as copy:
+                    shutil.copyfileobj(member.stream, copy, CHUNK_BYTES)
+                if path.stat().st_size != member.size:
+                    raise refuse(f"{shown} is cut off")
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, gzip.BadGzipFile) as error:
+        raise refuse(f"it is broken ({excerpt(error)})") from error
+    except (EOFError, ValueError, RuntimeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # this machine's, not the archive's
+        raise refuse(f"it is broken, or locked ({excerpt(error)})") from error
+
+
+def _members(archive: Path) -> Iterator[_Member]:
+    """Each member of a zip file, or of a tar file that gzip or zstd may have compressed."""
+    with archive.open("rb") as stream:
+        start = stream.read(4)
+        stream.seek(0)
+        if start == b"PK\3\4":
+            with zipfile.ZipFile(stream) as packed:
+                for entry in packed.infolist():
+                    mode = entry.external_attr >> 16
+                    is_plain = not stat.S_IFMT(mode) or stat.S_ISREG(mode) or entry.is_dir()
+                    content = packed.open(entry) if is_plain and not entry.is_dir() else None
+                    yield _Member(entry.orig_filename, entry.file_size, entry.is_dir(), content)
+            return
+        unpacked: Any = stream
+        if start[:2] == b"\x1f\x8b":
+            unpacked = gzip.GzipFile(fileobj=stream)
+        elif start == b"\x28\xb5\x2f\xfd":
+            unpacked = import_module("pyarrow").CompressedInputStream(stream, "zstd")
+        reader = PiecesReader(iter(partial(unpacked.read, CHUNK_BYTES), b""))
+        with tarfile.open(fileobj=reader, mode="r|", bufsize=CHUNK_BYTES) as tar:
+            members: list[Any] = tar.members  # type: ignore[attr-defined]
+            for member in tar:
+                members.clear()  # of which it keeps all
+                reader.allowance = member.size + MOST_HEADER_BYTES
+                is_plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
+                has_content = is_plain and not member.issparse()
+                content = tar.extractfile(member) if has_content else None
+                yield _Member(member.name, member.size, member.isdir(), content)

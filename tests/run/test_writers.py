@@ -1,0 +1,140 @@
+"""
+Tests for who writes into a run: one harness at a time, whole files, and nobody where none may.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from harness.cli import main
+from harness.store import Run, Store
+from tests.evaluate.test_flow import EXPERIMENT, scored
+
+WRITERS = ("collect", "profile", "predict", "score", "report")
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """
+    A scored run; not to be changed.
+    """
+    return scored(tmp_path_factory.mktemp("results"))
+
+
+@pytest.fixture
+def folder(stored, monkeypatch):
+    """
+    Folder that everybody may look into, with the experiment's file and results of one's own.
+    """
+    with TemporaryDirectory(prefix="harness-writers-") as place:
+        folder = Path(place)
+        folder.chmod(0o755)
+        (folder / "e.yaml").write_text(EXPERIMENT)
+        shutil.copytree(stored.path.parent, folder / "results" / stored.path.parent.name)
+        monkeypatch.chdir(folder)
+        yield folder
+
+
+def content(run):
+    """
+    Every file of a run but the lock.
+    """
+    files = (path for path in run.path.rglob("*") if path.is_file() and path.name != "lock")
+    return {str(path.relative_to(run.path)): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_one_writer_at_a_time(folder, command, capsys):
+    """
+    Whatever a second harness would write, it is told which process is at work, and since when.
+    """
+    run = Store(folder / "results").latest("recorded")
+    before = content(run)
+    with run.lock():
+        assert main([command, "e.yaml"]) == 3
+
+    shown = capsys.readouterr().err
+    assert f"run {run.id} is in use by process {os.getpid()} since 20" in shown
+    assert content(run) == before
+
+
+def as_somebody_else(run):
+    """
+    Become a user who may read the run alone: everything is read-only, whoever we are.
+    """
+    for path in [run.path, *run.path.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+
+
+@pytest.fixture
+def read_only(folder, capsys):
+    """
+    The run, which we may read and not write.
+    """
+    run = Store(folder / "results").latest("recorded")
+    assert main(["report", "e.yaml"]) == 0  # what is imported late is imported now
+    assert main(["reproduce", str(run.path), "--from", "predictions"]) == 0
+    capsys.readouterr()
+    user = os.geteuid()
+    as_somebody_else(run)
+    yield run
+    os.seteuid(user)
+    for path in [run.path, *run.path.rglob("*")]:
+        path.chmod(0o755)
+
+
+@pytest.mark.process
+def test_a_run_that_may_only_be_read(read_only, capsys):
+    """
+    Writers end with status 3, the path, and how to go on, and leave nothing half-made; it is
+    reproduced where it is, and its report is written elsewhere.
+    """
+    before = content(read_only)
+    for command in WRITERS:
+        assert main([command, "e.yaml"]) == 3
+        shown = capsys.readouterr().err
+        assert "permission denied" in shown
+        assert str(Path("results/recorded") / read_only.id / "lock") in shown
+        assert "with a copy of the run" in shown
+        assert "--into FOLDER" in shown
+
+    with TemporaryDirectory(prefix="harness-report-") as place:
+        assert main(["report", "e.yaml", "--into", f"{place}/new"]) == 0
+        assert main(["reproduce", str(read_only.path), "--from", "predictions"]) == 0
+        names = {path.name for path in Path(place, "new").iterdir()}
+    assert "scores: equal" in capsys.readouterr().out
+    assert names == {"report.html", "report.md", "report.json", "hibench.report"}
+    assert content(read_only) == before
+
+
+@pytest.mark.process
+def test_two_score_at_once(folder):
+    """
+    Both end well, or the later one names the earlier; the scores are whole, and their hash stands
+    in the chain.
+    """
+    code = "import sys; from harness.cli import main; sys.exit(main(['score', 'e.yaml']))"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], cwd=folder, env=environment, text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]  # fmt: skip
+    ended = [(process.communicate()[1], process.returncode) for process in started]
+
+    assert 0 in {status for _, status in ended}
+    assert all(status == 0 or (status == 3 and "is in use by" in text) for text, status in ended)
+    run = Run(Store(folder / "results").latest("recorded").path)
+    assert run.check_evidence()
+    assert run.read_scores().scores
+    assert not (run.path / "incoming").exists()
