@@ -260,7 +260,7 @@ def _memory(word: str = "") -> _Annotations:
 
 
 _DISK, _NETWORK = (MIB, "1 MiB/s"), (LEAST_NETWORK, "1 Mbit/s")
-_ADDRESS = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:]{2,45}"
+_ADDRESS = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?"
 _MODES = get_args(TraceMode)
 
 Axis = Annotated[tuple[T, ...], _Listed()]
@@ -360,7 +360,7 @@ class ClusterAxes(_FileRecord):
     """limits of single workers such as worker2, the same in every cell"""
     site: Properties = Field(default_factory=dict)
     """cluster-wide Hadoop properties; a list is an axis"""
-    hosts: Axis[Annotated[str, *_like(_ADDRESS, "name or address of a host", "10.0.0.7")]] = ()
+    hosts: Axis[Annotated[str, *_like(_ADDRESS, "name or IPv4 address of a host", "10.0.0.7")]] = ()
     """existing hosts to use, the master first"""
     ssh: SshSettings | None = None
     """how the hosts are reached"""

@@ -16,7 +16,7 @@ VERBS = {
     "supervise": ("supervise", "main"),
     "supervise-cluster": ("supervise", "main_cluster"),
     "start": ("daemons", "start"),
-    "stop": ("daemons", "stop"),
+    "clear": ("clear", "main"),
     "await": ("daemons", "await_answer"),
     "health": ("health", "main"),
     "deaths": ("health", "report_deaths"),

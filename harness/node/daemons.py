@@ -1,32 +1,30 @@
 """
-Start and end the daemons of a host through its supervisor; what runs already is left alone.
+Start the daemons of a host through its supervisor; what runs already is left alone.
 
     node.pyz start PLAN KIND...                    prints ``started KEY`` for each that did not run
     node.pyz await PLAN URL WORD COMMAND...        becomes COMMAND when the answer of URL has WORD
-    node.pyz stop PLAN                             prints ``stopped N`` when N processes had to end
 
-The plan is the supervisor's (`supervise`), with three more fields: ``member``, the node's name;
-``folder``, that of the cluster on this host; ``unit``, the service of systemd that runs the
-supervisor (empty: it is started here, as a process of its own).
+The plan is the supervisor's (`supervise`), with the fields of `clear`, and ``member``, the node's
+name.  Without a unit of systemd the supervisor is started here, as a process of its own.  With a
+``user``, which it has where we are root, the host is fenced first (`fence`).
 """
 
 import errno
 import fcntl
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
 
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Set
+from typing import Any, Dict, Iterator, List, Optional
 from urllib.parse import urlsplit
 
+from .fence import prepare
 from .hdfs import WebError, send
 from .health import read_deaths
-from .processes import parents
 
 _LIMIT_S = 30.0
 _PAUSE_S, _ANSWER_PAUSE_S = 0.02, 0.2
@@ -34,7 +32,7 @@ _PAUSE_S, _ANSWER_PAUSE_S = 0.02, 0.2
 
 @contextmanager
 def _locked(plan_path: str) -> Iterator[Dict[str, Any]]:
-    """The plan, while no other start or stop of the cluster is at work on this host."""
+    """The plan, while no other start of the cluster is at work on this host."""
     plan = json.loads(Path(plan_path).read_text())
     with (Path(plan["folder"]) / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -51,6 +49,8 @@ def start(arguments: List[str]) -> None:
             for pid_file in Path(plan["daemons_folder"]).iterdir():
                 pid_file.unlink()
             Path(plan["deaths"]).write_text("")
+            if plan["user"]:
+                prepare(plan, Path(plan_path))
             log = Path(plan["folder"]) / "logs" / "supervisor.log"
             if plan["unit"]:
                 subprocess.run(["systemctl", "start", plan["unit"]], check=True)
@@ -112,42 +112,3 @@ def await_answer(arguments: List[str]) -> None:
             raise SystemExit("the NameNode has died")
         time.sleep(_ANSWER_PAUSE_S)
     os.execv(command[0], command)  # noqa: S606 - it is ours, from the plan
-
-
-def stop(arguments: List[str]) -> None:
-    """End every process of the cluster on this host: the supervisor, its daemons, and the rest."""
-    with _locked(arguments[0]) as plan:
-        if plan["unit"]:
-            subprocess.run(["systemctl", "stop", plan["unit"]], check=False)
-        ended: Set[int] = set()
-        deadline = time.monotonic() + _LIMIT_S
-        while True:
-            processes = _processes(plan["folder"])
-            if not processes:
-                break
-            if time.monotonic() > deadline:
-                raise SystemExit(f"processes {sorted(processes)} do not end")
-            for process_id in processes:
-                with suppress(ProcessLookupError):
-                    os.kill(process_id, signal.SIGKILL)
-            ended |= processes
-            time.sleep(_PAUSE_S)
-        if ended:
-            sys.stdout.write(f"stopped {len(ended)}\n")
-
-
-def _processes(folder: str) -> Set[int]:
-    """Processes of this user whose command lines name the cluster's folder; not our own line."""
-    parent_of, own_line, process_id = parents(), set(), os.getpid()
-    while process_id:
-        own_line.add(process_id)
-        process_id = parent_of.get(process_id, 0)
-    processes = set()
-    for process_id in parent_of:
-        if process_id not in own_line:
-            with suppress(OSError):
-                entry = Path("/proc", str(process_id))
-                may_end = os.geteuid() in (0, entry.stat().st_uid)
-                if may_end and f"{folder}/".encode() in (entry / "cmdline").read_bytes():
-                    processes.add(process_id)
-    return processes

@@ -11,18 +11,22 @@ Facts about a host.
 
 This file imports nothing of the agent: its text is what a host runs before it has the agent.
 
-    REQUEST: {"cluster": NAME, "ports": [...], "names": {NAME: ADDRESS}}
+    REQUEST: {"cluster": NAME, "ports": [...], "names": {NAME: ADDRESS}, "rules": TEXT}
     answer:  {"time", "python", "user", "root", "home", "base", "machine",
               "java": [{"home", "version", "build"}, ...], "copied": [paths],
               "free_bytes", "writable", "taken": [ports], "unnamed": [names], "hostname",
-              "sudo": "" or what is in the way, "systemd", "owner"}
+              "sudo": "" or what is in the way, "systemd", "lacking": [tools],
+              "filter": "" or what is in the way, "public": [addresses],
+              "left": whether there is a cluster of that name, "owners": {NAME: OWNER}}
 
 *unnamed* are the names that stand for another address here, or for none; *hostname* is the host's
 own name, empty where it stands for an address, as it should.  *build* changes with the Java;
-*copied* are the files below the base that say what was copied there before.  *owner* is the owner
-of the cluster there, empty where there is none.  Nothing is written.
+*copied* are the files below the base that say what was copied there before.  *filter* is about the
+packet filter TEXT; *public* are addresses of this host that are of the whole world.  *owners* are
+those of all clusters here whose supervisor lives.  Nothing is written.
 """
 
+import errno
 import hashlib
 import json
 import os
@@ -35,11 +39,14 @@ import subprocess
 import sys
 import time
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, List, Set
 
 _TOOL_LIMIT_S = 30.0  # of a tool that hangs, as one does whose device is lost
 _MOST_FILES = 1000
+_ROOTS_BASE = Path("/var/lib/mapreduce-harness-node")  # root's home is closed to daemons
+_YOUNG_S = 60.0  # of a cluster whose supervisor may still be about to start
 _OLDEST_PYTHON = (3, 9)  # what Ansible needs on a host
 # What a control group allows, as a container sees its own: versions 2 and 1.
 _MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -136,27 +143,22 @@ def block_device(number: int, blocks: Path = Path("/sys/dev/block")) -> str:
 
 def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
     """The facts of a host that is to become a node."""
-    user_home = str(Path.home())
-    base_folder = f"{user_home}/.mapreduce-harness"
+    user_home, is_root = str(Path.home()), os.geteuid() == 0
+    base_folder = str(_ROOTS_BASE) if is_root else f"{user_home}/.mapreduce-harness"
     above = (Path(base_folder), *Path(base_folder).parents)
     nearest = next(str(folder) for folder in above if folder.is_dir())
-    try:
-        owner_file = Path(base_folder, "clusters", request["cluster"], "owner")
-        with owner_file.open(encoding="utf-8", errors="replace") as lines:
-            owner = lines.readline(400).strip()
-    except OSError:
-        owner = ""
+    clusters = Path(base_folder, "clusters")
     patterns = ("*/complete", "hadoop-*/classes-*", "hadoop-*/tasks-*")
     files = [file for pattern in patterns for file in Path(base_folder).glob(pattern)]
     hostname, names = socket.gethostname(), request["names"].items()
     return {
-        "python": sys.executable,
+        "python": next(filter(is_open, (sys.executable, "/usr/bin/python3")), ""),
         "user": pwd.getpwuid(os.geteuid()).pw_name,
-        "root": os.geteuid() == 0,
+        "root": is_root,
         "home": user_home,
         "base": base_folder,
         "machine": os.uname().machine,
-        "java": find_javas(),
+        "java": [java for java in find_javas() if is_open(java["home"])],
         "copied": sorted(str(file.relative_to(base_folder)) for file in files)[:_MOST_FILES],
         "free_bytes": shutil.disk_usage(nearest).free,
         "writable": os.access(nearest, os.W_OK),
@@ -165,9 +167,79 @@ def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
         "hostname": "" if addresses_of(hostname) else hostname,
         "sudo": sudo_obstacle(),
         "systemd": Path("/run/systemd/system").is_dir(),
-        "owner": owner,
+        "lacking": missing_tools() if is_root else [],
+        "filter": filter_obstacle(request["rules"]),
+        "public": public_addresses(),
+        "left": (clusters / request["cluster"]).exists(),
+        "owners": living_owners(clusters),
         "time": time.time(),
     }
+
+
+def living_owners(clusters: Path) -> Dict[str, str]:
+    """Owners of the clusters here whose supervisor lives, or may be about to start."""
+    owners = {}
+    for owner_file in clusters.glob("*/owner"):
+        age_s = time.time() - owner_file.stat().st_ctime
+        try:
+            os.close(os.open(str(owner_file.with_name("control")), os.O_WRONLY | os.O_NONBLOCK))
+        except OSError as error:
+            if error.errno in (errno.ENXIO, errno.ENOENT) and not 0 <= age_s < _YOUNG_S:
+                continue
+        with owner_file.open(encoding="utf-8", errors="replace") as lines:
+            owners[owner_file.parent.name] = lines.readline(400).strip()
+    return owners
+
+
+def is_open(path: str) -> bool:
+    """Whether the account that daemons run under can use *path*: our own, but not root's."""
+    parts = [Path(path).resolve(), *Path(path).resolve().parents]
+    return os.geteuid() != 0 or all(part.stat().st_mode & 0o001 for part in parts)
+
+
+def find_tool(name: str) -> str:
+    """Path of a program of root's; empty where there is none."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or ""
+
+
+def missing_tools() -> List[str]:
+    """Tools that are not here and that root needs to have an account of the daemons' own."""
+    try:
+        pwd.getpwnam("mapreduce-harness")
+        needed = ["setpriv"]
+    except KeyError:
+        needed = ["setpriv", "useradd"]
+    return [name for name in needed if not find_tool(name)]
+
+
+def filter_obstacle(rules: str) -> str:
+    """Why root cannot set the packet filter *rules* here; empty where that works."""
+    if not find_tool("nft"):
+        return "nft is missing"
+    as_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    try:
+        process = subprocess.run(
+            [*as_root, find_tool("nft"), "-c", "-f", "-"], check=False, input=rules.encode(),
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=_TOOL_LIMIT_S,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)[:200]
+    lines = process.stderr.decode(errors="replace").strip().splitlines() or ["nft refuses"]
+    return "" if process.returncode == 0 else lines[0][:200]  # later ones show the place
+
+
+def public_addresses() -> List[str]:
+    """Addresses of this host that are reached from all over the world, by IPv4 or IPv6."""
+    import ipaddress
+
+    addresses: Set[str] = set()
+    with suppress(OSError):
+        trie = Path("/proc/net/fib_trie").read_text()
+        addresses |= set(re.findall(r"\|-- (\S+)\n\s+/32 host LOCAL", trie))
+    with suppress(OSError):
+        for line in Path("/proc/net/if_inet6").read_text().splitlines():
+            addresses.add(str(ipaddress.IPv6Address(int(line.split()[0], 16))))
+    return sorted(each for each in addresses if ipaddress.ip_address(each).is_global)[:20]
 
 
 def find_javas() -> List[Dict[str, str]]:

@@ -70,6 +70,8 @@ def main(arguments: List[str]) -> None:
     wake_pipe = catch_signals(signal.SIGCHLD, *END_SIGNALS)
     with suppress(FileExistsError):
         os.mkfifo(plan["control"], 0o600)
+    if plan.get("account"):  # commands of the harness run under it, too
+        os.chown(plan["control"], plan["account"]["uid"], plan["account"]["gid"])
     control_pipe = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
     has_expired = Supervisor(plan).serve(wake_pipe, control_pipe, until=END_SIGNALS)
     # no data of a measured cluster is worth a slow end

@@ -16,7 +16,7 @@ KNOWN = KnownNames(
     extra_fields={"local": (), "ansible": ("exposed", "hosts", "ssh")},
     required_fields={"ansible": ("hosts",)},
 )
-HOSTS = "{provider: ansible, hosts: [10.0.0.1, node2.example.org, 'fe80::1']}"
+HOSTS = "{provider: ansible, hosts: [10.0.0.1, node2.example.org, 10.0.0.3]}"
 
 
 def experiment(cluster):
@@ -39,7 +39,7 @@ def test_hosts_say_how_many_workers_there_are():
     """
     axes = experiment(HOSTS).cluster
 
-    assert (axes.workers, axes.hosts) == ((2,), ("10.0.0.1", "node2.example.org", "fe80::1"))
+    assert (axes.workers, axes.hosts) == ((2,), ("10.0.0.1", "node2.example.org", "10.0.0.3"))
 
 
 def test_cells_know_hosts_and_access():
@@ -67,11 +67,15 @@ def test_cells_know_hosts_and_access():
         ("{provider: ansible, hosts: [a, a]}", "given twice"),
         (
             "{provider: ansible, hosts: [a, '{{ lookup(1) }}']}",
-            "is not a valid name or address",
+            "is not a valid name or IPv4 address",
         ),
         (
             "{provider: ansible, hosts: [a, -oProxyCommand=x]}",
-            "is not a valid name or address",
+            "is not a valid name or IPv4 address",
+        ),
+        (
+            "{provider: ansible, hosts: [a, 'fe80::1']}",
+            "'fe80::1' is not a valid name or IPv4 address",
         ),
         ("{provider: ansible, hosts: [a, b], ssh: {user: '-x'}}", "is not a valid name of a user"),
         ("{provider: ansible, hosts: [a, b], ssh: {key: 'a b'}}", "is not a valid path of a key"),

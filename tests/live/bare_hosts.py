@@ -129,16 +129,19 @@ class BareHost:
 
     def written(self):
         """
-        All that lies on the host and is not this machine's, and the host's file of names.
+        All that lies on the host and is not this machine's, its files of names and users, and its
+        packet filter.  Copies that `useradd` keeps of files of users are not counted.
         """
         pid = child(child(self.process.pid))
         script = """
             cd /mnt && find upper root/root root/home root/tmp \\
-                -not -path upper/var -not -path 'upper/var/log*' -not -path 'upper/run*' | sort
-            cat root/etc/hosts
+                -not -path upper/var -not -path upper/var/lib -not -path 'upper/var/log*' \\
+                -not -path 'upper/run*' -not -path 'upper/etc/*-' -not -path upper/etc/.pwd.lock \\
+                -not -path upper/etc/gshadow -not -path 'upper/etc/sub?id' | sort
+            cat root/etc/hosts; sort root/etc/passwd root/etc/group
         """
         exec_prefix = ["nsenter", "-t", str(pid), "-m", "sh", "-c", script]
-        return run(*exec_prefix)
+        return run(*exec_prefix) + self.execute("nft", "list", "tables")
 
     def stop(self):
         """

@@ -107,6 +107,14 @@ def program(line):
     return rf"printf '#!/bin/sh\n{line}\n' > {path}; chmod +x {path}"
 
 
+def program_that_fails(name, message):
+    """
+    What gives a host another tool of root's, which fails with that message.
+    """
+    path = f"usr/local/sbin/{name}"
+    return rf"printf '#!/bin/sh\necho {message} >&2; exit 1\n' > {path}; chmod +x {path}"
+
+
 def sudo(how=""):
     """
     What lets a host's user become root, by a sudo that the host is given.
@@ -179,8 +187,8 @@ class TestLife:
             "hosts": ["master", "worker1", "worker2"],
             "pi": (0, True),
             "errors": ["", "", ""],
-            "dead": [],
-            "died": ["nodemanager on worker2"],
+            "dead": {},
+            "died": {"nodemanager on worker2": "died"},
             "down": [0, 0],
         }
         assert files(place.hosts[:3]) == before
@@ -214,6 +222,7 @@ def test_ordinary_user_another_port_and_an_agent(place, tmp_path, monkeypatch):
     for host in hosts:
         await_listening(host, 2222)
     made = cluster(place, hosts, "common", user="worker", port=2222, key=None)
+    made.spec = made.spec.model_copy(update={"exposed": True})
     before, owners = files(hosts), ["sh", "-c", "ps -o user= -p $(pgrep -d, -f -- '-Dproc[_]')"]
     try:
         with agent(place.key, monkeypatch):
@@ -273,7 +282,7 @@ class TestSystemd:
 
         known = [h.execute("systemctl", "list-units", "--all", "mapreduce*") for h in hosts]
         assert seen == {
-            "changed": {}, "state": ["active\n"] * 2, "died": ["nodemanager on worker1"],
+            "changed": {}, "state": ["active\n"] * 2, "died": {"nodemanager on worker1": "died"},
         }  # fmt: skip
         assert ([unit in text for text in known], files(hosts)) == ([False, False], before)
 
@@ -296,7 +305,7 @@ class TestSystemd:
             made.down()
 
         assert (counts, files(hosts)) == (["3\n", "2\n", "1\n"], before)
-        assert died == ["nodemanager on worker1"]
+        assert died == {"nodemanager on worker1": "died"}
 
     @long
     def test_sudo_that_asks_for_a_password(self, place):
@@ -314,7 +323,8 @@ class TestSystemd:
 
 USERS = "grep -ls /classes.jsa /proc/[0-9]*/maps | wc -l"
 ARCHIVES = (
-    "cd /root/.mapreduce-harness/hadoop-*; stat -c %i classes.jsa tasks.jsa; ls *-????????????"
+    "cd /var/lib/mapreduce-harness-node/hadoop-*;"
+    " stat -c %i classes.jsa tasks.jsa; ls *-????????????"
 )
 
 
@@ -524,15 +534,47 @@ class TestFaults:
 
     def test_cluster_of_another_harness(self, place):
         """
-        Its folder is left alone, and the error names its owner.
+        Its folder is left alone, and the error names its owner; a supervisor reads its pipe.
         """
-        folder = "/root/.mapreduce-harness/clusters/bare"
+        folder = "/var/lib/mapreduce-harness-node/clusters/theirs"
         other = place.add(prepare=f"mkdir -p .{folder}; echo 'elsewhere 0 /x' > .{folder}/owner")
+        supervisor = f"mkfifo {folder}/control; sleep 600 <> {folder}/control > /dev/null 2>&1 &"
+        other.execute("sh", "-c", supervisor)
 
         text = refused(cluster(place, [place.hosts[0], other]))
 
-        assert "worker1: holds the cluster of another harness (elsewhere 0 /x)" in text
+        assert "worker1: holds the cluster theirs of another (elsewhere 0 /x)" in text
         assert other.execute("cat", f"{folder}/owner") == "elsewhere 0 /x\n"
+
+    @pytest.mark.parametrize(
+        ("prepare", "message"),
+        [
+            ("rm usr/sbin/nft", "worker1: nft is missing"),
+            (program_that_fails("nft", "not permitted"), "no packet filter can be set: not"),
+            ("rm usr/bin/setpriv", "worker1: setpriv missing"),
+        ],
+    )  # fmt: skip
+    def test_host_without_a_packet_filter(self, place, prepare, message):
+        """
+        Known before anything is put anywhere.
+        """
+        hosts = [place.hosts[0], place.add(prepare=prepare)]
+        before = files(hosts[:1])
+
+        assert message in refused(cluster(place, hosts))
+        assert files(hosts[:1]) == before
+
+    def test_host_with_a_public_address(self, place):
+        """
+        It may be on an interface that the cluster does not use.
+        """
+        host = place.add()
+        host.execute("ip", "addr", "add", "8.8.8.8/32", "dev", "eth0")
+
+        text = refused(cluster(place, [place.hosts[0], host]))
+
+        assert "worker1: has public addresses: 8.8.8.8" in text
+        assert "cluster.exposed: true" in text
 
     def test_port_that_is_taken(self, place):
         """
@@ -574,8 +616,8 @@ class TestFaults:
         for each in (attached, made):
             each.down()
 
-        lost = ["datanode on worker1", "nodemanager on worker1"]
-        assert seen == [[], ["nodemanager on worker1"], ["nodemanager on worker1"], [lost]]
+        one = {"nodemanager on worker1": "died"}
+        assert seen == [{}, one, one, [{"datanode on worker1": "died", **one}]]
 
     @long
     def test_interrupt_while_hosts_are_prepared(self, place, tmp_path):
@@ -599,7 +641,7 @@ class TestFaults:
             env={**os.environ, "PYTHONPATH": str(PROJECT)}, stderr=subprocess.PIPE, text=True,
             process_group=0,
         )  # fmt: skip
-        jars = "/root/.mapreduce-harness/hadoop-*/lib"
+        jars = "/var/lib/mapreduce-harness-node/hadoop-*/lib"
         awaited(lambda: hosts[1].execute("sh", "-c", f"ls -d {jars} 2>/dev/null || true"))
         opened = len(masters())
         run.send_signal(signal.SIGINT)

@@ -1,5 +1,5 @@
 """
-A server of SSH for tests, on the loopback: it runs commands as this user, and serves files.
+A server of SSH for tests, on the loopback: it runs commands as this user.
 
     python ssh_server.py FOLDER     (a client key and a host key are in FOLDER)
 
@@ -8,7 +8,6 @@ login shells, limits of sessions and a network that can be cut.
 """
 
 import logging
-import os
 import socket
 import subprocess
 import sys
@@ -17,32 +16,6 @@ import threading
 from pathlib import Path
 
 import paramiko
-
-
-class Files(paramiko.SFTPServerInterface):
-    """
-    Files of this machine.
-    """
-
-    def stat(self, path):
-        try:
-            return paramiko.SFTPAttributes.from_stat(Path(path).stat())
-        except OSError as error:
-            return paramiko.SFTPServer.convert_errno(error.errno)
-
-    def open(self, path, flags, attr):
-        try:
-            file = os.fdopen(
-                os.open(path, flags, 0o644),
-                "r+b" if flags & os.O_RDWR else "wb" if flags & os.O_WRONLY else "rb",
-                buffering=0,
-            )
-        except OSError as error:
-            return paramiko.SFTPServer.convert_errno(error.errno)
-        handle = paramiko.SFTPHandle(flags)
-        handle.readfile = handle.writefile = file
-        handle.stat = lambda: paramiko.SFTPAttributes.from_stat(os.fstat(file.fileno()))
-        return handle
 
 
 class Server(paramiko.ServerInterface):
@@ -121,7 +94,6 @@ def main():
         while True:
             transport = paramiko.Transport(server.accept()[0])
             transport.add_server_key(host_key)
-            transport.set_subsystem_handler("sftp", paramiko.SFTPServer, Files)
             transport.start_server(event=threading.Event(), server=Server(client_key))
 
     threading.Thread(target=serve, daemon=True).start()

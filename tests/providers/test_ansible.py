@@ -36,7 +36,8 @@ def facts(**more):
         "base": "/root/.mapreduce-harness", "machine": "x86_64", "copied": (),
         "java": (InstalledJava(home="/usr/lib/jvm/java-17", version="17.0.1", build="b"),),
         "free_bytes": 2**34, "writable": True, "taken": (), "unnamed": (), "hostname": "",
-        "sudo": "", "systemd": False, "owner": "", "gpus_lack": "", "time": 0.0,
+        "sudo": "", "systemd": False, "lacking": (), "filter": "", "public": (), "left": False,
+        "owners": {}, "gpus_lack": "", "time": 0.0,
     }  # fmt: skip
     return Facts(**fit | more)
 
@@ -123,9 +124,10 @@ class TestState:
         All of it.
         """
         folder.mkdir()
-        state(touched=True, maker=Process(1, 2, "boot")).save()
+        written = state(touched=True, maker=Process(1, 2, "boot"))
+        written.save()
 
-        assert HostsState.load("x") == state(touched=True, maker=Process(1, 2, "boot"))
+        assert HostsState.load("x") == written
 
     @pytest.fixture
     def start(self, folder, monkeypatch):
@@ -182,11 +184,11 @@ class TestState:
         assert (AnsibleCluster.remove("x"), folder.exists()) == (True, False)
 
 
-def require(ssh=None, **hosts):
+def require(ssh=None, *, exposed=False, **hosts):
     """
     Check hosts of these facts, with room for 1 GiB.
     """
-    require_fit(hosts, ssh or SshAccess(), "me", 2**30)
+    require_fit(hosts, ClusterSpec(ssh=ssh, exposed=exposed), "me", 2**30)
 
 
 class TestHosts:
@@ -203,9 +205,15 @@ class TestHosts:
             ({"free_bytes": 2**20}, "worker1: the disk is too full: 1 MiB are free"),
             ({"taken": (8041, 9866)}, "worker1: ports 8041, 9866 are taken"),
             (
-                {"owner": "them\x1b[2J"},
-                "worker1: holds the cluster of another harness (them\\x1b[2J)",
+                {"owners": {"y": "them\x1b[2J", "x": "me"}},
+                "worker1: holds the cluster y of another (them\\x1b[2J)",
             ),
+            ({"lacking": ("setpriv", "x\x1b")}, "worker1: setpriv, x\\x1b missing, or closed to"),
+            ({"python": ""}, "worker1: python3 missing, or closed to other users than root"),
+            ({"filter": "nft is missing"}, "worker1: nft is missing"),
+            ({"filter": "no\x1b"}, "worker1: no packet filter can be set: no\\x1b"),
+            ({"root": False, "user": "h"}, "worker1: h may set no packet filter"),
+            ({"public": ("8.8.8.8", "\x1b")}, "worker1: has public addresses: 8.8.8.8, \\x1b"),
             ({"writable": False}, "worker1: root cannot write to /root/.mapreduce-harness"),
             ({"base": "/home/a b/x"}, "worker1: the folder '/home/a b/x' has special characters"),
             ({"gpus_lack": "no tool\x1b"}, "worker1: the GPUs do not work: no tool\\x1b"),
@@ -249,7 +257,20 @@ class TestHosts:
             require(SshAccess(become=True), master=host)
         else:
             with pytest.raises(ClusterError, match=f"does not know worker1, and {problem}"):
-                require(SshAccess(become=True), master=host)
+                require(SshAccess(become=True), exposed=True, master=host)
+
+    @pytest.mark.parametrize(
+        "more", [{"root": False}, {"filter": "nft is missing"}, {"public": ("8.8.8.8",)}]
+    )
+    def test_risk_that_is_named_is_taken(self, more):
+        """
+        With ``cluster.exposed``, which every refusal names.
+        """
+        require(exposed=True, master=facts(**more))
+        with pytest.raises(ClusterError) as error:
+            require(master=facts(**more))
+
+        assert "cluster.exposed: true" in error.value.fix
 
     @pytest.mark.parametrize(
         ("more", "problem"),
@@ -264,9 +285,10 @@ class TestHosts:
 
     def test_our_own_cluster_is_not_in_the_way(self):
         """
-        What an interrupted start left is taken over: its ports may be taken by it.
+        What an interrupted start left, or one whose supervisor is gone, is taken over: its ports
+        may be taken by it.
         """
-        require(master=facts(owner="me"))
+        require(master=facts(owners={"x": "me"}), worker1=facts(left=True, taken=(9866,)))
 
     def test_java_is_brought_where_it_is_missing(self):
         """
@@ -416,19 +438,19 @@ class TestBundles:
 
 class TestStarter:
     @pytest.mark.process
-    def test_starts_once_and_stops_all(self, tmp_path):
+    def test_starts_once(self, tmp_path):
         """
-        A daemon that runs is left alone; the end of the cluster is the end of every process of it.
+        A daemon that runs is left alone.
         """
+        folder = tmp_path / "clusters" / "x"
         for name in ("logs", "daemons"):
-            (tmp_path / name).mkdir()
-        (tmp_path / "plan.json").write_text(json.dumps(plan(tmp_path)))
+            (folder / name).mkdir(parents=True)
+        (folder / "plan.json").write_text(json.dumps(plan(folder)))
 
-        answers = [starter(tmp_path, "start", "napper"), starter(tmp_path, "start", "napper")]
-        ended = starter(tmp_path, "stop"), starter(tmp_path, "stop")
+        answers = [starter(folder, "start", "napper"), starter(folder, "start", "napper")]
 
         assert answers == ["started napper-master\n", ""]
-        assert ended == ("stopped 2\n", "")
+        assert starter(folder, "clear") == "cleared\n"
 
 
 def plan(folder):
@@ -442,6 +464,8 @@ def plan(folder):
     }  # fmt: skip
     return {
         "member": "master", "folder": str(folder), "unit": "", "control": f"{folder}/control",
+        "cluster": "test-x", "base": str(folder.parents[1]), "owner": "me", "user": "",
+        "keep": False, "addresses": [],
         "deaths": f"{folder}/deaths", "daemons_folder": f"{folder}/daemons", "daemons": [daemon],
     }  # fmt: skip
 

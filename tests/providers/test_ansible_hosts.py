@@ -3,6 +3,7 @@ Tests for `harness.providers.ansible.hosts`: what hosts say of themselves.
 """
 
 import json
+import os
 import time
 
 import pytest
@@ -20,7 +21,8 @@ ANSWER = {
     "python": "3.11.2", "user": "hadoop", "root": False, "home": "/home/hadoop", "base": "/b",
     "machine": "x86_64", "java": [],
     "copied": [], "free_bytes": 2**34, "writable": True, "taken": [], "unnamed": [],
-    "hostname": "", "sudo": "", "systemd": False, "owner": "",
+    "hostname": "", "sudo": "", "systemd": False, "lacking": [], "filter": "",
+    "public": [], "left": False, "owners": {},
 }  # fmt: skip
 
 
@@ -155,3 +157,56 @@ def test_which_java_fits(version, fits):
     Versions that are not numbers, or have no end, do no harm.
     """
     assert InstalledJava(home="/usr/lib/jvm/a", version=version, build="").fits is fits
+
+
+@pytest.mark.process
+class TestOwners:
+    @pytest.fixture
+    def folder(self, tmp_path, monkeypatch):
+        """
+        A cluster's folder with an owner, who is no longer about to start it.
+        """
+        (tmp_path / "x").mkdir()
+        (tmp_path / "x" / "owner").write_text("them\n")
+        monkeypatch.setattr(node_facts, "_YOUNG_S", 0.0)
+        return tmp_path / "x"
+
+    def test_cluster_whose_supervisor_lives(self, folder):
+        """
+        It reads its pipe.
+        """
+        os.mkfifo(folder / "control")
+        reader = os.open(folder / "control", os.O_RDWR)
+        owners = node_facts.living_owners(folder.parent)
+        os.close(reader)
+
+        assert (owners, node_facts.living_owners(folder.parent)) == ({"x": "them"}, {})
+
+    def test_cluster_that_is_about_to_start(self, folder, monkeypatch):
+        """
+        Its supervisor comes last, within a minute.
+        """
+        before = node_facts.living_owners(folder.parent)
+        monkeypatch.setattr(node_facts, "_YOUNG_S", 60.0)
+
+        assert (before, node_facts.living_owners(folder.parent)) == ({}, {"x": "them"})
+
+
+@pytest.mark.process
+def test_packet_filter_that_cannot_be_set(tmp_path, monkeypatch):
+    """
+    The tool is missing, or says why: its first line.
+    """
+    monkeypatch.setattr(node_facts.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(node_facts, "find_tool", lambda _: "")
+    obstacles = [node_facts.filter_obstacle("")]
+    tool = tmp_path / "nft"
+    monkeypatch.setattr(node_facts, "find_tool", lambda _: str(tool))
+    for script in ("echo not permitted >&2; echo here >&2; exit 1", "grep -q rules", "sleep 9"):
+        tool.write_text(f"#!/bin/sh\n{script}\n")
+        tool.chmod(0o755)
+        monkeypatch.setattr(node_facts, "_TOOL_LIMIT_S", 9.0 if "sleep" not in script else 0.1)
+        obstacles.append(node_facts.filter_obstacle("rules"))
+
+    assert obstacles[:3] == ["nft is missing", "not permitted", ""]
+    assert "timed out" in obstacles[3]

@@ -3,8 +3,9 @@ Provider `ansible`: bare hosts that are reached by SSH.
 
 Playbooks prepare the hosts and start the daemons; during trials commands go through
 `harness.providers.ssh`.  The hosts need sshd and Python 3.9; Hadoop is brought, and Java where
-there is none.  All of it is in one folder of the user there, but for the nodes' names in /etc/hosts
-and a unit of systemd where root is at hand; `remove` takes all of that away again.
+there is none.  All of it is in one folder there, but for what root does: the account of daemons and
+tasks, a packet filter, the nodes' names in /etc/hosts and a unit of systemd.  `remove` takes all of
+that away again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from harness.hadoop import daemons
 from harness.hadoop.daemons import Layout
 from harness.hadoop_home.home import HadoopHome
 from harness.node import NAME
+from harness.node.fence import ACCOUNT
 from harness.node.health import describe_ending
 from harness.providers import state as states
 from harness.providers.ansible import hosts as bare
@@ -63,6 +65,16 @@ class AnsibleCluster(Cluster):
         super().__init__(name, spec, home)
         self._connections: dict[str, Connection] = {}
         self._followers: dict[str, Running] = {}
+
+    @classmethod
+    def reach(cls, spec: ClusterSpec) -> str:
+        """Who can reach what of the requested cluster, in one sentence."""
+        if spec.exposed:
+            return "whoever reaches its hosts, where no packet filter can be set (cluster.exposed)"
+        return (
+            "root and the daemons' own account on its hosts alone, by a packet filter on each;"
+            " this machine by SSH"
+        )
 
     @classmethod
     def _end(cls, name: str) -> None:
@@ -187,12 +199,14 @@ class AnsibleCluster(Cluster):
         java = java_bundle(self.home.java) if bare.require_java(facts) else None
         copied_bytes = hadoop.stat().st_size + (java.stat().st_size if java else 0)
         room = bare.ROOM_BYTES + 2 * copied_bytes + bare.ARCHIVES_BYTES
-        bare.require_fit(facts, hosts_state.access, hosts_state.owner, room)
+        bare.require_fit(facts, spec, hosts_state.owner, room)
         hosts_state.decide(self.home, facts)
         hosts_state.save()
         inventory = hosts_state.site_inventory(self.home, facts, hadoop, java)
         hosts_state.touched = True
         hosts_state.save()
+        if any(host.left for host in facts.values()):  # by one whose supervisor is gone
+            play("teardown.yml", hosts_state.inventory(adopt=True), self.folder / "ansible")
 
         def show(task: str) -> None:
             if sys.stderr.isatty():
@@ -227,6 +241,7 @@ class AnsibleCluster(Cluster):
             SshHost(
                 member.name, member.address, layout.data(member), self._connection(member.name),
                 hosts_state.environment(member),
+                hosts_state.user if hosts_state.user == ACCOUNT else "",
             )
             for member in layout.members
         )  # fmt: skip

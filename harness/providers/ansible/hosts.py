@@ -22,11 +22,12 @@ from harness.errors import ClusterError, SpecError
 from harness.hadoop.daemons import MASTER_PORTS, WORKER_PORTS, Member
 from harness.hadoop_home.home import OLDEST
 from harness.node import facts as node_facts
+from harness.node import fence
 from harness.providers.ssh.connection import Connection
 from harness.providers.ssh.host import SshHost
 from harness.providers.survey import find_on
 from harness.records.trace import MOST_CLOCK_S
-from harness.records.trial import Record, SshAccess
+from harness.records.trial import ClusterSpec, Record, SshAccess
 from harness.text import excerpt
 
 ROOM_BYTES = 3 * 2**29  # beside what is copied; a DataNode wants 1 GiB free for any block
@@ -55,7 +56,8 @@ class Facts(Record):
     What a host says of itself; *clock_s* is how far its clock is ahead of ours.
 
     *copied* are files that say what was put there before, and wholly; *gpus_lack* says why it does
-    not have the GPUs that it is to offer, empty where it has.
+    not have the GPUs that it is to offer, empty where it has; the others are as in
+    `harness.node.facts`.
     """
 
     python: str
@@ -73,7 +75,11 @@ class Facts(Record):
     hostname: str
     sudo: str
     systemd: bool
-    owner: str
+    lacking: tuple[str, ...]
+    filter: str
+    public: tuple[str, ...]
+    left: bool
+    owners: dict[str, str]
     gpus_lack: str = ""
     time: float
     clock_s: float = 0.0
@@ -85,12 +91,12 @@ class Facts(Record):
 
 
 def address_of(host: str) -> str:
-    """Address of a host; `ClusterError` for a name without one."""
+    """IPv4 address of a host; `ClusterError` for a name without one."""
     try:
-        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)
     except OSError as error:
         raise ClusterError(
-            f"no such host: {excerpt(host, 300)}",
+            f"no such host, or none with an IPv4 address: {excerpt(host, 300)}",
             where="cluster.hosts",
             fix="write its address, or have its name resolved (/etc/hosts)",
         ) from error
@@ -106,7 +112,10 @@ def query(
     *names* are all nodes with their addresses; a worker is to offer so many *gpus*.
     """
     ports, gpus = (MASTER_PORTS, 0) if member.name == "master" else (WORKER_PORTS, gpus)
-    request = {"cluster": cluster, "ports": [*ports.values()], "names": dict(names)}
+    request = {
+        "cluster": cluster, "ports": [*ports.values()], "names": dict(names),
+        "rules": fence.rules(cluster, 1, names.values()),
+    }  # fmt: skip
     host = SshHost(member.name, member.address, "/", connection)
     program = Path(node_facts.__file__).read_text()  # the host does not have the agent yet
     argv, sent_at = ["python3", "-I", "-c", program, "preflight"], time.time()
@@ -137,16 +146,25 @@ def query(
     return facts.model_copy(update={"clock_s": clock_s, "gpus_lack": lack.removesuffix(": ")})
 
 
-def require_fit(facts: Mapping[str, Facts], ssh: SshAccess, owner: str, room_bytes: int) -> None:
+def can_be_root(facts: Facts, ssh: SshAccess) -> bool:
+    """Whether root's work can be done on a host."""
+    return facts.root or (ssh.become and not facts.sudo)
+
+
+def require_fit(facts: Mapping[str, Facts], spec: ClusterSpec, owner: str, room_bytes: int) -> None:
     """
     `ClusterError` that names every host on which the cluster cannot be, with all reasons.
 
     *owner* is us, *room_bytes* what has to be free on each.
     """
+    ssh = spec.ssh or SshAccess()
     problems = [
         (node_name, problem, remedy)
         for node_name, host_facts in facts.items()
-        for problem, remedy in _problems(host_facts, ssh, owner, room_bytes)
+        for problem, remedy in (
+            *_problems(host_facts, ssh, owner, room_bytes),
+            *([] if spec.exposed else _exposures(host_facts, ssh)),
+        )
     ]
     if problems:
         raise ClusterError(
@@ -182,17 +200,43 @@ def require_java(facts: Mapping[str, Facts]) -> bool:
     return bool(lacking)
 
 
+def _exposures(facts: Facts, ssh: SshAccess) -> list[tuple[str, str]]:
+    """Why whoever reaches a host could use the cluster there, and how to prevent it."""
+    risk, exposures = "or accept that others can use the cluster: cluster.exposed: true", []
+    if not can_be_root(facts, ssh):
+        problem = f"{excerpt(facts.user)} may set no packet filter"
+        if ssh.become:
+            problem += f": {excerpt(facts.sudo, 120)}"
+        remedy = "connect as root, or let sudo do root's work: cluster.ssh: {become: true}"
+        exposures.append((problem, f"{remedy}; {risk}"))
+    elif facts.filter == "nft is missing":
+        exposures.append((facts.filter, f"on the host: apt-get install -y nftables; {risk}"))
+    elif facts.filter:
+        problem = f"no packet filter can be set: {excerpt(facts.filter, 200)}"
+        remedy = "a container needs NET_ADMIN, a kernel nf_tables and nf_conntrack"
+        exposures.append((problem, f"{remedy}; {risk}"))
+    if facts.public:
+        problem = f"has public addresses: {excerpt(', '.join(facts.public), 200)}"
+        exposures.append((problem, f"use hosts of a private network; {risk}"))
+    return exposures
+
+
 def _problems(facts: Facts, ssh: SshAccess, owner: str, room_bytes: int) -> list[tuple[str, str]]:
     """What is in the way on one host, and how to repair it."""
     problems = []
-    is_foreign = bool(facts.owner) and facts.owner != owner
-    if is_foreign:
-        problem = f"holds the cluster of another harness ({excerpt(facts.owner, 120)})"
-        problems.append((problem, "take that one down first, or choose another --name"))
-    elif facts.taken:
+    foreign = {name: other for name, other in facts.owners.items() if other != owner}
+    for name, other in foreign.items():
+        problem = f"holds the cluster {excerpt(name, 80)} of another ({excerpt(other, 160)})"
+        problems.append((problem, "take that one down first: a host is in one cluster at a time"))
+    if facts.taken and not foreign and not facts.left:
         problem = f"ports {', '.join(map(str, facts.taken))} are taken"
         remedy = "stop what listens there: another Hadoop, or another harness's cluster"
         problems.append((problem, remedy))
+    if lacking := [*facts.lacking, *([] if facts.python else ["python3"])]:
+        packages = {"setpriv": "util-linux", "useradd": "passwd", "python3": "python3"}
+        names = ", ".join(packages[name] for name in lacking if name in packages)
+        problem = f"{excerpt(', '.join(lacking), 80)} missing, or closed to other users than root"
+        problems.append((problem, f"on the host: apt-get install -y {names}"))
     if not re.fullmatch(_PLAIN_PATH, facts.base):
         problem = f"the folder '{excerpt(facts.base, 120)}' has special characters"
         problems.append((problem, "use an account whose home folder has a plain name"))

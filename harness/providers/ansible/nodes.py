@@ -15,6 +15,7 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import socket
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,10 +36,10 @@ from harness.hadoop_home.home import (
     instrumented_digest,
     sums_digest,
 )
-from harness.node import NAME, agent_bytes
+from harness.node import NAME, agent_bytes, clear, fence
 from harness.node import archive as class_data
 from harness.providers import archives
-from harness.providers.ansible.hosts import Facts
+from harness.providers.ansible.hosts import Facts, can_be_root
 from harness.providers.ansible.playbook import unsafe
 from harness.providers.archives import Entries
 from harness.providers.state import (
@@ -63,7 +64,9 @@ class HostsState(StateFile):
     *base* is our folder on every host, *home* that of Hadoop; *java*, *python* and *units* are by
     node.  *touched*: something was put on the hosts; *up*: they were made ready.  *named*: the
     nodes whose /etc/hosts is written, each with a further name of its own, or none.  *shared*: JVMs
-    use class-data archives.  *maker* is the process that is making the hosts ready.
+    use class-data archives.  *maker* is the process that is making the hosts ready.  *user* is the
+    account of daemons and tasks; *rooted* are the nodes where root's work is done, *fenced* those
+    with a packet filter.  *token* makes the owner of this start another than that of any before.
     """
 
     addresses: list[str] = Field(default_factory=list)
@@ -74,6 +77,10 @@ class HostsState(StateFile):
     python: dict[str, str] = Field(default_factory=dict)
     units: dict[str, str] = Field(default_factory=dict)
     named: dict[str, str] = Field(default_factory=dict)
+    user: str = ""
+    rooted: list[str] = Field(default_factory=list)
+    fenced: list[str] = Field(default_factory=list)
+    token: str = Field(default_factory=lambda: secrets.token_hex(8))
     shared: bool = False
     touched: bool = False
     up: bool = False
@@ -85,8 +92,11 @@ class HostsState(StateFile):
 
     @property
     def owner(self) -> str:
-        """This harness, for others that share the hosts."""
-        return f"{socket.gethostname()} {os.getuid()} {cluster_folder(self.name)}"
+        """This start of this harness's cluster, for others that share the hosts."""
+        machine_id = Path("/etc/machine-id")
+        machine = machine_id.read_text().strip()[:32] if machine_id.is_file() else "-"
+        folder = cluster_folder(self.name)
+        return f"{socket.gethostname()} {machine} {os.getuid()} {folder} {self.token}"
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -105,8 +115,16 @@ class HostsState(StateFile):
         """Environment of a JVM on *member*: nothing of this machine's gets in."""
         return daemons.environment(_ENVIRONMENT, self.java[member.name], self.layout, member)
 
-    def inventory(self) -> dict[str, Any]:
-        """What every playbook is given of the hosts."""
+    def removal(self, member: Member, owner: str) -> dict[str, Any]:
+        """What `harness.node.clear` undoes on a host; *owner*: whose, empty for whoever's."""
+        return {
+            "cluster": self.name, "folder": self.layout.base, "base": self.base, "owner": owner,
+            "unit": self.units[member.name], "keep": self.access.keep,
+            "user": self.user if member.name in self.rooted else "",
+        }  # fmt: skip
+
+    def inventory(self, *, adopt: bool = False) -> dict[str, Any]:
+        """What every playbook is given of the hosts; *adopt*: also what is another's is removed."""
         hosts = {}
         for member, address in zip(self.members, self.spec.hosts, strict=True):
             names = ""
@@ -115,6 +133,7 @@ class HostsState(StateFile):
                 own = self.members.index(member)
                 lines[own] = f"{lines[own]} {self.named[member.name]}".rstrip()
                 names = "\n".join(lines)
+            removal = json.dumps(self.removal(member, "" if adopt else self.owner)).encode()
             hosts[member.name] = {
                 "ansible_host": unsafe(address),
                 "ansible_python_interpreter": unsafe(self.python[member.name]),
@@ -122,20 +141,19 @@ class HostsState(StateFile):
                 "harness_python": unsafe(self.python[member.name]),
                 "harness_java_home": unsafe(self.java[member.name]),
                 "harness_unit": self.units[member.name],
+                "harness_become": self.user != fence.ACCOUNT and member.name in self.rooted,
+                "harness_removal": base64.b64encode(removal).decode(),
                 "harness_names": unsafe(names) if names else "",
             }
         variables = {
             "ansible_user": unsafe(self.access.user),
             "ansible_port": self.access.port,
             "ansible_remote_tmp": unsafe(f"{self.base}/scratch"),
-            "harness_user": unsafe(self.access.user),
+            "harness_clear": str(clear.__file__),
             "harness_cluster": unsafe(self.name),
             "harness_base": unsafe(self.base),
             "harness_folder": unsafe(self.layout.base),
             "harness_home": unsafe(self.home),
-            "harness_master": self.members[0].name,
-            "harness_become": self.access.become,
-            "harness_keep": self.access.keep,
         }
         if self.access.key is not None:
             key = str(Path(self.access.key).expanduser())
@@ -149,11 +167,14 @@ class HostsState(StateFile):
         self.home = f"{self.base}/hadoop-{home_digest(home)}"
         brought_java = f"{self.base}/java-{java_digest(home.java)}"
         for node_name, host in facts.items():
-            can_be_root = host.root or (self.access.become and not host.sudo)
+            self.user = fence.ACCOUNT if host.root else host.user
+            if is_rooted := can_be_root(host, self.access):
+                self.rooted.append(node_name)
+                self.fenced += [] if host.filter else [node_name]
             unit = f"mapreduce-harness-{self.name}.service"
             self.python[node_name] = host.python
             self.java[node_name] = host.fit_java.home if host.fit_java else brought_java
-            self.units[node_name] = unit if host.systemd and can_be_root else ""
+            self.units[node_name] = unit if host.systemd and is_rooted else ""
             if host.unnamed or host.hostname:
                 self.named[node_name] = host.hostname
         # All hosts or none: tasks of a job have the same options on each node.
@@ -211,7 +232,8 @@ class HostsState(StateFile):
                 waiting = ["await", f"{layout.base}/plan.json", url, "Operational"]
                 agent = [python, "-I", "-S", f"{layout.base}/{NAME}"]
                 daemon["argv"] = [*agent, *waiting, *daemon["argv"]]
-        plan |= {"member": member.name, "folder": layout.base, "unit": self.units[member.name]}
+        addresses = [*self.addresses] if member.name in self.fenced else []
+        plan |= {**self.removal(member, self.owner), "member": member.name, "addresses": addresses}
         conf = f"conf/{member.name}"
         files = {
             f"{conf}/{name}": text.encode()
@@ -219,7 +241,6 @@ class HostsState(StateFile):
         }
         files["plan.json"] = json.dumps(plan, indent=1).encode()
         files["owner"] = f"{self.owner}\n".encode()
-        # made by root, who starts units, it would be closed to the user's supervisor
         files["deaths"] = b""
         files[NAME] = agent_bytes()
         if member == layout.master and home.formatted is not None:

@@ -36,7 +36,6 @@ BANNER_S = 15.0  # also for the exchange of keys
 AUTH_S = 20.0
 CHANNEL_S = 20.0
 UNACKNOWLEDGED_MS = 30_000  # after which the connection is lost
-_TRANSFER_S = 120.0  # without a byte of a file
 _MOST_CONNECTIONS = 4
 _CLOSED = (EOFError, ConnectionResetError, BrokenPipeError)
 _NO_GREETING = ("banner", "No existing session")  # the library's words for it
@@ -99,27 +98,6 @@ class Connection:
             with self.errors_as("starts no command", "see whether the host is up: ssh to it"):
                 transport = self._clients[-1].get_transport()
                 return transport.open_session(timeout=CHANNEL_S)
-
-    @contextlib.contextmanager
-    def open_files(self) -> Iterator[paramiko.SFTPClient]:
-        """A session for the transfer of files."""
-        import paramiko
-
-        channel = self.open_channel()
-        with (
-            self.errors_as(
-                "transfers no files",
-                "its sshd needs the sftp subsystem: apt-get install -y openssh-sftp-server",
-            ),
-            deadline(channel),
-        ):
-            channel.invoke_subsystem("sftp")
-            files = paramiko.SFTPClient(channel)
-        channel.settimeout(_TRANSFER_S)
-        try:
-            yield files
-        finally:
-            files.close()
 
     @contextlib.contextmanager
     def errors_as(self, problem: str, remedy: str, where: str = "") -> Iterator[None]:

@@ -13,7 +13,6 @@ import io
 import math
 import re
 import shlex
-import stat
 import subprocess
 import threading
 
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from harness.errors import ClusterError
-from harness.providers.host import Completed, Host, run_to_end
+from harness.providers.host import Completed, Host, IdleTimeout, end_command, run_to_end
 from harness.providers.ssh.connection import CHANNEL_S, Connection, deadline
 from harness.text import excerpt
 
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 MOST_LOG = 2**30  # bytes that `start` copies
 MOST_FILE = 2**34  # bytes that `get` copies
 _PIECE = 2**20
+TRANSFER_S = 120.0  # of a file that is put; without a byte of one that is got
 _KILL_S = 10.0
 _GRACE_S = 10.0
 MARK = b"-- harness: process group "
@@ -52,13 +52,27 @@ UNWATCHED = _WRITE_MARKS + _COMMAND
 # By the shell itself: the program `kill` of procps 4.0.2 reads the group -123 as -1, all processes.
 KILL_GROUP = _WRITE_MARKS + 'kill -s KILL -- "-$1"'
 
+# $1 is a file, $2 how many bytes it may have; more than those are not sent.
+_READ_FILE = """\
+if [ -e "$1" ] && [ ! -f "$1" ]; then echo "$1 is not a plain file" >&2; exit 1; fi
+size=$(wc -c < "$1") || exit 1
+if [ "$size" -gt "$2" ]; then echo "$1 has $size bytes, more than $2" >&2; exit 1; fi
+exec head -c "$2" -- "$1"
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class SshHost(Host):
-    """A node of a cluster, one `Connection` away; its *folder* is an absolute path there."""
+    """
+    A node of a cluster, one `Connection` away; its *folder* is an absolute path there.
+
+    Root's connection runs all commands under *account*, which has a group of its own name; files
+    are copied by such commands, too.  Without it they run as who connects.
+    """
 
     connection: Connection
     environment: Mapping[str, str] = field(default_factory=dict)
+    account: str = ""
 
     @property
     def where(self) -> str:
@@ -82,44 +96,50 @@ class SshHost(Host):
     def put(self, source: Path, target: str) -> None:
         """Copy a file of this machine to *target* on the host (relative: to its own folder)."""
         remote_path = target if target.startswith("/") else f"{self.folder}/{target}"
-        remedy = "check the path, its owner and the free space on its disk"
-        with self.connection.open_files() as files:
-            try:
-                with self.connection.errors_as(f"cannot write {remote_path}", remedy, self.where):
-                    files.put(str(source), remote_path)
-            except ClusterError as error:  # SFTP has no word for a full disk
-                free_kib = ""
-                with suppress(ClusterError, IndexError):
-                    df_output = self.run(["df", "-Pk", remote_path.rpartition("/")[0] or "/"], 10)
-                    free_kib = df_output.out.splitlines()[-1].split()[3]
-                if re.fullmatch(r"\d{1,3}", free_kib, re.ASCII):
-                    what = f"{error.what}; the disk is full ({free_kib} KiB free)"
-                    raise ClusterError(what, where=error.where, fix=error.fix) from error
-                raise
+        argv = ["sh", "-c", 'cat > "$1"', "put", remote_path]
+        completed = self.run(argv, TRANSFER_S, source.read_bytes())
+        if completed.status:
+            raise self._copy_error(f"cannot write {remote_path}", completed.err)
 
     def get(self, source: str, target: Path) -> None:
         """Copy a file of the host (relative: of its own folder) to *target*; no folder, no pipe."""
         remote_path = source if source.startswith("/") else f"{self.folder}/{source}"
-        remedy = "check the path and its owner"
-        with (
-            self.connection.open_files() as files,
-            self.connection.errors_as(f"cannot read {remote_path}", remedy, self.where),
-        ):
-            attributes = files.stat(remote_path)
-            if not stat.S_ISREG(attributes.st_mode):
-                raise OSError(f"{remote_path} is not a plain file")
-            if attributes.st_size > MOST_FILE:
-                size = attributes.st_size
-                raise OSError(f"{remote_path} has {size} bytes, more than {MOST_FILE}")
-            with files.open(remote_path, "rb") as file, target.open("wb") as copy:
-                file.prefetch(attributes.st_size)
-                remaining_bytes = attributes.st_size  # what the host sends beyond it is not taken
-                while remaining_bytes > 0 and (content := file.read(min(remaining_bytes, _PIECE))):
+        argv = ["sh", "-c", _READ_FILE, "get", remote_path, str(MOST_FILE)]
+        command = self.open(argv)
+        assert command.stdout is not None
+        assert command.stderr is not None
+        try:
+            with target.open("wb") as copy, IdleTimeout(command, TRANSFER_S) as waits:
+                content = b"first"
+                while content:
+                    with waits.waiting():
+                        content = command.stdout.read(_PIECE)
+                    if copy.tell() + len(content) > MOST_FILE:
+                        raise self._copy_error(f"sends more of {remote_path}", "it was stopped")
                     copy.write(content)
-                    remaining_bytes -= len(content)
+            if command.wait(TRANSFER_S):
+                reason = command.stderr.read(_MOST_NOISE).decode(errors="replace")
+                raise self._copy_error(f"cannot read {remote_path}", reason)
+        except BaseException:
+            target.unlink(missing_ok=True)  # a part would pass for the whole
+            raise
+        finally:
+            end_command(command)
+
+    def _copy_error(self, problem: str, reason: str) -> ClusterError:
+        lines = reason.strip().splitlines() or ["no reason"]
+        return ClusterError(
+            f"the host {excerpt(problem, 400)}: {excerpt(lines[-1], 300)}",
+            where=self.where,
+            fix="check the path, its owner and the free space on its disk",
+        )
 
     def _in_environment(self, argv: Sequence[str]) -> list[str]:
-        return ["env", *(f"{name}={value}" for name, value in self.environment.items()), *argv]
+        command = ["env", *(f"{name}={value}" for name, value in self.environment.items()), *argv]
+        if self.account:
+            groups = ["--regid", self.account, "--clear-groups"]
+            command = ["setpriv", "--reuid", self.account, *groups, *command]
+        return command
 
     def _start(self, script: str, words: Sequence[str]) -> SshRunning:
         """Start one of the scripts above with its *words*."""

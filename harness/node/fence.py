@@ -1,0 +1,104 @@
+"""
+What root does on a host before its daemons start: their account, its folders, the packet filter.
+
+Daemons and tasks run under a plain account.  The filter lets nobody complete a TCP connection to
+whatever that account listens to, ports of a moment included, but the account itself and root, on
+the cluster's own hosts:
+
+- an answer to a connection's first packet (SYN) carries the uid of who listens, and every later
+  packet that of who has the socket: to addresses that are not the cluster's none of the account's
+  leaves the host, by IPv4 or IPv6;
+- among the cluster's addresses the SYN of root and of the account gets a value in its urgent
+  pointer, which means nothing without its flag, which routers do not touch, and which only root can
+  set; a connection whose SYN had none gets no answer from the account;
+- a kernel that is flooded with SYNs answers in nobody's name, by cookies: not from such ports.
+
+UDP stays as it is: nothing of Hadoop listens there, and names are looked up by it.
+"""
+
+import json
+import os
+import pwd
+import subprocess
+
+from pathlib import Path
+from typing import Any, Dict, Iterable
+
+from .facts import find_tool
+
+ACCOUNT = "mapreduce-harness"  # where we connect as root; otherwise whoever connects
+MADE = "account-made"  # a file in our folder on the host: the account goes with the folder
+_TAG, _MARK = 0x4D52, 0x4000000
+_FIRST = "tcp flags & (syn | ack) == syn"
+_NOT_AN_ANSWER = "tcp flags & (syn | ack) != (syn | ack) accept"
+_DAEMON_PORTS = "tcp sport >= 1024"
+
+
+def table_name(cluster: str) -> str:
+    """The table of the packet filter of one cluster."""
+    return f"{ACCOUNT}-{cluster}"
+
+
+def rules(cluster: str, uid: int, addresses: Iterable[str]) -> str:
+    """
+    The packet filter of a host, as nft reads it: in the place of what is there, in one step.
+
+    *addresses* are the cluster's hosts, by IPv4; *uid* is the account's.
+    """
+    table = f"table inet {table_name(cluster)}"
+    return f"""{table}
+delete {table}
+{table} {{
+    chain outgoing {{
+        type filter hook output priority 0; policy accept;
+        meta l4proto != tcp accept
+        oifname "lo" goto inside
+        ip daddr {{ {", ".join(sorted(set(addresses)))} }} goto inside
+        meta skuid {uid} drop
+        {_NOT_AN_ANSWER}
+        meta skuid 0-4294967295 accept
+        {_DAEMON_PORTS} drop
+    }}
+    chain inside {{
+        {_FIRST} meta skuid {{ 0, {uid} }} tcp urgptr set {_TAG}
+        {_NOT_AN_ANSWER}
+        ct mark & {_MARK} != 0 accept
+        meta skuid {uid} drop
+        meta skuid 0-4294967295 accept
+        {_DAEMON_PORTS} drop
+    }}
+    chain incoming {{
+        type filter hook input priority 0; policy accept;
+        {_FIRST} tcp urgptr {_TAG} ct mark set ct mark or {_MARK}
+    }}
+}}
+"""
+
+
+def prepare(plan: Dict[str, Any], plan_file: Path) -> None:
+    """
+    Make the account of *plan* where there is none, give it what it writes, set the packet filter.
+
+    The plan has the account's numbers then, in its file, too.  Safe to repeat.
+    """
+    folder, base = Path(plan["folder"]), Path(plan["base"])
+    if plan["user"] == ACCOUNT:
+        try:
+            pwd.getpwnam(ACCOUNT)
+        except KeyError:
+            (base / MADE).touch()
+            options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
+            nobody = ["--shell", "/usr/sbin/nologin", ACCOUNT]
+            subprocess.run([find_tool("useradd"), *options, *nobody], check=True)
+    entry = pwd.getpwnam(plan["user"])
+    account = {"uid": entry.pw_uid, "gid": entry.pw_gid}
+    for path in [*(folder / "nodes").rglob("*"), *folder.glob("conf/*/secret")]:
+        os.chown(str(path), entry.pw_uid, entry.pw_gid, follow_symlinks=False)
+    os.chown(str(folder), os.geteuid(), entry.pw_gid)
+    folder.chmod(0o750)  # other users see nothing of the cluster, and the account changes no plan
+    if plan["addresses"]:
+        text = rules(plan["cluster"], entry.pw_uid, plan["addresses"])
+        subprocess.run([find_tool("nft"), "-f", "-"], input=text.encode(), check=True)
+    partial_file = plan_file.with_name(".plan.json")
+    partial_file.write_text(json.dumps({**plan, "account": account}, indent=1))
+    partial_file.replace(plan_file)

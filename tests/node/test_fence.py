@@ -1,0 +1,98 @@
+"""
+Tests for `harness.node.fence`: who completes a connection to a daemon, in network namespaces.
+
+Two hosts of a cluster and a third one on a bridge.  A daemon of the account, another user's server
+and one of root listen on the first, on all its addresses.
+"""
+
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from pathlib import Path
+
+import pytest
+
+from harness.node import fence
+
+TOOLS = ("nft", "ip", "unshare", "nsenter")
+missing = [
+    tool for tool in TOOLS if shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin") is None
+]
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root makes networks"),
+    pytest.mark.skipif(bool(missing), reason=f"missing: {', '.join(missing)}"),
+]
+
+ACCOUNT, ANOTHER = 64_711, 64_712
+FIRST, SECOND = "198.18.9.1", "198.18.9.2"
+DAEMON, OTHERS, ROOTS = 5000, 6000, 222
+LIMIT_S = 120
+
+PLAYER = Path(__file__).with_name("three_hosts.py")
+
+# where a caller is, and by which addresses it reaches the first host
+WAYS = [(1, "127.0.0.1"), (1, "::1"), (1, FIRST), (2, FIRST), (3, FIRST)]
+
+
+@pytest.fixture(scope="module", params=[1, 2], ids=["as usual", "cookies for all"])
+def completed(request):
+    """
+    A function that says of (user, host, address, port) whether a connection is answered and heard.
+    """
+    tries = [
+        (user, host, address, port)
+        for user, (host, address) in itertools.product((0, ACCOUNT, ANOTHER), WAYS)
+        for port in (DAEMON, ROOTS, *((OTHERS,) if request.param == 1 else ()))
+    ]
+    rules = fence.rules("test", ACCOUNT, [FIRST, SECOND])
+    servers = [(ACCOUNT, DAEMON), (ANOTHER, OTHERS), (0, ROOTS)]
+    spaces = ["unshare", "-nm", "--kill-child", "--fork", "--pid", "--mount-proc"]
+    done = subprocess.run(
+        [*spaces, sys.executable, str(PLAYER)],
+        input=json.dumps([rules, request.param, servers, tries]), text=True, timeout=LIMIT_S,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return dict(zip(tries, map(tuple, json.loads(done.stdout)), strict=True))
+
+
+def test_daemons_answer_the_account_and_root_on_the_clusters_hosts_alone(completed):
+    """
+    Nothing that anybody else sends is heard, either.
+    """
+    daemons = {key: answer for key, answer in completed.items() if key[3] == DAEMON}
+
+    assert daemons == {
+        (user, host, address, DAEMON): (True, True) if allowed else (False, False)
+        for user, (host, address) in itertools.product((0, ACCOUNT, ANOTHER), WAYS)
+        for allowed in [user != ANOTHER and host != 3]
+    }
+
+
+def test_others_servers_are_as_they_were(completed):
+    """
+    But for the account itself, which reaches nothing outside; here all servers are inside.
+    """
+    others = {key: answer for key, answer in completed.items() if key[3] != DAEMON}
+
+    assert {key for key, answer in others.items() if answer != (True, True)} == set()
+
+
+def test_the_rules_replace_what_is_there():
+    """
+    Loaded twice, in one step each: a start that was cut off is repeated.
+    """
+    rules = fence.rules("test", ACCOUNT, [FIRST, FIRST])
+    script = (
+        'printf "%s" "$0" > /tmp/rules; nft -f /tmp/rules && nft -f /tmp/rules && nft list tables'
+    )
+    argv = ["unshare", "-nm", "sh", "-c", f"mount -t tmpfs tmpfs /tmp && {script}", rules]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+
+    assert (done.stdout, done.stderr) == ("table inet mapreduce-harness-test\n", "")
