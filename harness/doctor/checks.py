@@ -53,6 +53,7 @@ def examine(results: Path) -> list[Finding]:
         check_commands,
         check_namespaces,
         check_cgroups,
+        check_selinux,
         check_node_disks,
         check_traffic_control,
         check_hadoop_home,
@@ -179,20 +180,24 @@ def check_namespaces() -> Finding:
 
 def check_cgroups() -> Finding:
     """Control groups: which version, and whether this user may limit CPU and disk with them."""
-    cgroup_root = Path("/sys/fs/cgroup")
-    if (cgroup_root / "cgroup.controllers").is_file():
-        summary = f"version 2: {(cgroup_root / 'cgroup.controllers').read_text().strip()}"
-        is_writable = os.access(cgroup_root / "cgroup.subtree_control", os.W_OK)
-    elif (cgroup_root / "cpu").is_dir():
-        controllers = ("blkio", "cpu", "cpuset", "memory")
-        mounted = [name for name in controllers if (cgroup_root / name).is_dir()]
-        summary = f"version 1: {' '.join(mounted)}"
-        is_writable = os.access(cgroup_root / "cpu", os.W_OK)
-    else:
-        return Finding("cgroups", "note", "none mounted: nodes cannot be limited")
-    if is_writable:
-        return Finding("cgroups", "ok", summary)
-    return Finding("cgroups", "note", f"{summary}; this user may not change them", "run as root")
+    groups = kernel.Groups("doctor")
+    reason = groups.refusal(cores=True, disk=True)
+    if os.geteuid() != 0:
+        reason = reason or "this user may not change them"
+    if not reason:
+        return Finding("cgroups", "ok", f"version {groups.version}: CPU and disk of nodes")
+    remedy = "run as root, in a container: docker run --privileged --cgroupns=host"
+    summary = f"version {groups.version or 'unknown'}; nodes cannot be limited: {reason}"
+    return Finding("cgroups", "note", summary, remedy)
+
+
+def check_selinux() -> Finding:
+    """SELinux: whether it enforces its rules, under which nothing of this was ever tried."""
+    enforced = read_or_empty("/sys/fs/selinux/enforce").strip()
+    if enforced != "1":
+        return Finding("selinux", "ok", "permissive" if enforced else "not in use")
+    remedy = "if something is refused: ausearch -m AVC -ts recent, setenforce 0, try again"
+    return Finding("selinux", "note", "it enforces its rules: never tried so", remedy)
 
 
 def check_node_disks() -> Finding:

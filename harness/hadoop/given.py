@@ -146,7 +146,10 @@ def _checked_address(text: str, property_name: str) -> str:
     match = _ADDRESS.fullmatch(text)
     if not match or not 0 < int(match[2]) < 65536 or match[1] in _ANYWHERE:
         what = f"{property_name} = {text!r:.80} is not the address of a service"
-        fix = f"write host:port: cluster.site.{property_name}, or in files of HADOOP_CONF_DIR"
+        fix = (
+            "write host:port, with a name or an IPv4 address (Hadoop has no IPv6):"
+            f" cluster.site.{property_name}, or in files of HADOOP_CONF_DIR"
+        )
         raise SpecError(what, where="configuration of the existing cluster", fix=fix)
     return text
 

@@ -93,8 +93,12 @@ class Groups:
             files = [self.root / controller / "cgroup.procs" for controller in needed]
         if lacking:
             return f"the kernel's control groups lack {', '.join(lacking)}"
-        closed = [str(file) for file in files if not os.access(file, os.W_OK)]
-        return f"{closed[0]} cannot be written" if closed else ""
+        if closed := [str(file) for file in files if not os.access(file, os.W_OK)]:
+            return f"{closed[0]} cannot be written"
+        # Of version 2 only the topmost group, which has no type, passes on beside processes.
+        if (self.root / "cgroup.type").exists() and (self.root / "cgroup.procs").read_text():
+            return f"{self.root} is a container's own group, and processes run in it"
+        return ""
 
     def make(self, node: str) -> None:
         """Make the groups of *node*; `OSError` where the kernel refuses."""

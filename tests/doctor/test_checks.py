@@ -4,6 +4,7 @@ All findings of a machine, and who lacks what.
 
 import pytest
 
+from harness.doctor import checks
 from harness.doctor.checks import examine, missing_needs, needs
 from harness.providers.survey import Finding
 
@@ -25,6 +26,21 @@ class TestExamine:
         assert all(f.what and f.state in ("ok", "note", "lacking") for f in findings)
         assert {name for needed in needs().values() for name in needed} <= set(names)
         assert not (tmp_path / "not").exists()
+
+
+@pytest.mark.parametrize(
+    ("enforced", "answer"), [("", "not in use"), ("0\n", "permissive"), ("1\n", "never tried so")]
+)
+def test_selinux(monkeypatch, enforced, answer):
+    """
+    Where it enforces its rules, that this was never tried is said, with what shows its refusals.
+    """
+    monkeypatch.setattr(checks, "read_or_empty", lambda path: enforced)
+
+    finding = checks.check_selinux()
+
+    assert answer in finding.what
+    assert finding.state == ("note" if "1" in enforced else "ok")
 
 
 class TestMissingNeeds:

@@ -137,6 +137,22 @@ class TestVersion2:
 
         assert content(v2, PARENT, "c-1", "worker1", "io.max") == "7:200 rbps=max wbps=max"
 
+    @pytest.mark.parametrize(
+        ("is_topmost", "processes", "reason"),
+        [(True, "1\n", ""), (False, "", ""), (False, "1\n", "is a container's own group, and pro")],
+    )
+    def test_a_group_in_which_processes_run(self, v2, is_topmost, processes, reason):
+        """
+        Only the topmost of all may pass controllers on beside them: in a container that sees its
+        own group alone, a limit is refused before anything is made.
+        """
+        (v2.root / "cgroup.procs").write_text(processes)
+        if not is_topmost:
+            (v2.root / "cgroup.type").write_text("domain\n")
+
+        assert reason in (refusal := v2.refusal(cores=True, disk=True))
+        assert bool(reason) == bool(refusal)
+
 
 class TestRefusal:
     def test_is_empty_where_all_can_be_limited(self, v1):
