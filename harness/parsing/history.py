@@ -395,7 +395,14 @@ class _Job:
                 continue  # It never got a container.
             if ended["finish_s"] < start["start_s"]:
                 raise self.error(f"{attempt_id} ends before it starts")
-            attempts.append(TaskAttempt(attempt_id=attempt_id, **{**ended, **start}))
+            attempts.append(attempt := TaskAttempt(attempt_id=attempt_id, **{**ended, **start}))
+            # These moments are of its node's clock, start and end of its master's.
+            for name in ("map_finish_s", "shuffle_finish_s", "sort_finish_s"):
+                at_s = getattr(attempt, name)
+                if at_s is not None and not attempt.window[0] <= at_s <= attempt.window[1]:
+                    what = f"{name} of {attempt_id} is {at_s - attempt.start_s:.0f} s into an"
+                    what += f" attempt of {attempt.duration_s:.0f} s"
+                    raise self.error(what, f"set the clock of {excerpt(attempt.host)} right")
         attempts.sort(key=attrgetter("start_s", "attempt_id"))
         # The job's own count of its successful tasks: a lost line must not go unseen.
         self.place = self._end_place

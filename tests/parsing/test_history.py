@@ -419,6 +419,16 @@ class TestRefused:
 
         assert error.value.line == at + 1
 
+    def test_clocks_that_differ(self):
+        """
+        A phase may end up to three seconds outside its attempt, whose master is elsewhere.
+        """
+        (attempt,) = read_history(
+            history(SUBMITTED, STARTED, changed(MAPPED, mapFinishTime=6999), FAILED), "x"
+        ).attempts
+
+        assert attempt.map_finish_s - attempt.finish_s == pytest.approx(2.999)
+
     @pytest.mark.parametrize("index", range(len(EVENTS)))
     def test_lost_lines_change_nothing_unseen(self, index):
         """
@@ -446,6 +456,7 @@ class TestRefused:
             ([SUBMITTED, changed(FAILED, jobid="job_1_0003")], "in the history of job_1_0002"),
             ([SUBMITTED, changed(STARTED, attemptId="attempt_1_0003_m_000000_0")], "history of"),
             ([SUBMITTED, STARTED, changed(MAPPED, finishTime=1), FAILED], "ends before it starts"),
+            ([STARTED, SUBMITTED, changed(MAPPED, mapFinishTime=7202000), FAILED], "is 7200 s in"),
             ([changed(SUBMITTED, jobid="job_x")], "'job_x' is not a job id"),
             ([changed(STARTED, attemptId="../../etc")], "not the id of a map attempt"),
             ([changed(STARTED, attemptId="attempt_1_0002_r_000000_0")], "not the id of a map"),
