@@ -12,37 +12,32 @@ import socket
 import time
 
 from contextlib import suppress
-from typing import Any, Callable, Dict, Iterable, List, Set
+from typing import Any, Callable, Dict, Iterable, List
 
 _ROUND_S = 3.75  # four of them, and one until the first question, are below 20 s
 UNANSWERED_S = 15
+_CONNECT_LIMIT_S = 0.5  # to a port of this machine; even one that has hung is connected at once
 _REQUEST = b"GET / HTTP/1.1\r\n\r\n"
 _ANSWER_BYTES = 2**16
 
 
 class Questions:
-    """Which daemons, by their keys, answer; *connect* begins a connection to one of them."""
+    """Which daemons, by their keys, answer; *connect* makes a connection to one of them."""
 
     def __init__(self, connect: Callable[[str], Any]) -> None:
         self._connect = connect
         # of each daemon that has answered once: rounds since its last answer
         self._rounds: Dict[str, int] = {}
         self._open: Dict[Any, str] = {}
-        self._unsent: Set[Any] = set()
         self._round_s = time.monotonic()
 
     def wait(self, descriptors: List[int], limit_s: float) -> List[int]:
         """Those of *descriptors* that can be read; none after *limit_s*, or at a round's end."""
         round_left_s = max(0.0, self._round_s + _ROUND_S - time.monotonic())
-        sent = self._open.keys() - self._unsent
-        readable, writable, _ = select.select(
-            [*descriptors, *sent], list(self._unsent), [], min(round_left_s, limit_s)
+        readable, _, _ = select.select(
+            [*descriptors, *self._open], [], [], min(round_left_s, limit_s)
         )
-        for connection in writable:
-            self._unsent.discard(connection)
-            with suppress(OSError):  # nobody listens
-                connection.sendall(_REQUEST)
-        for connection in sent.intersection(readable):
+        for connection in self._open.keys() & set(readable):
             answer = b""
             with suppress(OSError):
                 answer = connection.recv(_ANSWER_BYTES)
@@ -65,16 +60,13 @@ class Questions:
             if self._rounds.get(daemon_key) == 0 or daemon_key not in running_keys:
                 self._close(connection)
         # one that has ended, and is started again, has to answer once before it can hang
-        self._rounds = {
-            daemon_key: rounds + 1
-            for daemon_key, rounds in self._rounds.items()
-            if daemon_key in running_keys
-        }
+        kept = self._rounds.keys() & running_keys
+        self._rounds = {daemon_key: self._rounds[daemon_key] + 1 for daemon_key in kept}
         for daemon_key in running_keys.difference(self._open.values()):
-            with suppress(OSError):
+            with suppress(OSError):  # nobody listens
                 connection = self._connect(daemon_key)
                 self._open[connection] = daemon_key
-                self._unsent.add(connection)
+                connection.sendall(_REQUEST)
         self._round_s = time.monotonic()
         # its question was asked at the end of the first of them
         most_rounds = 1 + round(UNANSWERED_S / _ROUND_S)
@@ -82,14 +74,9 @@ class Questions:
 
     def _close(self, connection: Any) -> None:
         del self._open[connection]
-        self._unsent.discard(connection)
         connection.close()
 
 
-def begin_connection(address: str, port: int) -> Any:
-    """A connection to a port of this machine that is being made: nothing is waited for."""
-    family, _, _, _, full_address = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
-    connection = socket.socket(family, socket.SOCK_STREAM)
-    connection.settimeout(0.0)
-    connection.connect_ex(full_address)
-    return connection
+def connect(address: str, port: int) -> Any:
+    """A connection to a port of this machine, or `OSError`."""
+    return socket.create_connection((address, port), _CONNECT_LIMIT_S)

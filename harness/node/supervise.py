@@ -51,7 +51,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from .account import open_ways
-from .answers import UNANSWERED_S, Questions, begin_connection
+from .answers import UNANSWERED_S, Questions, connect
 from .processes import adopt_orphans, call_libc, catch_signals, drop_to, end_descendants
 
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -94,8 +94,8 @@ class Supervisor:
         self.renew(plan.get("lease_s") or float("inf"))
 
     def connect(self, daemon_key: str) -> Any:
-        """A connection that is being made to the web service of a daemon, from its own node."""
-        return begin_connection(*self.daemons[daemon_key]["web"])
+        """A connection to the web service of a daemon, from its own node."""
+        return connect(*self.daemons[daemon_key]["web"])
 
     def renew(self, seconds: float) -> None:
         """Let the lease end so many seconds from now, by a clock that nobody can set."""

@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import tarfile
+import time
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -24,11 +25,14 @@ from typing import IO, Any
 from harness.errors import ClusterError
 from harness.hadoop_home.home import JAR_TIME
 from harness.text import printable
+from harness.units import format_bytes
 
 CHUNK_BYTES = 2**18
 MOST_HEADER_BYTES = 2**20  # of one member: long names and extended headers are read into memory
 _LEAST_FREE_BYTES = 2**28
 MOST_FILES, MOST_BYTES = 200_000, 2**36  # of one archive
+_START_S, _LEAST_RATE = 120.0, 2**16  # seconds for a stream's start; bytes per second from then on
+MOST_S = 3600.0
 _WORD = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
 _PLAIN_NAME = re.compile(f"{_WORD}(/{_WORD})*")
 
@@ -36,7 +40,32 @@ Entries = Mapping[str, Path | bytes | None]  # name -> file of this machine, con
 
 
 class RefusedArchiveError(ClusterError):
-    """An archive holds what it must not: to repeat the request would not help."""
+    """What comes is not what it must be: to repeat the request would not help."""
+
+
+def in_time(pieces: Iterable[bytes], where: str, most_s: float = MOST_S) -> Iterator[bytes]:
+    """
+    The *pieces* as they come; `RefusedArchiveError` where they come too slowly, each in time.
+
+    The limit of the time of waiting grows with the bytes that have come, to *most_s* seconds.
+    """
+    iterator, waited_s, size = iter(pieces), 0.0, 0
+    while True:
+        started_s = time.monotonic()
+        piece = next(iterator, b"")
+        waited_s += time.monotonic() - started_s
+        if not piece:
+            return
+        size += len(piece)
+        limit_s = min(most_s, _START_S + size / _LEAST_RATE)
+        if waited_s > limit_s:
+            size_text, limit_text = format_bytes(size), f"{limit_s:.3g} s"
+            raise RefusedArchiveError(
+                f"{size_text} have come in {waited_s:.3g} s, beyond the limit of {limit_text}",
+                where=where,
+                fix="see what slows the host or its network down; then repeat",
+            )
+        yield piece
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import threading
 import time
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
@@ -25,7 +25,6 @@ from typing import IO, Protocol, Self, TypeVar
 
 from harness.errors import ClusterError
 from harness.text import printable
-from harness.units import format_bytes
 
 # Ids that a cluster gives become parts of paths and addresses, so no other text may.
 CONTAINER = re.compile(r"container_[0-9e_]{1,80}", re.ASCII)
@@ -34,7 +33,6 @@ _APPLICATION = re.compile(r"application_\d{1,20}_\d{1,10}", re.ASCII)
 _BYTES_PER_LINE = 400  # of a log whose last lines are shown
 MOST_OUTPUT = 2**26  # bytes of each stream of a command that is run to its end
 _MOST_AT_ONCE = 32
-_START_S, LEAST_RATE = 120.0, 2**16  # for a stream's start; bytes per second from then on
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -52,10 +50,6 @@ class Completed:
 
 class HostTimeoutError(ClusterError):
     """A command on a host took longer than it may."""
-
-
-class TooSlowError(ClusterError):
-    """A host sends, but so slowly that nobody can wait for the end."""
 
 
 class Running(Protocol):
@@ -212,39 +206,6 @@ class IdleTimeout:
                 self.killed = True
                 self._command.kill()
                 return
-
-
-class TotalLimit:
-    """
-    Ends what comes from *where* when it comes too slowly altogether, though each piece in time.
-
-    The limit grows with the bytes that have come, to *most_s* seconds at most.  Only the time of
-    waiting counts, over all the streams that it watches.
-    """
-
-    def __init__(self, where: str, most_s: float = float("inf")) -> None:
-        self._where, self._most_s = where, most_s
-        self._waited_s, self._bytes = 0.0, 0
-
-    def watch(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """The *pieces* as they come; `TooSlowError` beyond the limit."""
-        iterator = iter(pieces)
-        while True:
-            started_s = time.monotonic()
-            piece = next(iterator, b"")
-            self._waited_s += time.monotonic() - started_s
-            if not piece:
-                return
-            self._bytes += len(piece)
-            limit_s = min(self._most_s, _START_S + self._bytes / LEAST_RATE)
-            if self._waited_s > limit_s:
-                raise TooSlowError(
-                    f"{format_bytes(self._bytes)} have come in {self._waited_s:.3g} s, beyond the"
-                    f" limit of {limit_s:.3g} s",
-                    where=self._where,
-                    fix="see what slows the host or its network down; then repeat",
-                )
-            yield piece
 
 
 def at_once(

@@ -16,12 +16,12 @@ from subprocess import TimeoutExpired
 from typing import IO, Any
 
 from harness.errors import ClusterError
+from harness.providers.archives import in_time
 from harness.providers.host import (
     Host,
     HostTimeoutError,
     IdleTimeout,
     Running,
-    TotalLimit,
     end_command,
 )
 from harness.text import excerpt, printable, read_json
@@ -82,7 +82,8 @@ class Hdfs:
                 except (ValueError, TypeError, KeyError, OverflowError) as error:
                     raise _answer_error(f"read {hdfs_path}") from error
                 received = _pieces(process.stdout, idle_timeout, left_bytes, hdfs_path)
-                pieces = TotalLimit(f"{self._gateway().name}: read {hdfs_path}").watch(received)
+                where = f"{self._gateway().name}: read {hdfs_path}"
+                pieces = in_time(received, where, float("inf"))  # a large file may take long
                 yield hdfs_path, pieces
                 for _ in pieces:  # what the caller has left stands before the next header
                     pass

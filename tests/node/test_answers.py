@@ -9,7 +9,7 @@ import time
 import pytest
 
 from harness.node import answers
-from harness.node.answers import Questions, begin_connection
+from harness.node.answers import Questions, connect
 
 ROUND_S = 0.01
 
@@ -25,7 +25,7 @@ class Service:
         self.open = []
 
     def connect(self, _key):
-        return begin_connection("127.0.0.1", self.server.getsockname()[1])
+        return connect("127.0.0.1", self.server.getsockname()[1])
 
     def answer(self):
         with contextlib.suppress(BlockingIOError):
@@ -136,7 +136,7 @@ def test_one_that_refuses_connections_after_its_answers_is_named(questions, serv
     rounds(questions, service, [True])
     address = service.server.getsockname()
     service.server.close()
-    questions._connect = lambda _: begin_connection(*address)
+    questions._connect = lambda _: connect(*address)
     named = []
     end_s = time.monotonic() + 20 * ROUND_S
     while time.monotonic() < end_s:

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from harness.errors import ClusterError
 from harness.providers import archives
-from harness.providers import host as hosts
 from harness.providers.archives import RefusedArchiveError
-from harness.providers.host import LocalHost, TooSlowError
+from harness.providers.host import LocalHost
 from harness.providers.ssh import collect as module
 from harness.providers.ssh.collect import Source, collect
 from tests.node_agent import node_agent
@@ -256,12 +255,12 @@ def test_host_that_trickles_is_given_up(tmp_path, monkeypatch):
     and nothing is tried again.
     """
     monkeypatch.setattr(module.time, "sleep", lambda _: pytest.fail("tried again"))
-    monkeypatch.setattr(hosts, "_START_S", 0.3)
+    monkeypatch.setattr(archives, "_START_S", 0.3)
     monkeypatch.setattr(module, "CHUNK_BYTES", 512)
     source = Source(host("slow"), "/logs", tmp_path / "into")
 
     with pytest.raises(
-        TooSlowError, match=r"B have come in 0\.\d+ s, beyond the limit of 0\."
+        RefusedArchiveError, match=r"B have come in 0\.\d+ s, beyond the limit of 0\."
     ) as e:
         collect([source], lambda _: [sys.executable, "-c", TRICKLE], r"c\d/.*")
     assert e.value.where == "slow: /logs"

@@ -4,13 +4,17 @@ Tests for `harness.providers.existing.discovery` on small web services.
 
 import http.server
 import json
+import socket
 import threading
+import time
 
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import pytest
 
 from harness.errors import ClusterError
+from harness.providers import archives
 from harness.providers.existing import discovery
 from harness.providers.existing.discovery import copy_logs, get_json
 
@@ -80,6 +84,19 @@ def wrapped(content, length=None):
     return head.encode() + content + b"\nEnd of LogType:syslog\n*****\n"
 
 
+def trickle(server):
+    """
+    Answer one request, a byte at a time, until the other side has enough.
+    """
+    connection, _ = server.accept()
+    with connection, suppress(OSError):
+        connection.recv(2**16)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        while True:
+            connection.sendall(b" ")
+            time.sleep(0.02)
+
+
 def copied(folder):
     """
     Content of what was copied, by its path.
@@ -118,6 +135,22 @@ class TestCopy:
         copy_logs({ID: "w"}, [("w", node)], history, tmp_path)
 
         assert copied(tmp_path) == {f"w/{ID}/a": b"1", f"w/{ID}/b": b""}
+
+    def test_a_node_that_trickles_is_given_up(self, tmp_path, monkeypatch):
+        """
+        Each byte comes in time, the whole listing does not: an error with the address, and neither
+        another source nor another container is tried.
+        """
+        monkeypatch.setattr(archives, "_START_S", 0.2)
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"127.0.0.1:{server.getsockname()[1]}"
+            thread = threading.Thread(target=trickle, args=[server])
+            thread.start()
+            with pytest.raises(archives.RefusedArchiveError, match=r"B have come in 0\.") as caught:
+                copy_logs({ID: "w"}, [("w", address)], "127.0.0.1:1", tmp_path)
+            thread.join()
+
+        assert caught.value.where == f"http://{address}{HERE}"
 
     def test_names_that_climb_are_left(self, serve, tmp_path):
         """

@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError
-from harness.providers import host as hosts
+from harness.providers import archives
 from harness.providers import masters as module
-from harness.providers.host import LocalHost, TooSlowError, TotalLimit
+from harness.providers.host import LocalHost
 from harness.providers.masters import Hdfs, RefusedError
 from tests.fake_webhdfs import FakeWebHdfs
 from tests.node_agent import node_agent
@@ -259,13 +259,13 @@ def test_a_stream_has_a_total_limit(pieces, most_s):
             yield bytes(size)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hosts, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+        patch.setattr(archives, "time", SimpleNamespace(monotonic=lambda: clock[0]))
         taken, waited_s, is_late = 0, 0, False
         for size, pause_s in pieces:
             taken, waited_s = taken + size, waited_s + pause_s
             is_late |= waited_s > min(most_s, 120 + taken / 2**16)
-        with pytest.raises(TooSlowError) if is_late else contextlib.nullcontext():
-            received = b"".join(TotalLimit("here", most_s).watch(come()))
+        with pytest.raises(archives.RefusedArchiveError) if is_late else contextlib.nullcontext():
+            received = b"".join(archives.in_time(come(), "here", most_s))
             assert len(received) == taken
 
 

@@ -9,7 +9,6 @@ of paths only where they look like what they should be.  Nothing is changed, her
 from __future__ import annotations
 
 import getpass
-import io
 import os
 import re
 import time
@@ -17,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from harness.errors import ClusterError, ParseError, SpecError
 from harness.hadoop import given, site
 from harness.hadoop.site import read_properties
 from harness.hadoop.slots import effective
+from harness.providers.archives import RefusedArchiveError, in_time
 from harness.providers.host import CONTAINER, LOG, system_reason
 from harness.providers.survey import RanOn, version_text
 from harness.records.trial import ClusterSpec
@@ -37,10 +38,11 @@ MOST_JSON = 256 * 2**20
 MOST_LOG = 2**30
 _OK = 200
 _CHUNK = 2**18
-_HEADER_LINES = 50
+_MOST_HEADER = 2**14
+_HEADER = re.compile(rb"(?:[^\n]*\n){0,50}?LogContents:[^\n]*\n")
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}", re.ASCII)
 _ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}:\d{1,5}", re.ASCII)
-_LENGTH = re.compile(rb"LogLength:\s*(\d{1,15})\s*")
+_LENGTH = re.compile(rb"^LogLength:\s*(\d{1,15})\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +230,8 @@ def whole(value: Any) -> int:
 def get_json(address: str, url_path: str, limit_s: float = TIMEOUT_S) -> Any:
     """JSON that a service answers; `ClusterError` where it does not, for *limit_s* seconds."""
     content = bytearray()
-    with _get(address, url_path, "application/json", limit_s) as response:
-        for piece in response.iter_content(_CHUNK):
+    with _get(address, url_path, "application/json", limit_s) as pieces:
+        for piece in pieces:
             content += piece
             if len(content) > MOST_JSON:
                 raise _answer_error(address, url_path, f"more than {MOST_JSON} bytes")
@@ -300,6 +302,8 @@ def copy_logs(
         for address, listing, content in sources:
             try:
                 answer = get_json(address, listing)
+            except RefusedArchiveError:
+                raise
             except ClusterError:  # the logs are not here, whatever the reason
                 continue
             infos = elements(answer, "containerLogsInfo") or elements(
@@ -323,34 +327,29 @@ def _copy_log(address: str, url_path: str, target: Path) -> None:
 
     The lines before it end with ``LogContents:``; one of them is its length in bytes.
     """
-    with _get(address, url_path, "*/*") as response:
-        response.raw.auto_close = False  # or the end of the answer would close the reader
-        stream = io.BufferedReader(response.raw, _CHUNK)
-        missing = -1
-        for _ in range(_HEADER_LINES):
-            header_line = stream.readline(_CHUNK)
-            if match := _LENGTH.fullmatch(header_line):
-                missing = int(match[1])
-            if header_line.startswith(b"LogContents:"):
+    with _get(address, url_path, "*/*") as pieces:
+        begin, header = b"", None
+        for piece in pieces:
+            begin += piece
+            if (header := _HEADER.match(begin)) or len(begin) > _MOST_HEADER:
                 break
-        else:
-            missing = -1
-        if not 0 <= missing <= MOST_LOG:
+        lengths = _LENGTH.findall(header[0]) if header else []
+        missing = int(lengths[-1]) if lengths else -1
+        if header is None or not 0 <= missing <= MOST_LOG:
             raise _answer_error(
                 address, url_path, "a log without its length, or one that is too long"
             )
         with target.open("wb") as copy:
-            while missing:
-                content = stream.read(min(missing, _CHUNK))
-                if not content:
-                    raise _answer_error(address, url_path, f"a log ends {missing} bytes early")
-                copy.write(content)
-                missing -= len(content)
+            for piece in chain([begin[header.end() :]], pieces):
+                missing -= copy.write(piece[:missing])
+                if not missing:
+                    return
+        raise _answer_error(address, url_path, f"a log ends {missing} bytes early")
 
 
 @contextmanager
 def _get(address: str, url_path: str, accept: str, limit_s: float = TIMEOUT_S) -> Iterator[Any]:
-    """The answer to a GET, to be read as it comes; any failure meanwhile is `ClusterError`."""
+    """Pieces of the answer to a GET as they come; any failure meanwhile is `ClusterError`."""
     import requests
     import urllib3
 
@@ -364,7 +363,8 @@ def _get(address: str, url_path: str, accept: str, limit_s: float = TIMEOUT_S) -
             ) as response:  # fmt: skip
                 if response.status_code != _OK:
                     raise _answer_error(address, url_path, f"status {response.status_code}")
-                yield response
+                pieces = iter(lambda: response.raw.read1(_CHUNK), b"")
+                yield in_time(pieces, f"http://{address}{url_path}")
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         raise _answer_error(address, url_path, system_reason(error)) from error
 

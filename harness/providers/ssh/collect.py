@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import ClusterError
-from harness.providers.archives import CHUNK_BYTES, RefusedArchiveError, unpack
-from harness.providers.host import Host, IdleTimeout, Running, TooSlowError, TotalLimit, end_command
+from harness.providers.archives import CHUNK_BYTES, RefusedArchiveError, in_time, unpack
+from harness.providers.host import Host, IdleTimeout, Running, end_command
 from harness.text import excerpt, printable
 
 _TRIES = 4
@@ -29,7 +29,6 @@ _LAST_WORDS_S = 1.0  # for a packer that has ended its stream to give the reason
 _END_S = 5.0
 _MOST_WORDS = 4096
 IDLE_S = 60.0
-_MOST_S = 3600.0  # of one folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def collect(
     *packer* gives the command of a host that packs a folder, before its two arguments: the folder,
     and *wanted*, the pattern of the files' names relative to it.  `ClusterError` for a host that
     cannot be read to its end (or is silent for `IDLE_S` seconds), `RefusedArchiveError` for one
-    that sends too much, `TooSlowError` for one that sends too slowly, all its tries together.
+    that sends too much or too slowly.
     """
     started: list[Running] = []
     stopped = threading.Event()
@@ -58,13 +57,12 @@ def collect(
 
     def fetch(source: Source) -> list[Path]:
         argv = [*packer(source.host), source.folder, wanted]
-        total_limit = TotalLimit(_describe(source), _MOST_S)
         for tries_left in reversed(range(_TRIES)):
             try:
                 command = source.host.open(argv)
                 started.append(command)
-                return _receive(source, command, pattern, total_limit)
-            except (RefusedArchiveError, TooSlowError):
+                return _receive(source, command, pattern)
+            except RefusedArchiveError:
                 raise
             except ClusterError:
                 if not tries_left or stopped.is_set():
@@ -83,15 +81,9 @@ def collect(
             raise
 
 
-def _describe(source: Source) -> str:
-    return f"{source.host.name}: {printable(source.folder)}"
-
-
-def _receive(
-    source: Source, command: Running, pattern: re.Pattern[str], total_limit: TotalLimit
-) -> list[Path]:
+def _receive(source: Source, command: Running, pattern: re.Pattern[str]) -> list[Path]:
     """The files of one stream; the command is over afterwards."""
-    output, where = command.stdout, _describe(source)
+    output, where = command.stdout, f"{source.host.name}: {printable(source.folder)}"
     assert output is not None
 
     def read() -> bytes:
@@ -101,9 +93,9 @@ def _receive(
     try:
         with IdleTimeout(command, IDLE_S) as waits:
             try:
-                pieces = total_limit.watch(iter(read, b""))
+                pieces = in_time(iter(read, b""), where)
                 problem, paths = "", unpack(pieces, pattern, source.into, where)
-            except (RefusedArchiveError, TooSlowError):
+            except RefusedArchiveError:
                 raise
             except ClusterError as error:
                 problem, paths = error.what, []
