@@ -173,9 +173,9 @@ class TestLife:
             seen["hosts"] = sorted({*again.ok, *check.ok})
             seen["pi"] = pi(made, tmp_path)
             seen["errors"] = [host.error for host in made.survey()]
-            seen["dead"] = made.dead_daemons()
+            seen["dead"] = list(made.dead_daemons())
             place.hosts[2].execute("pkill", "-9", "-f", "proc_nodemanager")
-            seen["died"] = awaited(made.dead_daemons)
+            seen["died"] = list(awaited(made.dead_daemons))
         finally:
             program = "import sys; from harness.cli import main; sys.exit(main())"
             down = [sys.executable, "-c", program, "cluster", "down", "--name", "bare"]
@@ -276,7 +276,7 @@ class TestSystemd:
             ).changed
             seen["state"] = [h.execute("systemctl", "is-active", unit) for h in hosts]
             hosts[1].execute("pkill", "-9", "-f", "proc_nodemanager")
-            seen["died"] = awaited(made.dead_daemons)
+            seen["died"] = list(awaited(made.dead_daemons))
         finally:
             made.down()
 
@@ -299,7 +299,7 @@ class TestSystemd:
             made.up(LIMIT_S)
             counts = [h.execute(*counted) for h in hosts]
             hosts[1].execute("pkill", "-9", "-f", "proc_nodemanager")
-            died = awaited(made.dead_daemons)
+            died = list(awaited(made.dead_daemons))
             counts.append(hosts[1].execute(*counted))
         finally:
             made.down()
@@ -604,14 +604,14 @@ class TestFaults:
         for host in hosts:
             host.execute("mkdir", "-p", "/root/clusters/lost")
             host.execute("touch", "/root/clusters/lost/deaths")
-        seen = [made.dead_daemons()]
+        seen = [list(made.dead_daemons())]
         line = '{"key": "nodemanager-worker1", "status": -9}'
         hosts[1].execute("sh", "-c", f"echo '{line}' >> /root/clusters/lost/deaths")
-        seen.append(awaited(made.dead_daemons))
+        seen.append(list(awaited(made.dead_daemons)))
         attached = AnsibleCluster.attach("lost")
-        seen.append(attached.dead_daemons())
+        seen.append(list(attached.dead_daemons()))
         hosts[1].stop()
-        seen.append(awaited(lambda: [d for d in [made.dead_daemons()] if len(d) > 1]))
+        seen.append(awaited(lambda: [d for d in [list(made.dead_daemons())] if len(d) > 1]))
         hosts[0].execute("rm", "-r", "/root/clusters")
         for each in (attached, made):
             each.down()

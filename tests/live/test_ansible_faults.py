@@ -35,7 +35,7 @@ def place(tmp_path):
 
 def lose(place, what):
     """
-    End a daemon, a host as a power cut does, or take a host's network away.
+    End a daemon or have it stand still, end a host as a power cut does, or take its network away.
     """
     kind, _, name = what.partition(" on ")
     host = place.hosts[["master", "worker1", "worker2"].index(name)]
@@ -44,7 +44,8 @@ def lose(place, what):
     elif kind == "network":
         host.cut()
     else:
-        host.execute("pkill", "-9", "-f", f"proc_{kind}")
+        number = "-STOP" if kind.startswith("still ") else "-9"
+        host.execute("pkill", number, "-f", f"proc_{kind.removeprefix('still ')}")
 
 
 WHOLE = "datanode on worker1, nodemanager on worker1 died"
@@ -53,6 +54,7 @@ LOST = {
     "datanode on worker2": ("datanode on worker2 died", 20.0, 5),
     "nodemanager on worker1": ("nodemanager on worker1 died", 20.0, 5),
     "resourcemanager on master": ("resourcemanager on master died", 20.0, 5),
+    "still namenode on master": ("namenode on master has not answered for 15 s", 40.0, 5),
     "power on worker1": (WHOLE, 150.0, 4),
     "network on worker1": (WHOLE, 150.0, 4),
 }

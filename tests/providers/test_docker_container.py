@@ -46,12 +46,16 @@ def test_names_are_known_without_a_resolver():
 
 def test_a_container_gets_nothing_of_its_machine():
     """
-    No right, no folder, no port; the data lies on a volume with the cluster's labels.
+    No right, no folder, no port; the data lies on a volume with the cluster's labels, and without a
+    name: the engine removes both when the container ends.
     """
     host = config_of("master")
 
     assert (host["cap_drop"], host["security_opt"]) == (["ALL"], ["no-new-privileges"])
-    assert [(m["Type"], m["Target"]) for m in host["mounts"]] == [("volume", "/cluster")]
+    assert [(m["Type"], m["Target"], m["Source"]) for m in host["mounts"]] == [
+        ("volume", "/cluster", None)
+    ]
+    assert host["auto_remove"] is True
     assert host["mounts"][0]["VolumeOptions"]["Labels"] == {"cluster": "c"}
     assert not {"binds", "port_bindings", "privileged", "devices"} & set(host)
 

@@ -100,11 +100,12 @@ class DockerCluster(Cluster):
         return len(find_devices(here).names) // workers if engine.is_near else 0
 
     def is_up(self) -> bool:
-        """Whether the containers of the cluster run."""
+        """Whether the containers of the cluster run: one that has ended is removed."""
         if self._state is None or not self._state.subnet:
             return False
         containers = self._engine.containers(self.name)
-        return bool(containers) and all(each.status == "running" for each in containers)
+        running = [container for container in containers if container.status == "running"]
+        return len(running) >= len(self.layout.members)
 
     # life
 
@@ -141,6 +142,7 @@ class DockerCluster(Cluster):
         engine = self._engine = Engine.connect()
         image = images.ensure(engine, self.home)
         with self._claiming():
+            nodes.require_unused(engine, self.name)  # before there is a state that we would remove
             # written down before anything is made, so that any process can remove it
             state = DockerState(name=self.name, spec=self.spec, engine=dict(engine.settings))
             state.save()

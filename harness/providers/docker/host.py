@@ -33,7 +33,7 @@ from harness.errors import ClusterError
 from harness.node.supervise import MEMORY_EVENTS
 from harness.providers import archives
 from harness.providers.docker.engine import Engine, EngineError
-from harness.providers.host import CONTAINER, LOG, Completed, Host, TotalLimit, run_to_end
+from harness.providers.host import CONTAINER, LOG, Completed, Host, run_to_end
 from harness.text import printable
 
 BASE = "/cluster"  # all that a node is given and writes lies in it
@@ -48,7 +48,6 @@ _END_LIMIT_S = 10.0
 _KILL_LIMIT_S = 1.0
 _SIGNALS = range(129, 128 + 65)
 _DUMP_LIMIT_S = 20.0
-_MOST_ARCHIVE_S = 3600.0
 _LINE_BYTES = 400  # of a log whose last lines are shown
 _KILLS = re.compile(r"^oom_kill (\d{1,18})$", re.MULTILINE)
 
@@ -265,7 +264,7 @@ class DockerHost(Host):
             for resource in (*outputs.values(), source, *pipes):
                 if resource is not None:
                     resource.close()
-            if isinstance(error, EngineError) and error.status == 409:
+            if isinstance(error, EngineError) and error.status in (404, 409):
                 raise ClusterError(
                     f"{self.name} does not run: {state_of(self.engine, self.container)}",
                     where=error.where,
@@ -301,13 +300,18 @@ class DockerHost(Host):
 def _read_archive(host: DockerHost, node_path: str) -> Iterator[bytes]:
     """The pieces of an archive of a node's file or folder, within the total limit."""
     pieces, _ = host.engine.client.api.get_archive(host.container, node_path)
-    return TotalLimit(f"{host.name}: {node_path}", _MOST_ARCHIVE_S).watch(pieces)
+    return archives.in_time(pieces, f"{host.name}: {node_path}")
 
 
 def state_of(engine: Engine, container: str) -> str:
     """What has become of a container, for people; *out of memory* where that ended it."""
-    with engine.translate_errors("state of a container"):
-        state = engine.client.api.inspect_container(container)["State"]
+    try:
+        with engine.translate_errors("state of a container"):
+            state = engine.client.api.inspect_container(container)["State"]
+    except EngineError as error:
+        if error.status == 404:
+            return "its container has ended, and is removed"
+        raise
     if state["OOMKilled"]:
         return "it ran out of the memory that it may use (OOMKilled)"
     if state["Running"]:

@@ -11,7 +11,10 @@ The engine limits processors and disks, ``tc`` limits the network, and the engin
 ``tc`` runs in helper containers that share a node's network (or that of the engine's machine, where
 the other end of a node's link is) and may change networks and nothing else; they are removed when
 all is set.  The engine takes a disk's rate only when it makes a container: a new rate is a new
-container on the same volume, before anything runs.
+container, before anything runs.
+
+A container whose supervisor has ended, at the latest at the end of its lease, is removed by the
+engine itself, with its volume: whether we are there or not.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from __future__ import annotations
 import io
 import ipaddress
 import json
+import platform
 import re
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -135,7 +139,10 @@ class NodeMaker:
             options = {**self.host_config(member), **host_options(rates or {}, device)}
             container = client.create_container(
                 self.image, name=container_name, hostname=member.name,
-                labels={**self.engine.labels(self.cluster), f"{LABEL}.node": member.name},
+                labels={
+                    **self.engine.labels(self.cluster),
+                    f"{LABEL}.node": member.name, f"{LABEL}.host": platform.node(),
+                },
                 host_config=client.create_host_config(**options),
                 networking_config=client.create_networking_config(network),
             )["Id"]  # fmt: skip
@@ -144,10 +151,15 @@ class NodeMaker:
             client.start(container)
 
     def remake(self, node_name: str, rates: Rates, device: str) -> None:
-        """Make a node anew, on its old volume."""
-        container_name = name_of(self.cluster, node_name)
-        with self.engine.translate_errors(f"container {container_name}"):
-            self.engine.client.api.remove_container(container_name, force=True)
+        """Make a node anew, once the engine has removed it."""
+        container_name, client = name_of(self.cluster, node_name), self.engine.client.api
+        try:
+            with self.engine.translate_errors(f"container {container_name}"):
+                client.kill(container_name)
+                client.wait(container_name, condition="removed")
+        except EngineError as error:
+            if error.status != 404:
+                raise
         member = next(each for each in self.layout.members if each.name == node_name)
         self.make(member, rates, device)
 
@@ -155,8 +167,8 @@ class NodeMaker:
         """What the container of *member* gets of its machine: as little as possible."""
         from docker.types import DeviceRequest, DriverConfig, LogConfig, Mount
 
-        volume = Mount(
-            BASE, name_of(self.cluster, member.name), type="volume",
+        volume = Mount(  # without a name, so that it goes with its container
+            BASE, None, type="volume",
             labels=self.engine.labels(self.cluster), driver_config=DriverConfig("local"),
         )  # fmt: skip
         host_config: dict[str, Any] = {
@@ -164,6 +176,7 @@ class NodeMaker:
             # both ways, and without the engine's resolver, whose answers bear the network's name
             "extra_hosts": {other.name: other.address for other in self.layout.members},
             "mounts": [volume],
+            "auto_remove": True,
             "log_config": LogConfig(type="json-file", config={"max-size": "4m", "max-file": "2"}),
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
@@ -188,7 +201,7 @@ def network_name(cluster: str) -> str:
 
 
 def name_of(cluster: str, node: str) -> str:
-    """Name of a node's container and of its volume."""
+    """Name of a node's container."""
     return f"{network_name(cluster)}-{node}"
 
 
@@ -225,6 +238,24 @@ def make_network(engine: Engine, cluster: str) -> str:
         fix="docker network prune removes those that nobody uses; "
         "harness cluster down --all takes down your own clusters",
     )
+
+
+def require_unused(engine: Engine, cluster: str) -> None:
+    """
+    `ClusterError` where nodes of a cluster run of which this state folder knows nothing.
+
+    Nodes end with their lease: so somebody renews it, who has our user id, machine id and path.
+    """
+    running = [each for each in engine.containers(cluster) if each.status == "running"]
+    if running:
+        labels = " ".join(f"--filter label={k}={v}" for k, v in engine.labels(cluster).items())
+        raise ClusterError(
+            f"cluster {cluster!r} runs on this engine, and was started elsewhere, on"
+            f" {excerpt(running[0].labels.get(f'{LABEL}.host', 'an unknown host'), 80)}",
+            where=f"Docker engine at {engine.address}",
+            fix="choose another name; or, if nobody uses it any more, wait for its lease to end,"
+            f" or: docker rm -f $(docker ps -aq {labels})",
+        )
 
 
 def require(engine: Engine, spec: ClusterSpec) -> None:
