@@ -77,7 +77,9 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
         click.echo(printable(f"warning: {limitation}"), err=True)
     for service, address in new_cluster.endpoints.items():
         click.echo(f"{service:<16} {address}")
-    request = f"curl {new_cluster.endpoints['resourcemanager']}/cluster"
+    secret = new_cluster.services.get("secret")
+    request = f"curl {f'-H @{secret} ' if secret else ''}{new_cluster.endpoints['resourcemanager']}"
+    request += "/cluster"
     if new_cluster.exec_prefix:
         request = (
             f"{new_cluster.exec_prefix} {request}  (addresses are valid only inside the cluster)"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+USER = "hadoop"  # whose clusters are, as Hadoop's daemons know it
 # Hadoop's own ports; a member's own block has them in this order.
 MASTER_PORTS = {
     "namenode": 8020, "namenode_http": 9870, "scheduler": 8030, "tracker": 8031,
@@ -42,6 +43,11 @@ _OPENED = (
 ADD_OPENS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
+)
+# Our own provider of channels, which stands on the JDK's.
+_ACCEPT_OWN = (
+    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+    "-Djava.nio.channels.spi.SelectorProvider=mapreduce.harness.fence.OwnPeers",
 )
 HEAP_SHARE = 0.8  # of a container's memory; the rest is the JVM's own
 ONE_COMPILER = "-XX:TieredStopAtLevel=1"
@@ -121,6 +127,20 @@ class Layout:
         """The nodes of DataNodes and NodeManagers."""
         return self.members[1:]
 
+    @property
+    def fence_jar(self) -> str:
+        """The jar with what keeps others out (`harness.hadoop.fence`)."""
+        return f"{self.home}/fence.jar"
+
+    @property
+    def accept_options(self) -> tuple[str, ...]:
+        """JVM options of what listens, where the nodes share the addresses of their machine."""
+        return _ACCEPT_OWN if self.master.first_port else ()
+
+    def secret(self, member: Member) -> str:
+        """File with the cluster's secret on *member*."""
+        return f"{self.conf(member)}/secret"
+
     def data(self, member: Member) -> str:
         """Folder of all that *member* writes."""
         return f"{self.base}/nodes/{member.name}"
@@ -187,6 +207,7 @@ def daemon_argv(java: str, layout: Layout, daemon: Daemon) -> list[str]:
     return [
         java, *ADD_OPENS, *_QUICK, _ZONE,
         f"-Dproc_{daemon.kind}", "-Xmx256m", f"-Djava.io.tmpdir={temporary}",
+        *layout.accept_options,
         *_class_data_options(layout, f"{layout.recording}/{daemon.key}.lst"),
         "-cp", _class_path(layout, daemon.member),
         MAIN[daemon.kind],
@@ -208,6 +229,7 @@ def supervisor_plan(
     between its looks at HDFS: the health check has that started in time.
     """
     return {
+        "secret": layout.secret(next(iter(members))),
         "control": f"{layout.base}/control",
         "deaths": f"{layout.base}/deaths",
         "daemons_folder": f"{layout.base}/daemons",
@@ -261,7 +283,8 @@ def container_options(layout: Layout, memory_mb: int, path_jar: str = "path.jar"
     ]
     if layout.archive or layout.recording:
         # The container's own class path begins with folders, which an archive does not allow.
-        options += ["-cp", f"{layout.home}/{path_jar}:$HADOOP_CONF_DIR:{_JOB_CLASS_PATH}"]
+        first = f"{layout.home}/{path_jar}:$HADOOP_CONF_DIR:{layout.fence_jar}"
+        options += ["-cp", f"{first}:{_JOB_CLASS_PATH}"]
     return " ".join(options)
 
 
@@ -275,7 +298,7 @@ def environment(
         "TZ": "UTC",
         "JAVA_HOME": java_home,
         "HADOOP_CONF_DIR": layout.conf(member),
-        "HADOOP_USER_NAME": "root",
+        "HADOOP_USER_NAME": USER,
     }
 
 
@@ -291,4 +314,5 @@ def _class_data_options(layout: Layout, recorded: str) -> list[str]:
 
 def _class_path(layout: Layout, member: Member) -> str:
     # The archive fits a class path that begins with the jar it was made from.
-    return f"{layout.home}/path.jar:{layout.conf(member)}:{layout.home}/etc"
+    folders = f"{layout.conf(member)}:{layout.home}/etc"
+    return f"{layout.home}/path.jar:{folders}:{layout.fence_jar}"

@@ -17,6 +17,7 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape
 
 from harness.errors import ParseError, SpecError
+from harness.hadoop import fence
 from harness.hadoop.daemons import MASTER_PORTS, Layout, Member, container_options, make_members
 from harness.hadoop.properties import successor
 from harness.records.trial import ClusterSpec, NodeSpec, TraceMode
@@ -45,6 +46,7 @@ _OWNED = re.compile(
 _BINARY_SIZE = re.compile(r"\d+(\.\d+)?\s*[KMGT]iB")
 
 _CLIENT_FILES = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml")
+_DAEMON_FILES = ("capacity-scheduler.xml", "hadoop-policy.xml")
 _FILE_OF_PREFIX = {
     "yarn.app.mapreduce.": "mapred-site.xml",
     "yarn.scheduler.capacity.": "capacity-scheduler.xml",
@@ -52,6 +54,7 @@ _FILE_OF_PREFIX = {
     "mapred.": "mapred-site.xml",
     "yarn.": "yarn-site.xml",
     "dfs.": "hdfs-site.xml",
+    "security.": "hadoop-policy.xml",
 }
 _ADDRESSES = {
     "dfs.namenode.rpc-address": "namenode",
@@ -80,7 +83,6 @@ _ALWAYS = {
     "ipc.client.connect.retry.interval": "100",
     "ipc.client.connect.max.retries": "200",
     "dfs.blocksize": str(BLOCK_BYTES),
-    "dfs.permissions.enabled": "false",
     "dfs.namenode.safemode.extension": "0",
     # an empty name space is safe at once; the health check counts the DataNodes
     "dfs.namenode.safemode.min.datanodes": "0",
@@ -181,6 +183,7 @@ def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
     path_jar, replication = f"{layout.home}/path.jar", str(min(spec.workers, 2))
     properties = {
         **_ALWAYS,
+        **fence.properties(layout),
         "fs.defaultFS": f"hdfs://{master.at('namenode')}",
         "hadoop.tmp.dir": f"{folder}/scratch",
         "dfs.replication": replication,
@@ -196,7 +199,7 @@ def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
         "yarn.nodemanager.resource.memory-mb": node_mb,
         "yarn.scheduler.maximum-allocation-mb": node_mb,
         "yarn.application.classpath": f"$HADOOP_CONF_DIR,{path_jar}",
-        "mapreduce.application.classpath": path_jar,
+        "mapreduce.application.classpath": f"{path_jar},{layout.fence_jar}",
         "mapreduce.client.submit.file.replication": replication,
         "yarn.app.mapreduce.am.command-opts": container_options(layout, AM_MEMORY_MB),
         # read before yarn-site, whose value is ignored
@@ -226,7 +229,7 @@ def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
     for property_name, service in addresses.items():
         properties[property_name] = (master if service in MASTER_PORTS else member).at(service)
     properties |= {property_name: plain_value(value) for property_name, value in spec.site.items()}
-    files: SiteFiles = {file: {} for file in (*_CLIENT_FILES, "capacity-scheduler.xml")}
+    files: SiteFiles = {file: {} for file in (*_CLIENT_FILES, *_DAEMON_FILES)}
     for property_name, value in properties.items():
         files[site_file(property_name)][property_name] = value
     return files | {"resource-types.xml": {"yarn.resource-types": resources}}
@@ -234,8 +237,13 @@ def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
 
 def refused_overrides(spec: ClusterSpec) -> list[str]:
     """Names in *spec.site* that belong to the provider, each with what to write instead."""
-    reason = "is set by the provider from cluster.workers and cluster.node"
-    return [f"cluster.site.{name} {reason}" for name in spec.site if _OWNED.fullmatch(name)]
+    reasons = {
+        name: "is set by the provider from cluster.workers and cluster.node"
+        for name in spec.site
+        if _OWNED.fullmatch(name)
+    }
+    reasons |= dict.fromkeys(fence.OWNED & spec.site.keys(), "keeps others out of the cluster")
+    return [f"cluster.site.{name} {reason}" for name, reason in reasons.items()]
 
 
 def site_file(property_name: str) -> str:
@@ -282,9 +290,11 @@ def merged(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     return {name: text for file in _CLIENT_FILES for name, text in files.get(file, {}).items()}
 
 
-def conf_texts(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Content of each file of a configuration folder, by its name: site files, and log4j's."""
+def conf_texts(files: Mapping[str, Mapping[str, str]], secret: str = "") -> dict[str, str]:
+    """Content of each file of a configuration folder by its name; of daemons with the *secret*."""
     texts = {file_name: render_xml(properties) for file_name, properties in files.items()}
+    if secret:
+        texts[fence.SECRET] = fence.secret_line(secret)
     return {**texts, "log4j.properties": LOG4J}
 
 

@@ -3,6 +3,7 @@ The Hadoop home: one folder with every jar of a cluster, resolved by Maven, veri
 
     home/lib/*.jar       191 jars, exactly those of workloads/hadoop-home/SHA256SUMS
     home/path.jar        a manifest that names them all: short command lines, one order
+    home/fence.jar       what keeps others out of a cluster (workloads/fence)
     home/etc/webapps/    empty folders that the published hadoop-hdfs jar lacks
     home/name/           an empty formatted name space, copied into each new cluster
     home/classes-*.jsa   class-data archives, one per JDK build
@@ -36,6 +37,7 @@ from harness.workloads.base import GPU, JOBS
 WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 SOURCE = WORKLOADS / "hadoop-home"
 CLASS_LIST, TASK_LIST = SOURCE / "classes.lst", SOURCE / "tasks.lst"
+FENCE = WORKLOADS / "fence" / "target" / "harness-fence.jar"
 TRACER = WORKLOADS / "ltrace" / "target" / "harness-ltrace.jar"
 JARS = {JOBS: WORKLOADS / "jobs" / "target" / JOBS, GPU: WORKLOADS / "gpu" / "target" / GPU}
 INSTRUMENTED = "lib-trace/ltrace-instrumented.jar"
@@ -104,6 +106,9 @@ class HadoopHome:
         home_folder = home_folder or home_path()
         sums = read_sums(sums_file(home_folder))
         verify(home_folder, sums)
+        if not (home_folder / "fence.jar").is_file():
+            what = "the Hadoop home has no fence.jar: nobody could be kept out of its clusters"
+            raise MachineError(what, where=str(home_folder), fix=SETUP)
         return cls(home_folder, java, sums)
 
     @property

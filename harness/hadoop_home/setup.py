@@ -60,6 +60,8 @@ def ensure() -> HadoopHome:
         except MachineError:
             _resolve_jars(home_folder, checksums)
         hadoop_home = HadoopHome(home_folder, java, checksums)
+        if homes.FENCE.is_file():  # a home that has left its checkout keeps the one that it has
+            write_whole(home_folder / "fence.jar", homes.FENCE.read_bytes())
         ensure_formatted(hadoop_home)
         ensure_archive(hadoop_home, "classes", hadoop_home.path_jar)
         ensure_instrumented(hadoop_home)

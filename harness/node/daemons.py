@@ -4,9 +4,10 @@ Start the daemons of a host through its supervisor; what runs already is left al
     node.pyz start PLAN KIND...                    prints ``started KEY`` for each that did not run
     node.pyz await PLAN URL WORD COMMAND...        becomes COMMAND when the answer of URL has WORD
 
-The plan is the supervisor's (`supervise`), with the fields of `clear`, and ``member``, the node's
-name.  Without a unit of systemd the supervisor is started here, as a process of its own.  With a
-``user``, which it has where we are root, the host is fenced first (`fence`).
+The plan is the supervisor's (`supervise`), with the fields of `clear`, ``member``, the node's name,
+and ``secret``, the file with the cluster's own.  Without a unit of systemd the supervisor is
+started here, as a process of its own.  With a ``user``, which it has where we are root, the host is
+fenced first (`fence`).
 """
 
 import errno
@@ -105,7 +106,8 @@ def await_answer(arguments: List[str]) -> None:
     plan, address = json.loads(Path(plan_path).read_text()), urlsplit(url)
     while True:
         with suppress(OSError, WebError):
-            reply = send(address.netloc, "GET", f"{address.path}?{address.query}", timeout_s=5)
+            url_path = f"{address.path}?{address.query}"
+            reply = send(address.netloc, "GET", url_path, secret=plan["secret"], timeout_s=5)
             if reply.status == 200 and word.encode() in reply.read(2**20):
                 break
         if f"namenode-{plan['member']}" in dict(read_deaths(plan["deaths"])):

@@ -3,8 +3,8 @@ HDFS and the daemons' web services, from a node: one operation per process.
 
     node.pyz hdfs SERVICES OPERATION ARGUMENT...
 
-    SERVICES is a JSON object: where services answer, {"nn", "rm", "jhs"} as "host:port", and the
-    "user" in whose name requests are made.
+    SERVICES is a JSON object: where services answer, {"nn", "rm", "jhs"} as "host:port", the "user"
+    in whose name requests are made, and perhaps the file with the cluster's "secret".
 
     list PATH             {"name", "bytes", "folder"} per line
     read PATH...          for each file a line {"path", "bytes"}, then that many bytes
@@ -23,6 +23,7 @@ import json
 import sys
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Dict, List, Optional
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -58,7 +59,7 @@ class Client:
     """The operations; answers go to standard output."""
 
     def __init__(self, services: Dict[str, str]) -> None:
-        self.services = services
+        self.services, self.secret = services, services.get("secret", "")
 
     def list(self, hdfs_path: str) -> None:
         """Print the entries of a folder."""
@@ -114,7 +115,7 @@ class Client:
     def get(self, service: str, url_path: str, method: str = "GET", body: Any = None) -> None:
         """Print what a daemon answers."""
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        reply = send(self.services[service], method, url_path, body, headers=headers)
+        reply = send(self.services[service], method, url_path, body, self.secret, headers=headers)
         content = reply.read()
         if reply.status not in (200, 202):
             raise WebError(content.decode(errors="replace")[:500] or reply.reason, reply.status)
@@ -131,7 +132,8 @@ class Client:
         if not hdfs_path.startswith("/"):
             raise WebError(f"{hdfs_path} is not an absolute path", 400)
         query = urlencode(dict(parameters, **{"op": operation, "user.name": self.services["user"]}))
-        return checked(send(self.services["nn"], method, f"/webhdfs/v1{quote(hdfs_path)}?{query}"))
+        url_path = f"/webhdfs/v1{quote(hdfs_path)}?{query}"
+        return checked(send(self.services["nn"], method, url_path, secret=self.secret))
 
     def transfer(
         self, response: http.client.HTTPResponse, method: str, body: Any = None
@@ -141,7 +143,7 @@ class Client:
         response.read()
         headers = {"Content-Type": "application/octet-stream"} if body is not None else {}
         hdfs_path = f"{target.path}?{target.query}"
-        return checked(send(target.netloc, method, hdfs_path, body, headers=headers))
+        return checked(send(target.netloc, method, hdfs_path, body, self.secret, headers=headers))
 
 
 class WebError(Exception):
@@ -157,20 +159,25 @@ def send(
     method: str,
     url_path: str,
     body: Any = None,
+    secret: str = "",
     *,
     headers: Optional[Dict[str, str]] = None,
     timeout_s: float = 60.0,
 ) -> http.client.HTTPResponse:
     """
-    Send one request to ``host:port``; the reply is not yet read.
+    Send one request to ``host:port``, with the header in the file *secret*; the reply is not read.
 
     `OSError` where the connection fails, `WebError` where no HTTP comes back.  A DataNode that
     takes no more of a file answers before it hangs up: that refusal is returned.
     """
+    sent = dict(headers or {}, Connection="close")
+    if secret:
+        header, _, value = Path(secret).read_text().strip().partition(": ")
+        sent[header] = value
     connection = http.client.HTTPConnection(address, timeout=timeout_s)
     try:
         try:
-            connection.request(method, url_path, body, dict(headers or {}, Connection="close"))
+            connection.request(method, url_path, body, sent)
         except (BrokenPipeError, ConnectionResetError) as error:
             if body is None:
                 raise

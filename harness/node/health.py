@@ -6,9 +6,10 @@ Wait for a cluster on one of its nodes: one process that looks, and answers once
     {"until": "healthy", "master", "services", "workers": {...}, "limit_s",
      "deaths": FILE?, "control": PIPE?, "start": KEY?}
         healthy: live DataNodes = active NodeManagers = workers, and the history server answers.
-        *services* says where daemons answer, {"nn", "rm", "jhs"} as "host:port"; *master* is the
-        name of their node in the answer.  *workers* maps names of nodes to what the masters call
-        their daemons, {"datanode", "nodemanager"} as "host" or "host:port".
+        *services* says where daemons answer, {"nn", "rm", "jhs"} as "host:port", and perhaps the
+        file with the cluster's "secret"; *master* is the name of their node in the answer.
+        *workers* maps names of nodes to what the masters call their daemons, {"datanode",
+        "nodemanager"} as "host" or "host:port".
         With *control*, the history server is started by a line to that pipe once HDFS answers
         (started earlier it sleeps 10 s between its tries).
     {"until": "idle", "master", "services", "limit_s", "deaths": FILE?}
@@ -102,24 +103,24 @@ class HealthCheck:
 
     def missing_nodes(self, daemon_kind: str) -> List[str]:
         """Nodes whose *daemon_kind* does not answer, or is not known to its master."""
-        namenode, manager = self.services["nn"], self.services["rm"]
+        namenode, manager, secret = (self.services.get(key, "") for key in ("nn", "rm", "secret"))
         nodes = sorted(self.workers) if daemon_kind in _WORKER_KINDS else [self.master]
         if _NEEDS.get(daemon_kind) in self.left:
             return nodes
         if daemon_kind == "namenode":  # out of safe mode
-            state = jmx_bean(namenode, "NameNode", "FSNamesystemState").get("FSState")
-            role = jmx_bean(namenode, "NameNode", "NameNodeStatus").get("State")
+            state = jmx_bean(namenode, secret, "NameNode", "FSNamesystemState").get("FSState")
+            role = jmx_bean(namenode, secret, "NameNode", "NameNodeStatus").get("State")
             return [] if (state, role) == ("Operational", "active") else nodes
         if daemon_kind == "resourcemanager":
-            counts = jmx_bean(manager, "ResourceManager", "ClusterMetrics")
+            counts = jmx_bean(manager, secret, "ResourceManager", "ClusterMetrics")
             return [] if "NumActiveNMs" in counts else nodes
         if daemon_kind == "historyserver":
-            bean = jmx_bean(self.services["jhs"], "JobHistoryServer", "JvmMetrics")
+            bean = jmx_bean(self.services["jhs"], secret, "JobHistoryServer", "JvmMetrics")
             return [] if bean else nodes
         if daemon_kind == "datanode":
-            info = jmx_bean(namenode, "NameNode", "NameNodeInfo")
+            info = jmx_bean(namenode, secret, "NameNode", "NameNodeInfo")
             return self.absent_workers(daemon_kind, json.loads(info.get("LiveNodes") or "{}"))
-        info = jmx_bean(manager, "ResourceManager", "RMNMInfo")
+        info = jmx_bean(manager, secret, "ResourceManager", "RMNMInfo")
         listed = json.loads(info.get("LiveNodeManagers") or "[]")
         running = [str(node.get("NodeId")) for node in listed if node.get("State") == "RUNNING"]
         return self.absent_workers(daemon_kind, running)
@@ -140,7 +141,8 @@ def work(request: Dict[str, Any]) -> List[str]:
 
     By the REST service: the metrics beans are up to 10 s old.
     """
-    metrics = fetch_object(request["services"]["rm"], "/ws/v1/cluster/metrics")
+    services = request["services"]
+    metrics = fetch_object(services["rm"], "/ws/v1/cluster/metrics", services.get("secret", ""))
     counts = metrics.get("clusterMetrics") or {}
     names = (
         "appsRunning", "appsPending",
@@ -151,16 +153,17 @@ def work(request: Dict[str, Any]) -> List[str]:
     return [f"{counts[count_name]} {count_name}" for count_name in names if counts[count_name]]
 
 
-def jmx_bean(address: str, service: str, bean: str) -> Dict[str, Any]:
+def jmx_bean(address: str, secret: str, service: str, bean: str) -> Dict[str, Any]:
     """A JMX bean of a daemon, empty while there is none."""
-    beans = fetch_object(address, f"/jmx?qry=Hadoop:service={service},name={bean}").get("beans")
+    query = f"/jmx?qry=Hadoop:service={service},name={bean}"
+    beans = fetch_object(address, query, secret).get("beans")
     return next(iter(beans or []), {})
 
 
-def fetch_object(address: str, path: str) -> Dict[str, Any]:
+def fetch_object(address: str, path: str, secret: str) -> Dict[str, Any]:
     """The JSON object that the daemon at ``host:port`` answers, empty while it does not."""
     try:
-        with send(address, "GET", path, headers=_ACCEPT, timeout_s=5) as reply:
+        with send(address, "GET", path, secret=secret, headers=_ACCEPT, timeout_s=5) as reply:
             answer = read_json(reply) if reply.status == 200 else {}
     except (OSError, WebError, ValueError):
         return {}

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from harness.errors import ClusterError
+from harness.hadoop.fence import SECRET
 from harness.hadoop_home.home import JAR_TIME
 from harness.text import printable
 from harness.units import format_bytes
@@ -109,6 +110,7 @@ def pack(entries: Entries, target: IO[bytes], owner: int = 0) -> None:
                 archive.addfile(entry)
             elif isinstance(content, bytes):
                 entry.size = len(content)
+                entry.mode = 0o600 if name.endswith(f"/{SECRET}") else entry.mode
                 archive.addfile(entry, io.BytesIO(content))
             else:
                 with content.open("rb") as stream:

@@ -67,7 +67,7 @@ class Cluster(ABC):
     limitable: ClassVar[frozenset[str]] = frozenset()  # the fields of `Hardware` that it can set
     traces: ClassVar[frozenset[str]] = frozenset({"spans", "units", "logs", "off"})
     on_this_machine: ClassVar[bool] = False  # whether it uses this machine's memory and disk
-    user = "root"  # in whose name requests are made to Hadoop
+    user = daemons.USER  # in whose name requests are made to Hadoop
     # the plain account of daemons, tasks and clients, where we are root: its ``uid`` and ``gid``
     account: dict[str, int] | None = None
     root = "/harness"  # of HDFS: all that experiments write lies below it
@@ -376,10 +376,11 @@ class Cluster(ABC):
 
     @property
     def services(self) -> dict[str, str]:
-        """Where the master's web services answer the gateway: ``nn``, ``rm`` and ``jhs``."""
+        """Where the master's web services answer (nn, rm, jhs), and the file with the secret."""
         master = self.layout.master
         daemons_by = {"nn": "namenode", "rm": "resourcemanager", "jhs": "historyserver"}
-        return {short: master.at(f"{daemon}_http") for short, daemon in daemons_by.items()}
+        addresses = {short: master.at(f"{daemon}_http") for short, daemon in daemons_by.items()}
+        return {**addresses, "secret": self.layout.secret(master)}
 
     @property
     def endpoints(self) -> dict[str, str]:

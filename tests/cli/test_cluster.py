@@ -48,6 +48,7 @@ class FakeCluster:
     def __init__(self, name, spec, home):
         self.name, self.spec, self.folder = name, spec, "/state/" + name
         self.exec_prefix = "docker exec c1-master"
+        self.services = {"secret": "/conf/secret"}
         self.endpoints = {"resourcemanager": "http://198.18.0.1:8088"}
 
     def up(self):
@@ -128,7 +129,7 @@ def test_up_tells_where_and_how_to_go_on(harness):
     done = harness("up", "--workers", "2", "--name", "mine")
 
     assert done.out == "resourcemanager  http://198.18.0.1:8088\n"
-    assert re.search(r"docker exec c1-master curl http://198\.18\.0\.1:8088/cluster", done.err)
+    assert re.search(r"c1-master curl -H @/conf/secret http://198\.18\.0\.1:8088/cluster", done.err)
     assert "harness cluster down --name mine" in done.err
     assert done.there["mine"].spec.workers == 2
 

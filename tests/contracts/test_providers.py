@@ -21,6 +21,7 @@ import pytest
 
 from harness import providers
 from harness.errors import ClusterError, HarnessError, SpecError
+from harness.hadoop import fence
 from harness.hadoop_home.home import HadoopHome
 from harness.providers import state
 from harness.providers.host import HostTimeoutError
@@ -29,6 +30,7 @@ from harness.providers.ssh.connection import trust
 from harness.records.trial import ClusterSpec
 from tests.contracts import fake_provider
 from tests.live import bare_hosts, engine
+from tests.live.foreign import UNFENCED
 
 PROJECT = Path(__file__).parents[2]
 PATIENCE_S = 300.0
@@ -76,6 +78,7 @@ def somebody_elses():
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_LOCAL_NETWORK", "ports")
+        patch.setattr(fence, "properties", lambda layout: dict(UNFENCED))
         name = f"theirs-{os.getpid()}"
         cluster = providers.PROVIDERS["local"](
             name, ClusterSpec(workers=WORKERS), HadoopHome.find()

@@ -44,7 +44,7 @@ def test_a_daemon_is_one_java_command():
 
     assert (argv[0], path, argv[-1]) == (
         "/j/bin/java",
-        "/h/path.jar:/c/conf/worker2:/h/etc",
+        "/h/path.jar:/c/conf/worker2:/h/etc:/h/fence.jar",
         "org.apache.hadoop.hdfs.server.datanode.DataNode",
     )
 
@@ -105,7 +105,7 @@ def test_environment_holds_no_secret_and_no_other_hadoop():
 
     assert made == {
         "PATH": "/bin", "HOME": "/root", "LC_ALL": "C.UTF-8", "TZ": "UTC", "JAVA_HOME": "/j",
-        "HADOOP_CONF_DIR": "/c/conf/worker1", "HADOOP_USER_NAME": "root",
+        "HADOOP_CONF_DIR": "/c/conf/worker1", "HADOOP_USER_NAME": "hadoop",
     }  # fmt: skip
 
 

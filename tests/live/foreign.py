@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop import daemons
+from harness.hadoop import daemons, fence
 from harness.hadoop_home.home import SOURCE, HadoopHome, file_digest, find_java, path_jar_bytes
 from harness.hadoop_home.setup import ensure_formatted
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec
 
 BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}
+UNFENCED = {"dfs.permissions.enabled": "false"}
 CACHE = Path(__file__).resolve().parents[2] / ".cache"
 MAVEN_S = 900
 
@@ -26,13 +27,14 @@ MAVEN_S = 900
 def foreign_cluster(monkeypatch, workers, home=None, *, zone="", **site):
     """
     Such a cluster; of another Hadoop where *home* is one, and in the time of *zone* where one is
-    given: as anybody's is, and none of ours.
+    given: as anybody's is, and none of ours.  It is as open as Hadoop is without further ado.
     """
     if zone:
         plain = daemons.environment
         monkeypatch.setattr(daemons, "_ZONE", f"-Duser.timezone={zone}")
         monkeypatch.setattr(daemons, "environment", lambda *given: {**plain(*given), "TZ": zone})
     monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
+    monkeypatch.setattr(fence, "properties", lambda layout: dict(UNFENCED))
     spec = ClusterSpec(workers=workers, site={**BLOCKS, **site})
     # Its daemons run under an account to which pytest's own folders are closed.
     with tempfile.TemporaryDirectory(prefix="harness-foreign-") as folder:

@@ -106,7 +106,7 @@ def job(cluster, reduces):
         "counts": dict(line.split("\t") for line in lines.decode().splitlines()),
         "parts": parts,
         "gc logs": len(gc_logs),
-        "history": [name[:4] for name, _, _ in cluster.hdfs.list("/history/intermediate/root")],
+        "history": [name[:4] for name, _, _ in cluster.hdfs.list("/history/intermediate/hadoop")],
     }
 
 

@@ -27,7 +27,7 @@ class FakeHadoop:
         self.datanodes, self.nodemanagers, self.missing = datanodes, nodemanagers, set(missing)
         self.metrics, self.requested = dict.fromkeys(COUNTS, 0), []
 
-    def fetch(self, where, path):
+    def fetch(self, where, path, secret):
         self.requested.append(where)
         kind = {"m:1": "namenode", "m:2": "resourcemanager", "m:3": "historyserver"}[where]
         if kind in self.missing:

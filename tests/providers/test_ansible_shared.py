@@ -29,6 +29,8 @@ def home(tmp_path, monkeypatch):
     A Hadoop home without a tracer.
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "fence.jar").write_bytes(b"fence")
     return HadoopHome(tmp_path / "home", Java(tmp_path, "17.0.15+6"), {})
 
 
@@ -168,9 +170,9 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         """
-        Safe mode first.
+        Safe mode first, and only callers with the secret count.
         """
-        type(self).requests += 1
+        type(self).requests += self.headers["X-Secret"] == "1234"
         self.send_response(200)
         self.end_headers()
         self.wfile.write(b"Operational" if self.requests > 1 else b"safemode")
@@ -187,7 +189,9 @@ class TestHistoryServer:
         """
         Its command becomes the server's.
         """
-        (tmp_path / "plan.json").write_text(json.dumps({"member": "master", "deaths": "/none"}))
+        (tmp_path / "secret").write_text("X-Secret: 1234\n")
+        plan = {"member": "master", "deaths": "/none", "secret": str(tmp_path / "secret")}
+        (tmp_path / "plan.json").write_text(json.dumps(plan))
         with http.server.HTTPServer(("127.0.0.1", 0), Answers) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
             done = awaiting(tmp_path, server.server_port)
@@ -200,7 +204,7 @@ class TestHistoryServer:
         Nobody waits for what will not come.
         """
         (tmp_path / "deaths").write_text('{"key": "namenode-master", "status": 1}\n')
-        plan = {"member": "master", "deaths": str(tmp_path / "deaths")}
+        plan = {"member": "master", "deaths": str(tmp_path / "deaths"), "secret": ""}
         (tmp_path / "plan.json").write_text(json.dumps(plan))
 
         done = awaiting(tmp_path, 1)

@@ -60,6 +60,7 @@ def home(folder, jars=("a.jar", "b.jar")):
     (folder / "lib").mkdir(parents=True)
     (folder / "etc" / "webapps").mkdir(parents=True)
     (folder / "path.jar").write_bytes(b"names")
+    (folder / "fence.jar").write_bytes(b"fence")
     for jar in jars:
         (folder / "lib" / jar).write_bytes(jar.encode())
     sums = {f"lib/{jar}": f"{number:064x}" for number, jar in enumerate(jars)}
@@ -101,9 +102,13 @@ class TestEnsure:
         with tarfile.open(fileobj=io.BytesIO(engine.contexts[0])) as tar:
             members = {m.name: (m.uid, m.mtime) for m in tar}
 
-        assert {"Dockerfile", "home/lib/a.jar", "home/path.jar", "lists/classes.lst"} <= set(
-            members
-        )
+        assert {
+            "Dockerfile",
+            "home/lib/a.jar",
+            "home/path.jar",
+            "home/fence.jar",
+            "lists/classes.lst",
+        } <= set(members)
         assert set(members.values()) == {(0, JAR_TIME)}
 
     def test_the_base_is_reported(self, tmp_path, capsys):

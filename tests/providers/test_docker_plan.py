@@ -25,7 +25,7 @@ def given_to(name, workers=2, **spec):
     cluster = ClusterSpec(provider="docker", workers=workers, **spec)
     return {
         k.removeprefix("/cluster/"): v.decode()
-        for k, v in nodes.files(cluster, layout, member).items()
+        for k, v in nodes.files(cluster, layout, member, "0" * 64).items()
     }
 
 
@@ -89,4 +89,6 @@ def test_nothing_names_a_folder_of_this_machine():
     allowed = ("/cluster/", "file:///cluster/", "/opt/hadoop/", "/staging", "/history/")
     assert [p for p in paths if not p.startswith(allowed)] == []
     assert argv[0] == "/opt/java/bin/java"
-    assert "/opt/hadoop/path.jar:/cluster/conf/worker1:/opt/hadoop/etc" in argv
+    assert (
+        "/opt/hadoop/path.jar:/cluster/conf/worker1:/opt/hadoop/etc:/opt/hadoop/fence.jar" in argv
+    )

@@ -81,6 +81,7 @@ class HostsState(StateFile):
     rooted: list[str] = Field(default_factory=list)
     fenced: list[str] = Field(default_factory=list)
     token: str = Field(default_factory=lambda: secrets.token_hex(8))
+    secret: str = Field(default_factory=lambda: secrets.token_hex(32))
     shared: bool = False
     touched: bool = False
     up: bool = False
@@ -234,10 +235,10 @@ class HostsState(StateFile):
                 daemon["argv"] = [*agent, *waiting, *daemon["argv"]]
         addresses = [*self.addresses] if member.name in self.fenced else []
         plan |= {**self.removal(member, self.owner), "member": member.name, "addresses": addresses}
-        conf = f"conf/{member.name}"
+        conf, site_files = f"conf/{member.name}", site.site_files(self.spec, layout, member)
         files = {
             f"{conf}/{name}": text.encode()
-            for name, text in site.conf_texts(site.site_files(self.spec, layout, member)).items()
+            for name, text in site.conf_texts(site_files, self.secret).items()
         }
         files["plan.json"] = json.dumps(plan, indent=1).encode()
         files["owner"] = f"{self.owner}\n".encode()
@@ -262,12 +263,13 @@ def home_digest(home: HadoopHome) -> str:
     lists = [(name, file_digest(class_list)) for name, class_list in _class_lists().items()]
     # hosts run one verb of the agent that is beside Hadoop: other changes bring no jars again
     lists.append((NAME, file_digest(Path(class_data.__file__))))
+    lists.append(("fence.jar", file_digest(home.path / "fence.jar")))
     return _short_digest([sums_digest(home.sums), instrumented_digest(home), lists, _FORMAT])
 
 
 def home_bundle(home: HadoopHome) -> Path:
     """The Hadoop home as one archive: jars, the folders of web applications, lists of classes."""
-    file_names = [*sorted(home.sums), "path.jar", "etc"]
+    file_names = [*sorted(home.sums), "path.jar", "fence.jar", "etc"]
     if home.trace_path_jar is not None:
         file_names += ["lib-trace", "path-trace.jar"]
 

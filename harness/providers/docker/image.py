@@ -91,7 +91,8 @@ def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> En
     """File or content of all that the build sees, by name; `None` stands for a folder."""
     entries: dict[str, Path | bytes | None] = {
         "Dockerfile": SOURCE / "Dockerfile", "lists/dump": SOURCE / "dump",
-        "home/path.jar": home.path_jar, "ca": None, "trace": None,
+        "home/path.jar": home.path_jar, "home/fence.jar": home.path / "fence.jar",
+        "ca": None, "trace": None,
     }  # fmt: skip
     entries |= {f"home/{jar}": home.path / jar for jar in home.sums}
     for path in sorted((home.path / "etc").rglob("*")):

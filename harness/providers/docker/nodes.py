@@ -24,6 +24,7 @@ import ipaddress
 import json
 import platform
 import re
+import secrets
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -91,10 +92,10 @@ def environment(layout: Layout, member: Member) -> dict[str, str]:
     return daemons.environment(plain, JAVA, layout, member)
 
 
-def files(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, bytes]:
-    """Content of each file that *member* is given, by its path."""
+def files(spec: ClusterSpec, layout: Layout, member: Member, secret: str) -> dict[str, bytes]:
+    """Content of each file that *member* of the cluster with *secret* is given, by its path."""
     conf, conf_files = layout.conf(member), site.site_files(spec, layout, member)
-    texts = {f"{conf}/{name}": text for name, text in site.conf_texts(conf_files).items()}
+    texts = {f"{conf}/{name}": text for name, text in site.conf_texts(conf_files, secret).items()}
     plan = daemons.supervisor_plan(
         layout, [member], JAVA_COMMAND, lambda member: environment(layout, member),
         at_once=not spec.limited,  # else they start when the limits are set
@@ -103,12 +104,14 @@ def files(spec: ClusterSpec, layout: Layout, member: Member) -> dict[str, bytes]
     return {path: text.encode() for path, text in texts.items()}
 
 
-def archive(spec: ClusterSpec, layout: Layout, member: Member, home: HadoopHome) -> bytes:
+def archive(
+    spec: ClusterSpec, layout: Layout, member: Member, home: HadoopHome, secret: str
+) -> bytes:
     """The archive of all that a node is given before its start."""
     data = layout.data(member)
     folders = [f"{BASE}/nodes", data, f"{data}/jtmp", f"{BASE}/conf", layout.conf(member)]
     entries: dict[str, Path | bytes | None] = dict.fromkeys([*folders, LOGS, PIDS])
-    entries |= {**files(spec, layout, member), AGENT: agent_bytes()}
+    entries |= {**files(spec, layout, member, secret), AGENT: agent_bytes()}
     if member == layout.master:  # to format a new name space would take a second or two
         entries |= dict.fromkeys([f"{data}/name", f"{data}/name/current"])
         for source_file in sorted((home.require_formatted() / "current").iterdir()):
@@ -129,6 +132,7 @@ class NodeMaker:
     spec: ClusterSpec
     layout: Layout
     home: HadoopHome
+    secret: str = field(default_factory=lambda: secrets.token_hex(32))
 
     def make(self, member: Member, rates: Rates | None = None, device: str = "") -> None:
         """Make a node with limits *rates* (of the disk *device*), give it its files, start it."""
@@ -146,7 +150,7 @@ class NodeMaker:
                 host_config=client.create_host_config(**options),
                 networking_config=client.create_networking_config(network),
             )["Id"]  # fmt: skip
-            files = archive(self.spec, self.layout, member, self.home)
+            files = archive(self.spec, self.layout, member, self.home, self.secret)
             client.put_archive(container, BASE, files)
             client.start(container)
 

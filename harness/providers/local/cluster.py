@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import sys
 
@@ -63,7 +64,6 @@ class LocalCluster(Cluster):
     on_this_machine = True
     description = "all nodes on this machine, a network namespace each; for root and other users"
     limitable = frozenset(Hardware.model_fields) - {"memory_bytes"}
-    extra_fields = frozenset({"exposed"})
     state_class = ClusterState
     _state: ClusterState | None
 
@@ -123,7 +123,7 @@ class LocalCluster(Cluster):
         del spec
         if not namespace.loopback_reason():
             return "only this user and root reach it: its network is a namespace of its own"
-        return "every user of this machine reaches it: all nodes listen on its loopback address"
+        return "only this user, root and the daemons' own account reach it, on this machine alone"
 
     def _start(self) -> None:
         self._refusal = namespace.loopback_reason()
@@ -138,14 +138,15 @@ class LocalCluster(Cluster):
         with self._claiming():
             member_count = 1 + self.spec.workers
             self.first_port = namespace.free_ports(member_count) if self._refusal else 0
-            layout = self.layout
+            layout, secret = self.layout, secrets.token_hex(32)
             for entry_name in ("logs", "daemons", "classes", "etc"):
                 (self.folder / entry_name).mkdir()
             for member in layout.members:
                 conf_folder = Path(layout.conf(member))
                 conf_folder.mkdir(parents=True)
                 conf_files = site.site_files(self.spec, layout, member)
-                for file_name, text in site.conf_texts(conf_files).items():
+                Path(layout.secret(member)).touch(0o600)
+                for file_name, text in site.conf_texts(conf_files, secret).items():
                     (conf_folder / file_name).write_text(text)
                 Path(layout.data(member), "jtmp").mkdir(parents=True)
             names = "".join(f"{member.address} {member.name}\n" for member in layout.members)

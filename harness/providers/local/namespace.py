@@ -40,7 +40,7 @@ LOOPBACK_LIMITATIONS = (
     "all nodes share one address: every read counts as local, and locality means nothing",
     "no byte crosses a network: shuffle and replication cost less than between machines",
     "a node's network cannot be limited",
-    "shuffle and application masters listen on all addresses of this machine while it is up",
+    "JVMs ask the kernel whose each connection is, which takes some milliseconds",
     "after kill -9 of both supervisors, tasks of a running job last until the next command",
 )
 # Below what the kernel gives to connections (net.ipv4.ip_local_port_range), above most services.

@@ -1,0 +1,52 @@
+package mapreduce.harness.fence;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+
+/**
+ * The secret of the cluster: a header of HTTP, as one line of the file {@code secret} in the
+ * configuration folder of the node.
+ *
+ * <p>Without it nothing starts: a web service that nobody can be kept from is worse than none.
+ */
+final class Secret {
+  private static final String FILE = "secret";
+  private static final String FOLDER = "HADOOP_CONF_DIR";
+
+  /** Name of the header. */
+  final String header;
+
+  private final byte[] value;
+
+  private Secret(String header, byte[] value) {
+    this.header = header;
+    this.value = value;
+  }
+
+  static Secret read() {
+    String folder = System.getenv(FOLDER);
+    if (folder == null) {
+      throw new IllegalStateException(FOLDER + " is not set: the secret of the cluster is there");
+    }
+    try {
+      String line = Files.readString(Path.of(folder, FILE)).strip();
+      int colon = line.indexOf(": ");
+      if (colon < 1 || line.length() < colon + 2 + 32) {
+        throw new IllegalStateException(folder + "/" + FILE + " is not a line NAME: SECRET");
+      }
+      byte[] value = line.substring(colon + 2).getBytes(StandardCharsets.UTF_8);
+      return new Secret(line.substring(0, colon), value);
+    } catch (IOException error) {
+      throw new IllegalStateException("no secret of the cluster: " + error, error);
+    }
+  }
+
+  /** Whether a request that has {@code given} as its header may pass; in constant time. */
+  boolean opens(String given) {
+    return given != null
+        && MessageDigest.isEqual(value, given.getBytes(StandardCharsets.UTF_8));
+  }
+}
