@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.hadoop.secrets import SECRETS
 from harness.text import printable
 from harness.units import format_duration
 
@@ -34,8 +35,8 @@ _NUMBER = re.compile(r"\s*[-+]?\d[\d.,]*(?:\s*\S{1,5})?\s*")
 
 
 def show_text(text: str = "") -> None:
-    """Print *text* on stderr, made safe for a terminal."""
-    click.echo(printable(text), err=True)
+    """Print *text* on stderr, made safe for a terminal, and without secrets."""
+    click.echo(printable(SECRETS.clean(text)), err=True)
 
 
 def print_json(document: Any) -> None:

@@ -30,6 +30,7 @@ from click.shell_completion import shell_complete
 from harness import __version__
 from harness.cli.console import show_text
 from harness.errors import HarnessError, MachineError, SpecError
+from harness.hadoop.secrets import SECRETS
 
 # Name -> where the command is, and the line that `harness --help` shows: listing imports none.
 COMMANDS = {
@@ -225,7 +226,7 @@ def describe_bug(error: Exception) -> str:
         from harness.providers.state import state_folder
 
         path = state_folder() / time.strftime(f"crash-%Y%m%dT%H%M%S-{os.getpid()}.log")
-        path.write_text(report, encoding="utf-8", errors="backslashreplace")
+        path.write_text(SECRETS.clean(report), encoding="utf-8", errors="backslashreplace")
     except (OSError, HarnessError):  # No place to keep it: better on the terminal than lost.
         return f"{report}\n{what}"
     return f"{what}\n  fix: report it, with {path}"

@@ -25,6 +25,7 @@ from ruamel.yaml.events import (
 )
 
 from harness.errors import SpecError
+from harness.hadoop.secrets import SECRETS
 from harness.text import excerpt
 
 MAX_CHARACTERS = 50_000
@@ -104,6 +105,7 @@ class Document:
         self.source = source
         self.places: dict[KeyPath, Place] = {}
         self.key_places: dict[KeyPath, Place] = {}
+        self.spans: dict[KeyPath, tuple[int, int]] = {}  # of scalars, in the text
         self.reported: set[KeyPath] = set()
         self._problems: dict[tuple[Place, str], str] = {}
         self.data = self._load(text, ())
@@ -190,7 +192,7 @@ class Document:
                 where="--set",
                 fix="write KEY=VALUE, such as --set cluster.workers=2",
             )
-        place = Place(0, 0, f"--set {override}")
+        place = Place(0, 0, f"--set {SECRETS.clean_override(override)}")
         if key.partition(".")[0] in _HADOOP:
             problem = f"'{excerpt(key)}' is a property of Hadoop, not a key of the experiment"
             fix = "put configuration. before it (each job), or cluster.site. (the whole cluster)"
@@ -279,6 +281,7 @@ class Document:
             raise SpecError(complaint, where=str(place(event.start_mark)), fix=fix)
         self.places[key_path] = place(event.start_mark)
         if isinstance(event, ScalarEvent):
+            self.spans[key_path] = event.start_mark.index, event.end_mark.index
             return Scalar(event.value, quoted=event.style not in (None, ""))
         if isinstance(event, SequenceStartEvent):
             items: list[Any] = []

@@ -27,6 +27,7 @@ from harness.experiment.model import (
     argument_value,
     has_unit,
 )
+from harness.hadoop.secrets import PUBLIC, SENSITIVE_KEYS, Secrets
 from harness.text import did_you_mean, excerpt
 from harness.units import MIB, parse_bytes
 
@@ -48,9 +49,9 @@ class KnownNames:
 
     *refusal* says what is wrong with the value of a workload's argument, and what to write;
     *scales* are each workload's names of sizes.  *objection* says what is wrong with the name of a
-    property of Hadoop, and what to write.  *gpus* counts the devices of each of so many nodes of a
-    provider, for ``gpus: auto``.  *extra_fields* are keys of ``cluster`` that a provider takes and
-    others refuse, *required_fields* those that it insists on.
+    property of Hadoop, and what to write.  *secrets* conceals values.  *gpus* counts the devices of
+    each of so many nodes of a provider, for ``gpus: auto``.  *extra_fields* are keys of ``cluster``
+    that a provider takes and others refuse, *required_fields* those that it insists on.
     """
 
     workloads: Collection[str]
@@ -60,6 +61,7 @@ class KnownNames:
     scales: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     refusal: Callable[[str, str, str | int | float], Complaint | None] = lambda *_: None
     objection: Callable[[str], Complaint | None] = lambda _: None
+    secrets: Secrets | None = None
     gpus: Callable[[str, int], int] = lambda *_: 0
     extra_fields: Mapping[str, Collection[str]] = field(default_factory=dict)
     required_fields: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -95,6 +97,8 @@ def read_experiment(
             fix=f"use the harness that this file was written for, or write schema {FORMAT}",
         )
     if known:
+        if known.secrets:
+            _conceal(document, known.secrets)
         _resolve_sizes(document, known.scales)
     _check_names(document, known)
     contents = {key: node for key, node in document.data.items() if key != "schema"}
@@ -120,6 +124,56 @@ def read_experiment(
     _check_grid(experiment, document, narrowed=bool(overrides))
     document.raise_problems()
     return experiment
+
+
+def concealed_text(text: str, source: str, secrets: Secrets) -> str:
+    """The experiment file *text* as it may be stored: digests in the place of secrets."""
+    document = Document(text, source)
+    digests = _conceal(document, secrets)
+    for value_path in sorted(digests, key=document.spans.__getitem__, reverse=True):
+        start, end = document.spans[value_path]
+        line_end = text[start:end][len(text[start:end].rstrip("\n")) :]  # of a block of lines
+        text = text[:start] + digests[value_path] + line_end + text[end:]
+    return secrets.clean(text)
+
+
+def _conceal(document: Document, secrets: Secrets) -> dict[KeyPath, str]:
+    """
+    Put digests in the place of secrets, and return them by path.
+
+    Noted are references that cannot be read, and secrets where everybody will see them.
+    """
+    properties = [
+        (path, name, scalar)
+        for head in PROPERTIES
+        for name in document.mapping(*head)
+        for path, scalar in document.scalars((*head, name))
+    ]
+    digests: dict[KeyPath, str] = {}
+    for value_path, name, scalar in sorted(properties, key=lambda one: one[1] != SENSITIVE_KEYS):
+        try:
+            if name == SENSITIVE_KEYS:
+                secrets.add_keys(scalar)
+            value = secrets.resolve(scalar)
+        except SpecError as error:
+            document.problem(value_path, f"{dotted(value_path)}: {error.what}", error.fix)
+            continue
+        concealed = secrets.conceal(name, value) if value == scalar else secrets.hide(value)
+        if concealed != scalar:
+            digests[value_path] = concealed
+    for value_path, _, scalar in properties:
+        if value_path not in digests and secrets.clean(scalar) != scalar:
+            digests[value_path] = secrets.hide(scalar)  # a secret is a part of it
+    for key_path in list(document.places):
+        content = "" if key_path in digests else document.at(key_path)
+        texts = [text for text in (content, *key_path[-1:]) if isinstance(text, str)]
+        shown = any(secrets.clean(text) != text for text in texts)
+        if shown or (key_path in digests and not PUBLIC.isdisjoint(key_path)):
+            fix = "leave it out: everybody who sees the cluster or its results sees this text"
+            document.problem(key_path, f"{dotted(key_path)} holds the value of a secret", fix)
+    for value_path, concealed in digests.items():
+        document.put(value_path, Scalar(concealed, quoted=True))
+    return digests
 
 
 def places(text: str, source: str) -> dict[str, str]:

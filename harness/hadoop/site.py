@@ -20,6 +20,7 @@ from harness.errors import ParseError, SpecError
 from harness.hadoop import fence
 from harness.hadoop.daemons import MASTER_PORTS, Layout, Member, container_options, make_members
 from harness.hadoop.properties import successor
+from harness.hadoop.secrets import SECRETS
 from harness.records.trial import ClusterSpec, NodeSpec, TraceMode
 from harness.text import excerpt
 from harness.units import MIB, parse_bytes
@@ -299,15 +300,17 @@ def conf_texts(files: Mapping[str, Mapping[str, str]], secret: str = "") -> dict
 
 
 def render_xml(properties: Mapping[str, str]) -> str:
-    """Text of a site file; `SpecError` for a character that XML cannot hold."""
-    for text in (*properties, *properties.values()):
+    """Text of a site file, secrets revealed; `SpecError` for a character that XML cannot hold."""
+    values = {name: SECRETS.reveal(value) for name, value in properties.items()}
+    texts = (*properties, *properties.values())
+    for text, shown in zip((*values, *values.values()), texts, strict=True):
         if bad := re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text):
-            what = f"{text!r} holds the character {bad[0]!r}, which a site file cannot hold"
+            what = f"{shown!r} holds the character {bad[0]!r}, which a site file cannot hold"
             fix = "write the value without control characters"
             raise SpecError(what, where="cluster.site", fix=fix)
     lines = (
         f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
-        for name, value in properties.items()
+        for name, value in values.items()
     )
     start = '<?xml version="1.0" encoding="UTF-8"?>\n<configuration>\n'
     return f"{start}{''.join(lines)}</configuration>\n"

@@ -431,10 +431,24 @@ class Cluster(ABC):
         extra_jars = [self.host_path(self.gateway, jar) for jar in jars]
         java = self.java_on(self.gateway)
         client_argv = daemons.client_argv(java, self.layout, main_class, args, extra_jars)
-        if self.account is not None:
-            numbers = (str(self.account["uid"]), str(self.account["gid"]))
-            client_argv = self.agent(self.gateway, "become", *numbers, *client_argv)
-        return self.gateway.start(client_argv, log)
+        return self.gateway.start(self._as_account(client_argv), log)
+
+    def put_secret(self, text: str) -> str:
+        """Write *text* to a file of the gateway that only its account reads; return its path."""
+        path = f"{self.layout.data(self.layout.master)}/jtmp/secret.xml"
+        argv = ["sh", "-c", 'rm -f "$0" && umask 077 && cat > "$0"', path]
+        done = self.gateway.run(self._as_account(argv), stdin=text.encode())
+        if done.status != 0:
+            what = f"{path} cannot be written: {excerpt(done.err, 200)}"
+            raise ClusterError(what, where=self.where, fix="check the disk of the master")
+        return path
+
+    def _as_account(self, argv: list[str]) -> list[str]:
+        """*argv* as a command of the plain account on the gateway, where there is one."""
+        if self.account is None:
+            return argv
+        numbers = (str(self.account["uid"]), str(self.account["gid"]))
+        return self.agent(self.gateway, "become", *numbers, *argv)
 
     def http_json(self, url_path: str, service: str = "rm") -> Any:
         """JSON that a daemon of the master answers: *service* is rm, nn or jhs."""

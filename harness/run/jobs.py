@@ -17,6 +17,8 @@ from typing import Any
 
 from harness.errors import ClusterError, HarnessError, JobError
 from harness.hadoop.daemons import ONE_COMPILER
+from harness.hadoop.secrets import DIGEST, SECRETS
+from harness.hadoop.site import render_xml
 from harness.hadoop_home.home import job_jar
 from harness.parsing.history import read_history
 from harness.providers.base import Cluster
@@ -69,7 +71,10 @@ class JobRunner:
         """
         deadline = min(self.deadline, time.monotonic() + self.limit_s)
         jars = [*self.jars, *([job_jar(command.jar)] if command.jar else [])]
-        argv = command.argv(properties)
+        hidden = {name: text for name, text in properties.items() if DIGEST.search(text)}
+        conf = self.cluster.put_secret(render_xml(hidden)) if hidden else ""
+        shown = {name: text for name, text in properties.items() if name not in hidden}
+        argv = command.argv(shown, conf)
         client = self.cluster.client(command.main_class, argv, log=log, jars=jars)
         try:
             checked_s = time.monotonic()
@@ -138,6 +143,7 @@ def fetch_history(cluster: Cluster, job: str, raw: Path, number: int, wait_s: fl
             fix = "read the application master's syslog among the trial's container logs"
             raise JobError(what, where=" and ".join(cluster.history_folders(job)), fix=fix)
         time.sleep(0.1)
+    configuration.write_bytes(SECRETS.clean_conf(configuration.read_bytes()))
     with history.open("rb") as lines:
         return read_history(lines, history.name)
 
@@ -178,7 +184,7 @@ def find_files(hdfs: Hdfs, root: str, word: str, depth: int = 6) -> Iterator[str
 def _write_chunks(path: Path, chunks: Iterator[bytes]) -> None:
     """Write *chunks* to the new file *path*; `JobError` for more than `MOST_BYTES`."""
     with path.open("wb") as target:
-        for chunk in chunks:
+        for chunk in SECRETS.filter(chunks):
             if target.tell() + len(chunk) > MOST_BYTES:
                 what = f"the history of a job is larger than {format_bytes(MOST_BYTES)}"
                 fix = "check the cluster's master: no job writes that much"

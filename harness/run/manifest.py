@@ -18,6 +18,7 @@ from pathlib import Path
 from harness import __version__
 from harness.errors import DataError
 from harness.experiment.model import Experiment
+from harness.hadoop.secrets import SECRETS
 from harness.monitor.machine import machine_facts
 from harness.providers.survey import RanOn
 from harness.records.manifest import OfferedGpus
@@ -35,9 +36,17 @@ _DECISIVE = ("hadoop", "java")  # trials of other versions cannot be compared
 
 
 def record_command(
-    run: Run, experiment: Experiment, versions: Versions, overrides: tuple[str, ...]
+    run: Run, experiment: Experiment, versions: Versions, given: tuple[str, ...]
 ) -> None:
-    """Write down what runs, on which machine; *versions* are this machine's, a first guess."""
+    """
+    Write down what runs, on which machine; *versions* are this machine's, a first guess.
+
+    *given* are the overrides as the user wrote them.
+    """
+    overrides = tuple(map(SECRETS.clean_override, given))
+    words = ["harness", *sys.argv[1:]]
+    for override, cleaned in zip(given, overrides, strict=True):
+        words = [word.replace(override, cleaned) for word in words]
     manifest, node_spec = run.read_manifest(), experiment.cluster.node
     gpus = None
     if any(node_spec.gpus) or node_spec.gpus_found:
@@ -46,7 +55,7 @@ def record_command(
     run.update_manifest(
         harness=__version__,
         commit=source_commit(),
-        command=shlex.join(["harness", *sys.argv[1:]]),
+        command=SECRETS.clean(shlex.join(words)),
         versions=manifest.versions if manifest.nodes else versions,
         python=sys.version.split()[0],
         machine=machine_facts(),

@@ -31,6 +31,7 @@ from harness.providers.survey import find_devices, here
 from harness.records.prediction import Cluster
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.run import Console
+from harness.run.secrets import user_secrets
 from harness.units import MIB, format_bytes
 from harness.workloads import WORKLOADS, workload_for
 
@@ -49,6 +50,7 @@ def known_names() -> KnownNames:
         scales={name: workload.scales for name, workload in WORKLOADS.items()},
         refusal=argument_refusal,
         objection=objection,
+        secrets=user_secrets(),
         gpus=lambda provider, workers: PROVIDERS[provider].gpus_per_node(workers),
         extra_fields={name: provider.extra_fields for name, provider in PROVIDERS.items()},
         required_fields={name: provider.required_fields for name, provider in PROVIDERS.items()},

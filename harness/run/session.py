@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.errors import SpecError
 from harness.evaluate.flow import Evaluation
-from harness.experiment.file import read_experiment
+from harness.experiment.file import concealed_text, read_experiment
 from harness.experiment.grid import expand, order
 from harness.experiment.model import Experiment
 from harness.hadoop.slots import refusals
@@ -32,6 +32,7 @@ from harness.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.run.manifest import record_command
 from harness.run.plan import make_plan, refuse_cells, refuse_inputs
 from harness.run.preflight import Preflight, known_names
+from harness.run.secrets import user_secrets
 from harness.run.traces import remake_trace
 from harness.scoring.repeats import next_repeats
 from harness.stats.sequential import LOOKS
@@ -143,7 +144,8 @@ class Session:
         self.preflight.look()
         self.preflight.warn()
         probe_jar()
-        run = Store(self.results_dir).open_run(experiment, self.text, new=new)
+        text = concealed_text(self.text, self.source, user_secrets())
+        run = Store(self.results_dir).open_run(experiment, text, new=new)
         if run.note:
             self.console.say(run.note)
         with run.lock():

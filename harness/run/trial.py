@@ -18,6 +18,7 @@ from pathlib import Path
 from harness.errors import ClusterError, HarnessError, JobError, ParseError
 from harness.evaluate.model_inputs import effective_configuration
 from harness.hadoop.properties import SEAL
+from harness.hadoop.secrets import SECRETS
 from harness.providers.base import Cluster
 from harness.providers.masters import RefusedError, describe_endings
 from harness.records.trace import JobTrace
@@ -96,6 +97,7 @@ class TrialRunner:
                 if dumps := len(list((raw_folder / THREADS).glob("*.txt"))):
                     outcome.reason += f"; thread dumps of {dumps} JVMs are in raw/{THREADS}"
             self._save_evidence(raw_folder, outcome)
+        outcome.reason = SECRETS.clean(outcome.reason)  # it may quote a log
         return outcome
 
     def _measure(self, trial: Trial, raw_folder: Path, outcome: Outcome) -> None:

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import calendar
+import json
 import re
 import time
 
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from harness.errors import DataError
 from harness.experiment.model import Experiment
+from harness.hadoop.secrets import DIGEST
 from harness.records.manifest import Manifest
 from harness.records.trial import digest
 from harness.store.files import (
@@ -89,7 +91,12 @@ class Store:
         others = [earlier_run.id for earlier_run in earlier if not earlier_run.finished]
         if new or not others:
             return Run(target)
-        note = f"the experiment differs from that of the unfinished run {others[-1]}: new run"
+        older = Run(experiment_dir / others[-1]).read_manifest().experiment
+        contents = {
+            DIGEST.sub("", json.dumps(one, sort_keys=True)) for one in (older, manifest.experiment)
+        }
+        what = "a secret of the experiment" if len(contents) == 1 else "the experiment"
+        note = f"{what} differs from that of the unfinished run {others[-1]}: new run"
         return Run(target, note)
 
     def unfinished(self, experiment: Experiment) -> Run | None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import shutil
 import zlib
 
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
 from harness.errors import DataError
+from harness.hadoop.secrets import SECRETS
 from harness.records.trial import Trial, TrialRecord
 from harness.store.evidence import write_evidence
 from harness.store.files import (
@@ -36,6 +37,7 @@ _RERUN = (
 # likes, and a few megabytes can unpack to a line that no memory holds.
 _LONGEST_LINE = 16 * 2**20
 _MOST_LOG_BYTES = 2**32  # unpacked
+_PIECE = 2**20
 
 
 class TrialFolder:
@@ -114,7 +116,7 @@ def read_trial(opener: Opener, folder: Path, trial_id: str) -> TrialRecord:
 
 def compress_tree(folder: Path) -> None:
     """
-    Gzip every file under *folder* in place, as ``<name>.gz``.
+    Gzip every file under *folder* in place, as ``<name>.gz``, without the secrets in it.
 
     Whatever is neither a file nor a folder is removed: a link that a task left among its logs
     must not lead a reader out of the results.
@@ -131,7 +133,7 @@ def compress_tree(folder: Path) -> None:
                     log_path.with_name(f"{log_name}.gz").open("xb") as packed_file,
                     gzip.GzipFile("", "wb", 6, packed_file, mtime=0) as packed,
                 ):
-                    shutil.copyfileobj(plain, packed)
+                    packed.writelines(SECRETS.filter(iter(partial(plain.read, _PIECE), b"")))
                 log_path.unlink()
 
 

@@ -45,11 +45,17 @@ class JobCommand:
     properties: Mapping[str, str] = field(default_factory=dict)
     jar: str = ""
 
-    def argv(self, properties: Mapping[str, str]) -> tuple[str, ...]:
-        """Arguments of the client: program, all -D (the command's own win), then the rest."""
+    def argv(self, properties: Mapping[str, str], conf: str = "") -> tuple[str, ...]:
+        """
+        Arguments of the client: program, all -D (the command's own win), then the rest.
+
+        *conf* is a file of further properties, which stand in no list of processes.
+        """
         merged = {**properties, **self.properties}
         options = (f"-D{name}={setting}" for name, setting in merged.items())
-        return (*((self.program,) if self.program else ()), *options, *self.arguments)
+        conf_option = ("-conf", conf) if conf else ()
+        program = (self.program,) if self.program else ()
+        return (*program, *conf_option, *options, *self.arguments)
 
 
 def job_of_ours(main: str, *places: str, properties: Mapping[str, Value]) -> JobCommand:

@@ -500,6 +500,49 @@ make_seal = module.Session.seal
 
 
 @pytest.mark.process
+class TestSecrets:
+    def measure(self, session, monkeypatch, value, console):
+        """
+        The run that a session with a secret measures.
+        """
+        monkeypatch.setenv("SOME_TOKEN", value)
+        overrides = ["cluster.site.my.token=${env:SOME_TOKEN}", f"cluster.site.a.password={value}"]
+        monkeypatch.setattr("sys.argv", ["harness", "run", *overrides])
+        run, _ = session(console=console, overrides=overrides).measure()
+        return run
+
+    def test_are_in_no_file(self, session, clusters, monkeypatch):
+        """
+        Neither what was taken from elsewhere nor what stands in the command line.
+        """
+        run = self.measure(session, monkeypatch, "CANARY-1", RecordingConsole())
+
+        files = [path for path in run.path.rglob("*") if path.is_file()]
+        assert [path.name for path in files if b"CANARY" in path.read_bytes()] == []
+        assert "a.password=secret:" in run.read_manifest().command
+
+    def test_another_value_is_another_run(self, session, clusters, monkeypatch):
+        """
+        With the same value an interrupted run goes on.  Trials with another could not be compared:
+        they get a run of their own, and why is said.
+        """
+        with pytest.raises(KeyboardInterrupt):
+            self.measure(session, monkeypatch, "CANARY-1", Interrupted(1))
+        (first,) = Store(session().results_dir).runs("small")
+        with pytest.raises(KeyboardInterrupt):
+            self.measure(session, monkeypatch, "CANARY-1", Interrupted(2))
+        console = RecordingConsole()
+        other = self.measure(session, monkeypatch, "CANARY-2", console)
+
+        assert [run.id for run in Store(session().results_dir).runs("small")] == [
+            first.id,
+            other.id,
+        ]
+        message = f"a secret of the experiment differs from that of the unfinished run {first.id}"
+        assert any(message in line for line in console.lines)
+
+
+@pytest.mark.process
 class TestNewerSchema:
     @pytest.mark.parametrize("name", ["manifest.json", "trials/*/trial.json"])
     def test_is_refused_and_left_alone(self, session, clusters, name):

@@ -20,6 +20,7 @@ from typing import Any
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.hadoop import daemons, given, site
 from harness.hadoop.daemons import Layout, Member
+from harness.hadoop.secrets import SECRETS
 from harness.hadoop_home.home import HadoopHome
 from harness.node.answers import UNANSWERED_S
 from harness.node.health import describe_ending
@@ -140,9 +141,12 @@ class ExistingCluster(Cluster):
         """Check that the cluster can hold what is requested, then make our folders."""
         user, discovered = discovery.user_name(), discovery.discover(self.spec.site)
         discovery.refuse(self.spec, discovered.nodes, self.where)
+        files = {
+            name: SECRETS.conceal_all(properties) for name, properties in discovered.files.items()
+        }
         with self._claiming():
             self._state = ExistingState(
-                name=self.name, spec=self.spec, files=discovered.files,
+                name=self.name, spec=self.spec, files=files,
                 services=discovered.services,
                 nodes=sorted(str(listed_node.get("id")) for listed_node in discovered.nodes),
                 version=discovered.version, user=user, token=os.urandom(4).hex(),
@@ -151,7 +155,7 @@ class ExistingCluster(Cluster):
         try:
             layout, master = self.layout, self.layout.master
             conf = Path(layout.conf(master))
-            conf.mkdir(parents=True, exist_ok=True)
+            conf.mkdir(mode=0o700, parents=True, exist_ok=True)
             for file_name, text in site.conf_texts(self._client_files()).items():
                 (conf / file_name).write_text(text)
             (Path(layout.data(master)) / "jtmp").mkdir(parents=True, exist_ok=True)
