@@ -109,7 +109,10 @@ NOT_STORED = {
                                    "Path(path).read_text"},
     "harness/monitor/probe.py": {"self.log.open"},
     "harness/monitor/watch.py": {"self.host.open", "self.speed_log.open", "self.load_log.open"},
-    "harness/run/jobs.py": {"log.read_bytes", "history.open", "path.open"},
+    "harness/run/jobs.py": {
+        "log.read_bytes", "history.open", "path.open", "configuration.read_bytes"
+    },
+    "harness/run/secrets.py": {"path.open", "path.read_bytes"},
     "harness/run/session.py": {"path.read_text"},  # the experiment file
     "harness/reports/formats.py": {  # of the package
         "files('harness.reports').joinpath('templates/report.css').read_text"
