@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from secrets import token_bytes
-from urllib.parse import quote
 from xml.sax.saxutils import escape, unescape
 
 from harness.errors import SpecError
@@ -41,6 +40,7 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 _PROPERTY = re.compile(
     rb"(<name>([^<]*)</name>\s*<value>)([^<]+)(</value>.*?</property>)", re.DOTALL
 )
+_URL_ESCAPED = re.compile(rb"[^\w.~-]")
 _DEFAULT = b"-default.xml</source>"  # Hadoop's own defaults are no secrets
 
 
@@ -164,9 +164,13 @@ class Secrets:
         if self._searched is None:
             digests = {}
             for digest, value in self._values.items():
-                forms = {value, escape(value), json.dumps(value)[1:-1], quote(value, safe="")}
+                texts = {value, escape(value), json.dumps(value)[1:-1]}
+                forms = {text.encode("utf-8", "surrogatepass") for text in texts}
+                forms |= {
+                    _URL_ESCAPED.sub(lambda one: b"%%%02X" % ord(one[0]), form) for form in forms
+                }
                 for form in forms if len(value) >= LEAST_SEARCHED else ():
-                    digests[form.encode("utf-8", "surrogatepass")] = digest.encode()
+                    digests[form] = digest.encode()
             words = [
                 # A value of letters alone may be a part of any name: org.apache.hadoop.
                 rb"(?<![\w.$/-])" + form + rb"(?![\w$/-]|\.\w)"
