@@ -225,7 +225,8 @@ def describe_bug(error: Exception) -> str:
     try:
         from harness.providers.state import state_folder
 
-        path = state_folder() / time.strftime(f"crash-%Y%m%dT%H%M%S-{os.getpid()}.log")
+        file_name = time.strftime(f"crash-%Y%m%dT%H%M%SZ-{os.getpid()}.log", time.gmtime())
+        path = state_folder() / file_name
         path.write_text(SECRETS.clean(report), encoding="utf-8", errors="backslashreplace")
     except (OSError, HarnessError):  # No place to keep it: better on the terminal than lost.
         return f"{report}\n{what}"
