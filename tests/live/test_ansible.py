@@ -223,11 +223,11 @@ def test_ordinary_user_another_port_and_an_agent(place, tmp_path, monkeypatch):
         await_listening(host, 2222)
     made = cluster(place, hosts, "common", user="worker", port=2222, key=None)
     made.spec = made.spec.model_copy(update={"exposed": True})
-    before, owners = files(hosts), ["sh", "-c", "ps -o user= -p $(pgrep -d, -f -- '-Dproc[_]')"]
+    before = files(hosts)
     try:
         with agent(place.key, monkeypatch):
             made.up(LIMIT_S)
-            users = [host.execute(*owners).split() for host in hosts]
+            users = [host.execute(*OWNERS).split() for host in hosts]
             done = pi(made, tmp_path)
             made.down()
     finally:
@@ -321,6 +321,7 @@ class TestSystemd:
         )
 
 
+OWNERS = ["sh", "-c", "ps -o user:20= -p $(pgrep -d, -f -- '-Dproc[_]')"]
 USERS = "grep -ls /classes.jsa /proc/[0-9]*/maps | wc -l"
 ARCHIVES = (
     "cd /var/lib/mapreduce-harness-node/hadoop-*;"
@@ -649,3 +650,62 @@ class TestFaults:
 
         assert (run.returncode, state.known_names(), masters()) == (130, [], []), message
         assert (opened, files(hosts)) == (2, before)
+
+
+class TestLease:
+    """
+    What a harness that is gone for ever leaves on hosts.
+    """
+
+    @long
+    def test_hosts_clear_themselves_when_their_lease_ends(self, place):
+        """
+        Each by its own supervisor, every process and file of the cluster; and the harness, should
+        it come back, finds nothing to remove, and takes nothing of another's.
+        """
+        hosts, before = place.hosts[:2], files(place.hosts[:2])
+        made = cluster(place, hosts, "leased")
+        folder = "/var/lib/mapreduce-harness-node/clusters/leased"
+        try:
+            made.up(LIMIT_S)
+            for host in hosts:
+                host.execute("sh", "-c", f"echo renew 1 > {folder}/control")
+            started_s = time.monotonic()
+            awaited(lambda: files(hosts) == before)
+            took_s = time.monotonic() - started_s
+            left = [host.execute("ps", "-eo", "args").count("mapreduce-harness") for host in hosts]
+            theirs = f"mkdir -p {folder}; echo them > {folder}/owner"
+            hosts[1].execute("sh", "-c", theirs)
+        finally:
+            made.down()
+        kept = hosts[1].execute("cat", f"{folder}/owner")
+        hosts[1].execute("rm", "-r", "/var/lib/mapreduce-harness-node")
+
+        assert (left, took_s < 30, kept) == ([0, 0], True, "them\n")
+
+    @long
+    def test_what_a_dead_job_left_is_taken_over(self, place, tmp_path, monkeypatch):
+        """
+        A job of another machine was killed with its supervisors; its daemons run on.  The next one,
+        with a state folder of its own, removes them and starts.
+        """
+        hosts, before = place.hosts[:2], files(place.hosts[:2])
+        dead = cluster(place, hosts, "job")
+        dead.up(LIMIT_S)
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+        heir = cluster(place, hosts, "job")
+        refusal = ""
+        try:
+            with pytest.raises(ClusterError) as error:
+                heir.up(LIMIT_S)
+            refusal = str(error.value)
+            for host in hosts:
+                host.execute("pkill", "-9", "-f", "node.pyz supervise ")
+            time.sleep(60)  # it may be about to start no longer
+            heir.up(LIMIT_S)
+            users = hosts[1].execute(*OWNERS).split()
+        finally:
+            heir.down()
+
+        assert "master: holds the cluster job of another (" in refusal
+        assert (users, files(hosts)) == (["mapreduce-harness"] * 2, before)

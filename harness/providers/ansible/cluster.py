@@ -29,7 +29,7 @@ from harness.node.fence import ACCOUNT
 from harness.node.health import describe_ending
 from harness.providers import state as states
 from harness.providers.ansible import hosts as bare
-from harness.providers.ansible.nodes import HostsState, home_bundle, java_bundle
+from harness.providers.ansible.nodes import HostsState, home_bundle, java_bundle, new_owner
 from harness.providers.ansible.playbook import play, require_tools
 from harness.providers.base import Cluster
 from harness.providers.host import CONTAINER, LOG, Host, Running, application_name, at_once
@@ -174,8 +174,9 @@ class AnsibleCluster(Cluster):
                 raise _busy_error(self.name, "another process")
             states.make_folder(self.folder, self.provider)
             self._state = HostsState(
-                name=self.name, spec=spec, maker=states.Process.of(os.getpid())
-            )
+                name=self.name, spec=spec, owner=new_owner(),
+                maker=states.Process.of(os.getpid()),
+            )  # fmt: skip
             self._state.save()
         try:
             self._prepare(self._state)

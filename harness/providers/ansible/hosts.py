@@ -227,7 +227,9 @@ def _problems(facts: Facts, ssh: SshAccess, owner: str, room_bytes: int) -> list
     foreign = {name: other for name, other in facts.owners.items() if other != owner}
     for name, other in foreign.items():
         problem = f"holds the cluster {excerpt(name, 80)} of another ({excerpt(other, 160)})"
-        problems.append((problem, "take that one down first: a host is in one cluster at a time"))
+        folder = f"{excerpt(facts.base, 300)}/clusters/{excerpt(name, 80)}"
+        remedy = "take that one down, or wait until its lease ends; or clear the host, as its user:"
+        problems.append((problem, f"{remedy} python3 {folder}/node.pyz clear {folder}/plan.json"))
     if facts.taken and not foreign and not facts.left:
         problem = f"ports {', '.join(map(str, facts.taken))} are taken"
         remedy = "stop what listens there: another Hadoop, or another harness's cluster"

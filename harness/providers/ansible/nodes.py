@@ -57,6 +57,14 @@ _FORMAT = 1
 _LEFT_OUT = ("src.zip", "jmods", "man", "demo", "include", "docs")
 
 
+def new_owner() -> str:
+    """The owner of a cluster that is about to start: machine, user, state folder, and a token."""
+    file = Path("/etc/machine-id")
+    machine = file.read_text().strip()[:32] if file.is_file() else "-"
+    token = secrets.token_hex(8)
+    return f"{socket.gethostname()} {machine} {os.getuid()} {clusters_folder()} {token}"
+
+
 class HostsState(StateFile):
     """
     Also all that `remove` needs to know of the hosts.
@@ -66,7 +74,8 @@ class HostsState(StateFile):
     nodes whose /etc/hosts is written, each with a further name of its own, or none.  *shared*: JVMs
     use class-data archives.  *maker* is the process that is making the hosts ready.  *user* is the
     account of daemons and tasks; *rooted* are the nodes where root's work is done, *fenced* those
-    with a packet filter.  *token* makes the owner of this start another than that of any before.
+    with a packet filter.  *owner* is this start, for others that share the hosts: the supervisors'
+    first lease is of *lease_s* seconds, without an end where it is 0.
     """
 
     addresses: list[str] = Field(default_factory=list)
@@ -80,8 +89,9 @@ class HostsState(StateFile):
     user: str = ""
     rooted: list[str] = Field(default_factory=list)
     fenced: list[str] = Field(default_factory=list)
-    token: str = Field(default_factory=lambda: secrets.token_hex(8))
     secret: str = Field(default_factory=lambda: secrets.token_hex(32))
+    owner: str = ""
+    lease_s: int = 0
     shared: bool = False
     touched: bool = False
     up: bool = False
@@ -90,14 +100,6 @@ class HostsState(StateFile):
     def access(self) -> SshAccess:
         """How the hosts are reached."""
         return self.spec.ssh or SshAccess()
-
-    @property
-    def owner(self) -> str:
-        """This start of this harness's cluster, for others that share the hosts."""
-        machine_id = Path("/etc/machine-id")
-        machine = machine_id.read_text().strip()[:32] if machine_id.is_file() else "-"
-        folder = cluster_folder(self.name)
-        return f"{socket.gethostname()} {machine} {os.getuid()} {folder} {self.token}"
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -235,6 +237,7 @@ class HostsState(StateFile):
                 daemon["argv"] = [*agent, *waiting, *daemon["argv"]]
         addresses = [*self.addresses] if member.name in self.fenced else []
         plan |= {**self.removal(member, self.owner), "member": member.name, "addresses": addresses}
+        plan |= {"lease_s": self.lease_s or None, "clear": True}
         conf, site_files = f"conf/{member.name}", site.site_files(self.spec, layout, member)
         files = {
             f"{conf}/{name}": text.encode()
