@@ -674,8 +674,8 @@ class TestLease:
             awaited(lambda: files(hosts) == before)
             took_s = time.monotonic() - started_s
             left = [host.execute("ps", "-eo", "args").count("mapreduce-harness") for host in hosts]
-            theirs = f"mkdir -p {folder}; echo them > {folder}/owner"
-            hosts[1].execute("sh", "-c", theirs)
+            script = f"mkdir -p {folder}; echo them > {folder}/owner"
+            hosts[1].execute("sh", "-c", script)
         finally:
             made.down()
         kept = hosts[1].execute("cat", f"{folder}/owner")
