@@ -174,7 +174,7 @@ class AnsibleCluster(Cluster):
                 raise _busy_error(self.name, "another process")
             states.make_folder(self.folder, self.provider)
             self._state = HostsState(
-                name=self.name, spec=spec, owner=new_owner(),
+                name=self.name, spec=spec, owner=new_owner(), lease_s=getattr(self, "lease_s", 0),
                 maker=states.Process.of(os.getpid()),
             )  # fmt: skip
             self._state.save()
