@@ -146,6 +146,15 @@ def read_columns(
                 is_large = file.metadata.row_group(group).num_rows > _LARGE
                 table = file.read_row_group(group, use_threads=is_large)
                 table.validate(full=True)
+                for field, column in zip(schema, table.columns, strict=True):
+                    kind = getattr(column.type, "value_type", column.type)
+                    is_list = arrow.types.is_list(column.type)
+                    if (column.type if is_list else kind) != field.type:
+                        raise ValueError(f"{field.name} is not a column of {field.type}")
+                    is_whole = type(None) not in get_args(columns[field.name])
+                    items = (chunk.flatten() for chunk in column.chunks if is_list)
+                    if (is_whole and column.null_count) or any(i.null_count for i in items):
+                        raise ValueError(f"a value of {field.name} is missing")
                 yield [_values(column) for column in table.columns]
     except (arrow.ArrowException, OSError, KeyError, ValueError) as error:
         problem = f"{file_path.name} is not a table: {excerpt(error, 300)}"

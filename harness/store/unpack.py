@@ -157,10 +157,11 @@ def _members(archive: Path) -> Iterator[_Member]:
         if start == b"PK\3\4":
             with zipfile.ZipFile(stream) as packed:
                 for entry in packed.infolist():
-                    mode = entry.external_attr >> 16
-                    is_plain = not stat.S_IFMT(mode) or stat.S_ISREG(mode) or entry.is_dir()
-                    content = packed.open(entry) if is_plain and not entry.is_dir() else None
-                    yield _Member(entry.orig_filename, entry.file_size, entry.is_dir(), content)
+                    name, kind = entry.orig_filename, stat.S_IFMT(entry.external_attr >> 16)
+                    is_folder = name.endswith("/")
+                    has_content = kind in (0, stat.S_IFREG) and not is_folder
+                    content = packed.open(entry) if has_content else None
+                    yield _Member(name, entry.file_size, is_folder, content)
             return
         unpacked: Any = stream
         if start[:2] == b"\x1f\x8b":

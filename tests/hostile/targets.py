@@ -12,18 +12,22 @@ import json
 import re
 import zlib
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+
+import yaml
 
 from harness.cli import models as cli_models
 from harness.errors import DataError, HarnessError, ParseError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import model_inputs
 from harness.evaluate.observations import job_task_times
+from harness.experiment import model as experiment_model
 from harness.experiment.file import KnownNames, places, read_experiment
 from harness.experiment.grid import expand, label, order, varying
 from harness.hadoop.properties import job_config
@@ -60,7 +64,7 @@ from harness.store.tables import (
 from harness.text import printable
 from harness.workloads import WORKLOADS
 from tests.evaluate.test_flow import VERSIONS, commit
-from tests.hostile import avro, recorded
+from tests.hostile import avro, generate, recorded, stored
 from tests.hostile.hunt import Target
 from tests.hostile.mutate import Change, mutate
 from tests.parsing.histories import binary
@@ -429,6 +433,43 @@ NAMES = (
     "vectors",
 )  # fmt: skip
 STORED = ("raw.gz",)
+GENERATED = tuple(f"made-{name}" for name in (*NAMES, *stored.NAMES))
+
+
+def _generated(plain: Sequence[Target]) -> Iterator[Target]:
+    """The same readers, given what their grammar makes."""
+    known = {target.name: target for target in plain}
+    json_form = files("*.jhist")
+    experiments = [yaml.safe_load(text) for text in files("*.yaml", folder=ROOT / "experiments")]
+    of_examples = generate.infer([*experiments, yaml.safe_load(EXPERIMENT)])
+    of_records = experiment_model.Experiment.model_json_schema()
+    alone = [generate.infer([each]) for each in experiments]
+    experiment = {"anyOf": [*alone, of_examples, of_records], "$defs": of_records["$defs"]}
+    vectors = [json.loads(text) for text in known["vectors"].corpus]
+    samples = [json.loads(line) for line in known["machine"].corpus[0].splitlines()]
+    words = [text.partition(b"=")[::2] for text in known["override"].corpus]
+    override = {"anyOf": [{"examples": [value.decode() for _, value in words]}, of_examples]}
+
+    def override_text(random: Random) -> bytes:
+        name = random.choice(words)[0] if random.random() < 0.8 else generate.soup(random)[:99]
+        return name + b"=" + generate.of_schema(override, indent=None)(random).strip(b'"\n')
+
+    makes = {
+        "history": generate.history(json_form),
+        "history-binary": generate.history(json_form, binary),
+        "jobconf": generate.jobconf,
+        "machine": generate.lines_of(generate.of_schema(generate.infer(samples), indent=None), 30),
+        "speed_probe": generate.speed,
+        "task_log": generate.like_lines(known["task_log"].corpus),
+        "shuffle_log": generate.like_lines(known["shuffle_log"].corpus),
+        "ltrace": generate.recording,
+        "units": generate.units,
+        "experiment": generate.of_schema(experiment),
+        "override": override_text,
+        "vectors": generate.of_schema(generate.infer(vectors)),
+    }
+    for name, make in makes.items():
+        yield generate.made_target(known[name], generate.mixed(make))
 
 
 @contextmanager
@@ -452,5 +493,9 @@ def targets(names: Collection[str]) -> Iterator[list[Target]]:
         ]
         if set(names) & set(STORED):
             made.append(_packed(made_run(folder / "whole")))
+        made += _generated(made)
+        stored_names = [name.removeprefix("made-") for name in names]
+        if any(name in stored.NAMES for name in stored_names):
+            made += stored.stored_targets(folder / "small", stored_names)
         known = {target.name: target for target in made}
         yield [known[name] for name in names]

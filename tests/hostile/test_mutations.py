@@ -10,9 +10,9 @@ import pytest
 
 from harness.errors import ParseError
 from tests.hostile.hunt import SEED, Target, hunt, in_processes, made
-from tests.hostile.targets import NAMES, STORED, targets
+from tests.hostile.targets import GENERATED, NAMES, STORED, targets
 
-LONG = 100_000
+LONG, MADE = 100_000, 20
 # In the process ring: what a target can do in some seconds.
 SHORT = dict.fromkeys([*NAMES, *STORED], 2_000) | {"experiment": 400, "override": 100}
 
@@ -42,8 +42,21 @@ def test_some_mutations_are_read_or_refused(name, count):
     assert 0 < done.read < done.count == count
 
 
+@pytest.mark.process
+@pytest.mark.parametrize("name", GENERATED)
+def test_some_made_inputs_are_read_or_refused(name):
+    """
+    What a grammar makes, and no file was changed for, gets a record or the documented error, too.
+    """
+    with targets([name]) as (target,):
+        done = hunt(target, SEED, range(MADE))
+
+    assert reported([done]) == []
+    assert done.count == MADE
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("name", [*NAMES, *STORED])
+@pytest.mark.parametrize("name", [*NAMES, *STORED, *GENERATED])
 def test_many_mutations_are_read_or_refused(name, tmp_path):
     """
     The same, a hundred thousand times, in processes with bounded memory.
