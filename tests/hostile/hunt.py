@@ -5,8 +5,8 @@ Hunts for inputs that a reader answers with something else than a record or its 
 
 runs COUNT mutations of a target in a process with bounded memory and prints a JSON document.
 Mutation number N of a target under a seed is always the same bytes (`made`).  A target whose name
-begins with ``made-`` is given what a grammar makes, and no file was changed for (`generate`).  PLACE is a file that
-holds the number under way, so that a process that dies tells of what.
+begins with ``made-`` is given what a grammar makes, and no file was changed for (`generate`).
+PLACE is a file that holds the number under way, so that a process that dies tells of what.
 """
 
 from __future__ import annotations

@@ -226,7 +226,9 @@ def _ltrace(folder: Path) -> Target:
             recorded_segments(task)
         )
 
-    return Target("ltrace", corpus, read, (ParseError,), go_on, every=5, change=recorded.change)
+    return Target(
+        "ltrace", corpus, read, (ParseError,), go_on, (DataError,), every=5, change=recorded.change
+    )
 
 
 class _Kept(NamedTuple):
@@ -493,7 +495,8 @@ def targets(names: Collection[str]) -> Iterator[list[Target]]:
         ]
         if set(names) & set(STORED):
             made.append(_packed(made_run(folder / "whole")))
-        made += _generated(made)
+        if any(name.startswith("made-") for name in names):
+            made += _generated(made)
         stored_names = [name.removeprefix("made-") for name in names]
         if any(name in stored.NAMES for name in stored_names):
             made += stored.stored_targets(folder / "small", stored_names)
