@@ -13,7 +13,7 @@ from harness.cli.steps import json_option, open_session
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.records.trial import format_control
 from harness.text import did_you_mean, printable
-from harness.units import format_bytes
+from harness.units import format_bytes, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from harness.providers.base import Cluster
@@ -25,6 +25,15 @@ _NAME = click.option(
     shell_complete=completion.clusters,
 )
 
+_LIFETIME = click.option(
+    "--lifetime",
+    callback=lambda _context, _option, text: _parse_lifetime(text),
+    default="8 h",
+    show_default=True,
+    help="After so long it is removed, unless it is renewed.",
+)
+
+_LONGEST_S = 30 * 86400
 _MOST_NODES, _MOST_TEXT, _MOST_COUNT = 1000, 200, 2**53  # of what a ResourceManager reports
 
 
@@ -50,7 +59,10 @@ def cluster() -> None:
 )
 @click.option("--workers", type=click.IntRange(1, 200), help="Number of worker nodes.")
 @click.option("--name", default="default", show_default=True, help="Name of the cluster.")
-def up(file: Path | None, provider: str | None, workers: int | None, name: str) -> None:
+@_LIFETIME
+def up(
+    file: Path | None, provider: str | None, workers: int | None, name: str, lifetime: int
+) -> None:
     """
     Start a cluster: that of the experiment FILE if given, otherwise a default one.
 
@@ -72,7 +84,7 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
     new_cluster = PROVIDERS[spec.provider](name, spec, HadoopHome.find())
     click.echo(f"starting cluster {name!r}: {spec.workers} workers", err=True)
     click.echo(f"reach: {PROVIDERS[spec.provider].reach(spec)}", err=True)
-    new_cluster.up()
+    new_cluster.up(lifetime_s=lifetime)
     for limitation in new_cluster.limitations:
         click.echo(printable(f"warning: {limitation}"), err=True)
     for service, address in new_cluster.endpoints.items():
@@ -88,7 +100,9 @@ def up(file: Path | None, provider: str | None, workers: int | None, name: str) 
         f"\nquery one:   {request}"
         f"\nlook at it:  harness cluster status --name {name}"
         f"\nits logs:    harness cluster logs --name {name}"
-        f"\nstop it:     harness cluster down --name {name}",
+        f"\nstop it:     harness cluster down --name {name}"
+        f"\nkeep it:     harness cluster renew --name {name}"
+        f"  (it is removed after {format_duration(lifetime)})",
         err=True,
     )
 
@@ -116,6 +130,7 @@ def status(name: str | None, as_json: bool) -> None:
         f"cluster {running.name!r}, {facts['provider']}, {facts['workers']} workers,"
         f" {slots.map_slots} map and {slots.reduce_slots} reduce slots each{version}"
     )
+    click.echo(f"  of {facts['owner']}; its lease ends in {format_duration(facts['lease_s'])}")
     for daemon in facts["daemons"]:
         state = f"process {daemon['pid']}" if daemon["pid"] else "runs"
         if not daemon["running"]:
@@ -142,6 +157,53 @@ def status(name: str | None, as_json: bool) -> None:
             click.echo(f"  {title:<28} {requested} requested, {measured} measured{effect}")
     for limitation in facts["limitations"]:
         click.echo(printable(f"  note: {limitation}"))
+
+
+@cluster.command("renew")
+@_NAME
+@_LIFETIME
+def renew(name: str | None, lifetime: int) -> None:
+    """
+    Let the lifetime of a cluster begin again.
+
+    \b
+    Example:
+        harness cluster renew --lifetime "24 h"
+    """
+    from harness.providers import lease
+
+    running = _attach(name)
+    lease.renew(running.name, lifetime, running.controls())
+    ends = f"is removed after {format_duration(lifetime)}"
+    click.echo(f"cluster {running.name!r} {ends}", err=True)
+
+
+@cluster.command("list")
+@json_option
+def list_clusters(as_json: bool) -> None:
+    """
+    All clusters of this user, and whose they are.
+
+    \b
+    Example:
+        harness cluster list
+    """
+    from harness.providers import state
+
+    facts: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "provider": state.provider_of(name),
+            "owner": str(state.Owner.of(name) or "unknown"),
+            "lease_s": state.lease_s(name),
+        }
+        for name in state.known_names()
+    ]
+    if as_json:
+        print_json(facts)
+    elif facts:
+        rows = [[*list(each.values())[:3], format_duration(each["lease_s"])] for each in facts]
+        show_table(["cluster", "provider", "owner", "lease ends in"], rows)
 
 
 @cluster.command("logs")
@@ -179,7 +241,12 @@ def logs(daemon: str | None, name: str | None, lines: int) -> None:
     is_flag=True,
     help="All clusters of this user, including those of running experiments.",
 )
-def down(name: str | None, everything: bool) -> None:
+@click.option(
+    "--adopt",
+    is_flag=True,
+    help="Also a cluster of another machine or container that no longer renews its lease.",
+)
+def down(name: str | None, everything: bool, adopt: bool) -> None:
     """
     Stop a cluster and remove everything that belongs to it; safe to repeat.
 
@@ -189,12 +256,21 @@ def down(name: str | None, everything: bool) -> None:
         harness cluster down --all
     """
     from harness import providers
+    from harness.providers import state
 
     existing_names, errors = providers.names(), list[HarnessError]()
     names = existing_names if everything else [name or _only_name(existing_names)]
     for chosen in names or [""]:
         try:
+            if adopt and chosen:
+                state.adopt(chosen)
             was_there = bool(chosen) and providers.remove(chosen)
+        except state.NotOursError as error:
+            if not everything or not state.lease_s(chosen):
+                errors.append(error)
+            else:
+                click.echo(f"left alone: {error.what}", err=True)
+            continue
         except HarnessError as error:  # a host or an engine is away: the others can still go
             errors.append(error)
             continue
@@ -247,9 +323,12 @@ def read_spec(file: Path | None, provider: str | None, workers: int | None) -> C
 def _attach(name: str | None) -> Cluster:
     """The cluster of that name, or the only one; `ClusterError` where it is not up."""
     from harness import providers
+    from harness.providers import state
 
     existing_names = providers.names()
-    attached = providers.attach(name or _only_name(existing_names) or "default")
+    chosen = name or _only_name(existing_names) or "default"
+    state.require_ours(chosen)
+    attached = providers.attach(chosen)
     others = [other for other in existing_names if other != attached.name]
     if not attached.is_up():
         start = f"harness cluster up --name {attached.name}"
@@ -259,6 +338,17 @@ def _attach(name: str | None) -> Cluster:
             fix=did_you_mean(attached.name, sorted(others)) if others else start,
         )
     return attached
+
+
+def _parse_lifetime(text: str) -> int:
+    """Whole seconds of a duration; an error of the command line where it is none."""
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    if not 60 <= seconds <= _LONGEST_S:
+        raise click.BadParameter(f"{text} is not between a minute and 30 days")
+    return int(seconds)
 
 
 def _only_name(names: list[str]) -> str:
@@ -312,6 +402,8 @@ def cluster_facts(running: Cluster) -> dict[str, Any]:
     """Everything that `harness cluster status --json` shows of a *running* cluster."""
     from dataclasses import asdict
 
+    from harness.providers import state
+
     nodes = _yarn_nodes(running)
     pids, dead = running.daemon_pids(), running.dead_daemons()
     try:
@@ -322,6 +414,8 @@ def cluster_facts(running: Cluster) -> dict[str, Any]:
         "name": running.name,
         "provider": running.provider,
         "workers": running.spec.workers,
+        "owner": str(state.Owner.of(running.name) or "unknown"),
+        "lease_s": state.lease_s(running.name),
         "daemons": [
             {
                 "name": daemon,

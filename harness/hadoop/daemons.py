@@ -51,6 +51,7 @@ _ACCEPT_OWN = (
 )
 HEAP_SHARE = 0.8  # of a container's memory; the rest is the JVM's own
 ONE_COMPILER = "-XX:TieredStopAtLevel=1"
+START_LEASE_S = 600  # of supervisors that have just begun: nobody renews it while others start
 _QUICK = ("-XX:+UseSerialGC", ONE_COMPILER, "-XX:-UsePerfData")
 # At its own address an archive is mapped and shared; elsewhere each JVM copies and rewrites all of
 # it: 0.09 s and 90 MiB.  Diagnostic options of JDK 17 and later, which by default go elsewhere.
@@ -233,6 +234,7 @@ def supervisor_plan(
         "control": f"{layout.base}/control",
         "deaths": f"{layout.base}/deaths",
         "daemons_folder": f"{layout.base}/daemons",
+        "lease_s": START_LEASE_S,
         "daemons": [
             {
                 "key": daemon.key,

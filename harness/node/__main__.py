@@ -30,6 +30,7 @@ VERBS = {
     "exec": ("wrapper", "main"),
     "join": ("wrapper", "join_groups"),
     "become": ("wrapper", "become"),
+    "watch": ("watch", "main"),
     "archive": ("archive", "main"),
 }
 

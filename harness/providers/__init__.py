@@ -6,7 +6,9 @@ Providers: the only code that starts and stops anything.
 
 from __future__ import annotations
 
-from harness.errors import ClusterError
+import time
+
+from harness.errors import ClusterError, HarnessError
 from harness.providers import state
 from harness.providers.ansible.cluster import AnsibleCluster
 from harness.providers.base import Cluster
@@ -39,6 +41,19 @@ def remove(name: str, provider: str | None = None) -> bool:
     *provider* removes it where no file says which one made it.
     """
     return _provider_of(name, provider).remove(name)
+
+
+def remove_orphan(name: str, token: str) -> None:
+    """Remove what its owner of that *token* left, for a while: hosts may be away just now."""
+    for pause_s in (5, 10, 20, 40, 80, 160, 320):
+        try:
+            _provider_of(name, None).remove(name, token)
+        except state.NotOursError:
+            return  # another cluster has the name by now
+        except (HarnessError, OSError):
+            time.sleep(pause_s)
+        else:
+            return
 
 
 def _provider_of(name: str, default: str | None) -> type[Cluster]:

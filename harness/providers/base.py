@@ -17,6 +17,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -35,11 +36,12 @@ from harness.providers.calibrate import (
     unsupported_limits,
 )
 from harness.providers.host import Host, LocalHost, Running, application_name
+from harness.providers.lease import Controls, HostControl, Lease, renew
 from harness.providers.masters import Hdfs
 from harness.providers.state import StateFile
 from harness.providers.survey import Finding, HostFacts, RanOn, node_versions, survey
 from harness.records.trial import LIMITS, ClusterSpec, Limit, Tracing
-from harness.text import excerpt, read_json
+from harness.text import excerpt
 
 UP_LIMIT_S = 180.0
 
@@ -79,6 +81,7 @@ class Cluster(ABC):
         self.hdfs = Hdfs(lambda: self.gateway, self._hdfs_argv)
         self._state: StateFile | None = None
         self._copied: dict[tuple[str, Path], str] = {}
+        self._lease: Lease | None = None  # of a cluster that this process made
 
     # what each provider does in its own way
 
@@ -247,13 +250,7 @@ class Cluster(ABC):
 
     def _expected_daemons(self) -> dict[str, dict[str, str]]:
         """Workers that must be healthy, and their daemons' names at the masters: host, or port."""
-        return {
-            member.name: {
-                daemon_kind: member.at(daemon_kind) if member.first_port else member.host
-                for daemon_kind in daemons.WORKER_KINDS
-            }
-            for member in self.layout.workers
-        }
+        return masters.expected_daemons(self.layout)
 
     # life
 
@@ -272,14 +269,25 @@ class Cluster(ABC):
     def __exit__(self, *exc_info: object) -> None:
         self.down()
 
-    def up(self, limit_s: float = UP_LIMIT_S) -> None:
-        """Start everything until it is healthy; else `ClusterError`, and nothing is left."""
+    def up(self, limit_s: float = UP_LIMIT_S, lifetime_s: int = 0) -> None:
+        """
+        Start everything until it is healthy; else `ClusterError`, and nothing is left.
+
+        It ends with this process; or, with a *lifetime_s*, so many seconds after it was started.
+        """
         if refused := site.refused_overrides(self.spec) if self.sets_site else []:
             raise SpecError("; ".join(refused), where="cluster.site", fix="leave them out")
         if refused := unsupported_limits(self.spec, self.limitable):
             raise SpecError("; ".join(refused), where=self.where, fix="leave them out")
-        self._start()
         try:
+            self._start()
+        except BaseException:
+            if self._lease is not None:
+                self._lease.end()
+            raise
+        try:
+            if self._lease is not None and not lifetime_s:
+                self._lease.keep_renewing(self.controls())
             if self.spec.limited:
                 self._limit_nodes()
             request = {**self._health_request(limit_s), "workers": self._expected_daemons()}
@@ -287,9 +295,17 @@ class Cluster(ABC):
                 self._check_health, request, where=self.where,
                 log=lambda daemon: self.daemon_logs().get(daemon, ""),
             )  # fmt: skip
+            if self._lease is not None and lifetime_s:
+                renew(self.name, lifetime_s, self.controls())
+                self._lease.end(b"free\n")
         except BaseException:
             self.down()
             raise
+
+    def controls(self) -> Controls:
+        """What opens the control pipe of each supervisor, by the name of its host."""
+        path = f"{self.layout.base}/control"
+        return {host.name: partial(HostControl, host, path) for host in self.hosts}
 
     @classmethod
     def names(cls) -> list[str]:
@@ -298,9 +314,14 @@ class Cluster(ABC):
         return [name for name in states.known_names() if states.provider_of(name) in own]
 
     @classmethod
-    def remove(cls, name: str) -> bool:
-        """Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat."""
+    def remove(cls, name: str, token: str = "") -> bool:
+        """
+        Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat.
+
+        `NotOursError` for one whose owner is elsewhere, or has another *token*.
+        """
         with states.exclusive():
+            states.require_ours(name, token)
             return cls._remove(name)
 
     @classmethod
@@ -311,15 +332,19 @@ class Cluster(ABC):
             return False
         with states.DeferredInterrupt():  # half a removal helps nobody
             cls._end(name)
-            states.remove_tree(folder)
+            states.remove_folder(name)
         return True
 
     def down(self) -> None:
         """End every process and remove every file of this cluster; safe to call twice."""
+        if self._lease is not None:
+            self._lease.stop()
         try:
             self.remove(self.name)
         finally:
             self._state = None
+            if self._lease is not None:
+                self._lease.end()
 
     @contextmanager
     def _claiming(self) -> Iterator[None]:
@@ -328,14 +353,21 @@ class Cluster(ABC):
             self._require_free()
             self._remove(self.name)
             try:
-                states.make_folder(self.folder, self.provider)
+                self._make_folder()
                 yield
             except BaseException:
                 self._remove(self.name)
                 raise
 
+    def _make_folder(self) -> None:
+        """Make the cluster's folder, when there is somebody to remove it."""
+        self._lease = Lease(self.name)
+        states.make_folder(self.folder, self.provider)
+        self._lease.record()
+
     def _require_free(self) -> None:
-        """`ClusterError` where a cluster that is up, or is another provider's, has the name."""
+        """`ClusterError` where a cluster that is up, or is another's, has the name."""
+        states.require_ours(self.name)
         other = states.provider_of(self.name)
         if other not in ("", self.provider):
             used = f"the name {self.name!r} is taken by a cluster of {excerpt(other, 80)}"
@@ -452,14 +484,7 @@ class Cluster(ABC):
 
     def http_json(self, url_path: str, service: str = "rm") -> Any:
         """JSON that a daemon of the master answers: *service* is rm, nn or jhs."""
-        try:
-            return read_json(self.hdfs.call("get", service, url_path))
-        except ValueError as error:
-            raise ClusterError(
-                "the answer is not JSON",
-                where=f"web service: {service} {url_path}",
-                fix="harness cluster logs",
-            ) from error
+        return self.hdfs.get_json(service, url_path)
 
     def kill_application(self, application_id: str) -> None:
         """Have the ResourceManager end an application."""

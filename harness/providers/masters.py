@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from harness.errors import ClusterError
 from harness.providers.archives import in_time
+from harness.hadoop.daemons import WORKER_KINDS, Layout
 from harness.providers.host import (
     Host,
     HostTimeoutError,
@@ -125,6 +126,17 @@ class Hdfs:
             raise _refused_error(operation, completed.err)
         return completed.out
 
+    def get_json(self, service: str, url_path: str) -> Any:
+        """JSON that a daemon of the master answers: *service* is rm, nn or jhs."""
+        try:
+            return read_json(self.call("get", service, url_path))
+        except ValueError as error:
+            raise ClusterError(
+                "the answer is not JSON",
+                where=f"web service: {service} {url_path}",
+                fix="harness cluster logs",
+            ) from error
+
     @contextmanager
     def _process(self, *arguments: str) -> Iterator[tuple[Running, IdleTimeout]]:
         process = self._gateway().open(self._command(arguments))
@@ -220,6 +232,17 @@ def check_health(
         return {}
     finally:
         end_command(command)
+
+
+def expected_daemons(layout: Layout) -> dict[str, dict[str, str]]:
+    """Workers that must be healthy, and their daemons' names at the masters: host, or port."""
+    return {
+        member.name: {
+            daemon_kind: member.at(daemon_kind) if member.first_port else member.host
+            for daemon_kind in WORKER_KINDS
+        }
+        for member in layout.workers
+    }
 
 
 def await_healthy(

@@ -1,8 +1,8 @@
 """
 What is known of a cluster between processes: one folder per name, one small file in it.
 
-A process is identified by its number, its start time and the boot of the machine, so that a number
-that was given to another process is never mistaken for ours.
+A process is identified by its number, its start time, the boot of the machine and its *place*, so
+that a number that was given to another process, or on another machine, is never mistaken for ours.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from pydantic import BaseModel
 from harness.errors import ClusterError, SpecError
 from harness.hadoop_home.home import write_whole
 from harness.node import agent_bytes
+from harness.node.watch import lease_left_s
 from harness.records.trial import ClusterSpec
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -46,16 +47,23 @@ class Process:
     pid: int
     started: int
     boot: str
+    place: str = ""
 
     @classmethod
     def of(cls, process_id: int) -> Process:
         """The process that has number *process_id* now; `ProcessLookupError` when there is none."""
-        return cls(process_id, _start_time(process_id), _boot())
+        return cls(process_id, _start_time(process_id), _boot(), place())
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is a process of another machine or container: nothing is known of it here."""
+        return self.place not in ("", place())
 
     def alive(self) -> bool:
-        """Whether it still runs; a zombie does not."""
+        """Whether it still runs here; a zombie does not."""
         try:
-            return self.boot == _boot() and _start_time(self.pid) == self.started
+            is_here = not self.is_elsewhere and self.boot == _boot()
+            return is_here and _start_time(self.pid) == self.started
         except ProcessLookupError:
             return False
 
@@ -93,6 +101,14 @@ class Process:
 
 def _boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def place() -> str:
+    """The machine and the process namespace that we are in: process ids mean nothing elsewhere."""
+    with suppress(OSError):
+        if machine_id := Path("/etc/machine-id").read_text().strip():
+            return f"{machine_id} {Path('/proc/self/ns/pid').readlink()}"
+    return f"{_boot()}-{os.uname().nodename} {Path('/proc/self/ns/pid').readlink()}"
 
 
 def _start_time(process_id: int) -> int:
@@ -194,6 +210,77 @@ class StateFile(BaseModel):
             return None
 
 
+class Owner(BaseModel):
+    """
+    Whose a cluster is: `owner.json` in its folder, the first file there.
+
+    *process* is the harness that made it, on *host*; *watchdog* removes it, and knows by the
+    *token* that it is still the one that it was started for.
+    """
+
+    process: Process
+    host: str
+    token: str
+    watchdog: Process
+
+    def __str__(self) -> str:
+        """For people, with why a process of that number here is another one."""
+        text, own = f"process {self.process.pid} on {self.host}", place().partition(" ")[0]
+        if not self.process.is_elsewhere:
+            return text
+        is_here = self.process.place.startswith(own)
+        return f"{text} (another {'container' if is_here else 'machine'} with this home)"
+
+    @classmethod
+    def of(cls, cluster_name: str) -> Owner | None:
+        """Whose a cluster is; `SpecError` where others could have written it."""
+        file = cluster_folder(cluster_name) / "owner.json"
+        try:
+            if file.stat().st_mode & 0o077:
+                raise SpecError(
+                    "the token of a cluster's owner can be read by others",
+                    where=str(file),
+                    fix=f"chmod 600 {file}",
+                )
+            return cls.model_validate_json(file.read_text())
+        except (OSError, ValueError):
+            return None
+
+
+class NotOursError(ClusterError):
+    """A cluster is another harness's, which may be using it."""
+
+
+def require_ours(cluster_name: str, token: str = "") -> None:
+    """`NotOursError` for a cluster of another place, or not of the owner's *token*."""
+    owner = Owner.of(cluster_name)
+    if owner is None or not (owner.process.is_elsewhere or token not in ("", owner.token)):
+        return
+    what = f"cluster {cluster_name!r} belongs to {owner}"
+    fix = f"there: harness cluster down --name {cluster_name}"
+    if not lease_s(cluster_name):
+        what += ", which has not renewed its lease"
+        fix = f"harness cluster down --name {cluster_name} --adopt"
+    raise NotOursError(what, where=str(cluster_folder(cluster_name)), fix=fix)
+
+
+def lease_s(cluster_name: str) -> float:
+    """Seconds until the lease of a cluster ends, by the clock of the disk that it lies on."""
+    folder = cluster_folder(cluster_name)
+    with suppress(OSError, ValueError), tempfile.TemporaryFile(dir=state_folder()) as file:
+        now_s = os.fstat(file.fileno()).st_mtime
+        return max(0.0, lease_left_s(folder, now_s))
+    return 0.0
+
+
+def adopt(cluster_name: str) -> None:
+    """Take over a cluster whose owner is elsewhere; `NotOursError` while its lease is renewed."""
+    with exclusive():
+        if lease_s(cluster_name):
+            require_ours(cluster_name)
+        (cluster_folder(cluster_name) / "owner.json").unlink(missing_ok=True)
+
+
 def known_names() -> list[str]:
     """Names of all clusters that have a folder, up or not."""
     folders = clusters_folder().iterdir()
@@ -271,6 +358,14 @@ class DeferredInterrupt:
         else:
             with suppress(RuntimeError, OSError):  # the stream is in use just now, or gone
                 self.notify()
+
+
+def remove_folder(cluster_name: str) -> None:
+    """Remove the folder of a cluster that has ended, and its watchdog, which we may be."""
+    owner = Owner.of(cluster_name)
+    remove_tree(cluster_folder(cluster_name))
+    if owner is not None and owner.watchdog.pid != os.getpid():
+        owner.watchdog.kill()
 
 
 def remove_tree(folder: Path) -> None:

@@ -93,7 +93,7 @@ class AnsibleCluster(Cluster):
             ) from error
 
     @classmethod
-    def remove(cls, name: str) -> bool:
+    def remove(cls, name: str, token: str = "") -> bool:
         """
         Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat.
 
@@ -103,13 +103,14 @@ class AnsibleCluster(Cluster):
         with states.exclusive():
             if not folder.exists():
                 return False
+            states.require_ours(name, token)
             hosts_state = HostsState.load(name)
             maker = hosts_state.maker if hosts_state is not None else None
             if maker is not None and maker.pid != os.getpid() and maker.alive():
                 raise _busy_error(name, f"process {maker.pid}")
         cls._end(name)  # it takes a while: other clusters may be started meanwhile
         with states.exclusive():
-            states.remove_tree(folder)
+            states.remove_folder(name)
         return True
 
     @staticmethod
@@ -172,7 +173,7 @@ class AnsibleCluster(Cluster):
             self._require_free()
             if self.folder.exists():
                 raise _busy_error(self.name, "another process")
-            states.make_folder(self.folder, self.provider)
+            self._make_folder()
             self._state = HostsState(
                 name=self.name, spec=spec, owner=new_owner(), lease_s=getattr(self, "lease_s", 0),
                 maker=states.Process.of(os.getpid()),

@@ -29,6 +29,7 @@ from harness.providers import state as states
 from harness.providers.base import Cluster
 from harness.providers.existing import discovery
 from harness.providers.host import Host, LocalHost, application_name
+from harness.providers.lease import Controls
 from harness.providers.survey import Finding, RanOn
 from harness.records.trial import ClusterSpec
 
@@ -132,6 +133,10 @@ class ExistingCluster(Cluster):
                 fix="set HADOOP_CONF_DIR, or write how many each node has",
             )
         return min(map(discovery.gpus, discovery.discover({}).nodes), default=0)
+
+    def controls(self) -> Controls:
+        """None: no supervisor of ours is there."""
+        return {}
 
     def is_up(self) -> bool:
         """Whether it was discovered, and not yet left."""

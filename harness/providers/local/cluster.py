@@ -50,6 +50,7 @@ from harness.providers.host import (
     at_once,
     last_lines,
 )
+from harness.providers.lease import Controls
 from harness.providers.local import account, limits, namespace, supervisor
 from harness.providers.local.supervisor import ClusterState
 from harness.providers.survey import find_devices, here
@@ -201,6 +202,14 @@ class LocalCluster(Cluster):
         """Files and folders of this machine that daemons, tasks and clients read."""
         paths = (self.home.java.home, self.home.path, self.home.path_jar, WORKLOADS)
         return [path for path in paths if path.exists()]
+
+    def controls(self) -> Controls:
+        """What opens the pipe of the one supervisor; `OSError` where it has ended."""
+
+        def opener(path: str, _flags: int) -> int:
+            return os.open(path, os.O_WRONLY | os.O_NONBLOCK)  # else it would wait for a reader
+
+        return {"": lambda: open(self.control, "wb", buffering=0, opener=opener)}
 
     def _limit_nodes(self) -> None:
         """Limit the nodes as requested, while nothing runs on them; then start all daemons."""
