@@ -96,11 +96,7 @@ class Cluster(ABC):
 
     @abstractmethod
     def _start(self) -> None:
-        """
-        Start nodes and daemons, all or nothing, once what a killed process left is removed.
-
-        `ClusterError` where the name is taken by a cluster that is up.
-        """
+        """Start nodes and daemons, all or nothing; `ClusterError` where the name is taken."""
 
     @property
     @abstractmethod
@@ -270,11 +266,7 @@ class Cluster(ABC):
         self.down()
 
     def up(self, limit_s: float = UP_LIMIT_S, lifetime_s: int = 0) -> None:
-        """
-        Start everything until it is healthy; else `ClusterError`, and nothing is left.
-
-        It ends with this process; or, with a *lifetime_s*, so many seconds after it was started.
-        """
+        """Start all of it, healthy or not at all; it lasts for *lifetime_s*, or as long as we."""
         if refused := site.refused_overrides(self.spec) if self.sets_site else []:
             raise SpecError("; ".join(refused), where="cluster.site", fix="leave them out")
         if refused := unsupported_limits(self.spec, self.limitable):
@@ -315,11 +307,7 @@ class Cluster(ABC):
 
     @classmethod
     def remove(cls, name: str, token: str = "") -> bool:
-        """
-        Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat.
-
-        `NotOursError` for one whose owner is elsewhere, or has another *token*.
-        """
+        """Take a cluster of ours, of that *token*, down and remove it; `False`: there is none."""
         with states.exclusive():
             states.require_ours(name, token)
             return cls._remove(name)

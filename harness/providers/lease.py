@@ -28,7 +28,6 @@ from harness.providers.host import Host, at_once, end_command
 from harness.text import printable
 
 RUN_S = 60
-LIFETIME_S = 8 * 3600
 _RENEW_S, _CLOSE_S, _JOIN_S = 15.0, 2.0, 10.0
 _REMOVE = "import sys; from harness.providers import remove_orphan; remove_orphan(*sys.argv[1:])"
 
@@ -97,11 +96,13 @@ class Lease:
         root = str(Path(__file__).resolve().parents[2])
         search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
         agent = [sys.executable, "-I", "-S", str(states.agent_file()), "watch", str(self.folder)]
+        reading, self._pipe = os.pipe()
         self._watchdog = subprocess.Popen(
             [*agent, sys.executable, "-c", _REMOVE, name, self.token],
             env={**os.environ, "PYTHONPATH": search_path}, cwd="/", start_new_session=True,
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, bufsize=0,
+            stdin=reading, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
+        os.close(reading)
         _watchdogs[:] = [*(each for each in _watchdogs if each.poll() is None), self._watchdog]
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -161,14 +162,13 @@ class Lease:
         With the *word* ``free`` it stays, and watches a lease that nobody renews by himself.
         """
         self.stop()
-        assert self._watchdog.stdin is not None
-        if self._watchdog.stdin.closed:  # it has ended, or is free, already
-            return
         owner = states.Owner.of(self.name)
         is_left = owner is not None and owner.token == self.token
-        if is_left and word == b"end\n":
+        if self._pipe < 0 or (is_left and word == b"end\n"):
             return
-        with suppress(BrokenPipeError), self._watchdog.stdin as pipe:
-            pipe.write(word)
+        with suppress(BrokenPipeError):
+            os.write(self._pipe, word)
+        os.close(self._pipe)
+        self._pipe = -1
         if not is_left:
             self._watchdog.wait()

@@ -16,8 +16,8 @@ from subprocess import TimeoutExpired
 from typing import IO, Any
 
 from harness.errors import ClusterError
-from harness.providers.archives import in_time
 from harness.hadoop.daemons import WORKER_KINDS, Layout
+from harness.providers.archives import in_time
 from harness.providers.host import (
     Host,
     HostTimeoutError,

@@ -51,7 +51,8 @@ class FakeCluster:
         self.services = {"secret": "/conf/secret"}
         self.endpoints = {"resourcemanager": "http://198.18.0.1:8088"}
 
-    def up(self):
+    def up(self, lifetime_s):
+        self.lifetime_s = lifetime_s
         self.there[self.name] = self
 
     def is_up(self):
@@ -102,10 +103,11 @@ class FakeCluster:
 
 
 @pytest.fixture
-def harness(monkeypatch):
+def harness(monkeypatch, tmp_path):
     """
     A function that runs `harness cluster` with some arguments.
     """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     fake = type("Fake", (FakeCluster,), {"there": {}})
     monkeypatch.setattr(providers, "PROVIDERS", {"local": fake}, raising=False)
     monkeypatch.setattr(providers, "names", lambda: sorted(fake.there))
@@ -131,7 +133,18 @@ def test_up_tells_where_and_how_to_go_on(harness):
     assert done.out == "resourcemanager  http://198.18.0.1:8088\n"
     assert re.search(r"c1-master curl -H @/conf/secret http://198\.18\.0\.1:8088/cluster", done.err)
     assert "harness cluster down --name mine" in done.err
-    assert done.there["mine"].spec.workers == 2
+    assert "(it is removed after 8 h 00 min)" in done.err
+    assert (done.there["mine"].spec.workers, done.there["mine"].lifetime_s) == (2, 8 * 3600)
+
+
+@pytest.mark.parametrize("lifetime", ["soon", "59 s", "31 h 5", "1000 h"])
+def test_a_lifetime_is_a_duration_of_some_length(harness, lifetime):
+    """
+    Between a minute and 30 days.
+    """
+    done = harness("up", "--lifetime", lifetime)
+
+    assert (done.status, done.there) == (2, {})
 
 
 def test_up_with_a_file(harness, tmp_path):

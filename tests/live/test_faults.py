@@ -18,9 +18,11 @@ import pytest
 
 from harness.providers.local.cluster import LocalCluster
 from harness.store import Store
+from tests.live.endurance import kernel_objects, seconds_until_nothing_is_left
 from tests.live.runs import (
     LIMIT_S,
     MIXED,
+    PROGRAM,
     SMOKE,
     TWO_TRIALS,
     clusters,
@@ -365,6 +367,50 @@ def test_two_harnesses_in_two_folders(tmp_path, environment):
     for folder in folders:
         assert [r.state for r in kept(folder)] == ["done"] * 3
         assert list(folder.glob("smoke/*/incoming")) == []
+
+
+KILLED = """
+import os, signal, sys
+from harness.hadoop_home.home import HadoopHome
+from harness.providers.local.cluster import LocalCluster
+from harness.records.trial import ClusterSpec
+LocalCluster("killed", ClusterSpec(workers=1), HadoopHome.find()).up()
+if sys.argv[1] == "both":
+    from harness.providers.state import Owner
+    os.kill(Owner.of("killed").watchdog.pid, signal.SIGKILL)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("network", ["namespaces", pytest.param("ports", marks=long)])
+def test_nothing_is_left_of_a_killed_harness(environment, network):
+    """
+    Nobody starts a command: processes, files, mounts and links of its cluster go by themselves.
+    """
+    before = kernel_objects()
+    if network == "ports":
+        environment = {**environment, "HARNESS_LOCAL_NETWORK": "ports"}
+    done = subprocess.run([sys.executable, "-c", KILLED, "one"], env=environment, check=False)
+
+    assert done.returncode == -signal.SIGKILL
+    assert seconds_until_nothing_is_left(environment) < 90
+    after = kernel_objects()
+    kinds = ("mounts", "links", "loop devices", "control groups")
+    assert {kind: after[kind] for kind in kinds} == {kind: before[kind] for kind in kinds}
+
+
+@long
+def test_supervisors_end_what_nobody_renews(environment):
+    """
+    Harness and watchdog killed: the processes end with the lease, the files by the next command.
+    """
+    subprocess.run([sys.executable, "-c", KILLED, "both"], env=environment, check=False)
+    began, alive = time.monotonic(), len(processes(environment))
+    while processes(environment) and time.monotonic() - began < 90:
+        time.sleep(0.5)
+
+    assert (alive > 0, processes(environment), clusters(environment)) == (True, [], ["killed"])
+    output(environment, *PROGRAM, "cluster", "down", "--all")
 
 
 @long
