@@ -295,6 +295,7 @@ def conf_texts(files: Mapping[str, Mapping[str, str]], secret: str = "") -> dict
     """Content of each file of a configuration folder by its name; of daemons with the *secret*."""
     texts = {file_name: render_xml(properties) for file_name, properties in files.items()}
     if secret:
+        SECRETS.hide(secret)  # a log that has it is stored without
         texts[fence.SECRET] = fence.secret_line(secret)
     return {**texts, "log4j.properties": LOG4J}
 

@@ -16,7 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import SpecError
-from harness.hadoop.secrets import DIGEST, HADOOPS_LIST, LEAST_SEARCHED, SENSITIVE_KEYS, Secrets
+from harness.hadoop import site
+from harness.hadoop.secrets import (
+    DIGEST,
+    HADOOPS_LIST,
+    LEAST_SEARCHED,
+    SECRETS,
+    SENSITIVE_KEYS,
+    Secrets,
+)
 
 LIBRARY = Path(__file__).parents[2] / "workloads" / "hadoop-home" / "home" / "lib"
 KEY = bytes(32)
@@ -166,6 +174,14 @@ class TestTexts:
         assert DIGEST.sub("#", cleaned) == text.replace("=hadoop,", "=#,").replace(
             " hadoop.", " #."
         )
+
+    def test_of_a_cluster_are_known(self):
+        """
+        What its daemons are given for their web services is looked for in all logs.
+        """
+        texts = site.conf_texts({}, "0f" * 32)
+
+        assert SECRETS.clean(texts["secret"]).startswith("X-Harness-Secret: secret:")
 
     def test_short_values_are_not_looked_for(self):
         """

@@ -3,6 +3,7 @@ A real run with a secret in each place where a user can write one: it is in noth
 """
 
 import gzip
+import re
 import subprocess
 
 import pyarrow.parquet as pq
@@ -36,6 +37,8 @@ repeat: 1
 warmup: 0
 predict: {models: [whatif], profile_on: {input: 1 MiB}}
 """
+# as its file has it, and its clients' requests
+CLUSTERS_OWN = rb"X-Harness-Secret: [0-9a-f]{64}"
 
 
 def contents(folder):
@@ -83,5 +86,6 @@ def test_what_is_left_of_a_run_holds_no_secret(tmp_path):
     files = [*contents(results), *contents(tmp_path / "state")]
     shown = [text for text in printed if b"CANARY" in text]
     assert shown + [name for name, data in files if b"CANARY" in data] == []
+    assert [name for name, data in files if re.search(CLUSTERS_OWN, data)] == []
     assert len(files) > 20
     assert (clusters(environment), processes(environment)) == ([], [])

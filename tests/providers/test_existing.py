@@ -13,6 +13,7 @@ import pytest
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import site
+from harness.hadoop.secrets import SECRETS
 from harness.hadoop_home import home
 from harness.hadoop_home.home import HadoopHome, Java
 from harness.providers.existing import cluster as existing
@@ -114,6 +115,25 @@ def app(cluster, state="RUNNING", containers=1, **more):
     return {
         "id": APP, "state": state, "runningContainers": containers, "applicationTags": tags, **more,
     }  # fmt: skip
+
+
+@pytest.mark.process
+def test_secrets_of_its_clients_are_in_no_state(masters, cluster):
+    """
+    The client's own configuration has them, closed to others; the state, and what goes into
+    results, has digests.
+    """
+    properties = {"fs.s3a.secret.key": "CANARY-client-7", "a.pin": "CANARY-pin-8"}
+    more = {"hadoop.security.sensitive-config-keys": "pin$", **properties}
+    (masters.conf / "mapred-site.xml").write_text(site.render_xml(more))
+    with cluster() as up:
+        conf = Path(up.layout.conf(up.layout.master))
+        known = (up.folder / "state.json").read_text(), str(up.site_properties())
+        written, mode = (conf / "mapred-site.xml").read_text(), up.folder.stat().st_mode & 0o777
+
+    assert [text for text in known if "CANARY" in text] == []
+    assert (written.count("CANARY"), mode) == (2, 0o700)
+    assert SECRETS.clean("x CANARY-pin-8 y").startswith("x secret:")
 
 
 @pytest.mark.process
