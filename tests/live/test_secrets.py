@@ -74,11 +74,12 @@ def test_what_is_left_of_a_run_holds_no_secret(tmp_path):
 
     ends = [run("plan", "--json"), run("all"), run("collect"), run("plan")]
 
+    assert ends[1].returncode == 6, ends[1].stderr.decode()
     run_ = Store(results).latest("canary")
     by_state = {record.state: record for record in run_.trials().values()}
     raw = run_.raw(by_state["done"].trial.id)
     (stderr,) = [n for n in raw.names() if n.endswith("_000002/stderr")]
-    assert [end.returncode for end in ends] == [0, 6, 0, 0], ends[1].stderr.decode()
+    assert [end.returncode for end in ends] == [0, 6, 0, 0]
     assert by_state["failed"].reason.startswith("the client ended with status")
     assert 'For input string: "secret:' in by_state["failed"].reason
     assert b"token = secret:" in raw.open(stderr).read()
