@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -310,11 +311,8 @@ def report(session: Session, into: Path | None, as_json: bool) -> None:
         harness report experiments/quick.yaml
         harness report experiments/quick.yaml --into /tmp/report --json
     """
-    if into is not None:
-        paths, _ = session.evaluation().report(into)
-    else:
-        with session.locked_evaluation() as evaluation:
-            paths, _ = evaluation.report()
+    with nullcontext(session.evaluation()) if into else session.locked_evaluation() as evaluation:
+        paths, _ = evaluation.report(into)
     if as_json:
         print_json({"files": paths})
         return

@@ -39,6 +39,7 @@ from harness.units import format_bytes
 
 MOST_MEMBERS, MOST_BYTES = 250_000, 2**38  # six times what a run of 500 trials has, or more
 _MOST_PARTS = 16  # of a name
+_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
 _PACK = "ask for another: tar czf RUN.tar.gz -C results/EXPERIMENT RUN  packs a run"
 # What neither the chain nor a seal has a hash of, and no score depends on.
 _UNCHECKED = ("report.*", "hibench.report", "warmup", "retried", "disturbed")
@@ -141,9 +142,7 @@ def _extract(archive: Path, target: Path) -> None:
                     shutil.copyfileobj(member.stream, copy, CHUNK_BYTES)
                 if path.stat().st_size != member.size:
                     raise refuse(f"{shown} is cut off")
-    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, gzip.BadGzipFile) as error:
-        raise refuse(f"it is broken ({excerpt(error)})") from error
-    except (EOFError, ValueError, RuntimeError, OSError) as error:
+    except (*_BROKEN, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # this machine's, not the archive's
         raise refuse(f"it is broken, or locked ({excerpt(error)})") from error

@@ -36,7 +36,7 @@ def opened(monkeypatch):
         groups=(CostGroup(names=group, sum_s=1.0, spread_s=0.1, note="together"),),
     )
     evaluation = SimpleNamespace(
-        report=lambda: (("r/report.html", "r/report.json"), None),
+        report=lambda _: (("r/report.html", "r/report.json"), None),
         profile=lambda: {"wordcount": fitted},
     )
     session = SimpleNamespace(
