@@ -175,8 +175,7 @@ class AnsibleCluster(Cluster):
                 raise _busy_error(self.name, "another process")
             self._make_folder()
             self._state = HostsState(
-                name=self.name, spec=spec, owner=new_owner(), lease_s=getattr(self, "lease_s", 0),
-                maker=states.Process.of(os.getpid()),
+                name=self.name, spec=spec, owner=new_owner(), maker=states.Process.of(os.getpid())
             )  # fmt: skip
             self._state.save()
         try:

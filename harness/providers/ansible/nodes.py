@@ -74,8 +74,7 @@ class HostsState(StateFile):
     nodes whose /etc/hosts is written, each with a further name of its own, or none.  *shared*: JVMs
     use class-data archives.  *maker* is the process that is making the hosts ready.  *user* is the
     account of daemons and tasks; *rooted* are the nodes where root's work is done, *fenced* those
-    with a packet filter.  *owner* is this start, for others that share the hosts: the supervisors'
-    first lease is of *lease_s* seconds, without an end where it is 0.
+    with a packet filter.  *owner* is this start, for others that share the hosts.
     """
 
     addresses: list[str] = Field(default_factory=list)
@@ -91,7 +90,6 @@ class HostsState(StateFile):
     fenced: list[str] = Field(default_factory=list)
     secret: str = Field(default_factory=lambda: secrets.token_hex(32))
     owner: str = ""
-    lease_s: int = 0
     shared: bool = False
     touched: bool = False
     up: bool = False
@@ -237,7 +235,7 @@ class HostsState(StateFile):
                 daemon["argv"] = [*agent, *waiting, *daemon["argv"]]
         addresses = [*self.addresses] if member.name in self.fenced else []
         plan |= {**self.removal(member, self.owner), "member": member.name, "addresses": addresses}
-        plan |= {"lease_s": self.lease_s or None, "clear": True}
+        plan["clear"] = True
         conf, site_files = f"conf/{member.name}", site.site_files(self.spec, layout, member)
         files = {
             f"{conf}/{name}": text.encode()
