@@ -28,6 +28,7 @@ from typing import Any, Dict, List, Optional
 from urllib.parse import quote, urlencode, urlsplit
 
 _CHUNK = 2**20
+_NAMENODE_LIMIT_S = 20.0  # by then its supervisor knows whether it hangs
 
 
 def main(arguments: List[str]) -> None:
@@ -133,7 +134,8 @@ class Client:
             raise WebError(f"{hdfs_path} is not an absolute path", 400)
         query = urlencode(dict(parameters, **{"op": operation, "user.name": self.services["user"]}))
         url_path = f"/webhdfs/v1{quote(hdfs_path)}?{query}"
-        return checked(send(self.services["nn"], method, url_path, secret=self.secret))
+        address, limit_s = self.services["nn"], _NAMENODE_LIMIT_S
+        return checked(send(address, method, url_path, secret=self.secret, timeout_s=limit_s))
 
     def transfer(
         self, response: http.client.HTTPResponse, method: str, body: Any = None
