@@ -33,13 +33,14 @@ test-long:  ## what takes many minutes
 	@scripts/setup dev
 	.venv/bin/pytest -m long
 
-check:  ## lint, format (Python and Java), types, layers, and pins that name no registry
+check:  ## lint, format (Python and Java), types, layers, pins that name no registry and have no known flaw
 	@scripts/setup dev
 	.venv/bin/ruff check . && .venv/bin/ruff format --check .
 	.venv/bin/mypy && .venv/bin/lint-imports
-	! grep -n '://' requirements/*.txt
+	! grep -n '://' requirements/*
+	.venv/bin/python scripts/audit
 	set -e; for java in workloads bench/ltrace bench/history; do \
-		mvn -q -B -ntp -f $$java/pom.xml spotless:check; done
+		scripts/mvn -q -B -ntp -f $$java/pom.xml com.diffplug.spotless:spotless-maven-plugin:2.44.5:check; done
 
 mutants:  ## faults that the tests of a package find: make mutants PACKAGE=scoring
 	@scripts/setup mutants

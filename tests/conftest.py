@@ -7,6 +7,8 @@ import pytest
 
 from hypothesis import settings
 
+from tests.expected import pytest_runtest_makereport  # noqa: F401  (a hook)
+
 # A shell's background job is started with these signals ignored, and whoever waits for one waits
 # for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)

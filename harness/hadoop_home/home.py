@@ -1,7 +1,7 @@
 """
 The Hadoop home: one folder with every jar of a cluster, resolved by Maven, verified by checksums.
 
-    home/lib/*.jar       191 jars, exactly those of workloads/hadoop-home/SHA256SUMS
+    home/lib/*.jar       122 jars, exactly those of workloads/hadoop-home/SHA256SUMS
     home/path.jar        a manifest that names them all: short command lines, one order
     home/fence.jar       what keeps others out of a cluster (workloads/fence)
     home/etc/webapps/    empty folders that the published hadoop-hdfs jar lacks
@@ -36,6 +36,7 @@ from harness.workloads.base import GPU, JOBS
 
 WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 SOURCE = WORKLOADS / "hadoop-home"
+MAVEN = WORKLOADS.parent / "scripts" / "mvn"  # refuses jars that are not listed
 CLASS_LIST, TASK_LIST = SOURCE / "classes.lst", SOURCE / "tasks.lst"
 FENCE = WORKLOADS / "fence" / "target" / "harness-fence.jar"
 TRACER = WORKLOADS / "ltrace" / "target" / "harness-ltrace.jar"

@@ -49,6 +49,10 @@ from harness.hadoop_home.home import (
 from harness.node.archive import make_archive
 
 
+# By its whole name: a prefix makes Maven look into plugins that no pom of ours names.
+_DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.11.0"
+
+
 def ensure() -> HadoopHome:
     """Make whatever the home lacks, with a line on stderr for each part of it."""
     java, home_folder = find_java(), home_path()
@@ -118,8 +122,8 @@ def _copy_dependencies(target: Path) -> None:
         raise MachineError("no Maven on this machine", where="PATH", fix="apt-get install -y maven")
     pom_file = str(homes.SOURCE / "pom.xml")
     command = [
-        "mvn", "-B", "-ntp", "-q", "-f", pom_file,
-        "dependency:copy-dependencies", f"-DoutputDirectory={target}",
+        str(homes.MAVEN), "-B", "-ntp", "-q", "-f", pom_file,
+        f"{_DEPENDENCY_PLUGIN}:copy-dependencies", f"-DoutputDirectory={target}",
     ]  # fmt: skip
     output = ""
     for argv in ([*command, "-o"], command):

@@ -77,6 +77,7 @@ def maven(tmp_path, monkeypatch):
     )
     (commands / "mvn").chmod(0o755)
     monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
+    monkeypatch.setattr(homes, "MAVEN", commands / "mvn")
     return repository
 
 

@@ -18,10 +18,12 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.live.packages import PACKAGES, provide, unpacked
+
 PROJECT = Path(__file__).resolve().parents[2]
 SSHD, SYSTEMD = "/usr/sbin/sshd", "/usr/lib/systemd/systemd"
 TOOLS = {
-    SSHD: "openssh-server", "/usr/bin/ssh-keygen": "openssh-client", "ip": "iproute2",
+    "/usr/bin/ssh-keygen": "openssh-client", "ip": "iproute2",
     "nsenter": "util-linux", "unshare": "util-linux",
 }  # fmt: skip
 LIMIT_S = 20
@@ -101,7 +103,9 @@ def lacking():
     if os.geteuid() != 0:
         return "only root can join its own network to that of the hosts"
     missing = sorted({package for tool, package in TOOLS.items() if shutil.which(tool) is None})
-    return f"apt-get install -y {' '.join(missing)}" if missing else ""
+    if missing:
+        return f"apt-get install -y {' '.join(missing)}"
+    return provide("sshd")
 
 
 @dataclass
@@ -242,6 +246,8 @@ class BareHosts:
         *prepare* a shell script run in its root folder before it starts.  With *systemd* that is
         its first process.
         """
+        if not Path(SSHD).exists():  # the hosts see this machine's files
+            prepare = "\n".join([*map(unpacked, PACKAGES["sshd"]), prepare])
         number = len(self.hosts) + 1
         name, given = f"host{number}", self.folder / f"host{number}"
         given.mkdir()

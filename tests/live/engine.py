@@ -26,11 +26,12 @@ from harness.errors import HarnessError, MachineError
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.docker import image as docker_image
 from harness.providers.docker.engine import DEFAULT, LABEL, Engine, owner
+from tests.live.packages import provide
 
 PROJECT = Path(__file__).parents[2]
 DATA = PROJECT / ".cache" / "docker"
 LIMIT_S = 60.0
-TOOLS = ("dockerd", "setpriv", "unshare", "ip")
+TOOLS = ("setpriv", "unshare", "ip")
 
 
 def missing():
@@ -43,7 +44,9 @@ def missing():
         return "only root can start a Docker engine, and none answers that could be used"
     lacking = [tool for tool in TOOLS if shutil.which(tool) is None]
     if lacking:
-        return f"no Docker engine: {', '.join(lacking)} is not installed (docker.io)"
+        return f"no Docker engine: {', '.join(lacking)} is not installed"
+    if reason := provide("dockerd"):
+        return f"no Docker engine: {reason}"
     return ""
 
 
@@ -153,7 +156,7 @@ def ready():
         try:
             engine = stack.enter_context(running())
         except MachineError as error:
-            pytest.skip(str(error).splitlines()[0])
+            pytest.skip(f"no Docker engine: {str(error).splitlines()[0]}")
         yield engine
 
 

@@ -1,9 +1,10 @@
 """
-Debian packages for bare hosts: what a test needs there need not be installed on this machine.
+Debian packages for tests: what a test needs need not be installed, here or on a bare host.
 
 A package is downloaded once, by the machine's own apt, and stays in ``.cache/packages``.
 """
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -15,6 +16,45 @@ import pytest
 
 CACHE = Path(__file__).resolve().parents[2] / ".cache" / "packages"
 LIMIT_S = 120
+# Of each program the packages that a small Debian lacks.
+PACKAGES = {
+    "dockerd": ("docker.io", "containerd", "runc", "tini", "libdevmapper1.02.1", "libseccomp2"),
+    "sshd": ("openssh-server", "openssh-sftp-server", "libwrap0"),
+    "nft": ("nftables", "libnftables1", "libnftnl11", "libmnl0", "libjansson4", "libedit2",
+            "libxtables12"),
+    "ip": ("iproute2", "libbpf1", "libelf1", "libmnl0", "libcap2-bin"),
+}  # fmt: skip
+FOLDERS = "usr/local/sbin", "usr/sbin", "usr/bin", "sbin", "bin"
+
+
+def provide(program, folder=None):
+    """
+    Have a program of `PACKAGES` on this process's ``PATH``; why that cannot be, or nothing.
+
+    Where the machine does not have it, root unpacks its packages beside the downloads (or in
+    *folder*, whatever the machine has), and programs started from here find them there.
+    """
+    if folder is None and shutil.which(program):
+        return ""
+    lacks = f"no {program}: apt-get install -y {PACKAGES[program][0]}"
+    if os.geteuid() != 0:
+        return lacks
+    root = folder or CACHE / program
+    if not root.is_dir():
+        try:
+            files = [downloaded(package) for package in PACKAGES[program]]
+        except pytest.skip.Exception as error:
+            return f"{lacks}; {error}"
+        partial = Path(tempfile.mkdtemp(dir=root.parent))
+        for file in files:
+            subprocess.run(["dpkg-deb", "--extract", file, partial], check=True)
+        partial.rename(root)  # a cut extraction leaves no root
+    paths = [str(root / each) for each in FOLDERS if (root / each).is_dir()]
+    os.environ["PATH"] = os.pathsep.join([*paths, os.environ["PATH"]])
+    libraries = [str(each) for top in ("lib", "usr/lib") for each in root.glob(f"{top}/*-gnu*")]
+    known = [os.environ["LD_LIBRARY_PATH"]] if os.environ.get("LD_LIBRARY_PATH") else []
+    os.environ["LD_LIBRARY_PATH"] = os.pathsep.join([*libraries, *known])
+    return ""
 
 
 def unpacked(package):

@@ -1,0 +1,33 @@
+"""Programs that come from packages, wherever they are not installed."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from tests.live.packages import PACKAGES, provide
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.long,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root unpacks packages"),
+]
+VERSIONS = {"dockerd": "--version", "nft": "--version", "ip": "-V", "sshd": "-V"}
+
+
+@pytest.mark.parametrize("program", sorted(PACKAGES))
+def test_unpacked(program, tmp_path, monkeypatch):
+    """
+    A program of unpacked packages is found first, and runs with their libraries.
+    """
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    monkeypatch.setenv("LD_LIBRARY_PATH", "")
+
+    reason = provide(program, tmp_path / "root")
+
+    found = shutil.which(program)
+    done = subprocess.run([found, VERSIONS[program]], check=False, capture_output=True, text=True)
+    assert (reason, found.startswith(str(tmp_path))) == ("", True)
+    assert "rror while loading" not in done.stderr
+    assert done.stdout + done.stderr
