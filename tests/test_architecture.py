@@ -241,7 +241,7 @@ def sources():
     """
     Everything that somebody wrote: not what Maven, Python or the harness made.
     """
-    made = {"target", "home", "__pycache__"}
+    made = {"target", "home", "__pycache__", "SHA256SUMS"}
     for folder in ("harness", "workloads", "experiments", "docs", "scripts", "bench", ".ci"):
         for path in sorted((PROJECT / folder).rglob("*")):
             if path.is_file() and not made & set(path.relative_to(PROJECT).parts):

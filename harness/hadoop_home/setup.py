@@ -48,7 +48,6 @@ from harness.hadoop_home.home import (
 )
 from harness.node.archive import make_archive
 
-
 # By its whole name: a prefix makes Maven look into plugins that no pom of ours names.
 _DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.11.0"
 

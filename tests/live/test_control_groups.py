@@ -105,9 +105,9 @@ def test_version_two():
     sources["harness/providers/__init__.py"] = ""
     sources["harness/providers/kernel.py"] = (PROJECT / "harness/providers/kernel.py").read_text()
 
-    said = virtual_machine.run(SCRIPT, sources)
-    print(said)  # noqa: T201  (the output that docs/clusters.md quotes)
-    answer = json.loads(said.splitlines()[-1])
+    output = virtual_machine.run(SCRIPT, sources)
+    print(output)  # noqa: T201  (the output that docs/clusters.md quotes)
+    answer = json.loads(output.splitlines()[-1])
 
     assert (answer["version"], answer["refusal"], answer["disks"]) == (2, "", "")
     assert 0.4 < answer["half"] < 0.6

@@ -26,8 +26,10 @@ def test_unpacked(program, tmp_path, monkeypatch):
 
     reason = provide(program, tmp_path / "root")
 
-    found = shutil.which(program)
-    done = subprocess.run([found, VERSIONS[program]], check=False, capture_output=True, text=True)
-    assert (reason, found.startswith(str(tmp_path))) == ("", True)
+    program_path = shutil.which(program)
+    done = subprocess.run(
+        [program_path, VERSIONS[program]], check=False, capture_output=True, text=True
+    )
+    assert (reason, program_path.startswith(str(tmp_path))) == ("", True)
     assert "rror while loading" not in done.stderr
     assert done.stdout + done.stderr

@@ -107,8 +107,8 @@ def pack(root, folder, script, sources):
     shutil.copytree(library, files / str(library).lstrip("/"), ignore=ignored)
     kernel = next((root / "lib/modules").iterdir()) / "kernel"
     for module in MODULES:
-        found = next(kernel.rglob(f"{module.rpartition('/')[2]}.ko"))
-        shutil.copy(found, files / "modules")
+        module_file = next(kernel.rglob(f"{module.rpartition('/')[2]}.ko"))
+        shutil.copy(module_file, files / "modules")
     for name, text in sources.items():
         (files / "guest" / name).parent.mkdir(parents=True, exist_ok=True)
         (files / "guest" / name).write_text(text)

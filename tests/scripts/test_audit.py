@@ -147,7 +147,7 @@ class TestList:
 
     def test_both_languages_are_pinned(self):
         """
-        Pins of Python and of Java are found, Maven's plugins among them.
+        Pins of Python and of Java are matched, Maven's plugins among them.
         """
         names = {name for name, _ in audit.pins()}
 
@@ -177,9 +177,9 @@ class TestRefresh:
         (tmp_path / "one.json").write_text(json.dumps(record))
         (tmp_path / "two.json").write_text(json.dumps(record | {"withdrawn": "2026-01-01"}))
 
-        found = list(audit.read_osv(tmp_path, {OLD}))
+        matched = list(audit.read_osv(tmp_path, {OLD}))
 
-        assert found == [
+        assert matched == [
             {
                 "id": "GHSA-1", "package": OLD[0], "introduced": "4.1.0", "severity": "medium",
                 "what": "a flaw", "fixed": "4.1.131", "source": "OSV",
@@ -188,23 +188,23 @@ class TestRefresh:
 
     def test_the_list_grows(self, tmp_path, monkeypatch):
         """
-        What is found is added behind what is there, with today's date; the list stays readable.
+        What is matched is added behind what is there, with today's date; the list stays readable.
         """
         (tmp_path / "requirements").mkdir()
         file = tmp_path / "requirements" / "advisories.toml"
         lines = "\n".join(f"{key} = {json.dumps(value)}" for key, value in NETTY.items())
         file.write_text(f"# words\ncompared = 2020-01-01\n[[advisory]]\n{lines}\n")
-        found = audit.entry("GHSA-2", OLD[0], "4.1.0", [], "low", 'a "quoted" flaw')
+        matched = audit.entry("GHSA-2", OLD[0], "4.1.0", [], "low", 'a "quoted" flaw')
         for name, value in {
             "LIST": file, "ROOT": tmp_path, "pins": lambda: {OLD}, "index_url": lambda: None,
-            "read_osv": lambda *_: [found],
+            "read_osv": lambda *_: [matched],
         }.items():  # fmt: skip
             monkeypatch.setattr(audit, name, value)
 
         audit.refresh([tmp_path])
 
         compared, advisories = audit.read_list(file.read_text())
-        assert (compared, advisories) == (dt.date.today(), [NETTY, found])  # noqa: DTZ011
+        assert (compared, advisories) == (dt.date.today(), [NETTY, matched])  # noqa: DTZ011
 
 
 def test_sums_of_both_lists_agree():
@@ -212,10 +212,10 @@ def test_sums_of_both_lists_agree():
     A jar of the Hadoop home has one checksum, in the list of Maven's jars as in the home's own.
     """
     lines = (ROOT / "workloads/SHA256SUMS").read_text().splitlines()
-    ours = (ROOT / "workloads/hadoop-home/SHA256SUMS").read_text().splitlines()
+    home_lines = (ROOT / "workloads/hadoop-home/SHA256SUMS").read_text().splitlines()
     known = {(line[:64], line.rpartition("/")[2]) for line in lines}
 
-    assert {(line[:64], line.rpartition("/")[2]) for line in ours} <= known
+    assert {(line[:64], line.rpartition("/")[2]) for line in home_lines} <= known
 
 
 def test_versions_that_are_lifted():
