@@ -1,5 +1,6 @@
 """
-Run a command as the user nobody, who may read the folders it is told, wherever they lie.
+Run a command as the user nobody (or that of AS_USER), who may read the folders it is told, wherever
+they lie.
 
     python as_nobody.py FOLDER... -- COMMAND...      (as root, in a mount namespace of its own)
 
@@ -27,7 +28,8 @@ def main():
     for barrier, behind in closed.items():
         show(barrier, behind)
     os.chdir("/")
-    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
+    number = os.environ.get("AS_USER", "65534")
+    nobody = ["setpriv", "--reuid", number, "--regid", number, "--clear-groups", "--"]
     os.execvp(nobody[0], [*nobody, *command])
 
 
