@@ -478,3 +478,13 @@ def starter(folder, *words):
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_what_is_adopted_leaves_hadoop_where_it_is():
+    """
+    The hosts have said that it is there, so that it is not brought again.
+    """
+    made = state(owner="me")
+    removals = [made.removal(made.members[0], adopt=adopt) for adopt in (False, True)]
+
+    assert [(each["owner"], each["keep"]) for each in removals] == [("me", False), ("", True)]

@@ -116,11 +116,16 @@ class HostsState(StateFile):
         """Environment of a JVM on *member*: nothing of this machine's gets in."""
         return daemons.environment(_ENVIRONMENT, self.java[member.name], self.layout, member)
 
-    def removal(self, member: Member, owner: str) -> dict[str, Any]:
-        """What `harness.node.clear` undoes on a host; *owner*: whose, empty for whoever's."""
+    def removal(self, member: Member, *, adopt: bool = False) -> dict[str, Any]:
+        """
+        What `harness.node.clear` undoes on a host.
+
+        *adopt*: also another's, but for Hadoop, which is counted on already.
+        """
         return {
-            "cluster": self.name, "folder": self.layout.base, "base": self.base, "owner": owner,
-            "unit": self.units[member.name], "keep": self.access.keep,
+            "cluster": self.name, "folder": self.layout.base, "base": self.base,
+            "owner": "" if adopt else self.owner,
+            "unit": self.units[member.name], "keep": self.access.keep or adopt,
             "user": self.user if member.name in self.rooted else "",
         }  # fmt: skip
 
@@ -134,7 +139,7 @@ class HostsState(StateFile):
                 own = self.members.index(member)
                 lines[own] = f"{lines[own]} {self.named[member.name]}".rstrip()
                 names = "\n".join(lines)
-            removal = json.dumps(self.removal(member, "" if adopt else self.owner)).encode()
+            removal = json.dumps(self.removal(member, adopt=adopt)).encode()
             hosts[member.name] = {
                 "ansible_host": unsafe(address),
                 "ansible_python_interpreter": unsafe(self.python[member.name]),
@@ -234,7 +239,7 @@ class HostsState(StateFile):
                 agent = [python, "-I", "-S", f"{layout.base}/{NAME}"]
                 daemon["argv"] = [*agent, *waiting, *daemon["argv"]]
         addresses = [*self.addresses] if member.name in self.fenced else []
-        plan |= {**self.removal(member, self.owner), "member": member.name, "addresses": addresses}
+        plan |= {**self.removal(member), "member": member.name, "addresses": addresses}
         plan["clear"] = True
         conf, site_files = f"conf/{member.name}", site.site_files(self.spec, layout, member)
         files = {
