@@ -7,9 +7,11 @@ Every test ends with the same look: no cluster, no process, and no half-done tri
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 from pathlib import Path
@@ -383,19 +385,22 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("network", ["namespaces", pytest.param("ports", marks=long)])
-def test_nothing_is_left_of_a_killed_harness(environment, network):
+def test_nothing_is_left_of_a_killed_harness(network):
     """
     Nobody starts a command: processes, files, mounts and links of its cluster go by themselves.
     """
-    before = kernel_objects()
+    folder = Path(tempfile.mkdtemp(prefix="harness-live-"))
+    folder.chmod(0o755)  # pytest's are closed to the account of daemons, without namespaces
+    before, environment = kernel_objects(), settings(folder)
     if network == "ports":
-        environment = {**environment, "HARNESS_LOCAL_NETWORK": "ports"}
+        environment["HARNESS_LOCAL_NETWORK"] = "ports"
     done = subprocess.run([sys.executable, "-c", KILLED, "one"], env=environment, check=False)
 
     assert done.returncode == -signal.SIGKILL
     assert seconds_until_nothing_is_left(environment) < 90
     after = kernel_objects()
     kinds = ("mounts", "links", "loop devices", "control groups")
+    shutil.rmtree(folder)
     assert {kind: after[kind] for kind in kinds} == {kind: before[kind] for kind in kinds}
 
 
