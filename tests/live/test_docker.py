@@ -405,57 +405,6 @@ def test_nobody_outside_its_network_reaches_a_node(alone, networks, node):
     assert "eth0" not in own_links  # nor by an address of the link alone
 
 
-CONNECT_ALL = """
-import json, socket, sys
-for address, port in json.loads(sys.argv[1]):
-    try:
-        socket.create_connection((address, port), 2).close()
-        print(address, port)
-    except OSError:
-        pass
-"""
-
-
-def listening(host):
-    """
-    Ports on which anything in a node listens, but for its own loopback address.
-    """
-    lines = host.run(["cat", "/proc/net/tcp", "/proc/net/tcp6"]).out.splitlines()
-    columns = [line.split() for line in lines if " 0A " in line]
-    ends = [each[1].rpartition(":") for each in columns]
-    return sorted({int(port, 16) for address, _, port in ends if not address.endswith("0100007F")})
-
-
-@long
-def test_no_port_of_a_cluster_is_reached_from_outside(alone, networks, node):
-    """
-    Every port on which a daemon listens: from another user of the engine's machine, from the
-    machine's own network, and from a container in another network of the engine.
-    """
-    spec = ClusterSpec(provider="docker", workers=1)
-    with DockerCluster("inside", spec, HadoopHome.find()) as one:
-        places = [(host.address, port) for host in one.hosts for port in listening(host)]
-        argv = ["python3", "-c", CONNECT_ALL, json.dumps(places)]
-        neighbour = one.hosts[0].run(argv, PATIENCE_S).out.splitlines()
-        reached = [
-            node(network_mode=mode).run(argv, PATIENCE_S).out for mode in ("host", networks[2])
-        ]
-        if alone.is_near:
-            tries = "".join(
-                f"timeout 2 bash -c ': < /dev/tcp/{address}/{port}' && echo {address} {port}\n"
-                for address, port in places
-            )
-            identity = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-            done = subprocess.run(
-                [*identity, "bash"], input=tries, capture_output=True, text=True, check=False
-            )
-            reached.append(done.stdout)
-
-    assert neighbour == [f"{address} {port}" for address, port in places]
-    assert len(places) >= 15
-    assert set(reached) == {""}
-
-
 class TestRefusals:
     def cluster(self, name, **more):
         """
