@@ -32,7 +32,9 @@ public final class OwnPeers extends SelectorProvider {
   public ServerSocketChannel openServerSocketChannel(ProtocolFamily family) throws IOException {
     ServerSocketChannel channel = system.openServerSocketChannel(family);
     // a path in the file system has permissions of its own
-    return family == StandardProtocolFamily.UNIX ? channel : new FencedChannel(this, channel, peers);
+    return family == StandardProtocolFamily.UNIX
+        ? channel
+        : new FencedChannel(this, channel, peers);
   }
 
   @Override

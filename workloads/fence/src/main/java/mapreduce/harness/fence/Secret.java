@@ -46,7 +46,6 @@ final class Secret {
 
   /** Whether a request that has {@code given} as its header may pass; in constant time. */
   boolean opens(String given) {
-    return given != null
-        && MessageDigest.isEqual(value, given.getBytes(StandardCharsets.UTF_8));
+    return given != null && MessageDigest.isEqual(value, given.getBytes(StandardCharsets.UTF_8));
   }
 }
