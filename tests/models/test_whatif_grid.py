@@ -426,7 +426,8 @@ class TestRefusals:
             evaluate(**parts(job(sort_buffer_mb=1e100, input_compression_ratio=0.0)))
 
 
-huge = st.sampled_from([0.0, 5e-324, 1e-308, 1e-200, 1e-100, 1e100, 1e200, 1.7e308])
+# No denormal number: a product with one keeps no digits, and the order of factors decides it.
+huge = st.sampled_from([0.0, 1e-307, 1e-200, 1e-100, 1e100, 1e200, 1.7e308])
 
 
 @given(jobs, st.dictionaries(

@@ -14,7 +14,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from node import supervise
-supervise.name_nodes(sys.argv[2])
+supervise.cover_etc(sys.argv[2])
 print(open("/etc/hosts").read(), end="")
 """
 
