@@ -31,6 +31,7 @@ from pydantic import BaseModel
 from harness.errors import ClusterError, SpecError
 from harness.hadoop_home.home import write_whole
 from harness.node import agent_bytes
+from harness.node.processes import parents
 from harness.node.watch import lease_left_s
 from harness.records.trial import ClusterSpec
 
@@ -120,6 +121,24 @@ def _start_time(process_id: int) -> int:
     if fields[0] in "ZX":
         raise ProcessLookupError(process_id)
     return int(fields[19])
+
+
+def stray_processes(folder: Path) -> list[Process]:
+    """Processes configured in *folder*, ours to end, which may have outlived a supervisor."""
+    return own_processes("environ", f"HADOOP_CONF_DIR={folder}/")
+
+
+def own_processes(file_name: str, start: str) -> list[Process]:
+    """Processes of this user (root: any) with a word that starts so in their ``/proc`` file."""
+    processes, first_bytes = [], os.fsencode(start)
+    for process_id in parents():
+        with suppress(OSError, ValueError):
+            entry = Path(f"/proc/{process_id}")
+            words = (entry / file_name).read_bytes().split(b"\0")
+            is_own = os.geteuid() in (0, entry.stat().st_uid)
+            if is_own and any(word.startswith(first_bytes) for word in words):
+                processes.append(Process.of(process_id))
+    return processes
 
 
 def state_folder() -> Path:

@@ -4,6 +4,8 @@ Tests for `harness.providers.existing` with small web services in the place of a
 
 import http.server
 import json
+import signal
+import subprocess
 import threading
 
 from pathlib import Path
@@ -154,6 +156,18 @@ class TestLife:
         assert known == (True, one.root, one.limitations[0])
         assert "Hadoop 3.4.3 runs there, as trials say; the client is 3.5.0" in known[2]
         assert (took, masters.killed, one.folder.exists()) == ((True, False), [APP], False)
+
+    def test_clients_of_a_killed_harness_end_with_it(self, cluster):
+        """
+        One that waits for a ResourceManager would go on for minutes.
+        """
+        one = cluster()
+        one.up()
+        variables = {"HADOOP_CONF_DIR": one.layout.conf(one.layout.master)}
+        with subprocess.Popen(["/bin/sleep", "60"], env=variables) as client:
+            ExistingCluster.remove("c")
+
+        assert client.returncode == -signal.SIGKILL
 
     def test_our_folder_bears_no_name_that_another_could_have(self, cluster):
         """

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from harness.node.processes import descendants_of, parents
-from harness.providers.local import supervisor
+from harness.providers import state
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process
@@ -69,7 +69,7 @@ def sleepers(folder):
     """
     Processes of the daemons that run.
     """
-    return [process.pid for process in supervisor.stray_processes(folder)]
+    return [process.pid for process in state.stray_processes(folder)]
 
 
 def children(pid):
@@ -139,7 +139,7 @@ class TestStrays:
             subprocess.Popen(["/bin/sleep", "600"], env=other) as stranger,
             subprocess.Popen(["/usr/bin/tail", "-f", str(tmp_path / "log")], env={}) as reader,
         ):
-            processes = until(lambda: [p.pid for p in supervisor.stray_processes(tmp_path)])
+            processes = until(lambda: [p.pid for p in state.stray_processes(tmp_path)])
             for each in (stray, stranger, reader):
                 each.kill()
 

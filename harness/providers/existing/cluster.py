@@ -84,6 +84,8 @@ class ExistingCluster(Cluster):
 
         `ClusterError` where the cluster does not answer: our folder here stays, for the next time.
         """
+        for client in states.stray_processes(states.cluster_folder(name)):
+            client.kill()  # those of a killed harness would wait for a ResourceManager for minutes
         cluster = cls.attach(name)
         if not cluster.is_up():
             return

@@ -8,7 +8,6 @@ namespaces it is their PID 1, below an `unshare` that waits for it.
 from __future__ import annotations
 
 import json
-import os
 import re
 import select
 import subprocess
@@ -22,7 +21,14 @@ from harness.errors import ClusterError
 from harness.node.processes import descendants_of, parents
 from harness.providers.host import last_lines
 from harness.providers.local import limits, namespace
-from harness.providers.state import Process, StateFile, agent_file, cluster_folder
+from harness.providers.state import (
+    Process,
+    StateFile,
+    agent_file,
+    cluster_folder,
+    own_processes,
+    stray_processes,
+)
 
 _NETWORK_LIMIT_S = 60.0
 
@@ -166,7 +172,7 @@ def end(name: str) -> None:
     if state is not None:
         state.end_processes()
     else:
-        for process in _own_processes("cmdline", f"{folder}/plan.json"):
+        for process in own_processes("cmdline", f"{folder}/plan.json"):
             process.kill()
     if state is None or state.first_port:
         while left := stray_processes(folder):
@@ -176,21 +182,3 @@ def end(name: str) -> None:
         if started.poll() is not None:
             del _started[process_id]
     limits.release(folder)
-
-
-def stray_processes(folder: Path) -> list[Process]:
-    """Processes configured in *folder*, ours to end, which may have outlived a supervisor."""
-    return _own_processes("environ", f"HADOOP_CONF_DIR={folder}/")
-
-
-def _own_processes(file_name: str, start: str) -> list[Process]:
-    """Processes of this user (root: any) with a word that starts so in their ``/proc`` file."""
-    processes, first_bytes = [], os.fsencode(start)
-    for process_id in parents():
-        with suppress(OSError, ValueError):
-            entry = Path(f"/proc/{process_id}")
-            words = (entry / file_name).read_bytes().split(b"\0")
-            is_own = os.geteuid() in (0, entry.stat().st_uid)
-            if is_own and any(word.startswith(first_bytes) for word in words):
-                processes.append(Process.of(process_id))
-    return processes
