@@ -55,7 +55,7 @@ def start_job(cluster, folder):
     raise AssertionError(log.read_text()[-3000:])
 
 
-@pytest.mark.parametrize("network", [""])
+@pytest.mark.parametrize("network", ["", "ports"])
 def test_nobody_outside_submits_reads_writes_or_kills(folder, monkeypatch, network):
     """
     Another user of this machine, and another host; the job goes on, and we can end it.

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 
 from collections.abc import Callable
@@ -141,12 +142,13 @@ EVERY = [pytest.param(name, marks=RINGS.get(name, LONG)) for name in BENCHES]
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
+def alone():
     """
-    A folder for all clusters of these tests.
+    A folder for all clusters of these tests, which the account of daemons may enter.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        Path(folder).chmod(0o755)
+        patch.setenv("XDG_STATE_HOME", folder)
         yield patch
 
 

@@ -29,6 +29,7 @@ EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 WORDS = b"to be or not to be\n"
 PATIENCE_S = 300.0
 KINDS = "net", "mnt", "pid", "uts"
+OUR_LINKS = "node", "clus"
 
 
 def whole():
@@ -206,9 +207,11 @@ def traces():
     state.clusters_folder()  # one empty folder for ever, made at the first look
     folders = [Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path.home()]
     own = os.getuid() != 0
+    # an engine, or bare hosts, of another test may come up meanwhile
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     return {
-        "mounts": Path("/proc/self/mountinfo").read_text().splitlines(),
-        "links": [p.name for p in Path("/sys/class/net").iterdir()],
+        "mounts": [line for line in mounts if str(state.state_folder()) in line],
+        "links": [p.name for p in Path("/sys/class/net").iterdir() if p.name[:4] in OUR_LINKS],
         "files": [
             str(p)
             for folder in folders

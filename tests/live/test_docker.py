@@ -311,7 +311,7 @@ class TestNode:
         ill = until(lambda: health()["Status"] == "unhealthy")
 
         assert (well, ill) == (True, True), health()
-        assert health()["Log"][-1]["Output"] == "sleeper has ended\n"
+        assert health()["Log"][-1]["Output"] == "sleeper died\n"
 
     @long
     def test_jvms_tell_their_threads(self, node, tmp_path):

@@ -35,7 +35,8 @@ from typing import Any, Self
 from harness.errors import ClusterError
 from harness.hadoop import daemons, site
 from harness.hadoop.daemons import Layout, Member, make_flat_members, make_members
-from harness.hadoop_home.home import WORKLOADS, HadoopHome
+from harness.hadoop_home.home import WORKLOADS, HadoopHome, file_digest
+from harness.node.account import closed_folder
 from harness.node.evidence import dump_threads, find_jvms
 from harness.node.health import read_deaths
 from harness.providers import state as states
@@ -304,6 +305,18 @@ class LocalCluster(Cluster):
         """Environment of a JVM on *member*."""
         inherited = {**os.environ, "PATH": namespace.search_path()}
         return daemons.environment(inherited, str(self.home.java.home), self.layout, member)
+
+    def host_path(self, host: Host, path: Path) -> str:
+        """Where a node has this machine's file *path*: in a copy that its account can reach."""
+        needed = (*self._needed, states.agent_file())
+        has_way = any(path.is_relative_to(folder) for folder in needed)
+        if self.account is None or has_way or not closed_folder(str(path), self.account):
+            return super().host_path(host, path)
+        copy = self.folder / f"copied-{file_digest(path)[:12]}-{path.name}"
+        if not copy.exists():
+            shutil.copyfile(path, copy)
+            copy.chmod(0o644)
+        return str(copy)
 
     def java_on(self, host: Host) -> str:
         """The ``java`` command of this machine."""
