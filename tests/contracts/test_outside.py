@@ -42,7 +42,7 @@ def start_job(cluster, folder):
     """
     A job that lasts, and its application.
     """
-    arguments = ["pi", "1", "2000000000"]
+    arguments = ["pi", "1", "20000000000"]
     log = folder / "client.log"
     client = cluster.client("org.apache.hadoop.examples.ExampleDriver", arguments, log=log)
     deadline = time.monotonic() + 120
@@ -55,7 +55,7 @@ def start_job(cluster, folder):
     raise AssertionError(log.read_text()[-3000:])
 
 
-@pytest.mark.parametrize("network", ["", "ports"])
+@pytest.mark.parametrize("network", ["", pytest.param("ports", marks=pytest.mark.long)])
 def test_nobody_outside_submits_reads_writes_or_kills(folder, monkeypatch, network):
     """
     Another user of this machine, and another host; the job goes on, and we can end it.
