@@ -55,10 +55,24 @@ def start_job(cluster, folder):
     raise AssertionError(log.read_text()[-3000:])
 
 
-@pytest.mark.parametrize("network", ["", pytest.param("ports", marks=pytest.mark.long)])
-def test_nobody_outside_submits_reads_writes_or_kills(folder, monkeypatch, network):
+def test_nobody_outside_submits_reads_writes_or_kills(folder, monkeypatch):
     """
     Another user of this machine, and another host; the job goes on, and we can end it.
+    """
+    is_fenced(folder, monkeypatch, "")
+
+
+@pytest.mark.long
+def test_nobody_outside_a_cluster_on_ports_does(folder, monkeypatch):
+    """
+    The same without namespaces: all daemons are on the loopback address.
+    """
+    is_fenced(folder, monkeypatch, "ports")
+
+
+def is_fenced(folder, monkeypatch, network):
+    """
+    Whether nobody but us succeeds, while a job of ours runs.
     """
     monkeypatch.setenv("HARNESS_LOCAL_NETWORK", network)
     home = HadoopHome.find()
