@@ -111,7 +111,8 @@ def own_objects():
     What this process has: memory in KiB, open files, threads.
     """
     status = Path("/proc/self/status").read_text()
-    numbers = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if ":" in line}
+    words = [line.split() for line in status.splitlines()]
+    numbers = {first.rstrip(":"): second for first, second, *_ in (w for w in words if len(w) > 1)}
     return {
         "memory, KiB": int(numbers["VmRSS"]),
         "open files": len(list(Path("/proc/self/fd").iterdir())),

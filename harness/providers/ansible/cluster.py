@@ -192,22 +192,28 @@ class AnsibleCluster(Cluster):
         hosts_state.addresses = [bare.address_of(host) for host in spec.hosts]
         names = {member.name: member.address for member in hosts_state.members}
         connections = [(member, self._connection(member.name)) for member in hosts_state.members]
-        answers = at_once(
-            lambda pair: bare.query(*pair, self.name, names, spec.node.gpus), connections
-        )
-        facts = dict(zip(names, answers, strict=True))
+
+        def query_all() -> dict[str, bare.Facts]:
+            answers = at_once(
+                lambda pair: bare.query(*pair, self.name, names, spec.node.gpus), connections
+            )
+            return dict(zip(names, answers, strict=True))
+
+        facts = query_all()
         hadoop = home_bundle(self.home)
         java = java_bundle(self.home.java) if bare.require_java(facts) else None
         copied_bytes = hadoop.stat().st_size + (java.stat().st_size if java else 0)
         room = bare.ROOM_BYTES + 2 * copied_bytes + bare.ARCHIVES_BYTES
         bare.require_fit(facts, spec, hosts_state.owner, room)
         hosts_state.decide(self.home, facts)
-        hosts_state.save()
-        inventory = hosts_state.site_inventory(self.home, facts, hadoop, java)
         hosts_state.touched = True
         hosts_state.save()
         if any(host.left for host in facts.values()):  # by one whose supervisor is gone
             play("teardown.yml", hosts_state.inventory(adopt=True), self.folder / "ansible")
+            facts = query_all()  # the names in /etc/hosts were its own
+            hosts_state.decide(self.home, facts)
+            hosts_state.save()
+        inventory = hosts_state.site_inventory(self.home, facts, hadoop, java)
 
         def show(task: str) -> None:
             if sys.stderr.isatty():
