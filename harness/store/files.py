@@ -34,6 +34,7 @@ _NOT_OURS = (
     " where it is, 'harness reproduce RUN' and 'harness report FILE --into FOLDER' read it"
 )
 _FIX = {
+    errno.ENOENT: "check the path: nothing is there",
     errno.ENOSPC: MAKE_ROOM,
     errno.EDQUOT: MAKE_ROOM,
     errno.ENOMEM: "end other programs, or lower cluster.workers; then start the same command again",

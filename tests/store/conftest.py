@@ -8,6 +8,8 @@ from harness.experiment.grid import expand, order
 from harness.experiment.model import Experiment, WorkloadAxes
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile, SpeedCorrection, Statistic
+from harness.records.score import ScoreBook
+from harness.records.trace import JobTrace
 from harness.records.trial import TrialRecord, Versions
 from harness.store import Store
 
@@ -83,3 +85,20 @@ def run(store, make):
     A new run of the small experiment.
     """
     return store.open_run(make.experiment(), "text")
+
+
+@pytest.fixture
+def measured(run, make):
+    """
+    A finished run of two trials with traces, a profile, and sealed and scored predictions.
+    """
+    run.write_plan(make.trials())
+    for trial in make.trials()[:2]:
+        make.commit(run, trial)
+        run.write_trace(trial.id, [JobTrace("j", "n", "u", "SUCCEEDED", 0.0, 0.5, 3.0, 1, 0, ())])
+    run.write_profile(make.profile())
+    run.write_predictions("whatif", [make.prediction()])
+    run.seals.add()
+    run.write_scores(ScoreBook())
+    run.finish()
+    return run

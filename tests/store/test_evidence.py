@@ -8,26 +8,7 @@ import shutil
 import pytest
 
 from harness.errors import EvidenceError
-from harness.records.score import ScoreBook
-from harness.records.trace import JobTrace
 from harness.store.evidence import Chain
-
-
-@pytest.fixture
-def measured(run, make):
-    """
-    A finished run of two trials with traces, a profile, and sealed predictions.
-    """
-    run.write_plan(make.trials())
-    for trial in make.trials()[:2]:
-        make.commit(run, trial)
-        run.write_trace(trial.id, [JobTrace("j", "n", "u", "SUCCEEDED", 0.0, 0.5, 3.0, 1, 0, ())])
-    run.write_profile(make.profile())
-    run.write_predictions("whatif", [make.prediction()])
-    run.seals.add()
-    run.write_scores(ScoreBook())
-    run.finish()
-    return run
 
 
 def flip(path):

@@ -13,29 +13,10 @@ import pytest
 
 from harness.cli import main
 from harness.errors import DataError, EvidenceError, MachineError
-from harness.records.score import ScoreBook
-from harness.records.trace import JobTrace
 from harness.store import Store
 from harness.store import unpack as unpacking
 from harness.store.files import exclusive_lock
 from harness.store.unpack import unpack
-
-
-@pytest.fixture
-def measured(run, make):
-    """
-    A finished run of two trials, sealed and scored.
-    """
-    run.write_plan(make.trials())
-    for trial in make.trials()[:2]:
-        make.commit(run, trial)
-        run.write_trace(trial.id, [JobTrace("j", "n", "u", "SUCCEEDED", 0.0, 0.5, 3.0, 1, 0, ())])
-    run.write_profile(make.profile())
-    run.write_predictions("whatif", [make.prediction()])
-    run.seals.add()
-    run.write_scores(ScoreBook())
-    run.finish()
-    return run
 
 
 @pytest.fixture
