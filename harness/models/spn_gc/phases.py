@@ -1,8 +1,8 @@
 """
 What SPN-GC is given, and the nine phase means, Eqs. (5) to (14), under both rule sets.
 
-Seconds and bytes; symbols in the package's docstring, defaults and ranges of the inputs in
-``docs/models/spn-gc.md``, sections 2 and 8.  One function has an equation's printed form and that
+Seconds and bytes; symbols, defaults and ranges of the inputs in ``docs/models/spn-gc.md``, sections
+2 and 8.  One function has an equation's printed form and that
 under mr2 rules.
 """
 
