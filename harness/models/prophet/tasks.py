@@ -43,7 +43,7 @@ from harness.models.scheduler import POOLS, Span, place_tasks
 from harness.models.whatif import map_task as m
 from harness.models.whatif import reduce_task as r
 from harness.models.whatif.evaluation import python_numbers
-from harness.models.whatif.inputs import Costs, Job, read_job
+from harness.models.whatif.inputs import Costs, Flow, Job, read_job
 
 WHERE = "prophet job"
 
@@ -134,26 +134,20 @@ def map_task(
     answer = map_and_spill(values)
     before_s = startup + answer["map_and_spill_s"]
     # Codec and combiner are in the bytes of a file, What-If's combiner in its records.
-    num_spills, out_records = answer["num_spills"], answer["map_out_records"]
+    num_spills, combined = answer["num_spills"], job.statistics.combine_records_selectivity
     share = 1 / num_spills if num_spills else 0.0
-    spills = m.Spills(
-        map_out_record_bytes=answer["map_out_record_bytes"],
-        spill_buffer_records=answer["records_per_spill"],
+    flow = Flow(
         num_spills=num_spills,
-        records_per_spill=out_records * share,
-        spill_buffer_bytes=answer["map_out_bytes"] * share,
-        spill_file_records=out_records * job.statistics.combine_records_selectivity * share,
         spill_file_bytes=answer["map_out_bytes"] * answer["spill_bytes_selectivity"] * share,
+        spill_file_records=answer["map_out_records"] * combined * share,
     )
-    map_merge = m.map_merge(spills, job)
-    passes_s = float(m.map_intermediate_merge_s(spills, map_merge, job, costs))
-    final_s = float(m.map_final_merge_s(spills, map_merge, job, costs))
+    vars(flow).update(m.map_merge(flow, job))
+    passes_s = float(m.map_intermediate_merge_s(flow, job, costs))
+    final_s = float(m.map_final_merge_s(flow, job, costs))
     if not math.isfinite(before_s + passes_s + final_s):
         raise not_finite_error("prophet")
     return answer | {
-        "spill_file_bytes": spills.spill_file_bytes,
-        "spill_file_records": spills.spill_file_records,
-        **python_numbers(vars(map_merge)),
+        **python_numbers(vars(flow)),
         "map_intermediate_merge_s": passes_s,
         "map_final_merge_s": final_s,
         "map_merge_s": passes_s + final_s,
@@ -166,33 +160,23 @@ def map_task(
 
 def after_shuffle(outcome: Outcome, job: Job, costs: Costs) -> dict[str, Any]:
     """Merge in three steps, reduce, write: Eqs. (65) to (89) for files and segments of any size."""
-    eviction, steps = merge_steps(outcome, job)
-    files, segments, statistics = outcome.disk_files, outcome.left, job.statistics
+    flow, files, segments = merge_steps(outcome, job), outcome.disk_files, outcome.left
     stored_bytes = sum((size for size, _ in files), 0.0)
     stored_bytes += sum((segment.compressed_bytes for segment in segments), 0.0)
     in_records = sum((records for _, records in files), 0.0)
     in_records += sum((segment.records for segment in segments), 0.0)
-    in_bytes = stored_bytes / job.ratio  # (83)
-    flow = r.ReduceFlow(
-        reduce_in_bytes=in_bytes,
-        reduce_in_records=in_records,
-        reduce_in_groups=in_records / statistics.records_per_reduce_group,
-        reduce_out_bytes=in_bytes * statistics.reduce_bytes_selectivity,  # (85)
-        reduce_out_records=in_records * statistics.reduce_records_selectivity,  # (86)
-    )
-    step1_s, step2_s = r.step1_s(eviction, job, costs), r.step2_s(steps, job, costs)
+    flow.reduce_in_bytes, flow.reduce_in_records = stored_bytes / job.ratio, in_records  # (83)
+    vars(flow).update(r.reduce_output(flow, job))
+    step1_s, step2_s = r.step1_s(flow, job, costs), r.step2_s(flow, job, costs)
+    ratio = job.statistics.output_compression_ratio
     return {
-        **vars(eviction),
-        **vars(steps),
         **vars(flow),
         "step1_s": step1_s,
         "step2_s": step2_s,
         "step3_s": 0.0,
         "reduce_merge_s": step1_s + step2_s,  # (82)
-        "reduce_function_s": r.reduce_function_s(steps.reduce_disk_input_bytes, in_records, costs),
-        "reduce_write_s": m.write_s(
-            flow.reduce_out_bytes, statistics.output_compression_ratio, costs
-        ),
+        "reduce_function_s": r.reduce_function_s(flow, costs),
+        "reduce_write_s": m.write_s(flow.reduce_out_bytes, ratio, costs),
     }
 
 
@@ -201,7 +185,7 @@ def after_shuffle_s(after: Mapping[str, float]) -> float:
     return after["reduce_merge_s"] + after["reduce_function_s"] + after["reduce_write_s"]
 
 
-def merge_steps(outcome: Outcome, job: Job) -> tuple[r.Eviction, r.LaterSteps]:
+def merge_steps(outcome: Outcome, job: Job) -> Flow:
     """
     Step 1: one file of the evicted segments where files are fewer than F, else none.
 
@@ -216,25 +200,24 @@ def merge_steps(outcome: Outcome, job: Job) -> tuple[r.Eviction, r.LaterSteps]:
     written = segments[:evicted] if len(files) < config.merge_factor else []
     written_bytes = sum((segment.compressed_bytes for segment in written), 0.0)
     written_records = sum((segment.records for segment in written), 0.0)
-    eviction = r.Eviction(
-        num_disk_files=len(files),
-        max_retained_bytes=max_retained_bytes,
-        retained_candidate_bytes=sum((segment.bytes for segment in segments), 0.0),
-        segments_evicted=evicted,
-        segments_retained=len(segments) - evicted,
-        files_from_memory=int(bool(written)),
-        file_from_memory_bytes=written_bytes,
-        file_from_memory_records=written_records,
-        step1_bytes=written_bytes,
-        step1_records=written_records,
-    )
+    num_disk_files = len(files)
     if written:
         files.append((written_bytes, written_records))
     else:
         in_memory = [(segment.compressed_bytes, segment.records) for segment in segments[:evicted]]
     disk_merge = simulate_merge(files, config.merge_factor, in_memory)
     retained = len(segments) - evicted
-    return eviction, r.LaterSteps(
+    return Flow(
+        num_disk_files=num_disk_files,
+        max_retained_bytes=max_retained_bytes,
+        retained_candidate_bytes=sum((segment.bytes for segment in segments), 0.0),
+        segments_evicted=evicted,
+        segments_retained=retained,
+        files_from_memory=int(bool(written)),
+        file_from_memory_bytes=written_bytes,
+        file_from_memory_records=written_records,
+        step1_bytes=written_bytes,
+        step1_records=written_records,
         step2_files=len(files) + len(in_memory),
         step2_intermediate_reads=disk_merge.files_read,
         step2_bytes=disk_merge.written_bytes,

@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +26,11 @@ from harness.models.whatif import shuffle as sh
 from harness.models.whatif.inputs import (
     RULES,
     Costs,
+    Flow,
     Given,
     Inputs,
     Job,
+    Quantities,
     Rows,
     in_grid,
     input_warnings,
@@ -41,27 +42,16 @@ BLOCK = 8192
 ALL_ROWS = slice(None)
 
 
-@dataclass(frozen=True)
-class Flow:
-    """Dataflow of a map and a reduce task, stage by stage."""
-
-    map: m.MapFlow
-    spills: m.Spills
-    merge: m.MapMerge
-    segments: sh.Segments
-    shuffle_files: sh.ShuffleFiles
-    disk: sh.DiskMerges
-    eviction: r.Eviction
-    steps: r.LaterSteps
-    reduce: r.ReduceFlow
-
-
 _COUNTS = frozenset(
-    quantity.name
-    for stage in get_type_hints(Flow).values()
-    for quantity in fields(stage)
-    if quantity.type == "Counts"
-)
+    {
+        "num_spills", "max_serialization_records", "max_accounting_records", "max_buffer_records",
+        "first_pass_spills", "intermediate_merge_spills", "merge_passes", "final_merge_spills",
+        "segments_per_shuffle_file", "num_shuffle_files", "segments_left_in_memory",
+        "num_shuffle_merges", "num_merged_files", "num_unmerged_files", "num_disk_files",
+        "segments_evicted", "segments_retained", "files_from_memory", "step2_files",
+        "step2_intermediate_reads", "step2_passes", "step3_files", "step3_intermediate_reads",
+    }
+)  # fmt: skip
 
 
 def evaluate(
@@ -116,8 +106,7 @@ def evaluate_grid(
     for rows in _blocks(inputs):
         values = evaluate_rows(inputs, rows, names.keys())
         for name in names.keys() & values.keys():
-            if values[name] is not None:
-                answer[name][rows] = values[name]
+            answer[name][rows] = values[name]
     return answer
 
 
@@ -149,7 +138,7 @@ def _blocks(inputs: Inputs) -> Iterator[Rows]:
 
 def evaluate_rows(
     inputs: Inputs, rows: Rows = ALL_ROWS, names: Iterable[str] | None = None
-) -> dict[str, Numbers]:
+) -> Quantities:
     """
     Quantities of some configurations, all map-only or none; the times alone where *names* are.
 
@@ -161,11 +150,11 @@ def evaluate_rows(
         job, of_maps, of_reduces = inputs.select(rows)
         if np.any(job.config.num_reduces):
             flow = dataflow(job)
-            spills = flow.spills.num_spills
+            spills = flow.num_spills
             tasks = map_times(flow, job, of_maps) | reduce_times(flow, job, of_reduces)
             answer = job_times(tasks, job, of_maps, of_reduces)
             if names is None or not answer.keys() >= set(names):
-                answer = quantities_of(flow, job) | answer
+                answer = vars(flow) | map_counters(flow, job) | reduce_counters(flow, job) | answer
         else:
             map_flow, spills = m.map_flow(job), np.zeros(1)
             answer = job_times(map_only_times(map_flow, job, of_maps), job, of_maps, of_reduces)
@@ -188,10 +177,10 @@ def evaluate_rows(
 
 
 def python_numbers(values: Mapping[str, Numbers]) -> dict[str, Any]:
-    """*values* of one configuration as Python's numbers, without those that are not given."""
+    """*values* of one configuration as Python's numbers, without those that are NaN."""
     numbers = {}
     for name, value in values.items():
-        number = math.nan if value is None else np.asarray(value).item()
+        number = np.asarray(value).item()
         if not math.isnan(number):
             is_whole = name in _COUNTS and math.isfinite(number)
             numbers[name] = int(number) if is_whole else number
@@ -204,65 +193,54 @@ def python_numbers(values: Mapping[str, Numbers]) -> dict[str, Any]:
 def dataflow(job: Job) -> Flow:
     """Dataflow of the tasks of jobs that have reduces, stage after stage."""
     flow = m.map_flow(job)
-    spills = m.spill_flow(flow, job)
-    merge = m.map_merge(spills, job)
-    segments = sh.segment_flow(merge, job)
-    shuffle_files = sh.file_flow(segments, job)
-    merge_on_disk = sh.repeated_merges if job.mr2 else sh.printed_merges
-    disk = merge_on_disk(shuffle_files, job.config.merge_factor)
-    eviction = r.eviction_flow(segments, shuffle_files, disk, job)
-    if job.mr2:
-        steps = r.single_pass_steps(segments, shuffle_files, disk, eviction, job)
-    else:
-        steps = r.printed_steps(segments, disk, eviction, job)
-    reduce = r.reduce_flow(segments, shuffle_files, job)
-    return Flow(flow, spills, merge, segments, shuffle_files, disk, eviction, steps, reduce)
+    for stage in (
+        m.spill_flow,
+        m.map_merge,
+        sh.segment_flow,
+        sh.file_flow,
+        sh.repeated_merges if job.mr2 else sh.printed_merges,
+        r.eviction_flow,
+        r.single_pass_steps if job.mr2 else r.printed_steps,
+        r.reduce_input,
+        r.reduce_output,
+    ):
+        vars(flow).update(stage(flow, job))
+    return flow
 
 
-def quantities_of(flow: Flow, job: Job) -> dict[str, Numbers]:
-    """Every quantity that is not a time, by name; section 7's counters among them (W03)."""
-    quantities = {
-        name: value for stage in vars(flow).values() for name, value in vars(stage).items()
-    }
-    return quantities | map_counters(flow, job) | reduce_counters(flow, job)
-
-
-def map_counters(flow: Flow, job: Job) -> dict[str, Numbers]:
+def map_counters(flow: Flow, job: Job) -> Quantities:
     """What the counters of a map task should show, section 7 (W03)."""
-    spills, merge, spill_count = flow.spills, flow.merge, flow.spills.num_spills
-    uses_combiner, combines_again = job.config.use_combiner, merge.combine_in_final_merge
-    file_records, is_merged = spill_count * spills.spill_file_records, spill_count > 1
-    files = merge.intermediate_merge_spills + spill_count
+    uses_combiner, combines_again = job.config.use_combiner, flow.combine_in_final_merge
+    file_records, is_merged = flow.num_spills * flow.spill_file_records, flow.num_spills > 1
+    files = flow.intermediate_merge_spills + flow.num_spills
     return {
         "combine_in_records": uses_combiner
-        * (spill_count * spills.records_per_spill + combines_again * file_records),
+        * (flow.num_spills * flow.records_per_spill + combines_again * file_records),
         "combine_out_records": uses_combiner
-        * (file_records + combines_again * merge.map_final_records),
-        "map_local_bytes_read": is_merged * files * spills.spill_file_bytes,
-        "map_local_bytes_written": files * spills.spill_file_bytes
-        + is_merged * merge.map_final_bytes,
+        * (file_records + combines_again * flow.map_final_records),
+        "map_local_bytes_read": is_merged * files * flow.spill_file_bytes,
+        "map_local_bytes_written": files * flow.spill_file_bytes + is_merged * flow.map_final_bytes,
         "map_hdfs_bytes_read": job.config.split_bytes,
     }
 
 
-def reduce_counters(flow: Flow, job: Job) -> dict[str, Numbers]:
+def reduce_counters(flow: Flow, job: Job) -> Quantities:
     """What the counters of a reduce task should show, section 7 (W03)."""
-    steps, files = flow.steps, flow.shuffle_files
-    step2_read = steps.step2_bytes if steps.step2_read_bytes is None else steps.step2_read_bytes
-    rewritten = flow.disk.ondisk_merge_bytes + steps.step3_bytes
-    written = files.num_shuffle_files * files.shuffle_file_bytes + flow.eviction.step1_bytes
+    step2_read = flow.step2_read_bytes if job.mr2 else flow.step2_bytes
+    rewritten = flow.ondisk_merge_bytes + flow.step3_bytes
+    written = flow.num_shuffle_files * flow.shuffle_file_bytes + flow.step1_bytes
     ratio = job.statistics.output_compression_ratio
     return {
-        "reduce_local_bytes_read": rewritten + step2_read + steps.reduce_disk_input_bytes,
-        "reduce_local_bytes_written": rewritten + written + steps.step2_bytes,
-        "reduce_hdfs_bytes_written": flow.reduce.reduce_out_bytes * ratio,
+        "reduce_local_bytes_read": rewritten + step2_read + flow.reduce_disk_input_bytes,
+        "reduce_local_bytes_written": rewritten + written + flow.step2_bytes,
+        "reduce_hdfs_bytes_written": flow.reduce_out_bytes * ratio,
     }
 
 
 # 5.8  Tasks and job
 
 
-def map_only_times(flow: m.MapFlow, job: Job, costs: Costs) -> dict[str, Numbers]:
+def map_only_times(flow: Flow, job: Job, costs: Costs) -> Quantities:
     """Phases of a map-only job's task, and the first form of Eq. (90) [s]."""
     ratio = job.statistics.output_compression_ratio
     phases = {
@@ -273,15 +251,15 @@ def map_only_times(flow: m.MapFlow, job: Job, costs: Costs) -> dict[str, Numbers
     return phases | {"map_task_s": sum(phases.values())}  # (90)
 
 
-def map_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
+def map_times(flow: Flow, job: Job, costs: Costs) -> Quantities:
     """Phases of a map task, Eq. (36), and the second form of Eq. (90) [s]."""
-    passes = m.map_intermediate_merge_s(flow.spills, flow.merge, job, costs)
-    final = m.map_final_merge_s(flow.spills, flow.merge, job, costs)
+    passes = m.map_intermediate_merge_s(flow, job, costs)
+    final = m.map_final_merge_s(flow, job, costs)
     phases = {
         "map_read_s": m.map_read_s(job.config.split_bytes, costs),
-        "map_function_s": m.map_function_s(flow.map.map_in_records, costs),
-        "collect_s": m.collect_s(flow.map.map_out_records, costs),
-        "spill_s": m.spill_s(flow.spills, job, costs),
+        "map_function_s": m.map_function_s(flow.map_in_records, costs),
+        "collect_s": m.collect_s(flow.map_out_records, costs),
+        "spill_s": m.spill_s(flow, job, costs),
         "map_merge_s": passes + final,  # (36)
     }
     return phases | {
@@ -291,22 +269,20 @@ def map_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
     }
 
 
-def reduce_times(flow: Flow, job: Job, costs: Costs) -> dict[str, Numbers]:
+def reduce_times(flow: Flow, job: Job, costs: Costs) -> Quantities:
     """Phases of a reduce task, Eq. (82), and Eq. (91) with the write phase (W33) [s]."""
-    inmem = sh.inmem_merge_s(flow.segments, flow.shuffle_files, job, costs)
-    ondisk = sh.ondisk_merge_s(flow.disk, job, costs)
+    inmem, ondisk = sh.inmem_merge_s(flow, job, costs), sh.ondisk_merge_s(flow, job, costs)
     steps = {
-        "step1_s": r.step1_s(flow.eviction, job, costs),
-        "step2_s": r.step2_s(flow.steps, job, costs),
-        "step3_s": r.step3_s(flow.steps, job, costs),
+        "step1_s": r.step1_s(flow, job, costs),
+        "step2_s": r.step2_s(flow, job, costs),
+        "step3_s": r.step3_s(flow, job, costs),
     }
-    disk_bytes, in_records = flow.steps.reduce_disk_input_bytes, flow.reduce.reduce_in_records
     ratio = job.statistics.output_compression_ratio
     phases = {
-        "shuffle_s": sh.shuffle_s(flow.segments, inmem, ondisk, costs),
+        "shuffle_s": sh.shuffle_s(flow, inmem, ondisk, costs),
         "reduce_merge_s": sum(steps.values()),  # (82)
-        "reduce_function_s": r.reduce_function_s(disk_bytes, in_records, costs),
-        "reduce_write_s": m.write_s(flow.reduce.reduce_out_bytes, ratio, costs),
+        "reduce_function_s": r.reduce_function_s(flow, costs),
+        "reduce_write_s": m.write_s(flow.reduce_out_bytes, ratio, costs),
     }
     merges = {"inmem_merge_s": inmem, "ondisk_merge_s": ondisk}
     return merges | steps | phases | {"reduce_task_s": sum(phases.values())}  # (91)
@@ -319,7 +295,7 @@ def wave_count(tasks: Counts, slots: Counts, job: Job) -> Numbers:
 
 def job_times(
     tasks: Mapping[str, Numbers], job: Job, of_maps: Costs, of_reduces: Costs
-) -> dict[str, Numbers]:
+) -> Quantities:
     """
     The times of *tasks*, of map stage, reduce stage and job, Eqs. (92) to (94) [s]; the waves.
 

@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -165,6 +166,13 @@ class Job:
     def ratio(self) -> Numbers:
         """The paper's dsIntermCompressRatio, k: compressed / uncompressed map output."""
         return self.statistics.map_output_compression_ratio
+
+
+Quantities: TypeAlias = dict[str, Numbers]
+
+
+class Flow(SimpleNamespace):
+    """Dataflow of a map and a reduce task: quantities by name, as far as they are known."""
 
 
 Given: TypeAlias = Mapping[str, Any]

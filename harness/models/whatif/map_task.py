@@ -2,63 +2,19 @@
 The map task, Eqs. (2) to (36): read, map, collect, spill, merge.
 
 Bytes, records and seconds of one task, as a number or as an array with one per configuration;
-symbols in the package's docstring.
+symbols in ``docs/models/whatif.md``, section 4.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
 from harness.models.checks import METADATA_BYTES, Counts, Flags, Numbers, nan_if_infinite
 from harness.models.merge import final_merge, first_pass, inter_merge, merge_passes
-from harness.models.whatif.inputs import Config, Costs, Job
+from harness.models.whatif.inputs import Config, Costs, Flow, Job, Quantities
 from harness.units import MIB
-
-
-@dataclass(frozen=True)
-class MapFlow:
-    """Input and output of the map function, Eqs. (2), (3) and (6), (7) = (9), (10)."""
-
-    map_in_bytes: Numbers
-    map_in_records: Numbers
-    map_out_bytes: Numbers
-    map_out_records: Numbers
-
-
-@dataclass(frozen=True)
-class Spills:
-    """Spills of one map task, Eqs. (11) to (18); bounds of the other rule set are `None`."""
-
-    map_out_record_bytes: Numbers
-    spill_buffer_records: Numbers
-    num_spills: Counts
-    records_per_spill: Numbers
-    spill_buffer_bytes: Numbers
-    spill_file_records: Numbers
-    spill_file_bytes: Numbers
-    max_serialization_records: Counts = None
-    max_accounting_records: Counts = None
-    max_buffer_records: Counts = None
-
-
-@dataclass(frozen=True)
-class MapMerge:
-    """Merge of the spills, Eqs. (24) to (33)."""
-
-    first_pass_spills: Counts
-    intermediate_merge_spills: Counts
-    merge_passes: Counts
-    final_merge_spills: Counts
-    combine_in_final_merge: Flags
-    merge_combine_bytes_selectivity: Numbers
-    merge_combine_records_selectivity: Numbers
-    spilled_records: Numbers
-    map_final_bytes: Numbers
-    map_final_records: Numbers
-
 
 # 5.1 and 5.2  Read, map, and the write of a map-only job
 
@@ -103,12 +59,15 @@ def write_s(out_bytes: Numbers, output_compression_ratio: Numbers, costs: Costs)
     )
 
 
-def map_flow(job: Job) -> MapFlow:
+def map_flow(job: Job) -> Flow:
     """Eqs. (2), (3), (6) and (7)."""
     in_bytes = map_in_bytes(job)
     in_records = map_in_records(in_bytes, job)
-    return MapFlow(
-        in_bytes, in_records, map_out_bytes(in_bytes, job), map_out_records(in_records, job)
+    return Flow(
+        map_in_bytes=in_bytes,
+        map_in_records=in_records,
+        map_out_bytes=map_out_bytes(in_bytes, job),
+        map_out_records=map_out_records(in_records, job),
     )
 
 
@@ -144,7 +103,7 @@ def num_spills(out_records: Numbers, spill_buffer_records: Numbers) -> Counts:
     return np.ceil(out_records / spill_buffer_records)
 
 
-def spill_flow(flow: MapFlow, job: Job) -> Spills:
+def spill_flow(flow: Flow, job: Job) -> Quantities:
     """
     Eqs. (11) to (18); all 0, and the bounds NaN, without records (W07).
 
@@ -166,16 +125,16 @@ def spill_flow(flow: MapFlow, job: Job) -> Spills:
     spills = np.where(has_output, num_spills(out_records, full), 0.0)
     records = full if job.printed else np.where(has_output, out_records / spills, 0.0)
     size = records * record_bytes  # (15)
-    return Spills(
-        map_out_record_bytes=record_bytes,
-        spill_buffer_records=full,
-        num_spills=spills,
-        records_per_spill=records,
-        spill_buffer_bytes=size,
-        spill_file_records=records * job.statistics.combine_records_selectivity,  # (17)
-        spill_file_bytes=size * job.statistics.combine_bytes_selectivity * job.ratio,  # (18)
+    return {
+        "map_out_record_bytes": record_bytes,
+        "spill_buffer_records": full,
+        "num_spills": spills,
+        "records_per_spill": records,
+        "spill_buffer_bytes": size,
+        "spill_file_records": records * job.statistics.combine_records_selectivity,  # (17)
+        "spill_file_bytes": size * job.statistics.combine_bytes_selectivity * job.ratio,  # (18)
         **{name: np.where(has_output, bound, np.nan) for name, bound in bounds.items()},
-    )
+    }
 
 
 def collect_s(out_records: Numbers, costs: Costs) -> Numbers:
@@ -185,15 +144,15 @@ def collect_s(out_records: Numbers, costs: Costs) -> Numbers:
     )
 
 
-def spill_s(spills: Spills, job: Job, costs: Costs) -> Numbers:
+def spill_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
     """Spill phase, Eq. (20) [s]; no sort levels where records are fewer than reduces (W11)."""
-    levels = np.log2(np.maximum(1.0, spills.records_per_spill / job.config.num_reduces))
-    combined_bytes = spills.spill_buffer_bytes * job.statistics.combine_bytes_selectivity
-    return spills.num_spills * (
-        spills.records_per_spill * levels * costs.sort_cpu_s_per_record
-        + spills.records_per_spill * costs.combine_cpu_s_per_record
+    levels = np.log2(np.maximum(1.0, flow.records_per_spill / job.config.num_reduces))
+    combined_bytes = flow.spill_buffer_bytes * job.statistics.combine_bytes_selectivity
+    return flow.num_spills * (
+        flow.records_per_spill * levels * costs.sort_cpu_s_per_record
+        + flow.records_per_spill * costs.combine_cpu_s_per_record
         + combined_bytes * costs.map_output_compress_s_per_byte
-        + spills.spill_file_bytes * costs.local_write_s_per_byte
+        + flow.spill_file_bytes * costs.local_write_s_per_byte
     )
 
 
@@ -206,29 +165,29 @@ def combine_in_final_merge(spills: Counts, final_spills: Counts, job: Job) -> Fl
     return (spills > 1) & job.config.use_combiner & (tested >= job.config.combine_min_spills)
 
 
-def map_merge(spills: Spills, job: Job) -> MapMerge:
+def map_merge(flow: Flow, job: Job) -> Quantities:
     """Eqs. (24) to (33); one spill is renamed, not merged (W14)."""
-    spill_count, merge_factor = spills.num_spills, job.config.merge_factor
+    spill_count, merge_factor = flow.num_spills, job.config.merge_factor
     reads = inter_merge(spill_count, merge_factor)  # (25)
     fan_in = final_merge(spill_count, merge_factor)  # (27)
     combine = combine_in_final_merge(spill_count, fan_in, job)
     bytes_selectivity = np.where(combine, job.statistics.combine_bytes_selectivity, 1.0)  # (29)
     records_selectivity = np.where(combine, job.statistics.combine_records_selectivity, 1.0)  # (30)
-    final_records = spill_count * spills.spill_file_records * records_selectivity  # (33)
-    return MapMerge(
-        first_pass_spills=first_pass(spill_count, merge_factor),  # (24)
-        intermediate_merge_spills=reads,
-        merge_passes=merge_passes(spill_count, merge_factor),  # (26)
-        final_merge_spills=fan_in,
-        combine_in_final_merge=combine,
-        merge_combine_bytes_selectivity=bytes_selectivity,
-        merge_combine_records_selectivity=records_selectivity,
-        spilled_records=spills.spill_file_records * spill_count
-        + spills.spill_file_records * reads
+    final_records = spill_count * flow.spill_file_records * records_selectivity  # (33)
+    return {
+        "first_pass_spills": first_pass(spill_count, merge_factor),  # (24)
+        "intermediate_merge_spills": reads,
+        "merge_passes": merge_passes(spill_count, merge_factor),  # (26)
+        "final_merge_spills": fan_in,
+        "combine_in_final_merge": combine,
+        "merge_combine_bytes_selectivity": bytes_selectivity,
+        "merge_combine_records_selectivity": records_selectivity,
+        "spilled_records": flow.spill_file_records * spill_count
+        + flow.spill_file_records * reads
         + (spill_count > 1) * final_records,  # (31)
-        map_final_bytes=spill_count * spills.spill_file_bytes * bytes_selectivity,  # (32)
-        map_final_records=final_records,
-    )
+        "map_final_bytes": spill_count * flow.spill_file_bytes * bytes_selectivity,  # (32)
+        "map_final_records": final_records,
+    }
 
 
 def rewrite_s(size: Numbers, records: Numbers, job: Job, costs: Costs) -> Numbers:
@@ -242,24 +201,24 @@ def rewrite_s(size: Numbers, records: Numbers, job: Job, costs: Costs) -> Number
     )
 
 
-def map_intermediate_merge_s(spills: Spills, merge: MapMerge, job: Job, costs: Costs) -> Numbers:
+def map_intermediate_merge_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
     """Intermediate passes, Eq. (34) [s]: each spill read is decompressed, merged, written again."""
-    rewritten_s = rewrite_s(spills.spill_file_bytes, spills.spill_file_records, job, costs)
-    return merge.intermediate_merge_spills * rewritten_s
+    rewritten_s = rewrite_s(flow.spill_file_bytes, flow.spill_file_records, job, costs)
+    return flow.intermediate_merge_spills * rewritten_s
 
 
-def map_final_merge_s(spills: Spills, merge: MapMerge, job: Job, costs: Costs) -> Numbers:
+def map_final_merge_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
     """Final pass, Eq. (35) [s]; none with one spill (W15), combiner only if it runs (W16)."""
-    combined_records = merge.combine_in_final_merge * spills.spill_file_records
+    combined_records = flow.combine_in_final_merge * flow.spill_file_records
     seconds = (
-        spills.num_spills
+        flow.num_spills
         * (
-            spills.spill_file_bytes * costs.local_read_s_per_byte
-            + spills.spill_file_bytes * costs.map_output_decompress_s_per_byte
-            + spills.spill_file_records * costs.merge_cpu_s_per_record
+            flow.spill_file_bytes * costs.local_read_s_per_byte
+            + flow.spill_file_bytes * costs.map_output_decompress_s_per_byte
+            + flow.spill_file_records * costs.merge_cpu_s_per_record
             + combined_records * costs.combine_cpu_s_per_record
         )
-        + merge.map_final_bytes / job.ratio * costs.map_output_compress_s_per_byte
-        + merge.map_final_bytes * costs.local_write_s_per_byte
+        + flow.map_final_bytes / job.ratio * costs.map_output_compress_s_per_byte
+        + flow.map_final_bytes * costs.local_write_s_per_byte
     )
-    return np.where(spills.num_spills <= 1, 0.0, seconds)
+    return np.where(flow.num_spills <= 1, 0.0, seconds)

@@ -7,60 +7,13 @@ step 3 merges what is left into the reduce function.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from harness.models.checks import Counts, Numbers, nan_if_infinite
 from harness.models.merge import final_merge, inter_merge
-from harness.models.whatif.inputs import Costs, Job
+from harness.models.whatif.inputs import Costs, Flow, Job, Quantities
 from harness.models.whatif.map_task import rewrite_s
-from harness.models.whatif.shuffle import DiskMerges, Segments, ShuffleFiles, smallest_merged_units
-
-
-@dataclass(frozen=True)
-class Eviction:
-    """Step 1, Eqs. (65) to (70): segments that leave memory before the reduce function."""
-
-    num_disk_files: Counts
-    max_retained_bytes: Numbers
-    retained_candidate_bytes: Numbers
-    segments_evicted: Counts
-    segments_retained: Counts
-    files_from_memory: Counts
-    file_from_memory_bytes: Numbers
-    file_from_memory_records: Numbers
-    step1_bytes: Numbers
-    step1_records: Numbers
-
-
-@dataclass(frozen=True)
-class LaterSteps:
-    """Steps 2 and 3, Eqs. (72) to (75), (77) to (80) and (87); the last two under mr2 rules."""
-
-    step2_files: Counts
-    step2_intermediate_reads: Counts
-    step2_bytes: Numbers
-    step2_records: Numbers
-    step3_files: Counts
-    step3_intermediate_reads: Counts
-    step3_bytes: Numbers
-    step3_records: Numbers
-    reduce_disk_input_bytes: Numbers
-    step2_passes: Counts = None
-    step2_read_bytes: Numbers = None
-
-
-@dataclass(frozen=True)
-class ReduceFlow:
-    """Input and output of the reduce function, Eqs. (83) to (86)."""
-
-    reduce_in_bytes: Numbers
-    reduce_in_records: Numbers
-    reduce_in_groups: Numbers
-    reduce_out_bytes: Numbers
-    reduce_out_records: Numbers
-
+from harness.models.whatif.shuffle import smallest_merged_units
 
 # 5.6  Merge
 
@@ -73,89 +26,79 @@ def segments_evicted(
     return np.where(candidate_bytes <= allowed_bytes, 0.0, np.minimum(left, needed))
 
 
-def eviction_flow(
-    segments: Segments, shuffle_files: ShuffleFiles, disk_merges: DiskMerges, job: Job
-) -> Eviction:
+def eviction_flow(flow: Flow, job: Job) -> Quantities:
     """
-    Eqs. (65) to (70).
+    Step 1, Eqs. (65) to (70): segments that leave memory before the reduce function.
 
     `reduce_buffer_percent` is a share of the heap under paper rules, of the shuffle buffer under
     mr2 rules (W26).  Nothing evicted makes no file (W27).
     """
-    disk_files = disk_merges.num_merged_files + disk_merges.num_unmerged_files  # (65)
-    memory = segments.shuffle_buffer_bytes if job.mr2 else job.config.reduce_heap_bytes
+    disk_files = flow.num_merged_files + flow.num_unmerged_files  # (65)
+    memory = flow.shuffle_buffer_bytes if job.mr2 else job.config.reduce_heap_bytes
     allowed = job.config.reduce_buffer_percent * memory  # (66)
-    left = shuffle_files.segments_left_in_memory
-    candidates = left * segments.segment_bytes  # (67)
-    evicted = segments_evicted(left, candidates, allowed, segments.segment_bytes)
+    left = flow.segments_left_in_memory
+    candidates = left * flow.segment_bytes  # (67)
+    evicted = segments_evicted(left, candidates, allowed, flow.segment_bytes)
     is_evicted, one_file = evicted > 0, disk_files < job.config.merge_factor
     segments_per_file = np.where(one_file, evicted, is_evicted)
-    file_bytes = segments_per_file * segments.segment_compressed_bytes
-    file_records = segments_per_file * segments.segment_records
-    return Eviction(
-        num_disk_files=disk_files,
-        max_retained_bytes=allowed,
-        retained_candidate_bytes=candidates,
-        segments_evicted=evicted,
-        segments_retained=left - evicted,  # (69)
-        files_from_memory=np.where(one_file, is_evicted, evicted),  # (70)
-        file_from_memory_bytes=file_bytes,
-        file_from_memory_records=file_records,
-        step1_bytes=one_file * file_bytes,
-        step1_records=one_file * file_records,
-    )
+    file_bytes = segments_per_file * flow.segment_compressed_bytes
+    file_records = segments_per_file * flow.segment_records
+    return {
+        "num_disk_files": disk_files,
+        "max_retained_bytes": allowed,
+        "retained_candidate_bytes": candidates,
+        "segments_evicted": evicted,
+        "segments_retained": left - evicted,  # (69)
+        "files_from_memory": np.where(one_file, is_evicted, evicted),  # (70)
+        "file_from_memory_bytes": file_bytes,
+        "file_from_memory_records": file_records,
+        "step1_bytes": one_file * file_bytes,
+        "step1_records": one_file * file_records,
+    }
 
 
-def step1_s(eviction: Eviction, job: Job, costs: Costs) -> Numbers:
+def step1_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
     """Step 1, Eq. (71) [s]."""
     return (
-        eviction.step1_records * costs.merge_cpu_s_per_record
-        + eviction.step1_bytes / job.ratio * costs.map_output_compress_s_per_byte
-        + eviction.step1_bytes * costs.local_write_s_per_byte
+        flow.step1_records * costs.merge_cpu_s_per_record
+        + flow.step1_bytes / job.ratio * costs.map_output_compress_s_per_byte
+        + flow.step1_bytes * costs.local_write_s_per_byte
     )
 
 
-def printed_steps(
-    segments: Segments, disk_merges: DiskMerges, eviction: Eviction, job: Job
-) -> LaterSteps:
+def printed_steps(flow: Flow, job: Job) -> Quantities:
     """Eqs. (72) to (75), (77) to (80) and (87) as printed; 0 without files (W29)."""
-    merge_factor, from_memory = job.config.merge_factor, eviction.files_from_memory
+    merge_factor, from_memory = job.config.merge_factor, flow.files_from_memory
     disk_bytes = (
-        disk_merges.num_merged_files * disk_merges.merged_file_bytes
-        + disk_merges.num_unmerged_files * disk_merges.unmerged_file_bytes
-        + from_memory * eviction.file_from_memory_bytes
+        flow.num_merged_files * flow.merged_file_bytes
+        + flow.num_unmerged_files * flow.unmerged_file_bytes
+        + from_memory * flow.file_from_memory_bytes
     )
     disk_records = (
-        disk_merges.num_merged_files * disk_merges.merged_file_records
-        + disk_merges.num_unmerged_files * disk_merges.unmerged_file_records
-        + from_memory * eviction.file_from_memory_records
+        flow.num_merged_files * flow.merged_file_records
+        + flow.num_unmerged_files * flow.unmerged_file_records
+        + from_memory * flow.file_from_memory_records
     )
-    step2_files = eviction.num_disk_files + from_memory  # (72)
-    step2_reads = (eviction.num_disk_files > 0) * inter_merge(step2_files, merge_factor)  # (73)
+    step2_files = flow.num_disk_files + from_memory  # (72)
+    step2_reads = (flow.num_disk_files > 0) * inter_merge(step2_files, merge_factor)  # (73)
     step2_share = step2_reads / np.maximum(1.0, step2_files)
-    step3_files = eviction.segments_retained + final_merge(step2_files, merge_factor)  # (77)
+    step3_files = flow.segments_retained + final_merge(step2_files, merge_factor)  # (77)
     step3_reads = inter_merge(step3_files, merge_factor)  # (78)
     step3_share = step3_reads / np.maximum(1.0, step3_files)
-    return LaterSteps(
-        step2_files=step2_files,
-        step2_intermediate_reads=step2_reads,
-        step2_bytes=step2_share * disk_bytes,  # (74)
-        step2_records=step2_share * disk_records,  # (75)
-        step3_files=step3_files,
-        step3_intermediate_reads=step3_reads,
-        step3_bytes=step3_share * segments.shuffle_bytes,  # (79)
-        step3_records=step3_share * segments.shuffle_records,  # (80)
-        reduce_disk_input_bytes=disk_bytes,  # (87)
-    )
+    return {
+        "step2_files": step2_files,
+        "step2_intermediate_reads": step2_reads,
+        "step2_bytes": step2_share * disk_bytes,  # (74)
+        "step2_records": step2_share * disk_records,  # (75)
+        "step3_files": step3_files,
+        "step3_intermediate_reads": step3_reads,
+        "step3_bytes": step3_share * flow.shuffle_bytes,  # (79)
+        "step3_records": step3_share * flow.shuffle_records,  # (80)
+        "reduce_disk_input_bytes": disk_bytes,  # (87)
+    }
 
 
-def single_pass_steps(
-    segments: Segments,
-    shuffle_files: ShuffleFiles,
-    disk_merges: DiskMerges,
-    eviction: Eviction,
-    job: Job,
-) -> LaterSteps:
+def single_pass_steps(flow: Flow, job: Job) -> Quantities:
     """
     Hadoop 3: evicted segments join the first pass from memory (W28), step 3 only reads (W30).
 
@@ -164,75 +107,76 @@ def single_pass_steps(
     the evicted segments.  With fewer than F files there is none, and step 1 made a file at most.
     Each file left on disk is read once by the reduce function, (87) (W32).
     """
-    merge_factor, on_disk = job.config.merge_factor, eviction.num_disk_files
+    merge_factor, on_disk = job.config.merge_factor, flow.num_disk_files
     one_pass, waits = on_disk > merge_factor, on_disk >= merge_factor
-    smallest = smallest_merged_units(disk_merges.num_shuffle_merges, merge_factor)
+    smallest = smallest_merged_units(flow.num_shuffle_merges, merge_factor)
     units = np.where(one_pass, on_disk - merge_factor + smallest, 0.0)
-    waiting = np.where(waits, eviction.segments_evicted, 0.0)
+    waiting = np.where(waits, flow.segments_evicted, 0.0)
     joined = np.where(one_pass, waiting, 0.0)
-    from_step1 = np.where(waits, 0.0, eviction.files_from_memory)
-    read_bytes = units * shuffle_files.shuffle_file_bytes
-    read_records = units * shuffle_files.shuffle_file_records
-    joined_bytes = joined * segments.segment_compressed_bytes
-    all_bytes = shuffle_files.num_shuffle_files * shuffle_files.shuffle_file_bytes
+    from_step1 = np.where(waits, 0.0, flow.files_from_memory)
+    read_bytes = units * flow.shuffle_file_bytes
+    read_records = units * flow.shuffle_file_records
+    joined_bytes = joined * flow.segment_compressed_bytes
+    all_bytes = flow.num_shuffle_files * flow.shuffle_file_bytes
     files_left = np.minimum(merge_factor, on_disk + from_step1)
-    return LaterSteps(
-        step2_files=on_disk + eviction.files_from_memory,  # (72)
-        step2_intermediate_reads=np.where(one_pass, on_disk - merge_factor + 1, 0.0),
-        step2_bytes=read_bytes + joined_bytes,
-        step2_records=read_records + joined * segments.segment_records,
-        step3_files=eviction.segments_retained + (waiting - joined) + files_left,
-        step3_intermediate_reads=0.0,
-        step3_bytes=0.0,
-        step3_records=0.0,
-        reduce_disk_input_bytes=all_bytes + eviction.step1_bytes + joined_bytes,
-        step2_passes=one_pass,
-        step2_read_bytes=read_bytes,
-    )
+    return {
+        "step2_files": on_disk + flow.files_from_memory,  # (72)
+        "step2_intermediate_reads": np.where(one_pass, on_disk - merge_factor + 1, 0.0),
+        "step2_bytes": read_bytes + joined_bytes,
+        "step2_records": read_records + joined * flow.segment_records,
+        "step3_files": flow.segments_retained + (waiting - joined) + files_left,
+        "step3_intermediate_reads": 0.0,
+        "step3_bytes": 0.0,
+        "step3_records": 0.0,
+        "reduce_disk_input_bytes": all_bytes + flow.step1_bytes + joined_bytes,
+        "step2_passes": one_pass,
+        "step2_read_bytes": read_bytes,
+    }
 
 
-def step2_s(steps: LaterSteps, job: Job, costs: Costs) -> Numbers:
+def step2_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
     """Step 2, Eq. (76); under mr2 rules (76'): segments from memory are not read [s]."""
-    read_bytes = steps.step2_bytes if steps.step2_read_bytes is None else steps.step2_read_bytes
+    read_bytes = flow.step2_read_bytes if job.mr2 else flow.step2_bytes
     return (
         read_bytes * (costs.local_read_s_per_byte + costs.map_output_decompress_s_per_byte)
-        + steps.step2_records * costs.merge_cpu_s_per_record
-        + steps.step2_bytes / job.ratio * costs.map_output_compress_s_per_byte
-        + steps.step2_bytes * costs.local_write_s_per_byte
+        + flow.step2_records * costs.merge_cpu_s_per_record
+        + flow.step2_bytes / job.ratio * costs.map_output_compress_s_per_byte
+        + flow.step2_bytes * costs.local_write_s_per_byte
     )
 
 
-def step3_s(steps: LaterSteps, job: Job, costs: Costs) -> Numbers:
+def step3_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
     """Step 3, Eq. (81) [s]."""
-    return rewrite_s(steps.step3_bytes, steps.step3_records, job, costs)
+    return rewrite_s(flow.step3_bytes, flow.step3_records, job, costs)
 
 
 # 5.7  Reduce and write
 
 
-def reduce_flow(segments: Segments, shuffle_files: ShuffleFiles, job: Job) -> ReduceFlow:
-    """Eqs. (83) to (86), and the groups that Table 1 lists without an equation (W03)."""
-    file_count, left = shuffle_files.num_shuffle_files, shuffle_files.segments_left_in_memory
-    in_bytes = (
-        file_count * shuffle_files.shuffle_file_bytes / job.ratio
-        + left * segments.segment_compressed_bytes / job.ratio
-    )  # (83)
-    in_records = (
-        file_count * shuffle_files.shuffle_file_records + left * segments.segment_records
-    )  # (84)
-    return ReduceFlow(
-        reduce_in_bytes=in_bytes,
-        reduce_in_records=in_records,
-        reduce_in_groups=in_records / job.statistics.records_per_reduce_group,
-        reduce_out_bytes=in_bytes * job.statistics.reduce_bytes_selectivity,  # (85)
-        reduce_out_records=in_records * job.statistics.reduce_records_selectivity,  # (86)
-    )
+def reduce_input(flow: Flow, job: Job) -> Quantities:
+    """Input of the reduce function, Eqs. (83) and (84)."""
+    file_count, left = flow.num_shuffle_files, flow.segments_left_in_memory
+    return {
+        "reduce_in_bytes": file_count * flow.shuffle_file_bytes / job.ratio
+        + left * flow.segment_compressed_bytes / job.ratio,
+        "reduce_in_records": file_count * flow.shuffle_file_records + left * flow.segment_records,
+    }
 
 
-def reduce_function_s(disk_bytes: Numbers, in_records: Numbers, costs: Costs) -> Numbers:
+def reduce_output(flow: Flow, job: Job) -> Quantities:
+    """Eqs. (85) and (86), and the groups that Table 1 lists without an equation (W03)."""
+    selectivity = job.statistics.reduce_records_selectivity
+    return {
+        "reduce_in_groups": flow.reduce_in_records / job.statistics.records_per_reduce_group,
+        "reduce_out_bytes": flow.reduce_in_bytes * job.statistics.reduce_bytes_selectivity,  # (85)
+        "reduce_out_records": flow.reduce_in_records * selectivity,  # (86)
+    }
+
+
+def reduce_function_s(flow: Flow, costs: Costs) -> Numbers:
     """Reduce phase, Eq. (88) [s]: what is on disk is read, all records are reduced."""
     return (
-        disk_bytes * costs.local_read_s_per_byte
-        + disk_bytes * costs.map_output_decompress_s_per_byte
-        + in_records * costs.reduce_cpu_s_per_record
+        flow.reduce_disk_input_bytes * costs.local_read_s_per_byte
+        + flow.reduce_disk_input_bytes * costs.map_output_decompress_s_per_byte
+        + flow.reduce_in_records * costs.reduce_cpu_s_per_record
     )

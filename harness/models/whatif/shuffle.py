@@ -8,91 +8,45 @@ goes on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from harness.models.checks import Counts, Flags, Numbers, nan_if_infinite
-from harness.models.whatif.inputs import Costs, Job
-from harness.models.whatif.map_task import MapMerge, rewrite_s
+from harness.models.checks import Counts, Numbers, nan_if_infinite
+from harness.models.whatif.inputs import Costs, Flow, Job, Quantities
+from harness.models.whatif.map_task import rewrite_s
 
 
-@dataclass(frozen=True)
-class Segments:
-    """Segments of one reduce task and the buffer that takes them, Eqs. (37) to (43)."""
-
-    segment_compressed_bytes: Numbers
-    segment_bytes: Numbers
-    segment_records: Numbers
-    shuffle_bytes: Numbers
-    shuffle_records: Numbers
-    shuffle_buffer_bytes: Numbers
-    merge_threshold_bytes: Numbers
-    segments_go_to_memory: Flags
-
-
-@dataclass(frozen=True)
-class ShuffleFiles:
-    """Shuffle files, and segments that stay in memory, Eqs. (44) to (54)."""
-
-    segments_per_shuffle_file: Counts
-    shuffle_file_bytes: Numbers
-    shuffle_file_records: Numbers
-    num_shuffle_files: Counts
-    segments_left_in_memory: Counts
-
-
-@dataclass(frozen=True)
-class DiskMerges:
-    """
-    Merges on disk during the shuffle, Eqs. (55) to (61), and the files that they leave.
-
-    Sizes of merged and unmerged files exist under paper rules alone.
-    """
-
-    num_shuffle_merges: Counts
-    num_merged_files: Counts
-    num_unmerged_files: Counts
-    ondisk_merge_bytes: Numbers
-    ondisk_merge_records: Numbers
-    merged_file_bytes: Numbers = None
-    merged_file_records: Numbers = None
-    unmerged_file_bytes: Numbers = None
-    unmerged_file_records: Numbers = None
-
-
-def segment_flow(merge: MapMerge, job: Job) -> Segments:
+def segment_flow(flow: Flow, job: Job) -> Quantities:
     """
     Eqs. (37) to (43), partitions being equal (W37).
 
     The limit is compared with `<` under paper rules, with `<=` under mr2 rules (W18).
     """
     config = job.config
-    compressed = merge.map_final_bytes / config.num_reduces  # (37)
+    compressed = flow.map_final_bytes / config.num_reduces  # (37)
     size = compressed / job.ratio  # (38)
-    records = merge.map_final_records / config.num_reduces  # (39)
+    records = flow.map_final_records / config.num_reduces  # (39)
     buffer = config.shuffle_buffer_percent * config.reduce_heap_bytes  # (42)
     limit = config.shuffle_segment_limit_percent * buffer
-    return Segments(
-        segment_compressed_bytes=compressed,
-        segment_bytes=size,
-        segment_records=records,
-        shuffle_bytes=config.num_maps * compressed,  # (40)
-        shuffle_records=config.num_maps * records,  # (41)
-        shuffle_buffer_bytes=buffer,
-        merge_threshold_bytes=config.shuffle_merge_percent * buffer,  # (43)
-        segments_go_to_memory=size <= limit if job.mr2 else size < limit,
-    )
+    return {
+        "segment_compressed_bytes": compressed,
+        "segment_bytes": size,
+        "segment_records": records,
+        "shuffle_bytes": config.num_maps * compressed,  # (40)
+        "shuffle_records": config.num_maps * records,  # (41)
+        "shuffle_buffer_bytes": buffer,
+        "merge_threshold_bytes": config.shuffle_merge_percent * buffer,  # (43)
+        "segments_go_to_memory": size <= limit if job.mr2 else size < limit,
+    }
 
 
-def segments_per_shuffle_file(segments: Segments, job: Job) -> Counts:
+def segments_per_shuffle_file(flow: Flow, job: Job) -> Counts:
     """
     Segments that are merged in memory into one file, Eqs. (44) and (45); at least 1 (W19).
 
     Their number is limited by `inmem_merge_segments` under paper rules only (W20).
     """
-    fill = nan_if_infinite(segments.merge_threshold_bytes / segments.segment_bytes)  # (44)
-    fits = np.ceil(fill) * segments.segment_bytes <= segments.shuffle_buffer_bytes
+    fill = nan_if_infinite(flow.merge_threshold_bytes / flow.segment_bytes)  # (44)
+    fits = np.ceil(fill) * flow.segment_bytes <= flow.shuffle_buffer_bytes
     segment_count: Counts = np.where(fits, np.ceil(fill), np.floor(fill))
     if not job.mr2:
         limit = job.config.inmem_merge_segments
@@ -100,51 +54,51 @@ def segments_per_shuffle_file(segments: Segments, job: Job) -> Counts:
     return np.maximum(1.0, segment_count)
 
 
-def file_flow(segments: Segments, job: Job) -> ShuffleFiles:
+def file_flow(flow: Flow, job: Job) -> Quantities:
     """
     Eqs. (44) to (49) for segments in memory, (50) to (54) for segments on disk.
 
     A segment on disk is a file of one segment that no combiner sees, so that one form serves both.
     """
-    has_output = segments.segment_bytes != 0
-    merged, maps = has_output & segments.segments_go_to_memory, job.config.num_maps
-    each = np.where(merged, segments_per_shuffle_file(segments, job), 1.0)
+    has_output = flow.segment_bytes != 0
+    merged, maps = has_output & flow.segments_go_to_memory, job.config.num_maps
+    each = np.where(merged, segments_per_shuffle_file(flow, job), 1.0)
     bytes_selectivity = np.where(merged, job.statistics.combine_bytes_selectivity, 1.0)
     records_selectivity = np.where(merged, job.statistics.combine_records_selectivity, 1.0)
-    file_bytes = each * segments.segment_compressed_bytes * bytes_selectivity  # (46), (51)
-    file_records = each * segments.segment_records * records_selectivity  # (47), (52)
+    file_bytes = each * flow.segment_compressed_bytes * bytes_selectivity  # (46), (51)
+    file_records = each * flow.segment_records * records_selectivity  # (47), (52)
     file_count = np.where(has_output, np.floor(maps / each), 0.0)  # (48), (53)
     left = np.where(has_output, maps - file_count * each, 0.0)  # (49), (54)
-    return ShuffleFiles(
-        segments_per_shuffle_file=each,
-        shuffle_file_bytes=np.where(has_output, file_bytes, 0.0),
-        shuffle_file_records=np.where(has_output, file_records, 0.0),
-        num_shuffle_files=file_count,
-        segments_left_in_memory=left,
-    )
+    return {
+        "segments_per_shuffle_file": each,
+        "shuffle_file_bytes": np.where(has_output, file_bytes, 0.0),
+        "shuffle_file_records": np.where(has_output, file_records, 0.0),
+        "num_shuffle_files": file_count,
+        "segments_left_in_memory": left,
+    }
 
 
-def printed_merges(shuffle_files: ShuffleFiles, merge_factor: Counts) -> DiskMerges:
+def printed_merges(flow: Flow, job: Job) -> Quantities:
     """Eqs. (55) to (61) as printed: a merged file is never merged again."""
-    file_count = shuffle_files.num_shuffle_files
+    file_count, merge_factor = flow.num_shuffle_files, job.config.merge_factor
     beyond_first = np.floor((file_count - 2 * merge_factor + 1) / merge_factor)
     merge_count = np.maximum(0.0, beyond_first + 1)  # (55)
-    merged_bytes = merge_factor * shuffle_files.shuffle_file_bytes  # (57)
-    merged_records = merge_factor * shuffle_files.shuffle_file_records  # (58)
-    return DiskMerges(
-        num_shuffle_merges=merge_count,
-        num_merged_files=merge_count,  # (56)
-        num_unmerged_files=file_count - merge_factor * merge_count,  # (59)
-        ondisk_merge_bytes=merge_count * merged_bytes,
-        ondisk_merge_records=merge_count * merged_records,
-        merged_file_bytes=merged_bytes,
-        merged_file_records=merged_records,
-        unmerged_file_bytes=shuffle_files.shuffle_file_bytes,  # (60)
-        unmerged_file_records=shuffle_files.shuffle_file_records,  # (61)
-    )
+    merged_bytes = merge_factor * flow.shuffle_file_bytes  # (57)
+    merged_records = merge_factor * flow.shuffle_file_records  # (58)
+    return {
+        "num_shuffle_merges": merge_count,
+        "num_merged_files": merge_count,  # (56)
+        "num_unmerged_files": file_count - merge_factor * merge_count,  # (59)
+        "ondisk_merge_bytes": merge_count * merged_bytes,
+        "ondisk_merge_records": merge_count * merged_records,
+        "merged_file_bytes": merged_bytes,
+        "merged_file_records": merged_records,
+        "unmerged_file_bytes": flow.shuffle_file_bytes,  # (60)
+        "unmerged_file_records": flow.shuffle_file_records,  # (61)
+    }
 
 
-def repeated_merges(shuffle_files: ShuffleFiles, merge_factor: Counts) -> DiskMerges:
+def repeated_merges(flow: Flow, job: Job) -> Quantities:
     """
     Hadoop 3: at 2F - 1 files the F smallest are merged, whatever they are (W23, W24).
 
@@ -154,20 +108,20 @@ def repeated_merges(shuffle_files: ShuffleFiles, merge_factor: Counts) -> DiskMe
     other, and after r rounds and i merges F - i files have 1 + r (F - 1) units, and i files F - 1
     more.
     """
-    arrivals = shuffle_files.num_shuffle_files
+    arrivals, merge_factor = flow.num_shuffle_files, job.config.merge_factor
     merge_count = np.maximum(0.0, np.floor((arrivals - merge_factor) / (merge_factor - 1)))
     rounds = np.floor(merge_count / merge_factor)
     larger = merge_count - rounds * merge_factor
     grown = (rounds + 1) * (merge_factor * rounds / 2 + larger)  # in steps of F - 1 units
     merged_units = merge_count + (merge_factor - 1) * grown
     merged_files = np.where(rounds > 0, merge_factor, larger)
-    return DiskMerges(
-        num_shuffle_merges=merge_count,
-        num_merged_files=merged_files,
-        num_unmerged_files=arrivals - merge_count * (merge_factor - 1) - merged_files,
-        ondisk_merge_bytes=merged_units * shuffle_files.shuffle_file_bytes,
-        ondisk_merge_records=merged_units * shuffle_files.shuffle_file_records,
-    )
+    return {
+        "num_shuffle_merges": merge_count,
+        "num_merged_files": merged_files,
+        "num_unmerged_files": arrivals - merge_count * (merge_factor - 1) - merged_files,
+        "ondisk_merge_bytes": merged_units * flow.shuffle_file_bytes,
+        "ondisk_merge_records": merged_units * flow.shuffle_file_records,
+    }
 
 
 def smallest_merged_units(merge_count: Counts, merge_factor: Counts) -> Counts:
@@ -190,35 +144,33 @@ def disk_file_units(arrivals: int, merge_factor: int) -> list[int]:
     return [1] * waiting + [units] * (merge_factor - larger) + [units + merge_factor - 1] * larger
 
 
-def inmem_merge_s(
-    segments: Segments, shuffle_files: ShuffleFiles, job: Job, costs: Costs
-) -> Numbers:
+def inmem_merge_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
     """
     In-memory merges and the write of their files, Eq. (62) [s].
 
     Paper rules charge merging and combining per record after the combiner, mr2 rules before it
     (W25).  Segments that go straight to disk still pay the write.
     """
-    file_count = shuffle_files.num_shuffle_files
-    file_bytes = file_count * shuffle_files.shuffle_file_bytes
+    file_count = flow.num_shuffle_files
+    file_bytes = file_count * flow.shuffle_file_bytes
     written = file_bytes * costs.local_write_s_per_byte
-    merged = shuffle_files.segments_per_shuffle_file * segments.segment_records
-    records = merged if job.mr2 else shuffle_files.shuffle_file_records
+    merged = flow.segments_per_shuffle_file * flow.segment_records
+    records = merged if job.mr2 else flow.shuffle_file_records
     seconds = (
-        segments.shuffle_bytes * costs.map_output_decompress_s_per_byte
+        flow.shuffle_bytes * costs.map_output_decompress_s_per_byte
         + file_count * records * costs.merge_cpu_s_per_record
         + file_count * records * costs.combine_cpu_s_per_record
         + file_bytes / job.ratio * costs.map_output_compress_s_per_byte
         + written
     )
-    return np.where(segments.segments_go_to_memory, seconds, written)
+    return np.where(flow.segments_go_to_memory, seconds, written)
 
 
-def ondisk_merge_s(disk_merges: DiskMerges, job: Job, costs: Costs) -> Numbers:
+def ondisk_merge_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
     """Merges on disk during the shuffle, Eq. (63) [s]."""
-    return rewrite_s(disk_merges.ondisk_merge_bytes, disk_merges.ondisk_merge_records, job, costs)
+    return rewrite_s(flow.ondisk_merge_bytes, flow.ondisk_merge_records, job, costs)
 
 
-def shuffle_s(segments: Segments, inmem_s: Numbers, ondisk_s: Numbers, costs: Costs) -> Numbers:
+def shuffle_s(flow: Flow, inmem_s: Numbers, ondisk_s: Numbers, costs: Costs) -> Numbers:
     """Shuffle phase, Eq. (64) [s]."""
-    return segments.shuffle_bytes * costs.network_s_per_byte + inmem_s + ondisk_s
+    return flow.shuffle_bytes * costs.network_s_per_byte + inmem_s + ondisk_s
