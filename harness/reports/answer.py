@@ -76,13 +76,6 @@ def interval_name(cells: int) -> str:
     return "95 % interval" if cells >= FEWEST_CELLS else "range"
 
 
-def error_text(summary: Summary, *, named: bool = False) -> str:
-    """Mean error as in ``10 % (8 to 11 %)``; a range, and an interval if *named*, has its name."""
-    error, label = summary.metrics["mape"], interval_name(summary.cells)
-    shown = f"{label} " if named or label == "range" else ""
-    return share_with_interval(error.value, error.low, error.high, shown)
-
-
 def error_noise(summary: Summary) -> float | None:
     """Half the interval of the mean error: errors are written no finer than it allows."""
     error = summary.metrics["mape"]
@@ -124,11 +117,17 @@ def _pairs(results: ReportData, ranking: Ranking) -> dict[str, Comparison]:
 
 
 def _error(results: ReportData, ranking: Ranking, model: str, *, named: bool = False) -> str:
-    """Mean error on the cells of the ranking; with its interval where the model has no others."""
+    """
+    Mean error on the cells of the ranking; with its interval where the model has no others.
+
+    A range, and an interval if *named*, has its name.
+    """
     summary = results.summary(model, ranking.speed, quantity=ranking.quantity)
-    if summary is not None and summary.cells == ranking.cells:
-        return error_text(summary, named=named)
-    return percent(ranking.errors[ranking.models.index(model)])
+    if summary is None or summary.cells != ranking.cells:
+        return percent(ranking.errors[ranking.models.index(model)])
+    error, label = summary.metrics["mape"], interval_name(summary.cells)
+    shown = f"{label} " if named or label == "range" else ""
+    return share_with_interval(error.value, error.low, error.high, shown)
 
 
 def verdict_sentence(results: ReportData, ranking: Ranking) -> str:

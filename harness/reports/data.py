@@ -24,14 +24,23 @@ from harness.records.vet import VetBook
 
 @dataclass(frozen=True, slots=True)
 class TaskParts:
-    """Seconds of each part of one attempt; *estimated* names those that are no measurement."""
+    """
+    Seconds of each part of a task: means over *tasks* of one kind on *host*, empty for all nodes.
 
-    attempt_id: str
+    *estimated* names the parts that are no measurement.
+    """
+
     kind: TaskKind
     host: str
+    tasks: int
     source: Source
     seconds: Mapping[str, float]
-    estimated: frozenset[str] = frozenset()
+    estimated: frozenset[str]
+
+    @property
+    def total_s(self) -> float:
+        """Seconds of all parts."""
+        return sum(self.seconds.values())
 
 
 @dataclass(frozen=True, slots=True)

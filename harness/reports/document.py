@@ -128,7 +128,8 @@ class Section:
     """
     One part of a report.
 
-    *missing* stands where it has neither table nor figure.  *brief* is what the end of a run shows
+    *missing* stands where it has neither table nor figure; where it is empty, too, the section is
+    left out.  *brief* is what the end of a run shows
     of it on a terminal.  *values* gives what it adds to the JSON report, by top-level key.
     """
 

@@ -283,7 +283,6 @@ def row_axes(
     plot_axes.set(ylim=(names[-1][0] + 0.6, -0.6), xlim=ends, xlabel=label)
     plot_axes.xaxis.set_major_formatter(lambda tick, _: f"{tick:g}")
     plot_axes.spines["left"].set_color(INK)
-    plot_axes.tick_params(colors=MUTED, labelcolor=INK)
     grid(plot_axes, "x")
 
 

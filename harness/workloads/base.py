@@ -1,16 +1,16 @@
 """
 The contract of a workload: what to generate, submit and read back, as data.
 
-Nothing here runs anything.  `harness.run` executes the commands, and feeds the bytes of input
-and output files to `sample` and `verdict`, which together prove the output right.
-`unbalanced` proves that the counters of its jobs add up.
+`harness.run` executes the commands, and feeds the bytes of input and output files to `sample` and
+`verdict`, which together prove the output right.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from harness.errors import JobError, SpecError
@@ -21,6 +21,7 @@ from harness.text import nearest_name
 INPUT_TOLERANCE = 0.01  # an input may differ from the size that was asked for by so much of it
 MOST_FILES = 100_000  # of one input: a NameNode on one machine holds them, and a plan lists them
 
+SIZES = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 PACKAGE = "mapreduce.harness.jobs"
 JOBS, GPU = "harness-jobs.jar", "harness-gpu.jar"
@@ -135,18 +136,12 @@ def has_hibench_form(spec: WorkloadSpec) -> bool:
     return spec.parameters.get("hibench") == "true"
 
 
-def input_sizes(*sizes: float) -> dict[str, int]:
-    """HiBench's names of input sizes, with the bytes of each."""
-    names = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
-    return dict(zip(names, map(int, sizes), strict=True))
-
-
 class Workload(ABC):
     """
     One workload: unless it says otherwise, of one job that leaves the configuration as it is.
 
     `uses_combiner` says whether its job sets a combiner class (models ask).  `parameters` are its
-    arguments beside input and seed, `scales` HiBench's names of input sizes in bytes.
+    arguments beside input and seed, `sizes` the bytes of HiBench's input sizes (`SIZES`).
     `unlike_hibench` says what is other in HiBench's workload of that kind; empty: it is the same,
     with the parameters of `as_hibench` where it is asked for.
 
@@ -159,9 +154,14 @@ class Workload(ABC):
     uses_combiner = False
     jobs_alike = True
     parameters: ClassVar[Mapping[str, Parameter]] = {}
-    scales: Mapping[str, int]
+    sizes: Sequence[float]
     unlike_hibench = "HiBench has no such workload"
     as_hibench: ClassVar[Mapping[str, Value]] = {}
+
+    @cached_property
+    def scales(self) -> dict[str, int]:
+        """HiBench's names of input sizes, with the bytes of each."""
+        return dict(zip(SIZES, map(int, self.sizes), strict=True))
 
     def arguments(self, spec: WorkloadSpec) -> dict[str, Any]:
         """
@@ -251,20 +251,8 @@ def unbalanced(trace: JobTrace, *, uses_combiner: bool, input_records: int | Non
     Say which counters of a job do not add up, rule by rule, or nothing.
 
     *input_records* is the number of records in the input files, `None` where nobody counted them.
-    Each rule is an equation that holds for every job whose attempts all ran once:
-
-        MAP_INPUT_RECORDS     = records of the input
-        COMBINE_INPUT_RECORDS = COMBINE_OUTPUT_RECORDS = 0     without a combiner
-        COMBINE_INPUT_RECORDS >= MAP_OUTPUT_RECORDS            with one: each spill combines
-        REDUCE_INPUT_RECORDS  = MAP_OUTPUT_RECORDS
-                                - (COMBINE_INPUT_RECORDS - COMBINE_OUTPUT_RECORDS)
-        SHUFFLED_MAPS         = maps x reduces                 empty segments are fetched, too
-        REDUCE_SHUFFLE_BYTES  = MAP_OUTPUT_MATERIALIZED_BYTES
-        FAILED_SHUFFLE        = 0
-
-    The rule of REDUCE_INPUT_RECORDS is exact also where a merge of three or more spills combines
-    again: what the spills put out is then put in a second time by the merge, and drops out of the
-    difference.  A job without reduces has the first rule only.
+    Each rule holds for every job whose attempts all ran once.  A job without reduces has the first
+    rule only.
     """
     if f"{TASK_COUNTER}.MAP_INPUT_RECORDS" not in trace.counters:
         return "the job's counters lack MAP_INPUT_RECORDS"
@@ -279,13 +267,15 @@ def unbalanced(trace: JobTrace, *, uses_combiner: bool, input_records: int | Non
     if trace.num_reduces:
         map_output, combine_input = count("MAP_OUTPUT_RECORDS"), count("COMBINE_INPUT_RECORDS")
         if uses_combiner:
-            least = max(combine_input, map_output)
+            least = max(combine_input, map_output)  # each spill combines
             rules.append(("COMBINE_INPUT_RECORDS", least, "MAP_OUTPUT_RECORDS, or more"))
         else:
             counters = ("COMBINE_INPUT_RECORDS", "COMBINE_OUTPUT_RECORDS")
             rules += [(counter, 0, "a job without a combiner") for counter in counters]
+        # Exact also where a merge of three or more spills combines again: what the spills put out
+        # is then put in a second time by the merge, and drops out of the difference.
         remaining = map_output - (combine_input - count("COMBINE_OUTPUT_RECORDS"))
-        fetches = trace.num_maps * trace.num_reduces
+        fetches = trace.num_maps * trace.num_reduces  # empty segments are fetched, too
         written = count("MAP_OUTPUT_MATERIALIZED_BYTES")
         rules += [
             ("REDUCE_INPUT_RECORDS", remaining, "map output records less combined ones"),
@@ -300,13 +290,9 @@ def unbalanced(trace: JobTrace, *, uses_combiner: bool, input_records: int | Non
     )
 
 
-def block_count(spec: WorkloadSpec, block_bytes: int) -> int:
-    """Blocks, and so files, of an input; `SpecError` where they are too many."""
-    return check_file_count(spec, -(-spec.input_bytes // block_bytes))
-
-
-def check_file_count(spec: WorkloadSpec, count: int) -> int:
-    """Return *count*; `SpecError` where it is more files than anybody generates."""
+def block_count(spec: WorkloadSpec, size: int, block_size: int) -> int:
+    """Blocks, and so files, of an input of this size; `SpecError` where they are too many."""
+    count = -(-size // block_size)
     if count > MOST_FILES:
         raise SpecError(
             f"an input of {spec.input_bytes} bytes has {count} blocks, more than {MOST_FILES}",

@@ -27,7 +27,6 @@ from harness.workloads.base import (
     Sample,
     Workload,
     bad_input_error,
-    input_sizes,
     job_of_ours,
     shown,
 )
@@ -53,7 +52,7 @@ class Dfsio(Workload):
         "files": Parameter(1, "fewest files; no file is larger than a block", 1, 1e5),
     }
     # HiBench's profiles of dfsioe: all files that it writes or reads.
-    scales = input_sizes(*(mib * 2**20 for mib in (16, 320, 640, 25_600, 204_800, 2_048_000)))
+    sizes = tuple(mib * 2**20 for mib in (16, 320, 640, 25_600, 204_800, 2_048_000))
 
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """No reduces."""

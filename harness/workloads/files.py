@@ -4,23 +4,6 @@ Files of inputs and outputs: plans of those that our generators write, and recor
 An input is a row of records that follow from the seed and their numbers; a MapReduce job of ours
 (`mapreduce.harness.jobs.generate`) spreads them evenly over its files.  All bytes together are the
 same whatever the number of files.
-
-Texts (`mapreduce.harness.jobs.text`) are of two kinds:
-
-    zipf    20 000 distinct pronounceable words, that of rank r as frequent as 1/r; lines of 10 to
-            12 words (`ZipfText`)
-    random  the law of Hadoop's RandomTextWriter, which HiBench takes: 1 000 words drawn evenly, a
-            key of 5 to 9 of them, a tab, a value of 10 to 99 (`RandomText`)
-
-    sequence  the same law in sequence files, as RandomTextWriter itself writes it (`SequenceText`)
-
-They come in pages of 32 KiB, each ended by a newline: the size asked for is met to the byte, and
-all bytes together depend on the seed and the size alone, not on their spread over files.  Pages of
-sequence files are shorter by the header of a file.
-
-A record's 64 bits are the finaliser of SplitMix64 over its words of 8 bytes, one after the other,
-each added to what the words before left, beginning with the record's length.  Sums of them are the
-same in any order of the records.
 """
 
 from __future__ import annotations
@@ -55,7 +38,8 @@ from harness.workloads.base import (
 MOST_SEED = 2**63 - 1
 PAGE = 32 * 1024
 TEXT_VERSION = 2  # part of the content's key: raise it when the bytes change
-# Class, bytes of the shortest page, and those that each file begins with.
+# Class, bytes of the shortest page, and those that each file begins with: pronounceable words by
+# Zipf's law; the law of RandomTextWriter, which HiBench takes, in lines or in sequence files.
 TEXTS = {
     "zipf": ("ZipfText", 1, 0),
     "random": ("RandomText", 2, 0),
@@ -112,7 +96,7 @@ def whole_records(
     `SpecError` where records and size cannot agree within 1 %, or a file would be empty.
     """
     check_block(spec, block_bytes, record_bytes)
-    file_count = max(block_count(spec, block_bytes), least_files)
+    file_count = max(block_count(spec, spec.input_bytes, block_bytes), least_files)
     nearest = (spec.input_bytes + record_bytes // 2) // record_bytes
     least = max(file_count, least_records)
     records = min(file_count * (block_bytes // record_bytes), max(nearest, least))
@@ -151,10 +135,10 @@ def plan_text(spec: WorkloadSpec, block_bytes: int, text_kind: str) -> InputPlan
         return size - (size % page if size % page < least else 0)
 
     check_block(spec, block_bytes, PAGE)
-    resized = spec.model_copy(update={"input_bytes": without_rest(spec.input_bytes)})
-    file_count = block_count(resized, block_bytes // PAGE * PAGE)
+    asked_bytes = without_rest(spec.input_bytes)
+    file_count = block_count(spec, asked_bytes, block_bytes // PAGE * PAGE)
     most_bytes = file_count * (block_bytes // PAGE) * page
-    text_bytes = without_rest(min(resized.input_bytes - file_count * header, most_bytes))
+    text_bytes = without_rest(min(asked_bytes - file_count * header, most_bytes))
     if text_bytes < 1:
         raise SpecError(
             f"a text of {spec.input_bytes} bytes holds no record",
@@ -320,7 +304,7 @@ def checksum(rows: Bytes) -> int:
 
 
 def row_bits(rows: Bytes) -> Bits:
-    """64 bits for each row."""
+    """64 bits for each row: SplitMix64's finaliser over its length, then over each word added."""
     row_count, row_bytes = rows.shape
     padded = np.zeros((row_count, -(-row_bytes // _WORD) * _WORD), np.uint8)
     padded[:, :row_bytes] = rows

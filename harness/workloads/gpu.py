@@ -4,11 +4,8 @@ The GPU workloads' common part, and two of them: matrix product, and depth from 
 A map collects the records of its split into blocks, and hands each to a CUDA device or, where there
 is none, to the processor (``workloads/gpu``).  Counters and the task's log say which it was.
 
-The proof of `GpuMatmul`: the tiles of the result times a vector of signs, against the tiles of the
-input times that vector in double precision (Freivalds); of a large result, tiles at even distances.
-
-The proof of `GpuSbs`: the same whole numbers by another way (windows by running sums), to the byte;
-of a long video, frames at even distances.
+The proof of `GpuMatmul` is Freivalds' check in double precision, that of `GpuSbs` the same whole
+numbers by another way (windows by running sums); of large outputs, at even distances.
 """
 
 from __future__ import annotations
@@ -35,11 +32,10 @@ from harness.workloads.base import (
     Sample,
     Value,
     Workload,
+    block_count,
     check_block,
-    check_file_count,
     check_size,
     even_sizes,
-    input_sizes,
     part_files,
 )
 from harness.workloads.files import Bytes, difference, read_rows, regroup
@@ -111,7 +107,7 @@ class GpuWorkload(Workload):
         check_block(spec, block_bytes, record_bytes)
         units = f"{least} or more times {unit_bytes} bytes"
         check_size(spec, record_count * record_bytes, units, 50 * unit_bytes)
-        file_count = check_file_count(spec, -(-record_count // (block_bytes // record_bytes)))
+        file_count = block_count(spec, record_count, block_bytes // record_bytes)
         sizes = [records * record_bytes for records in even_sizes(record_count, file_count)]
         properties = {name: arguments[name] for name in self.generator_parameters}
         properties |= {"seed": spec.seed, "records": record_count, "files": file_count}
@@ -153,7 +149,7 @@ class GpuMatmul(GpuWorkload):
         "repeats": Parameter(1, "times that each product is computed", 1, 100_000),
     }
     # HiBench has no such workload: 16 MiB, then as its sizes grow.
-    scales = input_sizes(*(mib * 2**20 for mib in (16, 256, 2048, 16_384, 131_072, 524_288)))
+    sizes = tuple(mib * 2**20 for mib in (16, 256, 2048, 16_384, 131_072, 524_288))
     main_class = "GpuMatmul"
     content = "pairs"
     generator_parameters = key_parameters = ("tile", "inner")
@@ -256,7 +252,7 @@ class GpuSbs(GpuWorkload):
         "radius": Parameter(2, "pixels of the window to each side of its middle", 0, 7),
     }
     # HiBench has no such workload: 60 frames of the default size (20.7 MB), then as its sizes grow.
-    scales = input_sizes(20.736e6, 207.36e6, 2.0736e9, 20.736e9, 103.68e9, 311.04e9)
+    sizes = (20.736e6, 207.36e6, 2.0736e9, 20.736e9, 103.68e9, 311.04e9)
     main_class = "GpuSbs"
     content = "frames"
     generator_parameters = ("width", "height", "shifts")

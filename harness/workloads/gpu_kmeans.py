@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import File, Parameter, Sample, bad_input_error, input_sizes
+from harness.workloads.base import File, Parameter, Sample, bad_input_error
 from harness.workloads.files import difference, read_matches, read_points
 from harness.workloads.gpu import GpuWorkload, device_parameters
 from harness.workloads.kmeans import lloyd, nearest_centres, shift
@@ -54,7 +54,7 @@ class GpuKMeans(GpuWorkload):
         "epsilon": Parameter(0.001, "ends when no centre has moved farther", 0.0, 1e6),
     }
     # HiBench's numbers of samples (30 thousand to 1.2 billion), 16 bytes each as points are here.
-    scales = input_sizes(480e3, 48e6, 320e6, 1.6e9, 3.2e9, 19.2e9)
+    sizes = (480e3, 48e6, 320e6, 1.6e9, 3.2e9, 19.2e9)
     main_class = "GpuKMeans"
     content = "points"
     generator_parameters = ("k", "dimensions", "spread")

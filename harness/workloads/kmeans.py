@@ -33,7 +33,6 @@ from harness.workloads.base import (
     Workload,
     bad_input_error,
     even_sizes,
-    input_sizes,
     job_of_ours,
     shown,
 )
@@ -93,7 +92,7 @@ class KMeans(Workload):
     }
     # HiBench's profiles have 30,000 points of 3 dimensions (tiny), and 3, 20, 100, 200 and 1200
     # million of 20; a coordinate takes 8 bytes.
-    scales = input_sizes(720e3, 480e6, 3.2e9, 16e9, 32e9, 192e9)
+    sizes = (720e3, 480e6, 3.2e9, 16e9, 32e9, 192e9)
 
     def jobs(self, spec: WorkloadSpec) -> int | None:
         """As many as it takes: the points decide."""

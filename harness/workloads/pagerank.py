@@ -4,10 +4,6 @@ PageRank over a generated web graph, one job for each iteration.
 The proof of its output: SciPy's power iteration over the same files gives the same ranks.  Compared
 are the largest ones and some drawn by the seed, the sum of all, and a checksum of the graph itself.
 
-Lines are those that the generator and the jobs write: a page of ten digits, a tab, a rank of twenty
-characters, a tab, and pages with a space between two of them.  All are read at once, as columns of
-digits; what does not fit is refused.
-
 How large a graph is, pages, links and bytes of its files, is known before it is made.  The law is
 that of `mapreduce.harness.jobs.pagerank.Graph`, in the same whole numbers: in each `CYCLE` pages in
 a row every quantile of the out-degrees occurs once, in an order that the seed mixes.  So the bytes
@@ -42,7 +38,6 @@ from harness.workloads.base import (
     check_block,
     check_size,
     even_sizes,
-    input_sizes,
     job_of_ours,
     part_files,
     shown,
@@ -95,9 +90,7 @@ class PageRank(Workload):
     }
     # HiBench's profiles have 50, 5000, ... pages; a page takes 441 bytes here.  HiBench's `tiny`
     # has one iteration, here it has three, as all others.
-    scales = input_sizes(
-        22_030, 2_203_046, 220_304_687, 2_203_046_875, 13_218_281_250, 22_030_468_750
-    )
+    sizes = (22_030, 2_203_046, 220_304_687, 2_203_046_875, 13_218_281_250, 22_030_468_750)
 
     def jobs(self, spec: WorkloadSpec) -> int | None:
         """One for each iteration."""
@@ -112,7 +105,7 @@ class PageRank(Workload):
                 where="pagerank, input",
                 fix="ask for less",
             )
-        files = block_count(spec, block_bytes)
+        files = block_count(spec, spec.input_bytes, block_bytes)
         size = graph_size(spec.seed, spec.input_bytes, block_bytes, files)
         check_size(spec, sum(size.files), "whole lines of a graph", 5000)
         arguments = self.arguments(spec)

@@ -20,7 +20,6 @@ from harness.workloads.base import (
     Parameter,
     Sample,
     Workload,
-    input_sizes,
     job_of_ours,
     shown,
 )
@@ -39,7 +38,7 @@ class Shuffle(Workload):
         "record": Parameter(200, "bytes of a record: whole words", 8, 2**24, step=8)
     }
     # HiBench's profiles of repartition, its workload that only shuffles, count rows of 100 bytes.
-    scales = input_sizes(3.2e6, 320e6, 3.2e9, 32e9, 320e9, 600e9)
+    sizes = (3.2e6, 320e6, 3.2e9, 32e9, 320e9, 600e9)
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as the input has blocks, each of whole records."""

@@ -23,7 +23,6 @@ from harness.workloads.base import (
     Parameter,
     Sample,
     Workload,
-    input_sizes,
     job_of_ours,
 )
 from harness.workloads.files import plan_noise, read_matches, read_rows, row_bits
@@ -54,7 +53,7 @@ class Sleep(Workload):
         "bytes": Parameter(100, "bytes of each such record", 1, 2**20),
     }
     # HiBench's durations of a map: 3, 30, 90, 90, 90 and 10 s, at a millisecond for each record.
-    scales = input_sizes(*(1000 * seconds * RECORD for seconds in (3, 30, 90, 90, 90, 10)))
+    sizes = tuple(1000 * seconds * RECORD for seconds in (3, 30, 90, 90, 90, 10))
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as `maps` says, or as the input has blocks."""

@@ -21,7 +21,6 @@ from harness.workloads.base import (
     Sample,
     Workload,
     has_hibench_form,
-    input_sizes,
     job_of_ours,
     shown,
 )
@@ -39,7 +38,7 @@ class Sort(Workload):
     description = "Sort of text records by their keys; verified by order and checksum"
     unlike_hibench = ""
     # HiBench's profiles of this workload, in bytes.
-    scales = input_sizes(32e3, 3.2e6, 320e6, 3.2e9, 32e9, 300e9)
+    sizes = (32e3, 3.2e6, 320e6, 3.2e9, 32e9, 300e9)
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each."""

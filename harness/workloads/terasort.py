@@ -24,7 +24,6 @@ from harness.workloads.base import (
     JobCommand,
     Sample,
     Workload,
-    input_sizes,
     part_files,
 )
 from harness.workloads.files import checksum, difference, read_rows, whole_records
@@ -48,7 +47,7 @@ class TeraSort(Workload):
     description = "TeraSort of Hadoop's examples, TeraGen's rows; verified by order and checksum"
     unlike_hibench = ""
     # HiBench's profiles of this workload, in bytes.
-    scales = input_sizes(3.2e6, 320e6, 3.2e9, 32e9, 320e9, 600e9)
+    sizes = (3.2e6, 320e6, 3.2e9, 32e9, 320e9, 600e9)
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as the size asked has blocks; as many rows as fit them."""

@@ -24,7 +24,6 @@ from harness.workloads.base import (
     Sample,
     Workload,
     has_hibench_form,
-    input_sizes,
     shown,
 )
 from harness.workloads.files import plan_text, read_matches, read_sequence, regroup
@@ -61,7 +60,7 @@ class WordCount(Workload):
         )
     }
     # HiBench's profiles of this workload, in bytes.
-    scales = input_sizes(32e3, 320e6, 3.2e9, 32e9, 320e9, 1.6e12)
+    sizes = (32e3, 320e6, 3.2e9, 32e9, 320e9, 1.6e12)
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """Fewest files that fit a block each."""

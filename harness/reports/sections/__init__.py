@@ -23,7 +23,7 @@ from harness.reports.sections import (
     vet,
 )
 
-SECTIONS: tuple[Callable[[ReportData], Section | None], ...] = (
+SECTIONS: tuple[Callable[[ReportData], Section], ...] = (
     scores.section,
     comparisons.section,
     predicted.section,
@@ -46,9 +46,9 @@ SECTIONS: tuple[Callable[[ReportData], Section | None], ...] = (
 
 
 def make_document(results: ReportData) -> Document:
-    """Make the report of *results*: what every format renders."""
+    """Make the report of *results*: what every format renders, without sections of nothing."""
     answered = answer(results)
-    sections = [section for make in SECTIONS if (section := make(results)) is not None]
+    sections = [section for make in SECTIONS if (section := make(results)).shown()]
     return Document(
         name=results.experiment.name,
         question=results.experiment.question,

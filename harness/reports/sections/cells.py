@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.records.score import Score
 from harness.reports.answer import SPEEDS
@@ -11,9 +11,6 @@ from harness.reports.data import ReportData, noise_s
 from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
 from harness.reports.drawing import BAND, INK, MUTED, WIDE, Canvas, grid, marker
 from harness.reports.wording import TIMES, UNKNOWN, floor_percent, number, one_line, percent
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MOST_DRAWN = 40
 _FLOOR: dict[str, Any] = {"facecolor": BAND, "edgecolor": MUTED, "linewidth": 0.6}
@@ -46,9 +43,11 @@ def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequenc
     worst = {cell: max(each.relative_error for each in by_cell[cell]) for cell in by_cell}
     drawn = set(sorted(by_cell, key=lambda cell: -worst[cell])[:_MOST_DRAWN])
     cells = [cell for cell in by_cell if cell in drawn]
-    scored, models = results.scored_models, results.models
+    scored, models, time = results.scored_models, results.models, TIMES[results.answered]
 
     def draw(canvas: Canvas) -> None:
+        from matplotlib.ticker import MaxNLocator
+
         error_axes = canvas.figure.add_subplot()
         names = []
         for row, cell in enumerate(cells):
@@ -75,7 +74,14 @@ def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequenc
             canvas.points(error_axes, points, **style, zorder=3, label=one_line(model, 28))
         if any(cell_score.floor for cell_score in chosen):
             error_axes.barh([0], [0], label="noise floor", **_FLOOR)
-        _draw_error_axis(error_axes, TIMES[results.answered])
+        error_axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
+        error_axes.margins(x=0.08)
+        error_axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
+        error_axes.xaxis.set_major_formatter(lambda share, _: f"{share:+g} %" if share else "0")
+        label = f"predicted too short  ←   error of the {time}   →  predicted too long"
+        error_axes.set_xlabel(label)
+        error_axes.spines["left"].set_visible(False)
+        grid(error_axes, "x")
         canvas.figure.legend(loc="outside upper left", ncols=4)
 
     caption = (
@@ -84,22 +90,9 @@ def cells_figure(results: ReportData, place: int, workload: str, chosen: Sequenc
     )
     if len(cells) < len(by_cell):
         caption += f" The {len(cells)} cells with the largest errors; all of them are in the table."
-    title = f"{workload}: error of the predicted {TIMES[results.answered]} in each cell"
+    title = f"{workload}: error of the predicted {time} in each cell"
     errors, height = error_table(results, workload), 1.15 + 0.3 * len(cells)
     return Figure(f"errors{place}", title, WIDE, height, caption, errors, draw)
-
-
-def _draw_error_axis(error_axes: Axes, time: str) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    error_axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
-    error_axes.margins(x=0.08)
-    error_axes.xaxis.set_major_locator(MaxNLocator(9, steps=[1, 2, 5, 10]))
-    error_axes.xaxis.set_major_formatter(lambda share, _: f"{share:+g} %" if share else "0")
-    error_axes.set_xlabel(f"predicted too short  ←   error of the {time}   →  predicted too long")
-    error_axes.spines["left"].set_visible(False)
-    error_axes.tick_params(colors=MUTED, labelcolor=INK)
-    grid(error_axes, "x")
 
 
 def error_table(results: ReportData, workload: str) -> Table:

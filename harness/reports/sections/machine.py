@@ -142,17 +142,15 @@ def speed_over_time(results: ReportData) -> Figure | None:
     return Figure("speed", title, WIDE, 2.7, caption, data, draw)
 
 
-def hardware_section(results: ReportData) -> Section | None:
-    """Each limit of each node, and what went through limited disks; `None` without limits."""
+def hardware_section(results: ReportData) -> Section:
+    """Each limit of each node, and what went through limited disks."""
     starts = TypeAdapter(list[LimitedCluster]).validate_python(results.manifest.get(ENTRY, []))
-    if not starts:
-        return None
     # Trials that are done and had limited disks, by their cells.
     trials: dict[str, list[TrialRecord]] = {}
     for record in results.ordered_trials:
         if record.state == "done" and record.disk_bytes:
             trials.setdefault(record.trial.cell.id, []).append(record)
-    texts, table_rows = [_LIMITS], []
+    texts, table_rows = [_LIMITS] if starts else [], []
     for cell_id, records in trials.items():
         cell = records[0].trial.cell
         size, is_limited = cell.workload.input_bytes, cell.cluster.node.disk_bytes_per_s is not None

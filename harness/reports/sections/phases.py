@@ -69,11 +69,9 @@ def section(results: ReportData) -> Section:
     )
 
 
-def decomposition_section(results: ReportData) -> Section | None:
+def decomposition_section(results: ReportData) -> Section:
     """From the measured body to the predicted one: a figure per workload, a bar per model."""
     decompositions = results.score_book.decompositions
-    if not decompositions:
-        return None
     figures = [steps_figure(results, *item) for item in enumerate(results.workloads)]
     return Section(
         id="decomposition",

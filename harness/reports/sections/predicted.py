@@ -106,11 +106,6 @@ def draw_points(
         canvas.figure.legend(loc="outside lower center", ncols=3)
 
 
-def interval_text(ends: tuple[float, float] | None, noise: float | None) -> str:
-    """Seconds between which a predicted interval lies."""
-    return f"{number(ends[0], noise)} to {number(ends[1], noise)}" if ends else "unbounded"
-
-
 def scatter_panel(
     results: ReportData, model: str, scores: Sequence[Score], ends: tuple[float, float]
 ) -> Figure:
@@ -147,8 +142,9 @@ def scatter_panel(
             floor_percent(score.floor),
             percent(score.signed_error, score.floor, signed=True),
             *(
-                interval_text(intervals.get(score.cell, {}).get(level), noise_s(score))
+                " to ".join(number(end_s, noise_s(score)) for end_s in interval) or "unbounded"
                 for level in ("80", "90")
+                for interval in [intervals.get(score.cell, {}).get(level) or ()]
             ),
         )
         for score in scores

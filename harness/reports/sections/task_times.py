@@ -7,8 +7,8 @@ meanwhile (spills, copies, merges) is in the timeline.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from statistics import fmean
 
 from harness.records.tasks import (
@@ -72,23 +72,6 @@ _MOST_HOSTS = 20
 _SOURCES = {"spans": "tracer", "logs": "logs"}
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """Means over *tasks* of one kind on one node, on all nodes where *host* is empty."""
-
-    kind: TaskKind
-    host: str
-    tasks: int
-    source: Source
-    seconds: Mapping[str, float]
-    estimated: frozenset[str]
-
-    @property
-    def total_s(self) -> float:
-        """Mean seconds of a task."""
-        return sum(self.seconds.values())
-
-
 def section(results: ReportData) -> Section:
     """A stacked bar for all nodes and for each; and what logs show beside the tracer."""
     known = results.timeline_task_times
@@ -123,9 +106,9 @@ def section(results: ReportData) -> Section:
     )
 
 
-def time_bars(place: int, workload: str, every: Sequence[Bar]) -> Figure:
+def time_bars(place: int, workload: str, every: Sequence[TaskParts]) -> Figure:
     """Mean seconds of each part of a task, stacked: all nodes, then each kind's first nodes."""
-    drawn: list[Bar] = []
+    drawn: list[TaskParts] = []
     for task_bar in every:
         hosts = sum(other.kind == task_bar.kind and bool(other.host) for other in drawn)
         if not task_bar.host or hosts < _MOST_HOSTS:
@@ -163,7 +146,7 @@ def time_bars(place: int, workload: str, every: Sequence[Bar]) -> Figure:
     return Figure(f"parts{place}", title, WIDE, height, caption, parts_table(workload, every), draw)
 
 
-def parts_table(workload: str, every: Sequence[Bar]) -> Table:
+def parts_table(workload: str, every: Sequence[TaskParts]) -> Table:
     """Mean seconds of each part, a row for each kind, node and part."""
     rows = [
         (
@@ -254,9 +237,9 @@ def task_parts(
     rest_s = attempt.duration_s - sum(known_s.values())
     sampled = {part for name in times.sampled for part in _RESTS_ON.get(name, ())}
     return TaskParts(
-        attempt_id=attempt.attempt_id,
         kind=attempt.kind,
         host=attempt.host,
+        tasks=1,
         source=times.source,
         seconds=known_s | ({rest_name: rest_s} if rest_s > 0 else {}),
         estimated=frozenset(sampled & set(known_s)),
@@ -292,7 +275,7 @@ def _reduce_parts(times: ReduceTimes, attempt: TaskAttempt) -> dict[str, float |
     }
 
 
-def bars(tasks: Sequence[TaskParts]) -> list[Bar]:
+def bars(tasks: Sequence[TaskParts]) -> list[TaskParts]:
     """
     Means of *tasks* by kind, then by kind and node.
 
@@ -310,5 +293,5 @@ def bars(tasks: Sequence[TaskParts]) -> list[Bar]:
             means = {part: fmean(task.seconds.get(part, 0.0) for task in chosen) for part in PARTS}
             known_s = {part: mean_s for part, mean_s in means.items() if mean_s > 0}
             estimated = frozenset(part for task in chosen for part in task.estimated)
-            made.append(Bar(kind, host, len(chosen), source, known_s, estimated))
+            made.append(TaskParts(kind, host, len(chosen), source, known_s, estimated))
     return made

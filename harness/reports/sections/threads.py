@@ -85,7 +85,7 @@ class ShownTask(NamedTuple):
     tracks: Sequence[Track]
 
 
-def section(results: ReportData) -> Section | None:
+def section(results: ReportData) -> Section:
     """One figure for each timeline's job of which anything is known."""
     figures = [
         threads_figure(place, workload, traced_job, known_times)
@@ -93,8 +93,8 @@ def section(results: ReportData) -> Section | None:
             zip(results.timelines, results.timeline_task_times, strict=True)
         )
     ]
-    shown = [figure for figure in figures if figure is not None]
-    return Section("threads", "Threads of tasks", [Figures(shown)]) if shown else None
+    shown = Figures([figure for figure in figures if figure])
+    return Section("threads", "Threads of tasks", [shown])
 
 
 def shown_tasks(traced_job: JobTrace, known_times: JobTaskTimes) -> list[ShownTask]:

@@ -55,15 +55,14 @@ def section(results: ReportData) -> Section:
     )
 
 
-def schedule_section(results: ReportData) -> Section | None:
+def schedule_section(results: ReportData) -> Section:
     """One figure for each timeline's job whose tasks a model schedules."""
     figures = [
         schedule_figure(results, place, record, results.jobs.get(record.trial.id, (traced_job,)))
         for place, (record, traced_job) in enumerate(results.timelines)
     ]
-    shown = [figure for figure in figures if figure is not None]
-    blocks = [Figures(shown)]
-    return Section("schedule", "Measured and predicted schedule", blocks) if shown else None
+    shown = Figures([figure for figure in figures if figure])
+    return Section("schedule", "Measured and predicted schedule", [shown])
 
 
 def timeline(results: ReportData, place: int, record: TrialRecord, traced_job: JobTrace) -> Figure:

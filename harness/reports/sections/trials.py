@@ -18,10 +18,8 @@ from harness.units import format_rate
 _STATES = {"done": "done", "failed": "failed", "timed_out": "out of time"}
 
 
-def jobs_section(results: ReportData) -> Section | None:
+def jobs_section(results: ReportData) -> Section:
     """Each job of a trial, where trials have several, and the frame: what passes around tasks."""
-    if not results.measurements:
-        return None
     table_rows = []
     for workload in results.workloads:
         trials = [each for each in results.measurements if each.workload == workload]

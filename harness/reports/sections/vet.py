@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harness.records.vet import FLAGS, MULTI_SPILL, SUBPHASES, JobVet, VetCurve
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Text, Value, table
-from harness.reports.drawing import INK, MUTED, SERIES, WIDE, Canvas, grid
+from harness.reports.drawing import INK, SERIES, WIDE, Canvas, grid
 from harness.reports.wording import UNKNOWN, count, listing, number, one_line, percent, seconds
 
 if TYPE_CHECKING:
@@ -255,7 +255,6 @@ def _draw_curve(canvas: Canvas, unit_axes: Axes, unit_curve: VetCurve) -> None:
         unit_axes.set_xlabel("unit, the shortest first")
     unit_axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0f}")
     unit_axes.yaxis.set_major_formatter(lambda value, _: f"{1e3 * value:g}")
-    unit_axes.set_ylabel("time of a unit, ms", color=INK)
-    unit_axes.tick_params(colors=MUTED, labelcolor=INK)
+    unit_axes.set_ylabel("time of a unit, ms")
     unit_axes.set_title(f"{SUBPHASES[unit_curve.kind]}: vet {ratio(task.vet)}")
     grid(unit_axes, "both")
