@@ -36,8 +36,21 @@ def answer(results: ReportData) -> Answer:
     """Say what the scores of the job time show; where there are none, what is missing."""
     ranking = results.score_book.ranking("raw")
     if ranking is None or not ranking.models:
-        reason = f"No verdict: {ranking.reason}." if ranking else _missing(results)
-        return Answer(reason, tuple(_caveats(results)))
+        done = sum(record.state == "done" for record in results.trials)
+        if ranking is not None:
+            missing = f"No verdict: {ranking.reason}."
+        elif not results.trials:
+            missing = "No answer yet: no trial has been run."
+        elif not done:
+            missing = f"No answer: none of {count(len(results.trials), 'trial')} was done."
+        elif not results.predictions:
+            trials = count(done, "trial")
+            missing = f"No answer yet: {trials} done, and no model has predicted anything."
+        elif not results.measurements:
+            missing = "No answer yet: predictions are there, and no scored cell has been measured."
+        else:
+            missing = "No answer: no prediction could be scored."
+        return Answer(missing, tuple(_caveats(results)))
     ranked = [
         summary
         for model in ranking.models
@@ -45,17 +58,15 @@ def answer(results: ReportData) -> Answer:
     ]
     cards = []
     for summary in ranked:
-        half_interval, error = error_noise(summary), summary.metrics["mape"]
-        reference = results.summary(summary.model, "reference", quantity=ranking.quantity)
-        corrected = percent(reference.value("mape") if reference else None, half_interval)
-        lines = [
-            f"at reference speed {corrected}",
-            f"noise floor {floor_percent(summary.value('noise_floor'))}",
-        ]
+        half_interval, error, lines = error_noise(summary), summary.metrics["mape"], []
         if half_interval:
             low = percent(error.low, half_interval).removesuffix(" %")
             interval = f"{interval_name(summary.cells)} {low} to"
-            lines.insert(0, f"{interval} {percent(error.high, half_interval)}")
+            lines.append(f"{interval} {percent(error.high, half_interval)}")
+        reference = results.summary(summary.model, "reference", quantity=ranking.quantity)
+        corrected = percent(reference.value("mape") if reference else None, half_interval)
+        lines.append(f"at reference speed {corrected}")
+        lines.append(f"noise floor {floor_percent(summary.value('noise_floor'))}")
         cards.append(Card(summary.model, percent(error.value, half_interval), lines))
     # Every other model's error, and the verdict on it and the one with the smallest error.
     pairs, details = _pairs(results, ranking), []
@@ -200,24 +211,19 @@ def _sentences(results: ReportData, ranking: Ranking, ranked: list[Summary]) -> 
     at_speed = floors["reference"]
     better = floor_percent(median(at_speed)) if at_speed else "unknown"
     raw = floor_percent(median(floors["raw"]))
-    sentences.append(
-        f"The noise floor, the spread of the mean of a cell, is {raw} (median over the cells)"
-        f" and {better} at reference speed; it {_floor_parts(results, ranking.quantity)}.{below}"
-    )
-    return sentences
-
-
-def _floor_parts(results: ReportData, quantity: str) -> str:
-    """Say how much trials vary between repeats, and how much between starts of the cluster."""
     times_s: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for trial in results.measurements:
-        if quantity in trial.raw_s:
-            times_s[trial.cell][trial.start].append(trial.raw_s[quantity])
-    parts = split_by_start([list(by_start.values()) for by_start in times_s.values()])
-    if parts is None:
-        return "cannot be split into repeat and start of the cluster: no cell ran twice on two"
-    repeat, start = map(floor_percent, parts)
-    return f"is of trials that vary by {repeat} between repeats, by {start} between starts"
+        if ranking.quantity in trial.raw_s:
+            times_s[trial.cell][trial.start].append(trial.raw_s[ranking.quantity])
+    split = "cannot be split into repeat and start of the cluster: no cell ran twice on two"
+    if parts := split_by_start([list(by_start.values()) for by_start in times_s.values()]):
+        repeat, start = map(floor_percent, parts)
+        split = f"is of trials that vary by {repeat} between repeats, by {start} between starts"
+    sentences.append(
+        f"The noise floor, the spread of the mean of a cell, is {raw} (median over the cells)"
+        f" and {better} at reference speed; it {split}.{below}"
+    )
+    return sentences
 
 
 def _caveats(results: ReportData) -> list[str]:
@@ -270,16 +276,3 @@ def not_applicable(results: ReportData, most: int | None = None) -> list[str]:
             f" {listing(shown)}."
         )
     return sentences
-
-
-def _missing(results: ReportData) -> str:
-    done = sum(record.state == "done" for record in results.trials)
-    if not results.trials:
-        return "No answer yet: no trial has been run."
-    if not done:
-        return f"No answer: none of {count(len(results.trials), 'trial')} was done."
-    if not results.predictions:
-        return f"No answer yet: {count(done, 'trial')} done, and no model has predicted anything."
-    if not results.measurements:
-        return "No answer yet: predictions are there, and no scored cell has been measured."
-    return "No answer: no prediction could be scored."

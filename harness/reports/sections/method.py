@@ -37,12 +37,21 @@ def section(results: ReportData) -> Section:
             f" seed {results.experiment.seed} and repeats interleaved; {done} done. {profiling} of"
             " them fed the profiles and are never scored."
         )
+    sealed = []
+    if seal := results.seal:
+        # Whether predictions were made before what they are compared with, and made anew since.
+        reason = f"Not blind: {'; '.join(seal['not_blind'])}."
+        blind = "Blind: every scored trial was measured after the predictions were sealed."
+        sealed.append(reason if seal["not_blind"] else blind)
+        if seal["seals"] > 1:
+            changes = "; ".join(seal["changed_since_the_first"]) or "nothing differs"
+            sealed.append(f"Sealed {seal['seals']} times. Since the first seal: {changes}.")
     return Section(
         id="method",
         title="How it was measured",
         blocks=[
             Text(order),
-            *(Text(sentence) for sentence in _sealed(results.seal)),
+            *map(Text, sealed),
             table("The experiment", ("Name", "Value"), "cl", leaves(experiment)),
             table(
                 "Disturbed trials",
@@ -55,17 +64,6 @@ def section(results: ReportData) -> Section:
         ],
         values=lambda: {"manifest": results.manifest, "seal": results.seal},
     )
-
-
-def _sealed(seal: Mapping[str, Any]) -> Iterator[str]:
-    """Whether the predictions were made before what they are compared with, and made anew since."""
-    if seal:
-        reason = f"Not blind: {'; '.join(seal['not_blind'])}."
-        blind = "Blind: every scored trial was measured after the predictions were sealed."
-        yield reason if seal["not_blind"] else blind
-        if seal["seals"] > 1:
-            changes = "; ".join(seal["changed_since_the_first"]) or "nothing differs"
-            yield f"Sealed {seal['seals']} times. Since the first seal: {changes}."
 
 
 def leaves(values: Mapping[str, Any]) -> list[tuple[str, str]]:
