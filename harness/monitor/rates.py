@@ -2,10 +2,8 @@
 What the nodes of a cluster achieve, as their hardware itself shows: measured once in a run.
 
 Java classes do it on a worker.  Rates of disk and memory, which SPN-GC needs, are those of the
-folder in which its daemons write (``workloads/probe``): a file of 64 MiB past the page cache, and
-128 MiB of memory on one core, in a second or two and no more than about twenty.  A GPU's rates are
-those of copies to the first device and back (``workloads/gpu``): pinned memory, blocks of 64 MiB to
-the device and of 32 MiB to the host, some 20 of them in all.
+folder in which its daemons write (``workloads/probe``), in two to about twenty seconds.  A GPU's
+are those of copies between pinned memory and the first device (``workloads/gpu``).
 """
 
 from __future__ import annotations
@@ -189,10 +187,10 @@ def read_copies(text: str) -> dict[str, list[int]]:
         return {}
     if not isinstance(document, dict) or document.get("kind") != "cuda":
         return {}
-    copies = {rate_name: document.get(rate_name) for rate_name in GPU_RATES}
+    copies: dict[str, Any] = {rate_name: document.get(rate_name) for rate_name in GPU_RATES}
     for passes in copies.values():
         if not isinstance(passes, list) or not 0 < len(passes) <= _MOST_PASSES:
             return {}
         if not all(type(rate) is int and 0 < rate < _MOST_BPS for rate in passes):
             return {}
-    return {rate_name: passes for rate_name, passes in copies.items() if isinstance(passes, list)}
+    return copies

@@ -2,11 +2,10 @@
 Speed and load of the machines that do the work of a cluster, sampled while its trials run.
 
 Where all nodes are on this machine it is sampled from here, outside of the nodes and their limits.
-Where nodes are reached over a connection, `harness.node.sample` runs on one node of each machine:
-nodes that share a machine share its speed, too.  A node of the same machine that sees others of our
-processes (another container) is sampled for these alone.  What a program reports is checked line by
-line; whatever else it writes, or writes without end, ends its sampling and no trial.  A cluster
-whose nodes cannot be reached has no samples, and its times stay as measured.
+Where nodes are reached over a connection, `harness.node.sample` runs on one node of each machine.
+What it reports is checked line by line; whatever else it writes, or writes without end, ends its
+sampling and no trial.  A cluster whose nodes cannot be reached has no samples, and its times stay
+as measured.
 """
 
 from __future__ import annotations
@@ -192,7 +191,8 @@ class RemoteMachine:
         """Start the program and read what the machine is; `HarnessError` where none answers."""
         process = self._process = self.host.open(self._argv)
         self.failure = ""
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.stop)
             assert process.stdout is not None
             timer = threading.Timer(START_LIMIT_S, process.kill)
             timer.start()
@@ -209,9 +209,7 @@ class RemoteMachine:
                 raise ClusterError(f"it does not say what it is: {text}") from error
             if not 0 < self.cores <= _MOST_CORES:
                 raise ClusterError(f"it claims {self.cores:.3g} cores")
-        except BaseException:
-            self.stop()
-            raise
+            undo.pop_all()
 
     def start(self, *, with_speed: bool) -> None:
         """Have the machine sampled, with the speed probe or without."""

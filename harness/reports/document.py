@@ -77,19 +77,10 @@ def table(
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph; *remark* sets it off from what it remarks upon."""
+    """A paragraph, a `remark` that is set off from what it remarks upon, or a `heading`."""
 
-    kind: ClassVar[str] = "text"
     text: str
-    remark: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading within a section."""
-
-    kind: ClassVar[str] = "heading"
-    text: str
+    kind: str = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +111,7 @@ class Figures:
     side_by_side: bool = False
 
 
-Block = Text | Heading | Table | Figures
+Block = Text | Table | Figures
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from harness.records.trial import WorkloadSpec
-from harness.reports.document import Document, Figures, Heading, Table, Text
+from harness.reports.document import Document, Figures, Table, Text
 from harness.reports.drawing import drawing, render_figure, texture_definitions
 from harness.reports.wording import UNKNOWN, aligned, count, one_line, typographic
 from harness.text import printable
@@ -98,9 +98,8 @@ def render_markdown(document: Document) -> str:
         for block in [] if section.is_missing() else section.shown():
             match block:
                 case Text():
-                    shown.append(escape(block.text))
-                case Heading():
-                    shown.append(f"### {escape(block.text)}")
+                    mark = "### " if block.kind == "heading" else ""
+                    shown.append(mark + escape(block.text))
                 case Table():
                     shown += _table_blocks(block)
                 case Figures():

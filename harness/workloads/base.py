@@ -25,6 +25,7 @@ SIZES = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 PACKAGE = "mapreduce.harness.jobs"
 JOBS, GPU = "harness-jobs.jar", "harness-gpu.jar"
+_PACKAGES = {JOBS: PACKAGE, GPU: "mapreduce.harness.gpu"}
 
 File = tuple[str, Iterable[bytes]]  # name and chunks
 Sample = Mapping[str, Any]
@@ -59,10 +60,12 @@ class JobCommand:
         return (*program, *conf_option, *options, *self.arguments)
 
 
-def job_of_ours(main: str, *places: str, properties: Mapping[str, Value]) -> JobCommand:
-    """Return the client *main* of the jar of our jobs."""
+def job_of_ours(
+    main: str, *places: str, properties: Mapping[str, Value], jar: str = JOBS
+) -> JobCommand:
+    """Return the client *main* of one of our jars."""
     texts = {name: str(setting) for name, setting in properties.items()}
-    return JobCommand(f"{PACKAGE}.{main}", places, properties=texts, jar=JOBS)
+    return JobCommand(f"{_PACKAGES[jar]}.{main}", places, properties=texts, jar=jar)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,7 @@ class Workload(ABC):
     """
     One workload: unless it says otherwise, of one job that leaves the configuration as it is.
 
+    `main_class` is that of its client in our *jar*, where it has no `submit` of its own.
     `uses_combiner` says whether its job sets a combiner class (models ask).  `parameters` are its
     arguments beside input and seed, `sizes` the bytes of HiBench's input sizes (`SIZES`).
     `unlike_hibench` says what is other in HiBench's workload of that kind; empty: it is the same,
@@ -151,6 +155,8 @@ class Workload(ABC):
 
     name: str
     description: str
+    main_class: str
+    jar = JOBS
     uses_combiner = False
     jobs_alike = True
     parameters: ClassVar[Mapping[str, Parameter]] = {}
@@ -226,9 +232,15 @@ class Workload(ABC):
         them, are those that each job of a trial reads.  Raises `JobError` for a damaged input.
         """
 
-    @abstractmethod
+    def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
+        """Properties by which its client of our jar gets its arguments."""
+        return {}
+
     def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
         """Jobs of one trial, in order; the trial's configuration is added by the caller."""
+        properties = self.client_properties(spec)
+        places = (input_uri, output_uri)
+        return (job_of_ours(self.main_class, *places, properties=properties, jar=self.jar),)
 
     def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:
         """Folder whose ``part-*`` files `verdict` reads, in order of their names."""

@@ -1,13 +1,8 @@
 """
 Dfsio: the rate at which HDFS takes or gives files, one map for each, as TestDFSIO's; our own job.
 
-    mode: write  the input is a line for each map, and each map writes its file into the output;
-                 the proof: the files hold the bytes that the seed says, made here once more, by
-                 their CRC-32
-    mode: read   the input is the files; the proof: each was read once, with its CRC-32
-
-Each map reports its bytes, and the nanoseconds within the file system's calls, opening and closing
-included.
+Files to be read are the input; for files to be written it is a line for each map.  The proof: each
+file was read, or is stored, once, with the CRC-32 of the bytes that the seed says.
 """
 
 from __future__ import annotations
@@ -22,12 +17,10 @@ from harness.records.trial import WorkloadSpec, digest
 from harness.workloads.base import (
     File,
     InputPlan,
-    JobCommand,
     Parameter,
     Sample,
     Workload,
     bad_input_error,
-    job_of_ours,
     shown,
 )
 from harness.workloads.files import generated_input, noise, plan_noise, read_matches, whole_records
@@ -45,6 +38,7 @@ class Dfsio(Workload):
     """Reads or writes files of random bytes; without reduces."""
 
     name = "dfsio"
+    main_class = "Dfsio"
     description = "Rate of HDFS, files read or written by maps alone; verified by the bytes"
     unlike_hibench = "its dfsioe also samples the rates while it runs, and has a reduce"
     parameters: ClassVar = {
@@ -100,15 +94,14 @@ class Dfsio(Workload):
             contents[f"part-data-{number:05d}"] = _content(file_pieces)
         return {"files": contents, "records": len(contents)}
 
-    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
-        """One job."""
-        properties = {
+    def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
+        """Mode, seed, bytes of a record; and no reduces."""
+        return {
             **self.properties(spec),
             "dfsio.mode": self.arguments(spec)["mode"],
             "dfsio.seed": spec.seed,
             "noise.bytes": RECORD,
         }
-        return (job_of_ours("Dfsio", input_uri, output_uri, properties=properties),)
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Each file once, with the bytes that it should have."""

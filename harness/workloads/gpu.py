@@ -27,15 +27,14 @@ from harness.workloads.base import (
     GPU,
     File,
     InputPlan,
-    JobCommand,
     Parameter,
     Sample,
-    Value,
     Workload,
     block_count,
     check_block,
     check_size,
     even_sizes,
+    job_of_ours,
     part_files,
 )
 from harness.workloads.files import Bytes, difference, read_rows, regroup
@@ -69,12 +68,12 @@ class GpuWorkload(Workload):
     """
     One client of our GPU jar.
 
-    `main_class` is the client's, which gets all parameters, `content` the generator's name of the
-    input's records.  The generator gets `generator_parameters`; `key_parameters` are those that the
-    input's bytes, or what is kept of them, depend on.
+    The client gets all parameters, the generator `generator_parameters`.  `content` is its name of
+    the input's records; `key_parameters` are those that their bytes, or what is kept of them,
+    depend on.
     """
 
-    main_class: str
+    jar = GPU
     content: str
     generator_parameters: tuple[str, ...]
     key_parameters: tuple[str, ...]
@@ -109,27 +108,22 @@ class GpuWorkload(Workload):
         check_size(spec, record_count * record_bytes, units, 50 * unit_bytes)
         file_count = block_count(spec, record_count, block_bytes // record_bytes)
         sizes = [records * record_bytes for records in even_sizes(record_count, file_count)]
-        properties = {name: arguments[name] for name in self.generator_parameters}
-        properties |= {"seed": spec.seed, "records": record_count, "files": file_count}
+        given = {name: arguments[name] for name in self.generator_parameters}
+        given |= {"seed": spec.seed, "records": record_count, "files": file_count}
+        properties = {f"gpu.{name}": argument for name, argument in given.items()}
         content = {name: arguments[name] for name in self.key_parameters}
         content |= {spec.name: VERSION, "seed": spec.seed, "sizes": sizes}
         return InputPlan(
             f"{spec.name}-{digest(content)}",
             part_files(sizes),
-            gpu_command("Generate", self.content, properties=properties),
+            job_of_ours("Generate", self.content, properties=properties, jar=GPU),
         )
 
-    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
-        """One client; iterations are jobs, which it runs one after the other."""
-        properties = self.arguments(spec)
-        properties["pinned"] = "true" if properties["pinned"] == "yes" else "false"
-        return (gpu_command(self.main_class, input_uri, output_uri, properties=properties),)
-
-
-def gpu_command(main: str, *places: str, properties: Mapping[str, Value]) -> JobCommand:
-    """Return the client *main* of our GPU jar."""
-    texts = {f"gpu.{name}": str(setting) for name, setting in properties.items()}
-    return JobCommand(f"mapreduce.harness.gpu.{main}", places, properties=texts, jar=GPU)
+    def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
+        """All arguments; iterations are jobs, which the client runs one after the other."""
+        given = self.arguments(spec)
+        given["pinned"] = "true" if given["pinned"] == "yes" else "false"
+        return {f"gpu.{name}": argument for name, argument in given.items()}
 
 
 class GpuMatmul(GpuWorkload):

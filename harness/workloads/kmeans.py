@@ -1,10 +1,9 @@
 """
 K-means over a generated mixture of normal distributions, a job for each iteration.
 
-The proof of its output: the centres of every iteration, from the first points on, are those of
-scikit-learn, and the iterations end where they should.  Of an input that is too large for memory,
-a sample judges each iteration from the centres that it began with, so that nothing adds up over
-iterations, and the sum over all points is compared.
+The proof of its output: the centres of every iteration are those of scikit-learn, and the
+iterations end where they should.  Of an input that is too large for memory, a sample judges each
+iteration from the centres that it began with, and the sum over all points is compared.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import itertools
 import re
 import warnings
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,13 +26,11 @@ from harness.records.trial import WorkloadSpec, digest
 from harness.workloads.base import (
     File,
     InputPlan,
-    JobCommand,
     Parameter,
     Sample,
     Workload,
     bad_input_error,
     even_sizes,
-    job_of_ours,
     shown,
 )
 from harness.workloads.files import (
@@ -78,10 +75,10 @@ class KMeans(Workload):
     """
 
     name = "kmeans"
+    main_class = "kmeans.KMeans"
     description = "K-means over a mixture of normal distributions; verified by scikit-learn"
     unlike_hibench = ""  # where it is asked for, the workload is `MahoutKMeans`
     uses_combiner = True
-    more_properties: ClassVar[Mapping[str, str]] = {}  # of the client
     parameters: ClassVar = {
         "centres": Parameter(10, "centres to find (k)", 1, 10_000),
         "dimensions": Parameter(20, "coordinates of a point", 1, 1000),
@@ -152,13 +149,11 @@ class KMeans(Workload):
             "points": base64.b64encode(points.astype("<f8").tobytes()).decode("ascii"),
         }
 
-    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
-        """One client, which submits jobs until the centres stand still."""
+    def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
+        """What the client must know to submit jobs until the centres stand still."""
         arguments = self.arguments(spec)
         names = ("centres", "dimensions", "epsilon", "iterations")
-        given = {f"kmeans.{name}": arguments[name] for name in names}
-        properties = {**given, **self.more_properties}
-        return (job_of_ours("kmeans.KMeans", input_uri, output_uri, properties=properties),)
+        return {f"kmeans.{name}": arguments[name] for name in names}
 
     def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:
         """Folder with the centres of all iterations."""
@@ -200,8 +195,11 @@ class MahoutKMeans(KMeans):
     """
 
     jobs_alike = False
-    more_properties: ClassVar = {"kmeans.assign": "true"}
     as_hibench: ClassVar = {"centres": 5, "clusters": 5, "epsilon": 0.5}
+
+    def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
+        """Also that points are assigned in the end."""
+        return {**super().client_properties(spec), "kmeans.assign": "true"}
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """The centres of each iteration, and every point with the nearest of the last ones."""

@@ -26,10 +26,8 @@ from numpy.typing import NDArray
 from harness.errors import JobError, SpecError
 from harness.records.trial import WorkloadSpec, digest
 from harness.workloads.base import (
-    PACKAGE,
     File,
     InputPlan,
-    JobCommand,
     Parameter,
     Sample,
     Workload,
@@ -38,7 +36,6 @@ from harness.workloads.base import (
     check_block,
     check_size,
     even_sizes,
-    job_of_ours,
     part_files,
     shown,
 )
@@ -80,6 +77,7 @@ class PageRank(Workload):
     """
 
     name = "pagerank"
+    main_class = "pagerank.PageRank"
     description = "PageRank over a power-law web graph, a job an iteration; verified by SciPy"
     unlike_hibench = ""  # where it is asked for, the workload is `PegasusPageRank`
     uses_combiner = True
@@ -147,11 +145,10 @@ class PageRank(Workload):
             "ranks": ranks[pages].tolist(),
         }
 
-    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
-        """One client, which submits a job for each iteration."""
+    def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
+        """Iterations, for each of which it submits a job, and damping."""
         arguments = self.arguments(spec)
-        properties = {f"pagerank.{name}": arguments[name] for name in ("iterations", "damping")}
-        return (job_of_ours("pagerank.PageRank", input_uri, output_uri, properties=properties),)
+        return {f"pagerank.{name}": arguments[name] for name in ("iterations", "damping")}
 
     def outputs(self, spec: WorkloadSpec, output_uri: str) -> str:
         """Folder of the last iteration."""
@@ -193,6 +190,7 @@ class PegasusPageRank(PageRank):
 
     uses_combiner = False
     jobs_alike = False
+    main_class = "pagerank.Naive"
     as_hibench: ClassVar = {"damping": 0.85, "skew": 2}
 
     def jobs(self, spec: WorkloadSpec) -> int | None:
@@ -233,11 +231,9 @@ class PegasusPageRank(PageRank):
         # Ranks come out without links.
         return {**self.due(spec, graph, lossy=True), "records": count + len(ends), "links": 0}
 
-    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
-        """One client, which submits two jobs for each iteration."""
-        (command,) = super().submit(spec, input_uri, output_uri)
-        properties = {**command.properties, "pagerank.pages": str(self.page_count(spec))}
-        return (replace(command, main_class=f"{PACKAGE}.pagerank.Naive", properties=properties),)
+    def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
+        """Also the number of pages, which the list of links does not say."""
+        return {**super().client_properties(spec), "pagerank.pages": self.page_count(spec)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,9 @@ from harness.records.trial import WorkloadSpec
 from harness.workloads.base import (
     File,
     InputPlan,
-    JobCommand,
     Parameter,
     Sample,
     Workload,
-    job_of_ours,
     shown,
 )
 from harness.workloads.files import checksum, difference, plan_noise, read_rows
@@ -32,6 +30,7 @@ class Shuffle(Workload):
     """Moves records of random bytes, which nothing compresses, to the reduces in turn."""
 
     name = "shuffle"
+    main_class = "Shuffle"
     description = "All bytes to the reduces, nothing computed; verified by shares and checksum"
     unlike_hibench = "its repartition runs on Spark"
     parameters: ClassVar = {
@@ -59,10 +58,9 @@ class Shuffle(Workload):
             "checksum": f"{checksum_sum % 2**64:016x}",
         }
 
-    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
-        """One job."""
-        properties = {"shuffle.record": self.arguments(spec)["record"]}
-        return (job_of_ours("Shuffle", input_uri, output_uri, properties=properties),)
+    def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
+        """Bytes of a record."""
+        return {"shuffle.record": self.arguments(spec)["record"]}
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """What all reduces report, in sum, and how evenly."""

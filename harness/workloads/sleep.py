@@ -19,11 +19,9 @@ from harness.records.trial import WorkloadSpec
 from harness.workloads.base import (
     File,
     InputPlan,
-    JobCommand,
     Parameter,
     Sample,
     Workload,
-    job_of_ours,
 )
 from harness.workloads.files import plan_noise, read_matches, read_rows, row_bits
 
@@ -41,6 +39,7 @@ class Sleep(Workload):
     """Sleeps over records of 96 bytes; needs one reduce or more."""
 
     name = "sleep"
+    main_class = "Sleep"
     description = "Sleeps known times in each phase over known records; verified by both"
     unlike_hibench = "its maps and reduces sleep once each, without an input"
     parameters: ClassVar = {
@@ -87,15 +86,11 @@ class Sleep(Workload):
         }
         return {"files": file_count, "records": records, "keys": by_key}
 
-    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
-        """One job; its client writes what was slept when the job has ended."""
-        arguments = self.arguments(spec)
+    def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
+        """All but the number of maps; the client writes what was slept when the job has ended."""
+        arguments = self.arguments(spec) | {"record": RECORD}
         del arguments["maps"]
-        properties = {
-            f"sleep.{name.removesuffix('_ms')}": argument for name, argument in arguments.items()
-        }
-        properties["sleep.record"] = RECORD
-        return (job_of_ours("Sleep", input_uri, output_uri, properties=properties),)
+        return {f"sleep.{name.removesuffix('_ms')}": given for name, given in arguments.items()}
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every key with its records, and every phase with its calls and seconds."""

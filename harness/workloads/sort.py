@@ -17,11 +17,9 @@ from harness.records.trial import WorkloadSpec
 from harness.workloads.base import (
     File,
     InputPlan,
-    JobCommand,
     Sample,
     Workload,
     has_hibench_form,
-    job_of_ours,
     shown,
 )
 from harness.workloads.files import difference, plan_text, read_lines, read_sequence
@@ -35,6 +33,7 @@ class Sort(Workload):
     """
 
     name = "sort"
+    main_class = "Sort"
     description = "Sort of text records by their keys; verified by order and checksum"
     unlike_hibench = ""
     # HiBench's profiles of this workload, in bytes.
@@ -49,10 +48,9 @@ class Sort(Workload):
         """Return `records`, and `checksum` of the records in any order (hex)."""
         return totals_of(spec, input_files, ordered=False)
 
-    def submit(self, spec: WorkloadSpec, input_uri: str, output_uri: str) -> tuple[JobCommand, ...]:
-        """One job."""
-        properties = {"sort.form": "sequence" if has_hibench_form(spec) else "lines"}
-        return (job_of_ours("Sort", input_uri, output_uri, properties=properties),)
+    def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
+        """Whether records are lines."""
+        return {"sort.form": "sequence" if has_hibench_form(spec) else "lines"}
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Ascending keys in each file, and the records of the input."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from harness.records.profile import Profile, Statistic
 from harness.reports.data import ReportData
-from harness.reports.document import Block, Heading, Section, Table, Text, Value, table
+from harness.reports.document import Block, Section, Table, Text, Value, table
 from harness.reports.wording import UNKNOWN, number, percent
 from harness.units import format_bytes
 
@@ -30,8 +30,8 @@ def section(results: ReportData) -> Section:
     """All tables of each workload's profile, with its warnings."""
     blocks: list[Block] = [Text(_LEAD)]
     for workload, profile in results.profiles.items():
-        blocks.append(Heading(workload))
-        blocks += [Text(warning, remark=True) for warning in profile.warnings]
+        blocks.append(Text(workload, "heading"))
+        blocks += [Text(warning, "remark") for warning in profile.warnings]
         blocks += [
             statistics_table("Dataflow statistics", profile.statistics),
             statistics_table("Costs at reference speed", profile.costs),

@@ -98,7 +98,7 @@ def section(results: ReportData) -> Section:
                         | {"estimated": sorted(each.estimated), "total_s": each.total_s}
                         for each in bars(times.parts)
                     ],
-                    "logs_beside_spans": [asdict(difference) for difference in times.differences],
+                    "logs_beside_spans": times.differences,
                 }
                 for (record, _), (workload, times) in zip(results.timelines, known, strict=True)
             ]

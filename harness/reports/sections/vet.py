@@ -76,10 +76,7 @@ def section(results: ReportData) -> Section:
         values=lambda: {
             "vet": {
                 "jobs": [_job_document(results, job_vet) for job_vet in jobs],
-                "repeats": [
-                    {**asdict(each), "repetitions": list(each.repetitions)}
-                    for each in results.vet.repeats
-                ],
+                "repeats": results.vet.repeats,
             }
         },
     )
@@ -87,18 +84,15 @@ def section(results: ReportData) -> Section:
 
 def _job_document(results: ReportData, job_vet: JobVet) -> dict[str, Any]:
     """A job with every task's vet, and the typical task of each kind in full."""
-    typical = {unit_curve.kind: asdict(unit_curve.task) for unit_curve in job_vet.curves}
-    kinds = []
-    for vet_kind in job_vet.report.kinds:
-        buckets = {str(size): asdict(vet) for size, vet in vet_kind.buckets.items()}
-        more = {"buckets": buckets, "typical_task": typical.get(vet_kind.kind)}
-        kinds.append(asdict(vet_kind) | more)
+    typical = {unit_curve.kind: unit_curve.task for unit_curve in job_vet.curves}
     return {
         "label": results.label(job_vet.cell),
         "trial": job_vet.trial,
         "cell": job_vet.cell,
         "repetition": job_vet.repetition,
-        "kinds": kinds,
+        "kinds": [
+            asdict(each) | {"typical_task": typical.get(each.kind)} for each in job_vet.report.kinds
+        ],
     }
 
 
