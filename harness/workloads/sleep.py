@@ -94,27 +94,26 @@ class Sleep(Workload):
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every key with its records, and every phase with its calls and seconds."""
-        by_key = dict[int, tuple[int, int]]()  # records and checksum
+        by_key, expected = dict[str, list[int]](), sample["keys"]  # records and checksum
         slept_phases = dict[str, tuple[int, int]]()  # calls and nanoseconds, by phase
         file_count = 0
         for output_file in outputs:
             file_count += 1
             for place, line_match in read_matches(output_file, _LINE, "a key or a phase"):
-                phase_name, key_number = (line_match[4] or b"").decode(), int(line_match[1] or -1)
-                if phase_name in slept_phases or key_number in by_key:
-                    return f"{place}: {phase_name or f'key {key_number}'} is reported twice"
+                phase_name, key = (line_match[4] or b"").decode(), str(int(line_match[1] or -1))
+                if phase_name in slept_phases or key in by_key:
+                    return f"{place}: {phase_name or f'key {key}'} is reported twice"
                 if phase_name:
                     slept_phases[phase_name] = int(line_match[5]), int(line_match[6])
                 else:
-                    by_key[key_number] = int(line_match[2]), int(line_match[3], 16)
-        expected = {int(key): tuple(key_totals) for key, key_totals in sample["keys"].items()}
-        for key_number in sorted({*by_key, *expected}):
-            if by_key.get(key_number) != expected.get(key_number):
+                    by_key[key] = [int(line_match[2]), int(line_match[3], 16)]
+        for key in sorted({*by_key, *expected}, key=int):
+            if by_key.get(key) != expected.get(key):
                 arrived_text, sent_text = (
                     f"{totals[0]} records (checksum {totals[1]:016x})" if totals else "no record"
-                    for totals in (by_key.get(key_number), expected.get(key_number))
+                    for totals in (by_key.get(key), expected.get(key))
                 )
-                return f"key {key_number} arrived with {arrived_text}, but {sent_text} were sent"
+                return f"key {key} arrived with {arrived_text}, but {sent_text} were sent"
         arguments, records, map_count = self.arguments(spec), sample["records"], sample["files"]
         planned_phases = {
             "read": (map_count, records),

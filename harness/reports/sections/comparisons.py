@@ -28,8 +28,10 @@ def section(results: ReportData) -> Section:
         ],
         missing="No two models were compared.",
         values=lambda: {
-            "rankings": score_book.rankings,
-            "comparisons": score_book.comparisons,
+            "rankings": [ranking.model_dump(mode="json") for ranking in score_book.rankings],
+            "comparisons": [
+                comparison.model_dump(mode="json") for comparison in score_book.comparisons
+            ],
         },
     )
 

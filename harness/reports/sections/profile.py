@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.records.profile import Profile, Statistic
+from harness.records.profile import Statistic
 from harness.reports.data import ReportData
 from harness.reports.document import Block, Section, Table, Text, Value, table
 from harness.reports.wording import UNKNOWN, number, percent
@@ -36,7 +36,36 @@ def section(results: ReportData) -> Section:
             statistics_table("Dataflow statistics", profile.statistics),
             statistics_table("Costs at reference speed", profile.costs),
             statistics_table("The frame: what passes around tasks", profile.frame),
-            *fit_tables(profile),
+        ]
+        groups = []
+        for group in profile.groups:
+            sums = (
+                number(each_s, group.spread_s or None) for each_s in (group.sum_s, group.spread_s)
+            )
+            groups.append((", ".join(group.names), *sums, group.note))
+        fits = [
+            (fit.phase, str(fit.count), f"{fit.r2:.2f}", percent(fit.median_residual))
+            for fit in profile.fit
+        ]
+        ranges = []
+        for name, ends in profile.ranges.items():
+            is_size = name.endswith("_bytes")
+            ranges.append((name, *(format_bytes(end) if is_size else f"{end:g}" for end in ends)))
+        blocks += [
+            table(
+                "Groups: costs that only occur together",
+                ("Costs", "Sum, s", "Spread ±, s", "Why"),
+                "lrrl",
+                groups,
+                note="Only the sum of a group is measured; its shares among the costs are assumed.",
+            ),
+            table(
+                "How well the costs explain the profiling trials",
+                ("Phase", "Observations", "R²", "Median residual"),
+                "lrrr",
+                fits,
+            ),
+            table("Range that was profiled", ("Axis", "Smallest", "Largest"), "crr", ranges),
         ]
     return Section(
         id="profile",
@@ -90,35 +119,3 @@ def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table
     note = " ".join(f"Group {place}: {', '.join(names)}." for names, place in numbers.items())
     kept = [row[:shown] for row in rows]
     return table(caption, columns[:shown], "crrlrll"[:shown], kept, note=note)
-
-
-def fit_tables(profile: Profile) -> list[Table]:
-    """Costs that were not distinguished, how well costs explain each phase, and their range."""
-    groups = []
-    for group in profile.groups:
-        sums = (number(value, group.spread_s or None) for value in (group.sum_s, group.spread_s))
-        groups.append((", ".join(group.names), *sums, group.note))
-    fits = [
-        (fit.phase, str(fit.count), f"{fit.r2:.2f}", percent(fit.median_residual))
-        for fit in profile.fit
-    ]
-    ranges = []
-    for name, ends in profile.ranges.items():
-        is_size = name.endswith("_bytes")
-        ranges.append((name, *(format_bytes(end) if is_size else f"{end:g}" for end in ends)))
-    return [
-        table(
-            "Groups: costs that only occur together",
-            ("Costs", "Sum, s", "Spread ±, s", "Why"),
-            "lrrl",
-            groups,
-            note="Only the sum of a group is measured; its shares among the costs are assumed.",
-        ),
-        table(
-            "How well the costs explain the profiling trials",
-            ("Phase", "Observations", "R²", "Median residual"),
-            "lrrr",
-            fits,
-        ),
-        table("Range that was profiled", ("Axis", "Smallest", "Largest"), "crr", ranges),
-    ]

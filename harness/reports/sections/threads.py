@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from harness.records.tasks import (
     MapTimes,
@@ -31,9 +31,6 @@ from harness.reports.document import Figure, Figures, Section, table
 from harness.reports.drawing import WIDE, Canvas, time_axis
 from harness.reports.sections.task_times import KINDS, PARTS
 from harness.reports.wording import listing, number, one_line, seconds
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # What people call the parts where they are drawn over time: a loop is one piece, whatever is known
 # of what is in it.
@@ -122,16 +119,7 @@ def threads_figure(
     heights = [0.62 + 0.27 * len(task.tracks) for task in shown]
 
     def draw(canvas: Canvas) -> None:
-        panels = canvas.figure.subplots(len(shown), 1, squeeze=False, height_ratios=heights)
-        longest_s: dict[str, float] = {}  # tasks of one kind have one scale
-        for _, attempt, of_attempt in shown:
-            took_s = max(track.pieces[-1].end for track in of_attempt if track.pieces)
-            took_s -= attempt.start_s
-            longest_s[attempt.kind] = max(took_s, longest_s.get(attempt.kind, 0.0))
-        for thread_axes, task in zip(panels.flat, shown, strict=True):
-            _draw_task(canvas, thread_axes, task, longest_s[task.attempt.kind])
-        panels[-1, 0].set_xlabel("seconds since the task was launched")
-        canvas.texture_legend(DRAWN, columns=4)
+        _draw_tasks(canvas, shown, heights)
 
     rows, parts = [], set[str]()
     for _, attempt, of_attempt in shown:
@@ -172,20 +160,30 @@ def sums(pieces: Iterable[Piece]) -> dict[str, float]:
     return total_s
 
 
-def _draw_task(canvas: Canvas, thread_axes: Axes, task: ShownTask, longest_s: float) -> None:
-    """Draw a row for each thread of a task."""
-    attempt = task.attempt
-    for row, track in enumerate(task.tracks):
-        for piece in thinned(track.pieces, longest_s / _STEPS):
-            times_s = piece.since(attempt.start_s)
-            tooltip = f"{track.name}: {DRAWN[piece.part]} {seconds(times_s[1] - times_s[0])}"
-            tooltip += f", from {seconds(times_s[0])}"
-            canvas.bar(thread_axes, row, times_s, piece.part, tooltip=tooltip, height=0.8, edge=0.3)
-    thread_axes.set_yticks(range(len(task.tracks)), [track.name for track in task.tracks])
-    thread_axes.set_ylim(len(task.tracks) - 0.4, -0.6)
-    time_axis(thread_axes, longest_s)
-    where = f"{one_line(attempt.attempt_id, 44)} on {one_line(attempt.host, 24)}"
-    thread_axes.set_title(f"{task.why}: {where}, {seconds(attempt.duration_s, 0.05)}", fontsize=8.5)
+def _draw_tasks(canvas: Canvas, shown: Sequence[ShownTask], heights: Sequence[float]) -> None:
+    """Draw a panel for each task, and in it a row for each of its threads."""
+    panels = canvas.figure.subplots(len(shown), 1, squeeze=False, height_ratios=heights)
+    longest_s: dict[str, float] = {}  # tasks of one kind have one scale
+    for _, attempt, of_attempt in shown:
+        took_s = max(track.pieces[-1].end for track in of_attempt if track.pieces)
+        took_s -= attempt.start_s
+        longest_s[attempt.kind] = max(took_s, longest_s.get(attempt.kind, 0.0))
+    for thread_axes, (why, attempt, of_attempt) in zip(panels.flat, shown, strict=True):
+        scale_s = longest_s[attempt.kind]
+        for row, track in enumerate(of_attempt):
+            for piece in thinned(track.pieces, scale_s / _STEPS):
+                start_s, end_s = piece.since(attempt.start_s)
+                tooltip = f"{track.name}: {DRAWN[piece.part]} {seconds(end_s - start_s)}"
+                canvas.bar(thread_axes, row, (start_s, end_s), piece.part, height=0.8, edge=0.3,
+                           tooltip=f"{tooltip}, from {seconds(start_s)}")  # fmt: skip
+        thread_axes.set_yticks(range(len(of_attempt)), [track.name for track in of_attempt])
+        thread_axes.set_ylim(len(of_attempt) - 0.4, -0.6)
+        time_axis(thread_axes, scale_s)
+        where = f"{one_line(attempt.attempt_id, 44)} on {one_line(attempt.host, 24)}"
+        title = f"{why}: {where}, {seconds(attempt.duration_s, 0.05)}"
+        thread_axes.set_title(title, fontsize=8.5)
+    panels[-1, 0].set_xlabel("seconds since the task was launched")
+    canvas.texture_legend(DRAWN, columns=4)
 
 
 def typical_attempts(traced_job: JobTrace) -> Iterator[tuple[str, TaskAttempt]]:

@@ -240,21 +240,15 @@ def _draw_axes(
     lane_axes.set_ylim(max(1, len(lane_names)) - 0.4, -0.6)
     ends_s = [attempt.finish_s - traced_job.submit_s for attempt in traced_job.attempts]
     time_axis(lane_axes, max([traced_job.job_s, *ends_s, 0.001]))
-    which = "first job" if len(trial_jobs) > 1 else "job"
+    first, several = trial_jobs[0], len(trial_jobs) > 1
+    which = "first job" if several else "job"
     lane_axes.set_xlabel(f"seconds since the {which} was submitted")
-    first, last = trial_jobs[0], trial_jobs[-1]
-    end_s, raised = last.finish_s - first.submit_s, 1 + 0.16 / (canvas.figure.get_figheight() - 1.3)
-    several, every = len(trial_jobs) > 1, math.ceil(len(trial_jobs) / _MOST_NUMBERS)
-    events = [
-        (
-            each.submit_s - first.submit_s,
-            f"job {place + 1}" if several else "submitted",
-            "left",
-            1.0,
-        )
-        for place, each in enumerate(trial_jobs)
-        if place % every == 0
-    ]
+    end_s = trial_jobs[-1].finish_s - first.submit_s
+    raised = 1 + 0.16 / (canvas.figure.get_figheight() - 1.3)
+    events = []
+    for place in range(0, len(trial_jobs), math.ceil(len(trial_jobs) / _MOST_NUMBERS)):
+        text = f"job {place + 1}" if several else "submitted"
+        events.append((trial_jobs[place].submit_s - first.submit_s, text, "left", 1.0))
     launch_s = first.launch_s - first.submit_s
     if not several and 0 < launch_s < end_s:
         side = "right" if launch_s > end_s / 2 else "left"
