@@ -26,9 +26,6 @@ with one ratio of input to machines (one split on one slot and two splits on two
 cannot distinguish fixed time from work: all of it counts as work then, and a warning says so.
 
 The body is fitted to the bodies of the jobs, what is published to their whole times.
-
-    needs   `Profile.jobs`, better of five to seven input sizes
-    gives   body and its four terms, published time; no tasks, no phases of tasks
 """
 
 from __future__ import annotations

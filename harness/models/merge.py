@@ -1,15 +1,8 @@
 r"""
 How many files a multi-pass merge reads, and in how many passes.
 
-Specification: ``docs/models/whatif.md``, sections 5.4 and 6.  Symbols of the paper:
-
-    paper     here              unit    meaning
-    --------  ----------------  ------  -----------------------------------------
-    N         `num_segments`    files   sorted files to merge
-    F         `merge_factor`    files   files merged at once (pSortFactor)
-    P         `first_pass`      files   files taken in the first pass, Eq. (21)
-
-N and F are whole numbers or arrays of them, unchecked here.
+Specification: ``docs/models/whatif.md``, sections 5.4 and 6.  N sorted files (`num_segments`) are
+merged, F at once (`merge_factor`): whole numbers or arrays of them, unchecked here.
 
 Departures from the paper: Eqs. (22), (23) and (26) hold for N <= F^2 only, and above that the paper
 asks for a simulation of the merge queue (erratum W12).  Here a closed form goes on.  To merge the

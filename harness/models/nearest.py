@@ -15,9 +15,6 @@ The distance of two cells is Euclidean over the logarithms of the input size and
 job property (`NUMERIC`), so a factor of two counts the same everywhere.  A zero beside another
 number counts as a factor of `ZERO_FACTOR`.  Equal distances are decided by the distance of the
 slots, then by the switches that differ (`SWITCHES`: combiner, compression), then by the name.
-
-    needs   `Profile.jobs`
-    gives   body, published time, mean map and reduce time; no phases
 """
 
 from __future__ import annotations

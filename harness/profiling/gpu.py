@@ -5,29 +5,8 @@ The jobs themselves report, by the counters of the group `Device`: bytes and nan
 step (of a GPU by its own clock), and on which kind of device it was done.  Where the processor
 stood in for a GPU every source says ``device=cpu``, and `gpu_stand_in` is 1.
 
-The test job is the smallest profiled cell, all its jobs together (``docs/models/spn-gc.md``,
-section 2).  What nothing shows is absent.
-
-    statistic                   of the test job
-    --------------------------  ----------------------------------------------------------------
-    `test_input_bytes`          BYTES_READ, `test_num_maps` its maps
-    `test_map_bytes`            MAP_OUTPUT_BYTES; of a map-only job, what it wrote
-    `test_map_output_bytes`     REDUCE_SHUFFLE_BYTES
-    `test_reduce_bytes`         HDFS_BYTES_WRITTEN of the reduces
-    `test_map_spilled_records`  SPILLED_RECORDS of the maps, each record once (S30)
-    `gpu_block_bytes`           bytes that its maps gave to the device at once
-    `load_s`                    submission to the start of the first map
-    `map_s`                     mapper without reading, being blocked and the device, of one map
-    `map_gpu_s`                 kernels of all maps
-    `reduce_s`                  reduce function of all reduces
-
-    statistic           of all profiled jobs
-    ------------------  ------------------------------------------------------------------------
-    `gpu_h2d_bps`       BYTES_IN / H2D_NS
-    `gpu_d2h_bps`       BYTES_OUT / D2H_NS
-    `gpu_mem_read_bps`  MEM_READ_BPS, which the job measures
-    `gpu_open_s`        OPEN_NS and ALLOC_NS of a map: in `map_s`, and in no phase by itself
-    `reduce_uses_gpu`   whether reduces have the counters, too
+The test job is the smallest profiled cell, all its jobs together; ``docs/models/spn-gc.md``,
+section 11, says where each statistic comes from.  What nothing shows is absent.
 """
 
 from __future__ import annotations
@@ -67,7 +46,7 @@ def gpu_statistics(
     observations: Sequence[Observation], speed: SpeedCorrection, warnings: list[str]
 ) -> dict[str, Statistic]:
     """
-    All of the tables above, or nothing where no job's maps used a device.
+    All statistics of the test job and of the device, or nothing where no job's maps used a device.
 
     Seconds of the processor are at reference speed, a GPU's as it reported them.  *warnings* says
     where devices of both kinds were used, which have no rate in common.

@@ -6,26 +6,9 @@ with (``docs/models/whatif.md``, each phase equation is linear in its costs).  A
 that task's own dataflow, a reduce task's the means of its job.
 
 A task that was recorded (spans) has a row for each part of the equations, any other the five phases
-of the job history.
-
-    part                 seconds
-    -------------------  -----------------------------------------------------------------
-    `map_setup_s`        launch to record loop
-    `map_read_s`         reading
-    `map_function_s`     the record loop, without reading and collecting
-    `collect_s`          collecting (sampled); of a map-only job it is `map_write_s`
-    `spill_sort_s`       sorting, all spills, whichever thread they ran on
-    `spill_write_s`      combining and writing, all spills
-    `map_merge_s`        the merge, where there is more than one spill
-    `map_cleanup_s`      all else that the main thread did
-    `reduce_setup_s`     launch to shuffle, and connecting while nothing was copied
-    `copy_s`             time in which map outputs were on their way, for the bytes sent
-    `inmem_merge_s`      merges of segments in memory
-    `ondisk_merge_s`     merges on disk while the shuffle goes on
-    `reduce_merge_s`     the final merge
-    `reduce_function_s`  reading with the last merge, and the reduce function
-    `reduce_write_s`     writing, and closing the writer
-    `reduce_cleanup_s`   all else behind the shuffle: commit, end
+of the job history.  ``docs/models/README.md``, section 9, says what each part is in the spans.
+Beside those parts, setup is launch to record loop or shuffle, with connecting while nothing was
+copied; cleanup is all else that the main thread did.
 
 Waiting is in none: blocked on the full buffer, for map outputs, for memory.  The time of spill
 thread, copiers and mergers counts in full, though other threads work meanwhile: a cost is what a

@@ -32,10 +32,14 @@ REQUIRED = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Means:
-    """Means over machines of section 2.1's lists."""
+@dataclass(frozen=True, kw_only=True)
+class MapTask:
+    """What (u1) to (u17) need to know of a map task; its statistics are means over machines."""
 
+    map_in_records: float = number_field()
+    map_in_bytes: float = number_field()
+    sort_buffer_mb: float = number_field(100.0)
+    sort_spill_percent: float = number_field(0.8, high=1.0, above=True)
     map_records_selectivity: float
     map_bytes_selectivity: float
     sort_s_per_record: float
@@ -44,17 +48,6 @@ class Means:
     combine_bytes_selectivity: float
     map_s_per_record: float
     map_while_spilling_s_per_record: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapTask:
-    """What (u1) to (u17) need to know of a map task."""
-
-    map_in_records: float = number_field()
-    map_in_bytes: float = number_field()
-    sort_buffer_mb: float = number_field(100.0)
-    sort_spill_percent: float = number_field(0.8, high=1.0, above=True)
-    means: Means
 
 
 @dataclass(frozen=True)
@@ -79,10 +72,9 @@ def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
     statistic of that name is another.
     """
     task = read_map_task(values)
-    means = task.means
     try:
         spills = spill_sizes(task)
-        answer = {**vars(spills), "spill_bytes_selectivity": means.combine_bytes_selectivity}
+        answer = {**vars(spills), "spill_bytes_selectivity": task.combine_bytes_selectivity}
         answer |= spill_times(task, spills) if spills.num_spills else _without_output(task)
     except OverflowError as error:  # an infinite number of records or spills
         raise not_finite_error("prophet") from error
@@ -93,7 +85,7 @@ def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
         warnings.append(
             "sort_spill_percent is below 0.5: Hadoop's spills grow while one is running"
         )
-    if means.map_while_spilling_s_per_record < means.map_s_per_record:
+    if task.map_while_spilling_s_per_record < task.map_s_per_record:
         warnings.append("map_while_spilling_s_per_record is below map_s_per_record: noise")
     return answer | {"warnings": warnings}
 
@@ -105,7 +97,9 @@ def read_map_task(values: Mapping[str, Any]) -> MapTask:
         if name not in values:
             raise ModelError(f"{name} is missing", where=WHERE)
     machine_lists: dict[str, list[float]] = {}
-    for name in (field.name for field in fields(Means) if field.name in values):
+    for name in (field.name for field in fields(MapTask) if not field.metadata):
+        if name not in values:
+            continue
         machine_values = values[name]
         if not isinstance(machine_values, list | tuple) or not machine_values:
             raise range_error(name, machine_values, "a list of numbers, one per machine", WHERE)
@@ -121,12 +115,12 @@ def read_map_task(values: Mapping[str, Any]) -> MapTask:
         "map_while_spilling_s_per_record": machine_lists["map_s_per_record"],
     }
     means = {name: sum(numbers) / machines for name, numbers in (defaults | machine_lists).items()}
-    return MapTask(**checked, means=Means(**means))
+    return MapTask(**checked, **means)
 
 
 def _without_output(task: MapTask) -> dict[str, Any]:
     """Nothing to spill (section 10): the map function is all there is."""
-    map_s = task.map_in_records * task.means.map_s_per_record
+    map_s = task.map_in_records * task.map_s_per_record
     zero = ("spill_out_bytes", "one_spill_s", "spill_s", "last_spill_s", "map_while_one_spill_s",
             "map_while_spilling_s", "overlap_s")  # fmt: skip
     times = dict.fromkeys(("map_while_not_spilling_s", "map_s", "map_and_spill_s"), map_s)
@@ -135,24 +129,24 @@ def _without_output(task: MapTask) -> dict[str, Any]:
 
 def spill_times(task: MapTask, spills: Spills) -> dict[str, Any]:
     """Seconds of spills and map function of a task with output, (1) to (5)."""
-    means, thread_spills = task.means, spills.spill_thread_spills
-    full_bytes = spill_out_bytes(spills, means)
-    one_spill_s = spill_cost_s(spills.records_per_spill, full_bytes, means)  # (u8)
-    while_one_s = map_while_one_spill_s(spills, means)
+    thread_spills = spills.spill_thread_spills
+    full_bytes = spill_out_bytes(spills, task)
+    one_spill_s = spill_cost_s(spills.records_per_spill, full_bytes, task)  # (u8)
+    while_one_s = map_while_one_spill_s(spills, task)
     sleeps = thread_spills > 0 and while_one_s < one_spill_s  # (u11)
     if thread_spills == 0:  # nothing overlaps (P06)
-        alone_s = task.map_in_records * means.map_s_per_record
+        alone_s = task.map_in_records * task.map_s_per_record
         function = {"map_while_spilling_s": 0.0, "map_while_not_spilling_s": alone_s}
-    elif means.map_while_spilling_s_per_record == 0:
+    elif task.map_while_spilling_s_per_record == 0:
         wanted = "above 0 in its mean, with spills beside the map function"
         raise range_error("map_while_spilling_s_per_record", 0.0, wanted, WHERE)
     elif sleeps:
-        function = map_times_with_waits(spills, means)
+        function = map_times_with_waits(spills, task)
     else:
         function = map_times_without_waits(task, spills, one_spill_s)
     overlap_s = function["map_while_spilling_s"]  # (5)
     map_s = overlap_s + function["map_while_not_spilling_s"]  # (4)
-    spill_s, last_s = thread_spills * one_spill_s, last_spill_s(spills, means)  # (2), (3)
+    spill_s, last_s = thread_spills * one_spill_s, last_spill_s(spills, task)  # (2), (3)
     return {
         "spill_out_bytes": full_bytes,
         "one_spill_s": one_spill_s,
@@ -169,8 +163,8 @@ def spill_times(task: MapTask, spills: Spills) -> dict[str, Any]:
 
 def spill_sizes(task: MapTask) -> Spills:
     """(u1) to (u6) and (u9); all 0 but the bytes where no record comes out."""
-    out_records = task.map_in_records * task.means.map_records_selectivity  # (u1)
-    out_bytes = task.map_in_bytes * task.means.map_bytes_selectivity  # (u2)
+    out_records = task.map_in_records * task.map_records_selectivity  # (u1)
+    out_bytes = task.map_in_bytes * task.map_bytes_selectivity  # (u2)
     if out_records == 0:
         return Spills(out_records, out_bytes, 0.0, 0, 0, 0, 0.0, 0.0)
     record_bytes = out_bytes / out_records  # (u3)
@@ -200,45 +194,45 @@ def headroom_records(task: MapTask, record_bytes: float) -> float:
     return free_bytes / (record_bytes + METADATA_BYTES)
 
 
-def spill_out_bytes(spills: Spills, means: Means) -> float:
+def spill_out_bytes(spills: Spills, task: MapTask) -> float:
     """Bytes of a full spill's file, (u7)."""
     full_bytes = spills.records_per_spill * spills.map_out_record_bytes
-    return full_bytes * means.combine_bytes_selectivity
+    return full_bytes * task.combine_bytes_selectivity
 
 
-def spill_cost_s(records: float, file_bytes: float, means: Means) -> float:
+def spill_cost_s(records: float, file_bytes: float, task: MapTask) -> float:
     """Seconds of one spill, (u8): sort, combine, write."""
     return (
-        records * means.sort_s_per_record
-        + records * means.combine_s_per_record
-        + file_bytes * means.spill_write_s_per_byte
+        records * task.sort_s_per_record
+        + records * task.combine_s_per_record
+        + file_bytes * task.spill_write_s_per_byte
     )
 
 
-def last_spill_s(spills: Spills, means: Means) -> float:
+def last_spill_s(spills: Spills, task: MapTask) -> float:
     """Seconds of the spill that the main thread makes when the map function is over, (3) (P02)."""
     records = spills.last_spill_records
-    file_bytes = spills.map_out_record_bytes * records * means.combine_bytes_selectivity
-    return spill_cost_s(records, file_bytes, means)
+    file_bytes = spills.map_out_record_bytes * records * task.combine_bytes_selectivity
+    return spill_cost_s(records, file_bytes, task)
 
 
-def while_spilling_s_per_output(means: Means) -> float:
+def while_spilling_s_per_output(task: MapTask) -> float:
     """a: seconds per *output* record while a spill runs (P07, P10)."""
-    return means.map_while_spilling_s_per_record / means.map_records_selectivity
+    return task.map_while_spilling_s_per_record / task.map_records_selectivity
 
 
-def map_while_one_spill_s(spills: Spills, means: Means) -> float:
+def map_while_one_spill_s(spills: Spills, task: MapTask) -> float:
     """Seconds in which the map function fills the headroom, (u10) (P03)."""
-    return spills.headroom_records * while_spilling_s_per_output(means)
+    return spills.headroom_records * while_spilling_s_per_output(task)
 
 
-def map_times_with_waits(spills: Spills, means: Means) -> dict[str, float]:
+def map_times_with_waits(spills: Spills, task: MapTask) -> dict[str, float]:
     """Seconds of a map function whose buffer is full before a spill ends, (u12) and (u13)."""
     headroom, last_records = spills.headroom_records, spills.last_spill_records
     before_last = spills.spill_thread_spills - 1
     a, b = (
-        while_spilling_s_per_output(means),
-        means.map_s_per_record / means.map_records_selectivity,
+        while_spilling_s_per_output(task),
+        task.map_s_per_record / task.map_records_selectivity,
     )
     beside_s = headroom * a * before_last + min(headroom, last_records) * a
     alone = spills.map_out_records - before_last * headroom - min(last_records, headroom)
@@ -247,16 +241,15 @@ def map_times_with_waits(spills: Spills, means: Means) -> dict[str, float]:
 
 def map_times_without_waits(task: MapTask, spills: Spills, one_spill_s: float) -> dict[str, float]:
     """Seconds of a map function that never waits, (u14) to (u17)."""
-    means = task.means
-    calls_of_one = one_spill_s / means.map_while_spilling_s_per_record
-    calls_of_last = spills.last_spill_records / means.map_records_selectivity
+    calls_of_one = one_spill_s / task.map_while_spilling_s_per_record
+    calls_of_last = spills.last_spill_records / task.map_records_selectivity
     calls = calls_of_one * (spills.spill_thread_spills - 1) + min(calls_of_one, calls_of_last)
     other_calls = task.map_in_records - calls
     return {
         "map_calls_while_spilling": calls,
         "map_calls_while_not_spilling": other_calls,
-        "map_while_spilling_s": calls * means.map_while_spilling_s_per_record,
-        "map_while_not_spilling_s": other_calls * means.map_s_per_record,
+        "map_while_spilling_s": calls * task.map_while_spilling_s_per_record,
+        "map_while_not_spilling_s": other_calls * task.map_s_per_record,
     }
 
 

@@ -41,7 +41,7 @@ from harness.models.vectors import (
 from harness.models.whatif import map_task as m
 from harness.models.whatif.evaluation import map_only_times
 from harness.models.whatif.inputs import Costs, Job, side_costs
-from harness.models.whatif.model import statistics_and_costs
+from harness.models.whatif.model import inputs_of_cell
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, Statistic
 
@@ -207,10 +207,6 @@ class View:
         return lists
 
 
-def _answer_map_and_spill(case: CaseInput) -> dict[str, Any]:
-    return map_and_spill(case.fields)
-
-
 def _answer_shuffle(case: CaseInput) -> dict[str, Any]:
     _refuse_too_many_segments(case.fields)
     return shuffle(case.fields.get("groups"), case.fields, object_in(case.fields, "costs"))
@@ -239,8 +235,8 @@ EVALUATORS: tuple[Evaluator, ...] = (
     # Cases that lack a field of their kind are answered all the same: it is refused by name.
     Evaluator("prophet", frozenset({"groups"}), _answer_shuffle),
     Evaluator("prophet", frozenset({"parallel_copies"}), _answer_shuffle),
-    Evaluator("prophet", frozenset({"map_in_records"}), _answer_map_and_spill),
-    Evaluator("prophet", frozenset({"map_s_per_record"}), _answer_map_and_spill),
+    Evaluator("prophet", frozenset({"map_in_records"}), lambda case: map_and_spill(case.fields)),
+    Evaluator("prophet", frozenset({"map_s_per_record"}), lambda case: map_and_spill(case.fields)),
 )
 
 
@@ -263,11 +259,7 @@ class Prophet:
         """
         view = View(profile, configuration)
         view.require_statistics()
-        config = configuration.model_dump() | {
-            "num_maps": job_input.num_splits,
-            "split_bytes": job_input.split_bytes,
-        }
-        statistics, costs = statistics_and_costs(profile)
+        statistics, costs, config, _ = inputs_of_cell(profile, configuration, cluster, job_input)
         job, of_maps, of_reduces = task_job(statistics, costs, config)
         map_flow, side = m.map_flow(job), None
         if configuration.num_reduces:

@@ -3,24 +3,7 @@ Section 4 of the specification (ours; the paper's is lost): a job in terms of th
 
 The times of a wave follow from `Quantities`.  All rates are those of the whole cluster while one
 wave of reduces copies, in bytes per second.  The quantities of a cell come from the cluster and
-the profile, with What-If's tasks and bytes:
-
-    quantity                     from
-    ---------------------------  --------------------------------------------------------------
-    `map_task_s`                 What-If (90), rules mr2, for this split, buffer and codec
-    `reduce_task_s`              What-If's reduce merge, function and write, with nothing kept in
-                                 memory (`reduce_buffer_percent` = 0)
-    `shuffle_bytes_total`        What-If (32) x number of maps
-    `copy_bps_total`             min(reduce slots x `parallel_copies` / `copy_s_per_byte`,
-                                 nodes x `network_bps`), both measured inside tasks
-    `local_read_bps_total`, ...  reduce slots / What-If's local costs: so many streams at once; the
-                                 maps' cost to read, the reduces' to write
-    `schedule_*_wave_s`          0 in the body; as published `task_gap_s` of the frame, and both
-                                 tasks have What-If's setup and cleanup
-    `context_switch_wave_s`      measured in the nearest profiled job (distance: `nearest`) that
-                                 shows it, less the local I/O that equation (2) counts by itself
-    `reduce_buffer_bytes...`     reduce slots x share kept x shuffle buffer of a task
-    `slowstart`                  the configuration's; at 1.0 nothing overlaps
+the profile, with What-If's tasks and bytes: ``docs/models/mrtuner-ptc.md``, section 12.
 """
 
 from __future__ import annotations
@@ -37,12 +20,7 @@ from harness.models.nearest import nearest_cell
 from harness.models.ptc.equations import TIMES, check_method, ptc
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import side_costs
-from harness.models.whatif.model import (
-    AFTER_SHUFFLE,
-    around_tasks_s,
-    one_node,
-    statistics_and_costs,
-)
+from harness.models.whatif.model import AFTER_SHUFFLE, around_tasks_s, inputs_of_cell
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile
 
@@ -171,14 +149,8 @@ def whatif_tasks(
     profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
 ) -> tuple[dict[str, Any], list[str]]:
     """What-If's tasks of the job, rules mr2, with no reduce input kept in memory; its warnings."""
-    config = configuration.model_dump() | {
-        "num_maps": job_input.num_splits,
-        "split_bytes": job_input.split_bytes,
-        "reduce_buffer_percent": 0.0,
-    }
-    nodes = one_node(cluster.map_slots, cluster.reduce_slots)
-    statistics, costs = statistics_and_costs(profile)
-    tasks = evaluate(statistics, costs, config, nodes, "mr2")
+    nothing_kept = configuration.model_copy(update={"reduce_buffer_percent": 0.0})
+    tasks = evaluate(*inputs_of_cell(profile, nothing_kept, cluster, job_input), "mr2")
     # What-If's shuffle is not used, so neither is its network.
     return tasks, [text for text in tasks["warnings"] if "network_s_per_byte" not in text]
 

@@ -201,15 +201,11 @@ class WhatIf:
         """
         needed = self.required if configuration.num_reduces else self.required - _OF_REDUCES
         require_statistics(needed, profile.statistics | profile.costs, profile, self.name)
-        statistics, costs = statistics_and_costs(profile)
+        inputs = inputs_of_cell(profile, configuration, cluster, job_input)
+        statistics, costs, config, nodes = inputs
         is_printed = self.rules == "paper"
         around_s = {side: 0.0 if is_printed else around_tasks_s(profile, side) for side in SIDES}
-        config = configuration.model_dump() | {
-            "num_maps": job_input.num_splits,
-            "split_bytes": job_input.split_bytes,
-        }
-        nodes = one_node(cluster.map_slots, cluster.reduce_slots)
-        answer = evaluate(statistics, costs, config, nodes, self.rules)
+        answer = evaluate(*inputs, self.rules)
         sorting = {name: cost for name, cost in costs.items() if name.startswith(_SORT_COST)}
         sorted_alone = evaluate(statistics, sorting, config, nodes, self.rules)
         parts = parts_of(answer, sorted_alone.get("spill_s", 0.0))
@@ -261,11 +257,14 @@ class WhatIf:
         )
 
 
-def statistics_and_costs(profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
+def inputs_of_cell(
+    profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
+) -> tuple[dict[str, float], dict[str, float], dict[str, Any], dict[str, Any]]:
     """
-    What-If's statistics of a profile, which holds those of other models as well; its costs.
+    What-If's statistics, costs, configuration and cluster of one cell, for `evaluate`.
 
-    Without setup and cleanup of tasks: they are in no body.
+    Setup and cleanup of tasks cost nothing: they are in no body.  All slots of the cluster, which a
+    limit may lessen, are those of one node for Eqs. (92) and (93).
     """
     known = {field.name for field in fields(Statistics)}
     statistics = {
@@ -276,7 +275,16 @@ def statistics_and_costs(profile: Profile) -> tuple[dict[str, float], dict[str, 
         for name, cost in profile.costs.items()
         if not name.startswith(AROUND_TASKS)
     }
-    return statistics, costs | dict.fromkeys(AROUND_TASKS, 0.0)
+    config = configuration.model_dump() | {
+        "num_maps": job_input.num_splits,
+        "split_bytes": job_input.split_bytes,
+    }
+    slots = {
+        "num_nodes": 1,
+        "map_slots_per_node": cluster.map_slots,
+        "reduce_slots_per_node": cluster.reduce_slots,
+    }
+    return statistics, costs | dict.fromkeys(AROUND_TASKS, 0.0), config, slots
 
 
 def around_tasks_s(profile: Profile, side: str) -> float:
@@ -285,8 +293,3 @@ def around_tasks_s(profile: Profile, side: str) -> float:
     return sum(
         check_number(name, costs[name].value, where=where) for name in AROUND_TASKS if name in costs
     )
-
-
-def one_node(map_slots: Any, reduce_slots: Any) -> dict[str, Any]:
-    """Slots for Eqs. (92) and (93): those of the whole cluster, which a limit may lessen."""
-    return {"num_nodes": 1, "map_slots_per_node": map_slots, "reduce_slots_per_node": reduce_slots}
