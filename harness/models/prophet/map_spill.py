@@ -71,21 +71,21 @@ def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
     The mean of `combine_bytes_selectivity` is answered as `spill_bytes_selectivity`, for What-If's
     statistic of that name is another.
     """
-    task = read_map_task(values)
+    map_task = read_map_task(values)
     try:
-        spills = spill_sizes(task)
-        answer = {**vars(spills), "spill_bytes_selectivity": task.combine_bytes_selectivity}
-        answer |= spill_times(task, spills) if spills.num_spills else _without_output(task)
+        spills = spill_sizes(map_task)
+        answer = {**vars(spills), "spill_bytes_selectivity": map_task.combine_bytes_selectivity}
+        answer |= spill_times(map_task, spills) if spills.num_spills else _without_output(map_task)
     except OverflowError as error:  # an infinite number of records or spills
         raise not_finite_error("prophet") from error
     if not math.isfinite(answer["map_and_spill_s"]):
         raise not_finite_error("prophet")
     warnings = []
-    if task.sort_spill_percent < 0.5:
+    if map_task.sort_spill_percent < 0.5:
         warnings.append(
             "sort_spill_percent is below 0.5: Hadoop's spills grow while one is running"
         )
-    if task.map_while_spilling_s_per_record < task.map_s_per_record:
+    if map_task.map_while_spilling_s_per_record < map_task.map_s_per_record:
         warnings.append("map_while_spilling_s_per_record is below map_s_per_record: noise")
     return answer | {"warnings": warnings}
 
@@ -118,35 +118,35 @@ def read_map_task(values: Mapping[str, Any]) -> MapTask:
     return MapTask(**checked, **means)
 
 
-def _without_output(task: MapTask) -> dict[str, Any]:
+def _without_output(map_task: MapTask) -> dict[str, Any]:
     """Nothing to spill (section 10): the map function is all there is."""
-    map_s = task.map_in_records * task.map_s_per_record
+    map_s = map_task.map_in_records * map_task.map_s_per_record
     zero = ("spill_out_bytes", "one_spill_s", "spill_s", "last_spill_s", "map_while_one_spill_s",
             "map_while_spilling_s", "overlap_s")  # fmt: skip
     times = dict.fromkeys(("map_while_not_spilling_s", "map_s", "map_and_spill_s"), map_s)
     return {**dict.fromkeys(zero, 0.0), "main_thread_sleeps": False, **times}
 
 
-def spill_times(task: MapTask, spills: Spills) -> dict[str, Any]:
+def spill_times(map_task: MapTask, spills: Spills) -> dict[str, Any]:
     """Seconds of spills and map function of a task with output, (1) to (5)."""
     thread_spills = spills.spill_thread_spills
-    full_bytes = spill_out_bytes(spills, task)
-    one_spill_s = spill_cost_s(spills.records_per_spill, full_bytes, task)  # (u8)
-    while_one_s = map_while_one_spill_s(spills, task)
+    full_bytes = spill_out_bytes(spills, map_task)
+    one_spill_s = spill_cost_s(spills.records_per_spill, full_bytes, map_task)  # (u8)
+    while_one_s = map_while_one_spill_s(spills, map_task)
     sleeps = thread_spills > 0 and while_one_s < one_spill_s  # (u11)
     if thread_spills == 0:  # nothing overlaps (P06)
-        alone_s = task.map_in_records * task.map_s_per_record
+        alone_s = map_task.map_in_records * map_task.map_s_per_record
         function = {"map_while_spilling_s": 0.0, "map_while_not_spilling_s": alone_s}
-    elif task.map_while_spilling_s_per_record == 0:
+    elif map_task.map_while_spilling_s_per_record == 0:
         wanted = "above 0 in its mean, with spills beside the map function"
         raise range_error("map_while_spilling_s_per_record", 0.0, wanted, WHERE)
     elif sleeps:
-        function = map_times_with_waits(spills, task)
+        function = map_times_with_waits(spills, map_task)
     else:
-        function = map_times_without_waits(task, spills, one_spill_s)
+        function = map_times_without_waits(map_task, spills, one_spill_s)
     overlap_s = function["map_while_spilling_s"]  # (5)
     map_s = overlap_s + function["map_while_not_spilling_s"]  # (4)
-    spill_s, last_s = thread_spills * one_spill_s, last_spill_s(spills, task)  # (2), (3)
+    spill_s, last_s = thread_spills * one_spill_s, last_spill_s(spills, map_task)  # (2), (3)
     return {
         "spill_out_bytes": full_bytes,
         "one_spill_s": one_spill_s,
@@ -161,14 +161,14 @@ def spill_times(task: MapTask, spills: Spills) -> dict[str, Any]:
     }
 
 
-def spill_sizes(task: MapTask) -> Spills:
+def spill_sizes(map_task: MapTask) -> Spills:
     """(u1) to (u6) and (u9); all 0 but the bytes where no record comes out."""
-    out_records = task.map_in_records * task.map_records_selectivity  # (u1)
-    out_bytes = task.map_in_bytes * task.map_bytes_selectivity  # (u2)
+    out_records = map_task.map_in_records * map_task.map_records_selectivity  # (u1)
+    out_bytes = map_task.map_in_bytes * map_task.map_bytes_selectivity  # (u2)
     if out_records == 0:
         return Spills(out_records, out_bytes, 0.0, 0, 0, 0, 0.0, 0.0)
     record_bytes = out_bytes / out_records  # (u3)
-    full_records = records_per_spill(task, record_bytes)
+    full_records = records_per_spill(map_task, record_bytes)
     num_spills = math.ceil(out_records / full_records)  # (u5)
     return Spills(
         map_out_records=out_records,
@@ -178,78 +178,80 @@ def spill_sizes(task: MapTask) -> Spills:
         num_spills=num_spills,
         spill_thread_spills=num_spills - 1,
         last_spill_records=out_records - (num_spills - 1) * full_records,  # (u6)
-        headroom_records=headroom_records(task, record_bytes),
+        headroom_records=headroom_records(map_task, record_bytes),
     )
 
 
-def records_per_spill(task: MapTask, record_bytes: float) -> int:
+def records_per_spill(map_task: MapTask, record_bytes: float) -> int:
     """Records that fill the buffer to its threshold, (u4); at least one."""
-    full_bytes = task.sort_buffer_mb * MIB * task.sort_spill_percent
+    full_bytes = map_task.sort_buffer_mb * MIB * map_task.sort_spill_percent
     return max(1, math.floor(full_bytes / (record_bytes + METADATA_BYTES)))
 
 
-def headroom_records(task: MapTask, record_bytes: float) -> float:
+def headroom_records(map_task: MapTask, record_bytes: float) -> float:
     """Records for which a buffer at its threshold has room, (u9), not rounded (P01)."""
-    free_bytes = task.sort_buffer_mb * MIB * (1 - task.sort_spill_percent)
+    free_bytes = map_task.sort_buffer_mb * MIB * (1 - map_task.sort_spill_percent)
     return free_bytes / (record_bytes + METADATA_BYTES)
 
 
-def spill_out_bytes(spills: Spills, task: MapTask) -> float:
+def spill_out_bytes(spills: Spills, map_task: MapTask) -> float:
     """Bytes of a full spill's file, (u7)."""
     full_bytes = spills.records_per_spill * spills.map_out_record_bytes
-    return full_bytes * task.combine_bytes_selectivity
+    return full_bytes * map_task.combine_bytes_selectivity
 
 
-def spill_cost_s(records: float, file_bytes: float, task: MapTask) -> float:
+def spill_cost_s(records: float, file_bytes: float, map_task: MapTask) -> float:
     """Seconds of one spill, (u8): sort, combine, write."""
     return (
-        records * task.sort_s_per_record
-        + records * task.combine_s_per_record
-        + file_bytes * task.spill_write_s_per_byte
+        records * map_task.sort_s_per_record
+        + records * map_task.combine_s_per_record
+        + file_bytes * map_task.spill_write_s_per_byte
     )
 
 
-def last_spill_s(spills: Spills, task: MapTask) -> float:
+def last_spill_s(spills: Spills, map_task: MapTask) -> float:
     """Seconds of the spill that the main thread makes when the map function is over, (3) (P02)."""
     records = spills.last_spill_records
-    file_bytes = spills.map_out_record_bytes * records * task.combine_bytes_selectivity
-    return spill_cost_s(records, file_bytes, task)
+    file_bytes = spills.map_out_record_bytes * records * map_task.combine_bytes_selectivity
+    return spill_cost_s(records, file_bytes, map_task)
 
 
-def while_spilling_s_per_output(task: MapTask) -> float:
+def while_spilling_s_per_output(map_task: MapTask) -> float:
     """a: seconds per *output* record while a spill runs (P07, P10)."""
-    return task.map_while_spilling_s_per_record / task.map_records_selectivity
+    return map_task.map_while_spilling_s_per_record / map_task.map_records_selectivity
 
 
-def map_while_one_spill_s(spills: Spills, task: MapTask) -> float:
+def map_while_one_spill_s(spills: Spills, map_task: MapTask) -> float:
     """Seconds in which the map function fills the headroom, (u10) (P03)."""
-    return spills.headroom_records * while_spilling_s_per_output(task)
+    return spills.headroom_records * while_spilling_s_per_output(map_task)
 
 
-def map_times_with_waits(spills: Spills, task: MapTask) -> dict[str, float]:
+def map_times_with_waits(spills: Spills, map_task: MapTask) -> dict[str, float]:
     """Seconds of a map function whose buffer is full before a spill ends, (u12) and (u13)."""
     headroom, last_records = spills.headroom_records, spills.last_spill_records
     before_last = spills.spill_thread_spills - 1
     a, b = (
-        while_spilling_s_per_output(task),
-        task.map_s_per_record / task.map_records_selectivity,
+        while_spilling_s_per_output(map_task),
+        map_task.map_s_per_record / map_task.map_records_selectivity,
     )
     beside_s = headroom * a * before_last + min(headroom, last_records) * a
     alone = spills.map_out_records - before_last * headroom - min(last_records, headroom)
     return {"map_while_spilling_s": beside_s, "map_while_not_spilling_s": alone * b}
 
 
-def map_times_without_waits(task: MapTask, spills: Spills, one_spill_s: float) -> dict[str, float]:
+def map_times_without_waits(
+    map_task: MapTask, spills: Spills, one_spill_s: float
+) -> dict[str, float]:
     """Seconds of a map function that never waits, (u14) to (u17)."""
-    calls_of_one = one_spill_s / task.map_while_spilling_s_per_record
-    calls_of_last = spills.last_spill_records / task.map_records_selectivity
+    calls_of_one = one_spill_s / map_task.map_while_spilling_s_per_record
+    calls_of_last = spills.last_spill_records / map_task.map_records_selectivity
     calls = calls_of_one * (spills.spill_thread_spills - 1) + min(calls_of_one, calls_of_last)
-    other_calls = task.map_in_records - calls
+    other_calls = map_task.map_in_records - calls
     return {
         "map_calls_while_spilling": calls,
         "map_calls_while_not_spilling": other_calls,
-        "map_while_spilling_s": calls * task.map_while_spilling_s_per_record,
-        "map_while_not_spilling_s": other_calls * task.map_s_per_record,
+        "map_while_spilling_s": calls * map_task.map_while_spilling_s_per_record,
+        "map_while_not_spilling_s": other_calls * map_task.map_s_per_record,
     }
 
 

@@ -43,7 +43,7 @@ from harness.models.scheduler import POOLS, Span, place_tasks
 from harness.models.whatif import map_task as m
 from harness.models.whatif import reduce_task as r
 from harness.models.whatif.evaluation import python_numbers
-from harness.models.whatif.inputs import Costs, Flow, Job, read_job
+from harness.models.whatif.inputs import Costs, Dataflow, Job, read_job
 
 WHERE = "prophet job"
 
@@ -136,18 +136,18 @@ def map_task(
     # Codec and combiner are in the bytes of a file, What-If's combiner in its records.
     num_spills, combined = answer["num_spills"], job.statistics.combine_records_selectivity
     share = 1 / num_spills if num_spills else 0.0
-    flow = Flow(
+    dataflow = Dataflow(
         num_spills=num_spills,
         spill_file_bytes=answer["map_out_bytes"] * answer["spill_bytes_selectivity"] * share,
         spill_file_records=answer["map_out_records"] * combined * share,
     )
-    vars(flow).update(m.map_merge(flow, job))
-    passes_s = float(m.map_intermediate_merge_s(flow, job, costs))
-    final_s = float(m.map_final_merge_s(flow, job, costs))
+    vars(dataflow).update(m.map_merge(dataflow, job))
+    passes_s = float(m.map_intermediate_merge_s(dataflow, job, costs))
+    final_s = float(m.map_final_merge_s(dataflow, job, costs))
     if not math.isfinite(before_s + passes_s + final_s):
         raise not_finite_error("prophet")
     return answer | {
-        **python_numbers(vars(flow)),
+        **python_numbers(vars(dataflow)),
         "map_intermediate_merge_s": passes_s,
         "map_final_merge_s": final_s,
         "map_merge_s": passes_s + final_s,
@@ -160,23 +160,24 @@ def map_task(
 
 def after_shuffle(outcome: Outcome, job: Job, costs: Costs) -> dict[str, Any]:
     """Merge in three steps, reduce, write: Eqs. (65) to (89) for files and segments of any size."""
-    flow, files, segments = merge_steps(outcome, job), outcome.disk_files, outcome.left
+    dataflow, files, segments = merge_steps(outcome, job), outcome.disk_files, outcome.left
     stored_bytes = sum((size for size, _ in files), 0.0)
     stored_bytes += sum((segment.compressed_bytes for segment in segments), 0.0)
     in_records = sum((records for _, records in files), 0.0)
     in_records += sum((segment.records for segment in segments), 0.0)
-    flow.reduce_in_bytes, flow.reduce_in_records = stored_bytes / job.ratio, in_records  # (83)
-    vars(flow).update(r.reduce_output(flow, job))
-    step1_s, step2_s = r.step1_s(flow, job, costs), r.step2_s(flow, job, costs)
+    dataflow.reduce_in_bytes = stored_bytes / job.ratio  # (83)
+    dataflow.reduce_in_records = in_records  # (84)
+    vars(dataflow).update(r.reduce_output(dataflow, job))
+    step1_s, step2_s = r.step1_s(dataflow, job, costs), r.step2_s(dataflow, job, costs)
     ratio = job.statistics.output_compression_ratio
     return {
-        **vars(flow),
+        **vars(dataflow),
         "step1_s": step1_s,
         "step2_s": step2_s,
         "step3_s": 0.0,
         "reduce_merge_s": step1_s + step2_s,  # (82)
-        "reduce_function_s": r.reduce_function_s(flow, costs),
-        "reduce_write_s": m.write_s(flow.reduce_out_bytes, ratio, costs),
+        "reduce_function_s": r.reduce_function_s(dataflow, costs),
+        "reduce_write_s": m.write_s(dataflow.reduce_out_bytes, ratio, costs),
     }
 
 
@@ -185,7 +186,7 @@ def after_shuffle_s(after: Mapping[str, float]) -> float:
     return after["reduce_merge_s"] + after["reduce_function_s"] + after["reduce_write_s"]
 
 
-def merge_steps(outcome: Outcome, job: Job) -> Flow:
+def merge_steps(outcome: Outcome, job: Job) -> Dataflow:
     """
     Step 1: one file of the evicted segments where files are fewer than F, else none.
 
@@ -207,7 +208,7 @@ def merge_steps(outcome: Outcome, job: Job) -> Flow:
         in_memory = [(segment.compressed_bytes, segment.records) for segment in segments[:evicted]]
     disk_merge = simulate_merge(files, config.merge_factor, in_memory)
     retained = len(segments) - evicted
-    return Flow(
+    return Dataflow(
         num_disk_files=num_disk_files,
         max_retained_bytes=max_retained_bytes,
         retained_candidate_bytes=sum((segment.bytes for segment in segments), 0.0),

@@ -26,7 +26,7 @@ from harness.models.whatif import shuffle as sh
 from harness.models.whatif.inputs import (
     RULES,
     Costs,
-    Flow,
+    Dataflow,
     Given,
     Inputs,
     Job,
@@ -149,12 +149,13 @@ def evaluate_rows(
     with np.errstate(all="ignore"):
         job, of_maps, of_reduces = inputs.select(rows)
         if np.any(job.config.num_reduces):
-            flow = dataflow(job)
-            spills = flow.num_spills
-            tasks = map_times(flow, job, of_maps) | reduce_times(flow, job, of_reduces)
+            dataflow = dataflow_of(job)
+            spills = dataflow.num_spills
+            tasks = map_times(dataflow, job, of_maps) | reduce_times(dataflow, job, of_reduces)
             answer = job_times(tasks, job, of_maps, of_reduces)
             if names is None or not answer.keys() >= set(names):
-                answer = vars(flow) | map_counters(flow, job) | reduce_counters(flow, job) | answer
+                counters = map_counters(dataflow, job) | reduce_counters(dataflow, job)
+                answer = vars(dataflow) | counters | answer
         else:
             map_flow, spills = m.map_flow(job), np.zeros(1)
             answer = job_times(map_only_times(map_flow, job, of_maps), job, of_maps, of_reduces)
@@ -190,9 +191,9 @@ def python_numbers(values: Mapping[str, Numbers]) -> dict[str, Any]:
 # Dataflow
 
 
-def dataflow(job: Job) -> Flow:
+def dataflow_of(job: Job) -> Dataflow:
     """Dataflow of the tasks of jobs that have reduces, stage after stage."""
-    flow = m.map_flow(job)
+    dataflow = m.map_flow(job)
     for stage in (
         m.spill_flow,
         m.map_merge,
@@ -204,62 +205,64 @@ def dataflow(job: Job) -> Flow:
         r.reduce_input,
         r.reduce_output,
     ):
-        vars(flow).update(stage(flow, job))
-    return flow
+        vars(dataflow).update(stage(dataflow, job))
+    return dataflow
 
 
-def map_counters(flow: Flow, job: Job) -> Quantities:
+def map_counters(dataflow: Dataflow, job: Job) -> Quantities:
     """What the counters of a map task should show, section 7 (W03)."""
-    uses_combiner, combines_again = job.config.use_combiner, flow.combine_in_final_merge
-    file_records, is_merged = flow.num_spills * flow.spill_file_records, flow.num_spills > 1
-    files = flow.intermediate_merge_spills + flow.num_spills
+    uses_combiner, combines_again = job.config.use_combiner, dataflow.combine_in_final_merge
+    file_records = dataflow.num_spills * dataflow.spill_file_records
+    is_merged = dataflow.num_spills > 1
+    files = dataflow.intermediate_merge_spills + dataflow.num_spills
     return {
         "combine_in_records": uses_combiner
-        * (flow.num_spills * flow.records_per_spill + combines_again * file_records),
+        * (dataflow.num_spills * dataflow.records_per_spill + combines_again * file_records),
         "combine_out_records": uses_combiner
-        * (file_records + combines_again * flow.map_final_records),
-        "map_local_bytes_read": is_merged * files * flow.spill_file_bytes,
-        "map_local_bytes_written": files * flow.spill_file_bytes + is_merged * flow.map_final_bytes,
+        * (file_records + combines_again * dataflow.map_final_records),
+        "map_local_bytes_read": is_merged * files * dataflow.spill_file_bytes,
+        "map_local_bytes_written": files * dataflow.spill_file_bytes
+        + is_merged * dataflow.map_final_bytes,
         "map_hdfs_bytes_read": job.config.split_bytes,
     }
 
 
-def reduce_counters(flow: Flow, job: Job) -> Quantities:
+def reduce_counters(dataflow: Dataflow, job: Job) -> Quantities:
     """What the counters of a reduce task should show, section 7 (W03)."""
-    step2_read = flow.step2_read_bytes if job.mr2 else flow.step2_bytes
-    rewritten = flow.ondisk_merge_bytes + flow.step3_bytes
-    written = flow.num_shuffle_files * flow.shuffle_file_bytes + flow.step1_bytes
+    step2_read = dataflow.step2_read_bytes if job.mr2 else dataflow.step2_bytes
+    rewritten = dataflow.ondisk_merge_bytes + dataflow.step3_bytes
+    written = dataflow.num_shuffle_files * dataflow.shuffle_file_bytes + dataflow.step1_bytes
     ratio = job.statistics.output_compression_ratio
     return {
-        "reduce_local_bytes_read": rewritten + step2_read + flow.reduce_disk_input_bytes,
-        "reduce_local_bytes_written": rewritten + written + flow.step2_bytes,
-        "reduce_hdfs_bytes_written": flow.reduce_out_bytes * ratio,
+        "reduce_local_bytes_read": rewritten + step2_read + dataflow.reduce_disk_input_bytes,
+        "reduce_local_bytes_written": rewritten + written + dataflow.step2_bytes,
+        "reduce_hdfs_bytes_written": dataflow.reduce_out_bytes * ratio,
     }
 
 
 # 5.8  Tasks and job
 
 
-def map_only_times(flow: Flow, job: Job, costs: Costs) -> Quantities:
+def map_only_times(dataflow: Dataflow, job: Job, costs: Costs) -> Quantities:
     """Phases of a map-only job's task, and the first form of Eq. (90) [s]."""
     ratio = job.statistics.output_compression_ratio
     phases = {
         "map_read_s": m.map_read_s(job.config.split_bytes, costs),
-        "map_function_s": m.map_function_s(flow.map_in_records, costs),
-        "map_write_s": m.write_s(flow.map_out_bytes, ratio, costs),
+        "map_function_s": m.map_function_s(dataflow.map_in_records, costs),
+        "map_write_s": m.write_s(dataflow.map_out_bytes, ratio, costs),
     }
     return phases | {"map_task_s": sum(phases.values())}  # (90)
 
 
-def map_times(flow: Flow, job: Job, costs: Costs) -> Quantities:
+def map_times(dataflow: Dataflow, job: Job, costs: Costs) -> Quantities:
     """Phases of a map task, Eq. (36), and the second form of Eq. (90) [s]."""
-    passes = m.map_intermediate_merge_s(flow, job, costs)
-    final = m.map_final_merge_s(flow, job, costs)
+    passes = m.map_intermediate_merge_s(dataflow, job, costs)
+    final = m.map_final_merge_s(dataflow, job, costs)
     phases = {
         "map_read_s": m.map_read_s(job.config.split_bytes, costs),
-        "map_function_s": m.map_function_s(flow.map_in_records, costs),
-        "collect_s": m.collect_s(flow.map_out_records, costs),
-        "spill_s": m.spill_s(flow, job, costs),
+        "map_function_s": m.map_function_s(dataflow.map_in_records, costs),
+        "collect_s": m.collect_s(dataflow.map_out_records, costs),
+        "spill_s": m.spill_s(dataflow, job, costs),
         "map_merge_s": passes + final,  # (36)
     }
     return phases | {
@@ -269,20 +272,20 @@ def map_times(flow: Flow, job: Job, costs: Costs) -> Quantities:
     }
 
 
-def reduce_times(flow: Flow, job: Job, costs: Costs) -> Quantities:
+def reduce_times(dataflow: Dataflow, job: Job, costs: Costs) -> Quantities:
     """Phases of a reduce task, Eq. (82), and Eq. (91) with the write phase (W33) [s]."""
-    inmem, ondisk = sh.inmem_merge_s(flow, job, costs), sh.ondisk_merge_s(flow, job, costs)
+    inmem, ondisk = sh.inmem_merge_s(dataflow, job, costs), sh.ondisk_merge_s(dataflow, job, costs)
     steps = {
-        "step1_s": r.step1_s(flow, job, costs),
-        "step2_s": r.step2_s(flow, job, costs),
-        "step3_s": r.step3_s(flow, job, costs),
+        "step1_s": r.step1_s(dataflow, job, costs),
+        "step2_s": r.step2_s(dataflow, job, costs),
+        "step3_s": r.step3_s(dataflow, job, costs),
     }
     ratio = job.statistics.output_compression_ratio
     phases = {
-        "shuffle_s": sh.shuffle_s(flow, inmem, ondisk, costs),
+        "shuffle_s": sh.shuffle_s(dataflow, inmem, ondisk, costs),
         "reduce_merge_s": sum(steps.values()),  # (82)
-        "reduce_function_s": r.reduce_function_s(flow, costs),
-        "reduce_write_s": m.write_s(flow.reduce_out_bytes, ratio, costs),
+        "reduce_function_s": r.reduce_function_s(dataflow, costs),
+        "reduce_write_s": m.write_s(dataflow.reduce_out_bytes, ratio, costs),
     }
     merges = {"inmem_merge_s": inmem, "ondisk_merge_s": ondisk}
     return merges | steps | phases | {"reduce_task_s": sum(phases.values())}  # (91)

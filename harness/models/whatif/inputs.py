@@ -171,7 +171,7 @@ class Job:
 Quantities: TypeAlias = dict[str, Numbers]
 
 
-class Flow(SimpleNamespace):
+class Dataflow(SimpleNamespace):
     """Dataflow of a map and a reduce task: quantities by name, as far as they are known."""
 
 

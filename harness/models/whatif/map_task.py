@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.models.checks import METADATA_BYTES, Counts, Flags, Numbers, nan_if_infinite
 from harness.models.merge import final_merge, first_pass, inter_merge, merge_passes
-from harness.models.whatif.inputs import Config, Costs, Flow, Job, Quantities
+from harness.models.whatif.inputs import Config, Costs, Dataflow, Job, Quantities
 from harness.units import MIB
 
 # 5.1 and 5.2  Read, map, and the write of a map-only job
@@ -59,11 +59,11 @@ def write_s(out_bytes: Numbers, output_compression_ratio: Numbers, costs: Costs)
     )
 
 
-def map_flow(job: Job) -> Flow:
+def map_flow(job: Job) -> Dataflow:
     """Eqs. (2), (3), (6) and (7)."""
     in_bytes = map_in_bytes(job)
     in_records = map_in_records(in_bytes, job)
-    return Flow(
+    return Dataflow(
         map_in_bytes=in_bytes,
         map_in_records=in_records,
         map_out_bytes=map_out_bytes(in_bytes, job),
@@ -103,16 +103,16 @@ def num_spills(out_records: Numbers, spill_buffer_records: Numbers) -> Counts:
     return np.ceil(out_records / spill_buffer_records)
 
 
-def spill_flow(flow: Flow, job: Job) -> Quantities:
+def spill_flow(dataflow: Dataflow, job: Job) -> Quantities:
     """
     Eqs. (11) to (18); all 0, and the bounds NaN, without records (W07).
 
     A record wider than the buffer is spilled alone (W08).  The printed form counts every spill
     full; the author's engine and mr2 rules take the mean spill: no data is created (W10).
     """
-    out_records = flow.map_out_records
+    out_records = dataflow.map_out_records
     has_output = out_records != 0
-    record_bytes = map_out_record_bytes(flow.map_out_bytes, out_records)
+    record_bytes = map_out_record_bytes(dataflow.map_out_bytes, out_records)
     if job.mr2:
         bounds = {"max_buffer_records": max_buffer_records(job.config, record_bytes)}
     else:
@@ -144,15 +144,15 @@ def collect_s(out_records: Numbers, costs: Costs) -> Numbers:
     )
 
 
-def spill_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
+def spill_s(dataflow: Dataflow, job: Job, costs: Costs) -> Numbers:
     """Spill phase, Eq. (20) [s]; no sort levels where records are fewer than reduces (W11)."""
-    levels = np.log2(np.maximum(1.0, flow.records_per_spill / job.config.num_reduces))
-    combined_bytes = flow.spill_buffer_bytes * job.statistics.combine_bytes_selectivity
-    return flow.num_spills * (
-        flow.records_per_spill * levels * costs.sort_cpu_s_per_record
-        + flow.records_per_spill * costs.combine_cpu_s_per_record
+    levels = np.log2(np.maximum(1.0, dataflow.records_per_spill / job.config.num_reduces))
+    combined_bytes = dataflow.spill_buffer_bytes * job.statistics.combine_bytes_selectivity
+    return dataflow.num_spills * (
+        dataflow.records_per_spill * levels * costs.sort_cpu_s_per_record
+        + dataflow.records_per_spill * costs.combine_cpu_s_per_record
         + combined_bytes * costs.map_output_compress_s_per_byte
-        + flow.spill_file_bytes * costs.local_write_s_per_byte
+        + dataflow.spill_file_bytes * costs.local_write_s_per_byte
     )
 
 
@@ -165,15 +165,15 @@ def combine_in_final_merge(spills: Counts, final_spills: Counts, job: Job) -> Fl
     return (spills > 1) & job.config.use_combiner & (tested >= job.config.combine_min_spills)
 
 
-def map_merge(flow: Flow, job: Job) -> Quantities:
+def map_merge(dataflow: Dataflow, job: Job) -> Quantities:
     """Eqs. (24) to (33); one spill is renamed, not merged (W14)."""
-    spill_count, merge_factor = flow.num_spills, job.config.merge_factor
+    spill_count, merge_factor = dataflow.num_spills, job.config.merge_factor
     reads = inter_merge(spill_count, merge_factor)  # (25)
     fan_in = final_merge(spill_count, merge_factor)  # (27)
     combine = combine_in_final_merge(spill_count, fan_in, job)
     bytes_selectivity = np.where(combine, job.statistics.combine_bytes_selectivity, 1.0)  # (29)
     records_selectivity = np.where(combine, job.statistics.combine_records_selectivity, 1.0)  # (30)
-    final_records = spill_count * flow.spill_file_records * records_selectivity  # (33)
+    final_records = spill_count * dataflow.spill_file_records * records_selectivity  # (33)
     return {
         "first_pass_spills": first_pass(spill_count, merge_factor),  # (24)
         "intermediate_merge_spills": reads,
@@ -182,10 +182,10 @@ def map_merge(flow: Flow, job: Job) -> Quantities:
         "combine_in_final_merge": combine,
         "merge_combine_bytes_selectivity": bytes_selectivity,
         "merge_combine_records_selectivity": records_selectivity,
-        "spilled_records": flow.spill_file_records * spill_count
-        + flow.spill_file_records * reads
+        "spilled_records": dataflow.spill_file_records * spill_count
+        + dataflow.spill_file_records * reads
         + (spill_count > 1) * final_records,  # (31)
-        "map_final_bytes": spill_count * flow.spill_file_bytes * bytes_selectivity,  # (32)
+        "map_final_bytes": spill_count * dataflow.spill_file_bytes * bytes_selectivity,  # (32)
         "map_final_records": final_records,
     }
 
@@ -201,24 +201,24 @@ def rewrite_s(size: Numbers, records: Numbers, job: Job, costs: Costs) -> Number
     )
 
 
-def map_intermediate_merge_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
+def map_intermediate_merge_s(dataflow: Dataflow, job: Job, costs: Costs) -> Numbers:
     """Intermediate passes, Eq. (34) [s]: each spill read is decompressed, merged, written again."""
-    rewritten_s = rewrite_s(flow.spill_file_bytes, flow.spill_file_records, job, costs)
-    return flow.intermediate_merge_spills * rewritten_s
+    rewritten_s = rewrite_s(dataflow.spill_file_bytes, dataflow.spill_file_records, job, costs)
+    return dataflow.intermediate_merge_spills * rewritten_s
 
 
-def map_final_merge_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
+def map_final_merge_s(dataflow: Dataflow, job: Job, costs: Costs) -> Numbers:
     """Final pass, Eq. (35) [s]; none with one spill (W15), combiner only if it runs (W16)."""
-    combined_records = flow.combine_in_final_merge * flow.spill_file_records
+    combined_records = dataflow.combine_in_final_merge * dataflow.spill_file_records
     seconds = (
-        flow.num_spills
+        dataflow.num_spills
         * (
-            flow.spill_file_bytes * costs.local_read_s_per_byte
-            + flow.spill_file_bytes * costs.map_output_decompress_s_per_byte
-            + flow.spill_file_records * costs.merge_cpu_s_per_record
+            dataflow.spill_file_bytes * costs.local_read_s_per_byte
+            + dataflow.spill_file_bytes * costs.map_output_decompress_s_per_byte
+            + dataflow.spill_file_records * costs.merge_cpu_s_per_record
             + combined_records * costs.combine_cpu_s_per_record
         )
-        + flow.map_final_bytes / job.ratio * costs.map_output_compress_s_per_byte
-        + flow.map_final_bytes * costs.local_write_s_per_byte
+        + dataflow.map_final_bytes / job.ratio * costs.map_output_compress_s_per_byte
+        + dataflow.map_final_bytes * costs.local_write_s_per_byte
     )
-    return np.where(flow.num_spills <= 1, 0.0, seconds)
+    return np.where(dataflow.num_spills <= 1, 0.0, seconds)

@@ -11,20 +11,20 @@ from __future__ import annotations
 import numpy as np
 
 from harness.models.checks import Counts, Numbers, nan_if_infinite
-from harness.models.whatif.inputs import Costs, Flow, Job, Quantities
+from harness.models.whatif.inputs import Costs, Dataflow, Job, Quantities
 from harness.models.whatif.map_task import rewrite_s
 
 
-def segment_flow(flow: Flow, job: Job) -> Quantities:
+def segment_flow(dataflow: Dataflow, job: Job) -> Quantities:
     """
     Eqs. (37) to (43), partitions being equal (W37).
 
     The limit is compared with `<` under paper rules, with `<=` under mr2 rules (W18).
     """
     config = job.config
-    compressed = flow.map_final_bytes / config.num_reduces  # (37)
+    compressed = dataflow.map_final_bytes / config.num_reduces  # (37)
     size = compressed / job.ratio  # (38)
-    records = flow.map_final_records / config.num_reduces  # (39)
+    records = dataflow.map_final_records / config.num_reduces  # (39)
     buffer = config.shuffle_buffer_percent * config.reduce_heap_bytes  # (42)
     limit = config.shuffle_segment_limit_percent * buffer
     return {
@@ -39,14 +39,14 @@ def segment_flow(flow: Flow, job: Job) -> Quantities:
     }
 
 
-def segments_per_shuffle_file(flow: Flow, job: Job) -> Counts:
+def segments_per_shuffle_file(dataflow: Dataflow, job: Job) -> Counts:
     """
     Segments that are merged in memory into one file, Eqs. (44) and (45); at least 1 (W19).
 
     Their number is limited by `inmem_merge_segments` under paper rules only (W20).
     """
-    fill = nan_if_infinite(flow.merge_threshold_bytes / flow.segment_bytes)  # (44)
-    fits = np.ceil(fill) * flow.segment_bytes <= flow.shuffle_buffer_bytes
+    fill = nan_if_infinite(dataflow.merge_threshold_bytes / dataflow.segment_bytes)  # (44)
+    fits = np.ceil(fill) * dataflow.segment_bytes <= dataflow.shuffle_buffer_bytes
     segment_count: Counts = np.where(fits, np.ceil(fill), np.floor(fill))
     if not job.mr2:
         limit = job.config.inmem_merge_segments
@@ -54,19 +54,19 @@ def segments_per_shuffle_file(flow: Flow, job: Job) -> Counts:
     return np.maximum(1.0, segment_count)
 
 
-def file_flow(flow: Flow, job: Job) -> Quantities:
+def file_flow(dataflow: Dataflow, job: Job) -> Quantities:
     """
     Eqs. (44) to (49) for segments in memory, (50) to (54) for segments on disk.
 
     A segment on disk is a file of one segment that no combiner sees, so that one form serves both.
     """
-    has_output = flow.segment_bytes != 0
-    merged, maps = has_output & flow.segments_go_to_memory, job.config.num_maps
-    each = np.where(merged, segments_per_shuffle_file(flow, job), 1.0)
+    has_output = dataflow.segment_bytes != 0
+    merged, maps = has_output & dataflow.segments_go_to_memory, job.config.num_maps
+    each = np.where(merged, segments_per_shuffle_file(dataflow, job), 1.0)
     bytes_selectivity = np.where(merged, job.statistics.combine_bytes_selectivity, 1.0)
     records_selectivity = np.where(merged, job.statistics.combine_records_selectivity, 1.0)
-    file_bytes = each * flow.segment_compressed_bytes * bytes_selectivity  # (46), (51)
-    file_records = each * flow.segment_records * records_selectivity  # (47), (52)
+    file_bytes = each * dataflow.segment_compressed_bytes * bytes_selectivity  # (46), (51)
+    file_records = each * dataflow.segment_records * records_selectivity  # (47), (52)
     file_count = np.where(has_output, np.floor(maps / each), 0.0)  # (48), (53)
     left = np.where(has_output, maps - file_count * each, 0.0)  # (49), (54)
     return {
@@ -78,13 +78,13 @@ def file_flow(flow: Flow, job: Job) -> Quantities:
     }
 
 
-def printed_merges(flow: Flow, job: Job) -> Quantities:
+def printed_merges(dataflow: Dataflow, job: Job) -> Quantities:
     """Eqs. (55) to (61) as printed: a merged file is never merged again."""
-    file_count, merge_factor = flow.num_shuffle_files, job.config.merge_factor
+    file_count, merge_factor = dataflow.num_shuffle_files, job.config.merge_factor
     beyond_first = np.floor((file_count - 2 * merge_factor + 1) / merge_factor)
     merge_count = np.maximum(0.0, beyond_first + 1)  # (55)
-    merged_bytes = merge_factor * flow.shuffle_file_bytes  # (57)
-    merged_records = merge_factor * flow.shuffle_file_records  # (58)
+    merged_bytes = merge_factor * dataflow.shuffle_file_bytes  # (57)
+    merged_records = merge_factor * dataflow.shuffle_file_records  # (58)
     return {
         "num_shuffle_merges": merge_count,
         "num_merged_files": merge_count,  # (56)
@@ -93,12 +93,12 @@ def printed_merges(flow: Flow, job: Job) -> Quantities:
         "ondisk_merge_records": merge_count * merged_records,
         "merged_file_bytes": merged_bytes,
         "merged_file_records": merged_records,
-        "unmerged_file_bytes": flow.shuffle_file_bytes,  # (60)
-        "unmerged_file_records": flow.shuffle_file_records,  # (61)
+        "unmerged_file_bytes": dataflow.shuffle_file_bytes,  # (60)
+        "unmerged_file_records": dataflow.shuffle_file_records,  # (61)
     }
 
 
-def repeated_merges(flow: Flow, job: Job) -> Quantities:
+def repeated_merges(dataflow: Dataflow, job: Job) -> Quantities:
     """
     Hadoop 3: at 2F - 1 files the F smallest are merged, whatever they are (W23, W24).
 
@@ -108,7 +108,7 @@ def repeated_merges(flow: Flow, job: Job) -> Quantities:
     other, and after r rounds and i merges F - i files have 1 + r (F - 1) units, and i files F - 1
     more.
     """
-    arrivals, merge_factor = flow.num_shuffle_files, job.config.merge_factor
+    arrivals, merge_factor = dataflow.num_shuffle_files, job.config.merge_factor
     merge_count = np.maximum(0.0, np.floor((arrivals - merge_factor) / (merge_factor - 1)))
     rounds = np.floor(merge_count / merge_factor)
     larger = merge_count - rounds * merge_factor
@@ -119,8 +119,8 @@ def repeated_merges(flow: Flow, job: Job) -> Quantities:
         "num_shuffle_merges": merge_count,
         "num_merged_files": merged_files,
         "num_unmerged_files": arrivals - merge_count * (merge_factor - 1) - merged_files,
-        "ondisk_merge_bytes": merged_units * flow.shuffle_file_bytes,
-        "ondisk_merge_records": merged_units * flow.shuffle_file_records,
+        "ondisk_merge_bytes": merged_units * dataflow.shuffle_file_bytes,
+        "ondisk_merge_records": merged_units * dataflow.shuffle_file_records,
     }
 
 
@@ -144,33 +144,33 @@ def disk_file_units(arrivals: int, merge_factor: int) -> list[int]:
     return [1] * waiting + [units] * (merge_factor - larger) + [units + merge_factor - 1] * larger
 
 
-def inmem_merge_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
+def inmem_merge_s(dataflow: Dataflow, job: Job, costs: Costs) -> Numbers:
     """
     In-memory merges and the write of their files, Eq. (62) [s].
 
     Paper rules charge merging and combining per record after the combiner, mr2 rules before it
     (W25).  Segments that go straight to disk still pay the write.
     """
-    file_count = flow.num_shuffle_files
-    file_bytes = file_count * flow.shuffle_file_bytes
+    file_count = dataflow.num_shuffle_files
+    file_bytes = file_count * dataflow.shuffle_file_bytes
     written = file_bytes * costs.local_write_s_per_byte
-    merged = flow.segments_per_shuffle_file * flow.segment_records
-    records = merged if job.mr2 else flow.shuffle_file_records
+    merged = dataflow.segments_per_shuffle_file * dataflow.segment_records
+    records = merged if job.mr2 else dataflow.shuffle_file_records
     seconds = (
-        flow.shuffle_bytes * costs.map_output_decompress_s_per_byte
+        dataflow.shuffle_bytes * costs.map_output_decompress_s_per_byte
         + file_count * records * costs.merge_cpu_s_per_record
         + file_count * records * costs.combine_cpu_s_per_record
         + file_bytes / job.ratio * costs.map_output_compress_s_per_byte
         + written
     )
-    return np.where(flow.segments_go_to_memory, seconds, written)
+    return np.where(dataflow.segments_go_to_memory, seconds, written)
 
 
-def ondisk_merge_s(flow: Flow, job: Job, costs: Costs) -> Numbers:
+def ondisk_merge_s(dataflow: Dataflow, job: Job, costs: Costs) -> Numbers:
     """Merges on disk during the shuffle, Eq. (63) [s]."""
-    return rewrite_s(flow.ondisk_merge_bytes, flow.ondisk_merge_records, job, costs)
+    return rewrite_s(dataflow.ondisk_merge_bytes, dataflow.ondisk_merge_records, job, costs)
 
 
-def shuffle_s(flow: Flow, inmem_s: Numbers, ondisk_s: Numbers, costs: Costs) -> Numbers:
+def shuffle_s(dataflow: Dataflow, inmem_s: Numbers, ondisk_s: Numbers, costs: Costs) -> Numbers:
     """Shuffle phase, Eq. (64) [s]."""
-    return flow.shuffle_bytes * costs.network_s_per_byte + inmem_s + ondisk_s
+    return dataflow.shuffle_bytes * costs.network_s_per_byte + inmem_s + ondisk_s
