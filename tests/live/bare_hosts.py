@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.live.packages import PACKAGES, provide, unpacked
 
 PROJECT = Path(__file__).resolve().parents[2]
-SSHD, SYSTEMD = "/usr/sbin/sshd", "/usr/lib/systemd/systemd"
+SYSTEMD = "/usr/lib/systemd/systemd"
 TOOLS = {
     "/usr/bin/ssh-keygen": "openssh-client", "ip": "iproute2",
     "nsenter": "util-linux", "unshare": "util-linux",
@@ -52,6 +52,8 @@ printf 'worker:x:1234:1234::/home/worker:/bin/bash\n' >> /mnt/root/etc/passwd
 printf 'worker:x:1234:\n' >> /mnt/root/etc/group
 printf 'worker:*:19000:0:99999:7:::\n' >> /mnt/root/etc/shadow
 chown 1234:1234 /mnt/root/home/worker
+grep -q '^sshd:' /mnt/root/etc/passwd || printf 'sshd:x:1235:65534::/run/sshd:/bin/false\n' \
+    >> /mnt/root/etc/passwd
 printf '127.0.0.1 localhost\n' > /mnt/root/etc/hosts
 rm -rf /mnt/root/etc/environment
 cd /mnt/root
@@ -246,8 +248,9 @@ class BareHosts:
         *prepare* a shell script run in its root folder before it starts.  With *systemd* that is
         its first process.
         """
-        if not Path(SSHD).exists():  # the hosts see this machine's files
-            prepare = "\n".join([*map(unpacked, PACKAGES["sshd"]), prepare])
+        for tool in ("sshd", "nft"):  # the hosts see this machine's files
+            if not Path("/usr/sbin", tool).exists():
+                prepare = "\n".join([*map(unpacked, PACKAGES[tool]), prepare])
         number = len(self.hosts) + 1
         name, given = f"host{number}", self.folder / f"host{number}"
         given.mkdir()

@@ -79,13 +79,15 @@ def clusters(environment):
 
 def processes(environment):
     """
-    Command lines of the processes that name the folder of these clusters.
+    Command lines of the processes that name the folder of these clusters, or were told of it.
     """
     folder, observed = environment["XDG_STATE_HOME"].encode(), []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            if entry.name.isdigit() and folder in (argv := (entry / "cmdline").read_bytes()):
-                observed.append(argv.replace(b"\0", b" ")[:200])
+            if entry.name.isdigit():
+                argv, variables = ((entry / name).read_bytes() for name in ("cmdline", "environ"))
+                if folder in argv or b"XDG_STATE_HOME=" + folder in variables.split(b"\0"):
+                    observed.append(argv.replace(b"\0", b" ")[:200])
     return observed
 
 

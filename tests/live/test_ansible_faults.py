@@ -72,6 +72,7 @@ def test_what_is_lost_in_a_trial(place, tmp_path, fault):
     addresses = ", ".join(host.address for host in place.hosts)
     changes = [
         "cluster.provider=ansible", f"cluster.hosts=[{addresses}]", f"cluster.ssh.key={place.key}",
+        "trial_limit=10 min",
     ]  # fmt: skip
     words = [word for change in changes for word in ("--set", change)]
     argv = command("run", results, *words, "--on-error", "stop")

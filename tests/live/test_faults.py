@@ -20,7 +20,8 @@ import pytest
 
 from harness.providers.local.cluster import LocalCluster
 from harness.store import Store
-from tests.live.endurance import kernel_objects, seconds_until_nothing_is_left
+from tests.live import bare_hosts, engine
+from tests.live.endurance import kernel_objects, kills, seconds_until_nothing_is_left
 from tests.live.runs import (
     LIMIT_S,
     MIXED,
@@ -402,6 +403,26 @@ def test_nothing_is_left_of_a_killed_harness(network):
     kinds = ("mounts", "links", "loop devices", "control groups")
     shutil.rmtree(folder)
     assert {kind: after[kind] for kind in kinds} == {kind: before[kind] for kind in kinds}
+
+
+@long
+@pytest.mark.parametrize(
+    ("provider", "lacking"), [("docker", engine.missing), ("ansible", bare_hosts.lacking)]
+)
+def test_runs_that_are_killed_elsewhere(provider, lacking):
+    """
+    While the cluster starts, and in a trial: within 90 s nothing of it is left here, on the engine
+    or on the hosts; started again the run ends as planned.
+    """
+    if reason := lacking():
+        pytest.skip(reason)
+    with tempfile.TemporaryDirectory(prefix="harness-live-") as folder:
+        facts = kills(2, 4, Path(folder), provider)
+
+    assert facts["kills"] == 2
+    assert facts["left longer than 90 s"] == facts["done trials that were lost or changed"] == 0
+    assert facts["trials as planned"]
+    assert facts["trials done"] == facts["trials planned"]
 
 
 @long

@@ -4,6 +4,7 @@ The playbooks as files: modules of Ansible's own alone, and every wait with an e
 
 import subprocess
 import sys
+import tempfile
 
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from ruamel.yaml import YAML
 
-from harness.providers.ansible.playbook import PLAYBOOKS
+from harness.providers.ansible.playbook import PLAYBOOKS, _control_sockets
 
 # What a task may have beside its module.
 KEYWORDS = {
@@ -78,3 +79,20 @@ def test_ansible_reads_them(name, tmp_path):
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.process
+def test_what_a_killed_harness_left_of_ansible_is_ended(tmp_path):
+    """
+    By the next playbook of the cluster, before it begins: workers and the folder of sockets.
+    """
+    left = Path(tempfile.mkdtemp(prefix="mrh-", dir="/tmp"))
+    (tmp_path / "sockets").write_text(str(left))
+    environment = {"ANSIBLE_SSH_CONTROL_PATH_DIR": str(left)}
+    with (
+        subprocess.Popen(["/bin/sleep", "60"], env=environment) as worker,
+        _control_sockets(tmp_path) as sockets,
+    ):
+        assert (worker.wait(10), left.exists(), sockets.is_dir()) == (-9, False, True)
+
+    assert not sockets.exists()

@@ -11,6 +11,7 @@ evaluated.
 from __future__ import annotations
 
 import base64
+import fcntl
 import hashlib
 import io
 import json
@@ -320,11 +321,16 @@ def _bundle(name: str, entries: Callable[[], Entries]) -> Path:
     bundle = bundles_folder / name
     if bundle.is_file():
         return bundle
-    partial_file = bundle.with_name(f"{name}.{os.getpid()}")
+    # of one name: what a killed harness left of it is written anew
+    partial_file = bundle.with_name(f"{name}.partial")
     try:
-        with partial_file.open("wb") as packed:
-            archives.pack(entries(), packed)
-        partial_file.replace(bundle)
+        with partial_file.open("ab") as packed:
+            fcntl.flock(packed, fcntl.LOCK_EX)
+            if not bundle.is_file():
+                packed.seek(0)
+                packed.truncate()
+                archives.pack(entries(), packed)
+                partial_file.replace(bundle)
     except OSError as error:
         raise MachineError(
             f"the archive {name} cannot be made: {error.strerror}",

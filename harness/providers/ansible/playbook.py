@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import secrets
 import shlex
 import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, MachineError
+from harness.hadoop_home.home import write_whole
 from harness.providers.ssh.connection import pins_file
 from harness.text import printable
 
@@ -152,7 +153,7 @@ def play(
     outcome, stopped = Outcome(), threading.Event()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # The runner would take signals for itself, where it has the main thread.
-    with _control_sockets() as sockets, ThreadPoolExecutor(1, "ansible") as pool:
+    with _control_sockets(folder) as sockets, ThreadPoolExecutor(1, "ansible") as pool:
         future = pool.submit(
             ansible_runner.run,
             private_data_dir=str(folder),
@@ -198,26 +199,39 @@ def _environment(folder: Path, sockets: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _control_sockets() -> Iterator[Path]:
+def _control_sockets(folder: Path) -> Iterator[Path]:
     """
     A short private folder for control sockets; at the end all that Ansible left is ended.
 
-    That is connections that it keeps, and workers of a run that was cut.  Workers are known by
-    their environment, connections by their titles, which cover theirs.  A worker makes the folder
-    anew as long as it lives.
+    Of a harness that was killed meanwhile, the next playbook with the same *folder* ends it first.
     """
-    folder = Path(tempfile.mkdtemp(prefix="mrh-", dir="/tmp"))
-    variable = f"ANSIBLE_SSH_CONTROL_PATH_DIR={folder}".encode()
-    title = f"ssh: {folder}/".encode()
+    note = folder / "sockets"
+    if note.exists():
+        _end_ansible(Path(note.read_text()))
+    sockets = Path("/tmp", f"mrh-{secrets.token_hex(4)}")  # noqa: S108 - it is made, not met
+    write_whole(note, str(sockets).encode())
+    sockets.mkdir(mode=0o700)
     try:
-        yield folder
+        yield sockets
     finally:
-        deadline = time.monotonic() + _CLOSE_S
-        while folder.exists() and time.monotonic() < deadline:
-            for process in Path("/proc").glob("[0-9]*"):
-                with contextlib.suppress(OSError):
-                    is_connection = (process / "cmdline").read_bytes().startswith(title)
-                    environment = (process / "environ").read_bytes().split(b"\0")
-                    if is_connection or variable in environment:
-                        os.kill(int(process.name), signal.SIGKILL)
-            shutil.rmtree(folder, ignore_errors=True)
+        _end_ansible(sockets)
+
+
+def _end_ansible(sockets: Path) -> None:
+    """
+    End connections that Ansible keeps in *sockets*, and workers of a run that was cut.
+
+    Workers are known by their environment, connections by their titles, which cover theirs.  A
+    worker makes the folder anew as long as it lives.
+    """
+    variable = f"ANSIBLE_SSH_CONTROL_PATH_DIR={sockets}".encode()
+    title = f"ssh: {sockets}/".encode()
+    deadline = time.monotonic() + _CLOSE_S
+    while sockets.exists() and time.monotonic() < deadline:
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                is_connection = (process / "cmdline").read_bytes().startswith(title)
+                environment = (process / "environ").read_bytes().split(b"\0")
+                if is_connection or variable in environment:
+                    os.kill(int(process.name), signal.SIGKILL)
+        shutil.rmtree(sockets, ignore_errors=True)
