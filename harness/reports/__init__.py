@@ -10,14 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from harness.reports import formats
 from harness.reports.document import Document
-from harness.reports.formats import (
-    render_hibench,
-    render_html,
-    render_json,
-    render_markdown,
-    render_terminal,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +23,11 @@ class Report:
 
 
 REPORTS = {
-    "hibench": Report(render_hibench, "HiBench's lines, a trial each, for scripts that read those"),
-    "html": Report(render_html, "one file with figures: offline, both themes, prints well"),
-    "json": Report(render_json, "everything that was computed, for scripts"),
-    "markdown": Report(render_markdown, "the tables, for a code review or an issue"),
-    "terminal": Report(render_terminal, "the short table that ends a run"),
+    "hibench": Report(
+        formats.render_hibench, "HiBench's lines, a trial each, for scripts that read those"
+    ),
+    "html": Report(formats.render_html, "one file with figures: offline, both themes, prints well"),
+    "json": Report(formats.render_json, "everything that was computed, for scripts"),
+    "markdown": Report(formats.render_markdown, "the tables, for a code review or an issue"),
+    "terminal": Report(formats.render_terminal, "the short table that ends a run"),
 }

@@ -157,17 +157,15 @@ def listing(names: Sequence[str], last: str = "and") -> str:
     return f"{', '.join(head)} {last} {tail}" if head else tail
 
 
-def natural(name: str) -> list[tuple[int, int, str]]:
+def natural(name: str) -> list[str | int]:
     """
     Sort key by which worker2 comes before worker10.
 
     >>> sorted(["worker10", "worker2"], key=natural)
     ['worker2', 'worker10']
     """
-    parts = re.findall(r"[0-9]{1,18}|[^0-9]+", name)
-    return [
-        (0, int(part), "") if part.isascii() and part.isdigit() else (1, 0, part) for part in parts
-    ]
+    parts = enumerate(re.split(r"([0-9]{1,18})", name))  # text and digits by turns
+    return [int(part) if place % 2 else part for place, part in parts]
 
 
 def count(amount: int, noun: str) -> str:

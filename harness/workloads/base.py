@@ -76,28 +76,28 @@ class InputFile:
     bytes: int
 
 
-def part_files(sizes: Iterable[int]) -> tuple[InputFile, ...]:
-    """Files of these bytes, named as the maps of a job without reduces name them."""
-    return tuple(InputFile(f"part-m-{number:05d}", size) for number, size in enumerate(sizes))
-
-
 @dataclass(frozen=True, slots=True)
 class InputPlan:
     """
-    The input that a workload needs: content key, files, and the job that writes them.
+    The input that a workload needs: content key, bytes of each file, and the job that writes them.
 
     Equal keys mean equal content.  No file is larger than a block, so each is one split.  The
     arguments of *generator* lack the last one, the folder.
     """
 
     key: str
-    files: tuple[InputFile, ...]
+    sizes: Sequence[int]
     generator: JobCommand
+
+    @property
+    def files(self) -> list[InputFile]:
+        """The files, named as the maps of a job without reduces name them."""
+        return [InputFile(f"part-m-{number:05d}", size) for number, size in enumerate(self.sizes)]
 
     @property
     def bytes(self) -> int:
         """Bytes of all files."""
-        return sum(input_file.bytes for input_file in self.files)
+        return sum(self.sizes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,6 @@ from harness.workloads.base import (
     check_size,
     even_sizes,
     job_of_ours,
-    part_files,
     shown,
 )
 
@@ -78,7 +77,7 @@ def generated_input(
         )
     arguments = (f"{PACKAGE}.{content}", str(records), str(len(sizes)), str(spec.seed))
     generator = job_of_ours("generate.Generate", *arguments, properties=properties)
-    return InputPlan(key, part_files(sizes), generator)
+    return InputPlan(key, sizes, generator)
 
 
 def whole_records(

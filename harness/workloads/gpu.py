@@ -35,7 +35,6 @@ from harness.workloads.base import (
     check_size,
     even_sizes,
     job_of_ours,
-    part_files,
 )
 from harness.workloads.files import Bytes, difference, read_rows, regroup
 
@@ -115,7 +114,7 @@ class GpuWorkload(Workload):
         content |= {spec.name: VERSION, "seed": spec.seed, "sizes": sizes}
         return InputPlan(
             f"{spec.name}-{digest(content)}",
-            part_files(sizes),
+            sizes,
             job_of_ours("Generate", self.content, properties=properties, jar=GPU),
         )
 

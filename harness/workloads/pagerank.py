@@ -36,7 +36,6 @@ from harness.workloads.base import (
     check_block,
     check_size,
     even_sizes,
-    part_files,
     shown,
 )
 from harness.workloads.files import Bits, difference, generated_input, noise, read_rows, regroup
@@ -201,12 +200,12 @@ class PegasusPageRank(PageRank):
         """The files of the other form, with a line for each link: both its pages."""
         plan = super().plan_input(spec, block_bytes // 2)
         properties = {**plan.generator.properties, "graph.form": "links"}
-        counts = even_sizes(int(properties["graph.pages"]), len(plan.files))
+        counts = even_sizes(int(properties["graph.pages"]), len(plan.sizes))
         # A page without links has one byte for them there, and no line here.
-        files = zip(plan.files, counts, strict=True)
-        sizes = (2 * (file.bytes - _LINKS * count) for file, count in files)
+        files = zip(plan.sizes, counts, strict=True)
+        sizes = [2 * (file_bytes - _LINKS * count) for file_bytes, count in files]
         generator = replace(plan.generator, properties=properties)
-        return InputPlan(plan.key, part_files(sizes), generator)
+        return InputPlan(plan.key, sizes, generator)
 
     def page_count(self, spec: WorkloadSpec) -> int:
         """Pages that have a rank; where files fit blocks by it, some of the last have no links."""

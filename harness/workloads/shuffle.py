@@ -13,14 +13,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import (
-    File,
-    InputPlan,
-    Parameter,
-    Sample,
-    Workload,
-    shown,
-)
+from harness.workloads.base import File, InputPlan, Parameter, Sample, Workload, shown
 from harness.workloads.files import checksum, difference, plan_noise, read_rows
 
 _LINE = re.compile(rb"(\d{1,18})\t(\d{1,18})\t([0-9a-f]{16})\n?")

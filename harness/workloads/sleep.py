@@ -16,13 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import (
-    File,
-    InputPlan,
-    Parameter,
-    Sample,
-    Workload,
-)
+from harness.workloads.base import File, InputPlan, Parameter, Sample, Workload
 from harness.workloads.files import plan_noise, read_matches, read_rows, row_bits
 
 RECORD = 96  # bytes

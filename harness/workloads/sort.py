@@ -14,14 +14,7 @@ from typing import Any
 
 from harness.errors import JobError
 from harness.records.trial import WorkloadSpec
-from harness.workloads.base import (
-    File,
-    InputPlan,
-    Sample,
-    Workload,
-    has_hibench_form,
-    shown,
-)
+from harness.workloads.base import File, InputPlan, Sample, Workload, has_hibench_form, shown
 from harness.workloads.files import difference, plan_text, read_lines, read_sequence
 
 

@@ -17,15 +17,7 @@ import numpy as np
 
 from harness.errors import JobError
 from harness.records.trial import WorkloadSpec, digest
-from harness.workloads.base import (
-    EXAMPLES,
-    File,
-    InputPlan,
-    JobCommand,
-    Sample,
-    Workload,
-    part_files,
-)
+from harness.workloads.base import EXAMPLES, File, InputPlan, JobCommand, Sample, Workload
 from harness.workloads.files import checksum, difference, read_rows, whole_records
 
 ROW_BYTES = 100
@@ -58,7 +50,7 @@ class TeraSort(Workload):
             math.ceil(row_count * float(map_number) / map_count)
             for map_number in range(map_count + 1)
         ]
-        sizes = ((end - start) * ROW_BYTES for start, end in itertools.pairwise(map_ends))
+        sizes = [(end - start) * ROW_BYTES for start, end in itertools.pairwise(map_ends)]
         generator = JobCommand(
             EXAMPLES,
             (str(row_count),),
@@ -66,7 +58,7 @@ class TeraSort(Workload):
             properties={"mapreduce.job.maps": str(map_count)},
         )
         content_key = digest({"teragen": 2, "rows": row_count, "maps": map_count})
-        return InputPlan(f"teragen-{content_key}", part_files(sizes), generator)
+        return InputPlan(f"teragen-{content_key}", sizes, generator)
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records` (rows), and `checksum` of the rows in any order (hex)."""

@@ -19,7 +19,7 @@ from harness.records.prediction import JobConfig, Prediction
 from harness.records.profile import Profile, ProfiledJob, Statistic
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.workloads import WORKLOADS
-from harness.workloads.base import InputFile, InputPlan, JobCommand, Parameter
+from harness.workloads.base import InputPlan, JobCommand, Parameter
 from tests.run.fakes import Rounds, terasort
 
 FACTOR = "mapreduce.task.io.sort.factor"
@@ -278,9 +278,7 @@ def test_model_inputs_of_has_the_block_of_a_device(monkeypatch, parameters, give
     """
     workload = Rounds(1)
     workload.parameters = parameters
-    workload.plan_input = lambda spec, block: InputPlan(
-        "k", (InputFile("f", 6_000_000),), JobCommand("Made", ())
-    )
+    workload.plan_input = lambda spec, block: InputPlan("k", (6_000_000,), JobCommand("Made", ()))
     monkeypatch.setitem(WORKLOADS, "rounds", workload)
     cell = terasort(name="rounds").cell
     spec = cell.workload.model_copy(update={"parameters": given})

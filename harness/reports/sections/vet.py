@@ -7,6 +7,7 @@ axis is logarithmic where the longest units, or those after the change point, co
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from statistics import fmean
@@ -219,24 +220,17 @@ def _draw_curve(canvas: Canvas, unit_axes: Axes, unit_curve: VetCurve) -> None:
     late = task.n - task.change_point < _LATE * task.n
     units = [task.n + 1 - position if late else position for position in unit_curve.place]
     change = task.n + 1 - task.change_point if late else task.change_point
-    after = [
-        point for point, position in enumerate(unit_curve.place) if position >= task.change_point
-    ]
-    style: dict[str, Any] = {"linewidth": 1.6}
-    (line,) = unit_axes.plot(
-        units, unit_curve.observed_s, color=SERIES[0], label="observed", **style
-    )
+    observed_s, ideal_s, width = unit_curve.observed_s, unit_curve.ideal_s, 1.6
+    (line,) = unit_axes.plot(units, observed_s, color=SERIES[0], linewidth=width, label="observed")
     tooltip = f"{unit_curve.attempt_id}: {task.n} units, {seconds(task.profiled_real_s)}"
     canvas.mark(line, tooltip)
-    ideal_s = [unit_curve.ideal_s[point] for point in after]
-    style["linestyle"] = (0, (4, 2))
-    unit_axes.plot(
-        [units[point] for point in after], ideal_s, color=SERIES[1], label="ideal", **style
-    )
+    first = bisect_left(unit_curve.place, task.change_point)
+    unit_axes.plot(units[first:], ideal_s[first:], color=SERIES[1], linewidth=width, label="ideal",
+                   linestyle=(0, (4, 2)))  # fmt: skip
     unit_axes.axvline(change, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), label="change point")
-    positive = any(time_s > 0 for time_s in (*unit_curve.observed_s, *unit_curve.ideal_s))
-    middle_s = unit_curve.observed_s[sum(2 * position < task.n for position in unit_curve.place)]
-    if positive and middle_s > 0 and max(unit_curve.observed_s) > _FAR * middle_s:
+    positive = any(time_s > 0 for time_s in (*observed_s, *ideal_s))
+    middle_s = observed_s[bisect_left(unit_curve.place, task.n / 2)]
+    if positive and middle_s > 0 and max(observed_s) > _FAR * middle_s:
         unit_axes.set_yscale("log", nonpositive="mask")
         unit_axes.yaxis.set_minor_locator(NullLocator())
     if late:
