@@ -258,7 +258,7 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
     from harness import providers
     from harness.providers import state
 
-    existing_names, errors = providers.names(), list[HarnessError]()
+    existing_names, errors = state.known_names(), list[HarnessError]()
     names = existing_names if everything else [name or _only_name(existing_names)]
     for chosen in names or [""]:
         try:
@@ -325,7 +325,7 @@ def _attach(name: str | None) -> Cluster:
     from harness import providers
     from harness.providers import state
 
-    existing_names = providers.names()
+    existing_names = state.known_names()
     chosen = name or _only_name(existing_names) or "default"
     state.require_ours(chosen)
     attached = providers.attach(chosen)

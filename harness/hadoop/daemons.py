@@ -1,11 +1,4 @@
-"""
-A cluster as data: its nodes, their folders and ports, the command lines of its processes.
-
-A *member* is a node as its neighbours see it; the first is the master (NameNode, ResourceManager,
-JobHistoryServer), the others are workers (DataNode, NodeManager).  Members use Hadoop's default
-ports, so an address decides which daemon is meant; where all have one address, each has a block of
-ports of its own.  Processes are plain ``java -cp ... Main``, no scripts.
-"""
+"""A cluster as data: its nodes, their folders and ports, the command lines of its processes."""
 
 from __future__ import annotations
 

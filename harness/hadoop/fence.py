@@ -2,9 +2,7 @@
 What keeps others out of a cluster, as properties of its site files.
 
 RPC answers hosts of the cluster alone; web services answer requests with the cluster's secret
-alone, a header of HTTP that stands as one line in the file `SECRET` of each node's configuration
-folder.  Blocks are given to those to whom the NameNode gave a token.  Where all nodes share the
-addresses of their machine, JVMs accept connections of their user's and root's processes alone.
+alone.  Blocks are given to those to whom the NameNode gave a token.
 """
 
 from __future__ import annotations

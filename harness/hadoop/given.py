@@ -1,8 +1,4 @@
-"""
-A cluster that somebody else has configured: where its services answer, and what a client adds.
-
-Everything is read from properties, as its configuration folder has them; no service is asked.
-"""
+"""A cluster that somebody else has configured: where its services answer, what a client adds."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ from harness.records.trial import ClusterSpec
 FILES = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml")
 STAGING = "yarn.app.mapreduce.am.staging-dir"
 INTERMEDIATE, DONE = site.HISTORY_KEYS
-TAGS, QUEUE = "mapreduce.job.tags", "mapreduce.job.queuename"
+TAGS = "mapreduce.job.tags"
 _MASTER = "yarn.app.mapreduce.am.command-opts"
 KEEP = "mapreduce.task.files.preserve.filepattern"
 _REFERENCE = re.compile(r"\$\{([^}$\s]{1,200})\}")

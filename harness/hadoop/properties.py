@@ -1,21 +1,9 @@
 """
 Hadoop's properties: which names there are, and what the models read of their values.
 
-Values are text, as ``job.xml`` and experiment files hold them; names and defaults of those that
-models read are in ``docs/models/whatif.md``, section 4.1.
-
-Hadoop takes any name and says nothing, so a misspelled property measures its default.  What is
-refused here, and what is only a warning, follows from that:
-
-- a name that Hadoop knows is taken; so is one that continues a known name (``...address.rm1``) and
-  one of the `_FAMILIES`, whose names hold words of their user;
-- a name out of use is refused with its successor, which is the one that models and slots go by;
-- a name one slip away from a known one is refused: a letter, a case, a dot, a lost part;
-- any other name that begins as Hadoop's do is taken, with a warning that names the nearest known
-  one: it may belong to a job's own code;
-- a name with another beginning is the user's own.
-
-The table of names is written by ``scripts/export-properties`` from Hadoop's jars.
+Hadoop takes any name and says nothing, so a misspelled property measures its default.  Refused is a
+name out of use, and one that is one slip away from a known one; any other that begins as Hadoop's
+do is taken with a warning: it may belong to a job's own code.
 """
 
 from __future__ import annotations
@@ -168,7 +156,7 @@ def _value_error(property_name: str, text: str, wanted: str) -> SpecError:
 
 
 _any_int = partial(whole, least=-(2**31))
-# Field of `JobConfig`: property, and how its text is read.
+# Field of `JobConfig`: property, and how its text is read (docs/models/whatif.md, section 4.1).
 _PROPERTIES: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "num_reduces": ("mapreduce.job.reduces", partial(whole, least=0, most=MOST_REDUCES)),
     "sort_buffer_mb": ("mapreduce.task.io.sort.mb", partial(whole, most=2047)),
@@ -194,6 +182,7 @@ READ_NAMES = frozenset(name for name, _ in _PROPERTIES.values()) | {
     "mapreduce.reduce.memory.totalbytes",
 }  # fmt: skip
 
+# Names that hold words of their user.
 _FAMILIES = re.compile(
     r"yarn\.scheduler\.(capacity|fair)\..*|yarn\.nodemanager\.aux-services\..*"
     r"|yarn\.(nodemanager\.resource-type|resource-types)\..*|mapreduce\.(map|reduce)\.resource\..*"
@@ -320,7 +309,11 @@ def _similar_names() -> dict[tuple[str, str], list[str]]:
 
 @cache
 def _table() -> dict[str, str]:
-    """Every name that Hadoop has or had, with its replacement where it is out of use."""
+    """
+    Every name that Hadoop has or had, with its replacement where it is out of use.
+
+    ``scripts/export-properties`` writes them from Hadoop's jars.
+    """
     text = (files("harness.hadoop") / "property-names.txt").read_text(encoding="utf-8")
     rows = [line.partition(" ") for line in text.splitlines()]
     return {name: replacement for name, _, replacement in rows}

@@ -1,10 +1,8 @@
 """
 Values of a configuration that are secret: which they are, and the digest that stands for each.
 
-Secret are values of properties that Hadoop's list of sensitive keys names, or the site's own list,
-and what an experiment file takes from elsewhere: ``${env:NAME}``, ``${file:PATH}``.  The digest is
-keyed: equal values have equal digests, so that trials are known again, and whoever lacks the key,
-which no result holds, cannot try out passwords.
+The digest is keyed: equal values have equal digests, so that trials are known again, and whoever
+lacks the key, which no result holds, cannot try out passwords.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from secrets import token_bytes
+from urllib.parse import quote_from_bytes
 from xml.sax.saxutils import escape, unescape
 
 from harness.errors import SpecError
@@ -40,7 +39,6 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 _PROPERTY = re.compile(
     rb"(<name>([^<]*)</name>\s*<value>)([^<]+)(</value>.*?</property>)", re.DOTALL
 )
-_URL_ESCAPED = re.compile(rb"[^\w.~-]")
 _DEFAULT = b"-default.xml</source>"  # Hadoop's own defaults are no secrets
 
 
@@ -166,9 +164,7 @@ class Secrets:
             for digest, value in self._values.items():
                 texts = {value, escape(value), json.dumps(value)[1:-1]}
                 forms = {text.encode("utf-8", "surrogatepass") for text in texts}
-                forms |= {
-                    _URL_ESCAPED.sub(lambda one: b"%%%02X" % ord(one[0]), form) for form in forms
-                }
+                forms |= {quote_from_bytes(form, safe="").encode() for form in forms}
                 for form in forms if len(value) >= LEAST_SEARCHED else ():
                     digests[form] = digest.encode()
             words = [

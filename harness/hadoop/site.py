@@ -1,9 +1,8 @@
 """
 Site files of a cluster, as data: what every node's configuration folder holds, and a job adds.
 
-Tracing is properties of a job: a traced task is a task with another class path, whose first jar has
-Hadoop's classes with hooks, and with system properties for the recorder in them.  Nothing else of
-the cluster changes, so jobs with and without run on the same one.
+Tracing is properties of a job: a traced task has another class path, whose first jar has Hadoop's
+classes with hooks, and system properties for the recorder in them.
 """
 
 from __future__ import annotations

@@ -46,9 +46,9 @@ def effective(cluster: ClusterSpec, configuration: Mapping[str, str]) -> Cluster
     totals = {}
     for kind in KINDS:
         node_slots = cluster.node.map_slots if kind == "map" else cluster.node.reduce_slots
-        gpus = _gpus_per_task(kind, properties)
+        gpus = _whole(f"mapreduce.{kind}.resource.{GPU}", properties, 0)
         most = min(node_slots, cluster.node.gpus // gpus) if gpus else node_slots
-        task_mb = _container_mb(kind, properties)
+        task_mb = container_mb(_requested_mb(kind, properties) * MIB)
         beside_master = min(most, (room_mb - _master_mb(properties)) // task_mb)
         total = (cluster.workers - 1) * min(most, room_mb // task_mb) + beside_master
         limit = _whole(f"mapreduce.job.running.{kind}.limit", properties, 0)
@@ -111,15 +111,15 @@ def _container_refusals(
 ) -> list[str]:
     """Say why a node has no room for a container of *kind*, or the container none for its heap."""
     reasons = []
-    size_mb, room_mb = _container_mb(kind, properties), node_memory_mb(cluster.node)
-    master_mb = _master_mb(properties)
+    requested_mb, master_mb = _requested_mb(kind, properties), _master_mb(properties)
+    size_mb, room_mb = container_mb(requested_mb * MIB), node_memory_mb(cluster.node)
     free_mb = room_mb - (master_mb if cluster.workers == 1 else 0)
     if size_mb > free_mb:
         reasons.append(
             f"mapreduce.{kind}.memory.mb makes a container of {size_mb} MiB, and a node has"
             f" {free_mb} MiB for tasks: raise cluster.node.task_memory, or lower it"
         )
-    heap_mb, requested_mb = _heap_mb(kind, properties), _requested_mb(kind, properties)
+    heap_mb = _heap_mb(kind, properties)
     if heap_mb > requested_mb:
         reasons.append(
             f"mapreduce.{kind}.java.opts asks for a heap of {heap_mb:.0f} MiB in a container of"
@@ -143,7 +143,7 @@ def _gpu_refusals(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str
     would hold, or reserve, what the maps are waiting for.
     """
     name, offered = f"mapreduce.{kind}.resource.{GPU}", cluster.node.gpus
-    requested = _gpus_per_task(kind, properties)
+    requested = _whole(name, properties, 0)
     if requested < 0:
         return [f"{name} = {requested} is below 0"]
     if requested > offered:
@@ -157,16 +157,8 @@ def _gpu_refusals(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str
     return []
 
 
-def _gpus_per_task(kind: Kind, properties: Mapping[str, str]) -> int:
-    return _whole(f"mapreduce.{kind}.resource.{GPU}", properties, 0)
-
-
-def _container_mb(kind: Kind, properties: Mapping[str, str]) -> int:
-    """Container in MiB that YARN grants a task of *kind*."""
-    return container_mb(_requested_mb(kind, properties) * MIB)
-
-
 def _requested_mb(kind: Kind, properties: Mapping[str, str]) -> int:
+    """Memory in MiB that a task of *kind* asks for; YARN grants the next step above."""
     requested = _whole(f"mapreduce.{kind}.memory.mb", properties, 1024)
     return requested if requested > 0 else 1024
 

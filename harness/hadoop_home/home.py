@@ -7,10 +7,8 @@ The Hadoop home: one folder with every jar of a cluster, resolved by Maven, veri
     home/etc/webapps/    empty folders that the published hadoop-hdfs jar lacks
     home/name/           an empty formatted name space, copied into each new cluster
     home/classes-*.jsa   class-data archives, one per JDK build
-    home/lib-trace/, path-trace.jar, tasks-*.jsa    for traced tasks (see `setup.instrument`)
-
-`harness.hadoop_home.setup` makes all of it; `HadoopHome.find` only looks, and verifies.  The Java
-that runs it is a JDK 17 or newer, which Hadoop 3.5 requires.
+    home/lib-trace/      Hadoop's classes with the tracer's hooks, and what made them
+    home/path-trace.jar, tasks-*.jsa    for traced tasks
 """
 
 from __future__ import annotations

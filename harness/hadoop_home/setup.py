@@ -2,16 +2,6 @@
 Makes the Hadoop home: jars, name space, instrumented classes, class-data archives.
 
     python -m harness.hadoop_home.setup      (what is there already is not made again)
-
-A class-data archive (class-data sharing) is made from the committed list of class names; it fits
-one JDK build and one folder of jars, and a JVM that cannot use it starts without.  Traced tasks run
-Hadoop's classes with the tracer's hooks, which are instrumented once per home:
-
-    home/lib-trace/ltrace-instrumented.jar   the classes that have hooks, and the recorder
-    home/lib-trace/instrumented.json         what made it, to notice when it is outdated
-    home/path-trace.jar                      a manifest that names it before all jars of ``lib``
-
-Daemons, clients and application masters keep Hadoop's own classes.
 """
 
 from __future__ import annotations

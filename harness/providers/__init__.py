@@ -1,7 +1,7 @@
 """
 Providers: the only code that starts and stops anything.
 
-`attach`, `names` and `remove` act on all clusters, whichever provider made them.
+`attach` and `remove` act on all clusters, whichever provider made them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,6 @@ PROVIDERS: dict[str, type[Cluster]] = {
     "ansible": AnsibleCluster,
     "existing": ExistingCluster,
 }
-
-
-def names() -> list[str]:
-    """Names of all clusters that are up, or left something behind."""
-    return state.known_names()
 
 
 def attach(name: str) -> Cluster:

@@ -1,10 +1,8 @@
 """
 Archives for nodes and from them, in the form of tar: what comes is read with suspicion.
 
-What a host or a container sends is foreign.  Only plain files are taken, and only under names that
-the caller asked for; links, devices and all other members are left behind.  Counts, sizes and the
-room on this machine's disk are checked before anything is written, and headers are bounded: no
-archive overwrites a file that is not its own, fills the disk, or fills memory.
+What a host or a container sends is foreign: no archive overwrites a file that is not its own, fills
+the disk, or fills memory.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ _LEAST_FREE_BYTES = 2**28
 MOST_FILES, MOST_BYTES = 200_000, 2**36  # of one archive
 _START_S, _LEAST_RATE = 120.0, 2**16  # seconds for a stream's start; bytes per second from then on
 MOST_S = 3600.0
-_WORD = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
+_WORD = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"  # which stays in its folder on any system
 _PLAIN_NAME = re.compile(f"{_WORD}(/{_WORD})*")
 
 Entries = Mapping[str, Path | bytes | None]  # name -> file of this machine, content, or a folder
@@ -120,16 +118,6 @@ def pack(entries: Entries, target: IO[bytes], owner: int = 0) -> None:
                     archive.addfile(entry, stream)
 
 
-def is_plain_name(name: str) -> bool:
-    """
-    Whether *name* is relative and made of plain words: it stays in its folder on any system.
-
-    >>> is_plain_name("container_1/syslog"), is_plain_name("../x"), is_plain_name("/x")
-    (True, False, False)
-    """
-    return _PLAIN_NAME.fullmatch(name) is not None
-
-
 def unpack(pieces: Iterable[bytes], wanted: re.Pattern[str], into: Path, where: str) -> list[Path]:
     """
     Write the wanted files of an archive below *into*; their paths, in the archive's order.
@@ -142,7 +130,7 @@ def unpack(pieces: Iterable[bytes], wanted: re.Pattern[str], into: Path, where: 
     with plain_files(pieces, where) as files:
         for file in files:
             match = wanted.fullmatch(file.name)
-            if match is None or not is_plain_name(match[1]):
+            if match is None or not _PLAIN_NAME.fullmatch(match[1]):
                 continue
             target = into / match[1]
             if target in written:
@@ -155,24 +143,13 @@ def unpack(pieces: Iterable[bytes], wanted: re.Pattern[str], into: Path, where: 
     return list(written)
 
 
-def unpack_one(pieces: Iterable[bytes], target: Path, where: str) -> None:
-    """Write the first member of an archive to *target*; `ClusterError` unless it is a file."""
-    with plain_files(pieces, where, most_files=1) as files:
-        file = next(files, None)
-        if file is None:
-            raise ClusterError("not a plain file", where=where, fix="look at it on the node")
-        file.save(target)
-
-
 @contextmanager
-def plain_files(
-    pieces: Iterable[bytes], where: str, *, most_files: int = 0
-) -> Iterator[Iterator[PlainFile]]:
+def plain_files(pieces: Iterable[bytes], where: str) -> Iterator[Iterator[PlainFile]]:
     """
     The plain files of an archive that comes in *pieces*, one after the other.
 
     *pieces* is closed at the end, where it can be.  `ClusterError` for an archive that is broken or
-    cut off; `RefusedArchiveError` for one of more than `MOST_BYTES`, or `MOST_FILES` (or so many).
+    cut off; `RefusedArchiveError` for one of more than `MOST_BYTES`, or `MOST_FILES`.
     An archive that ends between two files looks whole: whoever brings the pieces has to notice it.
     """
     reader = PiecesReader(pieces)
@@ -181,8 +158,8 @@ def plain_files(
         count, total_bytes = 0, 0
         for member in archive:
             count, total_bytes = count + 1, total_bytes + member.size
-            if count > (most_files or MOST_FILES):
-                raise _refused_error(f"more than {most_files or MOST_FILES} files", where)
+            if count > MOST_FILES:
+                raise _refused_error(f"more than {MOST_FILES} files", where)
             if member.size < 0 or total_bytes > MOST_BYTES:
                 raise _refused_error(f"more than {MOST_BYTES} bytes", where)
             reader.allowance = member.size + MOST_HEADER_BYTES

@@ -1,11 +1,6 @@
 """
 What is the same for every provider: a cluster as a gateway, hosts and a layout.
 
-A provider says where its nodes lie (`Cluster.hosts`, `Cluster.layout`), makes and removes them, and
-brings evidence; all else, from the health check to the client of a job, is done here through the
-hosts' connections.  The *gateway* is the host on which clients run: the master, unless a provider
-says otherwise.
-
 Nothing here assumes that a host sees this machine's files, or has Java and Hadoop where this
 machine has them.
 """
@@ -36,7 +31,7 @@ from harness.providers.calibrate import (
     unsupported_limits,
 )
 from harness.providers.host import Host, LocalHost, Running, application_name
-from harness.providers.lease import Controls, HostControl, Lease, renew
+from harness.providers.lease import Controls, HostControl, Lease, renew, tell
 from harness.providers.masters import Hdfs
 from harness.providers.state import StateFile
 from harness.providers.survey import Finding, HostFacts, RanOn, node_versions, survey
@@ -47,12 +42,7 @@ UP_LIMIT_S = 180.0
 
 
 class Cluster(ABC):
-    """
-    A Hadoop cluster, whoever makes it; use it as a context manager.
-
-    A provider is a subclass and its line in `harness.providers.PROVIDERS`; all that others need to
-    know of it is declared here, and has a default.
-    """
+    """A Hadoop cluster; a provider is a subclass and its line in `harness.providers.PROVIDERS`."""
 
     provider: ClassVar[str]
     description: ClassVar[str]
@@ -109,10 +99,6 @@ class Cluster(ABC):
         """Where the nodes find Hadoop, their configuration and their data."""
 
     @abstractmethod
-    def java_on(self, host: Host) -> str:
-        """The ``java`` command of one of the nodes."""
-
-    @abstractmethod
     def dead_daemons(self) -> dict[str, str]:
         """Daemons that ``died`` or that hang (``has not answered for 15 s``); asked each second."""
 
@@ -134,24 +120,20 @@ class Cluster(ABC):
     @staticmethod
     def gpus_per_node(workers: int) -> int:
         """GPUs that each of so many workers would have."""
-        del workers
         return 0
 
-    @classmethod
+    @classmethod  # noqa: B027 - some can give all
     def require_limits(cls, spec: ClusterSpec) -> None:
         """`MachineError` that names what of *spec* cannot be had here, by this user."""
-        del spec
 
     @classmethod
     def look(cls, spec: ClusterSpec) -> str:
         """What is there already of the requested cluster; `HarnessError` if it cannot be used."""
-        del spec
         return ""
 
     @classmethod
     def reach(cls, spec: ClusterSpec) -> str:
         """Who can reach what of the requested cluster, in one sentence, for `plan` and `up`."""
-        del spec
         return "its network and its own configuration decide who reaches it: nothing is fenced"
 
     @property
@@ -161,7 +143,7 @@ class Cluster(ABC):
         return LIMITS.validate_json(file.read_text()) if file.is_file() else {}
 
     def _limit_nodes(self) -> None:
-        """Limit the nodes as requested, while nothing runs on them; then start the daemons."""
+        """Limit the nodes as requested, while nothing runs on them."""
         raise NotImplementedError
 
     def _calibrate(self, apply: Callable[[Mapping[str, Rates]], None], disk: str = ".") -> None:
@@ -184,9 +166,12 @@ class Cluster(ABC):
         """The host on which clients run."""
         return self.hosts[0]
 
+    def java_on(self, host: Host) -> str:
+        """The ``java`` command of one of the nodes: that of this machine, where they see it."""
+        return self.home.java.launcher
+
     def python_on(self, host: Host) -> str:
         """Python of one of the nodes: 3.6 or newer."""
-        del host
         return "python3"
 
     @property
@@ -233,7 +218,6 @@ class Cluster(ABC):
 
     def dump_threads(self, into: Path) -> list[Path]:
         """Have every JVM dump its threads, one file each in *into*; none where it cannot be."""
-        del into
         return []
 
     def _supervision(self) -> dict[str, Any]:
@@ -246,9 +230,13 @@ class Cluster(ABC):
 
     def _expected_daemons(self) -> dict[str, dict[str, str]]:
         """Workers that must be healthy, and their daemons' names at the masters: host, or port."""
-        return masters.expected_daemons(self.layout)
-
-    # life
+        return {
+            member.name: {
+                kind: member.at(kind) if member.first_port else member.host
+                for kind in daemons.WORKER_KINDS
+            }
+            for member in self.layout.workers
+        }
 
     @classmethod
     def attach(cls, name: str) -> Self:
@@ -282,6 +270,9 @@ class Cluster(ABC):
                 self._lease.keep_renewing(self.controls())
             if self.spec.limited:
                 self._limit_nodes()
+                kinds = {daemon.key: daemon.kind for daemon in daemons.daemons(self.layout)}
+                first_keys = [key for key, kind in kinds.items() if kind != "historyserver"]
+                tell(self.controls(), *(f"start {key}\n".encode() for key in first_keys))
             request = {**self._health_request(limit_s), "workers": self._expected_daemons()}
             masters.await_healthy(
                 self._check_health, request, where=self.where,
@@ -387,8 +378,6 @@ class Cluster(ABC):
         argv = self.agent(self.gateway, "health")
         return masters.check_health(self.gateway, argv, request, dead_daemons)
 
-    # connections
-
     @property
     def where(self) -> str:
         """The cluster, for errors."""
@@ -442,8 +431,6 @@ class Cluster(ABC):
         services = json.dumps({**self.services, "user": self.user})
         return self.agent(self.gateway, "hdfs", services, *operation)
 
-    # work
-
     def client(
         self, main_class: str, args: Sequence[str], *, log: Path, jars: Sequence[Path] = ()
     ) -> Running:
@@ -486,7 +473,6 @@ class Cluster(ABC):
 
     def history_folders(self, job: str) -> Sequence[str]:
         """Folders of HDFS below which the history of *job* lies when it has ended."""
-        del job
         properties = self.site_properties()
         return [properties[key] for key in site.HISTORY_KEYS]
 

@@ -2,11 +2,7 @@
 Calibration: settings are corrected until nodes achieve what was requested.
 
 What the kernel is set to and what a task gets differ: headers take their part of a network's rate,
-a burst adds to it, a quota loses the rest of each period.  So a small real load runs on all limited
-nodes at once, and each setting is multiplied by what was requested over what was measured, until
-all are near enough.
-
-*Rates* map the name of a control to its value: ``cores`` in cores, all others in bytes per second.
+a burst adds to it, a quota loses the rest of each period.
 """
 
 from __future__ import annotations
@@ -39,7 +35,7 @@ LOAD_LIMIT_S = 180.0
 _CORES_S = 2.0
 _MOST_LINE = 1000
 
-Rates = dict[str, float]
+Rates = dict[str, float]  # by control: ``cores`` in cores, all others in bytes per second
 
 
 def requested_by_worker(spec: ClusterSpec) -> dict[str, Rates]:

@@ -89,9 +89,9 @@ class Host(ABC):
     address: str
     folder: str
 
-    @abstractmethod
     def run(self, argv: Sequence[str], timeout: float = 60.0, stdin: bytes = b"") -> Completed:
         """Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* s."""
+        return run_to_end(self.name, self.open(argv), argv, timeout, stdin)
 
     @abstractmethod
     def start(self, argv: Sequence[str], log: Path) -> Running:
@@ -105,10 +105,6 @@ class Host(ABC):
     def put(self, source: Path, target: str) -> None:
         """Copy a file of this machine to *target* on the host (relative: to its own folder)."""
 
-    @abstractmethod
-    def get(self, source: str, target: Path) -> None:
-        """Copy a file of the host (relative: of its own folder) to *target* on this machine."""
-
 
 class Group(subprocess.Popen[bytes]):
     """A process of this machine that leads a group of its own; it is killed with all of it."""
@@ -118,30 +114,15 @@ class Group(subprocess.Popen[bytes]):
         if self.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
+            self.wait()
 
 
 @dataclass(frozen=True, slots=True)
 class LocalHost(Host):
-    """
-    A node that sees this machine's files; *wrap* makes a command one that runs on the node.
-
-    *wrap* may raise `ClusterError`: the node is gone.
-    """
+    """A node that sees our files; *wrap* makes a command one of the node, or raises: it is gone."""
 
     wrap: Callable[[Sequence[str]], list[str]]
     environment: Mapping[str, str]
-
-    def run(self, argv: Sequence[str], timeout: float = 60.0, stdin: bytes = b"") -> Completed:
-        """Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* s."""
-        with self.open(argv) as process:
-            try:
-                out, err = process.communicate(stdin, timeout)
-            except subprocess.TimeoutExpired as error:
-                raise timeout_error(self.name, argv, timeout) from error
-            finally:
-                process.kill()
-        text = (stream.decode(errors="replace") for stream in (out, err))
-        return Completed(tuple(argv), process.returncode, *text)
 
     def start(self, argv: Sequence[str], log: Path) -> Group:
         """Start a command whose output goes to *log*."""
@@ -161,10 +142,6 @@ class LocalHost(Host):
     def put(self, source: Path, target: str) -> None:
         """Copy a file to the node (relative: into its own folder)."""
         shutil.copyfile(source, Path(self.folder, target))
-
-    def get(self, source: str, target: Path) -> None:
-        """Copy a file of the node."""
-        shutil.copyfile(Path(self.folder, source), target)
 
 
 class IdleTimeout:

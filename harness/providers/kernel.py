@@ -1,18 +1,10 @@
 """
 How the kernel limits a node: control groups, ``tc``, and disks that are files of this machine.
 
-Control groups of version 1 keep a tree for each controller, version 2 one for all; which one a
-machine has is seen from the files below `ROOT`.  A group is known by the cluster's name, from any
-process, and is gone when its last process has ended and `Groups.remove` was called.
-
 A limit on a group of processes misses what tasks leave in the page cache, which the kernel writes
-later in nobody's name; in version 1 it would pass beside a node's limit.  So a disk is a block
-device that one node alone uses, with a file system on it, limited as a whole: whatever is written
-to it waits.  `WAITING_BYTES` may wait in memory; a writer that is further ahead is slowed down to
-the disk's rate.  What is read again from the page cache is as fast as memory, as on any machine.
-
-A device is known by the file behind it, so `find_disks` finds those of a cluster from any process.
-Numbers from `FIRST_NUMBER` on keep out of the way of others' devices; a number is given back.
+later in nobody's name.  So a disk is a block device that one node alone uses, with a file system on
+it, limited as a whole.  `WAITING_BYTES` may wait in memory; a writer that is further ahead is
+slowed down to the disk's rate.
 """
 
 from __future__ import annotations
@@ -44,7 +36,7 @@ _TICKS_PER_S = 250  # a bucket must hold what passes between two ticks of the ke
 LOOP_CONTROL = Path("/dev/loop-control")
 DISK_TOOLS = {"mkfs.ext4": "e2fsprogs", "losetup": "mount"}
 WAITING_BYTES = 8 * 2**20
-FIRST_NUMBER, LAST_NUMBER = 200, 1000
+FIRST_NUMBER, LAST_NUMBER = 200, 1000  # of devices, out of the way of others'
 MOUNT_OPTIONS = "noatime,noinit_itable"  # the kernel would write tables for minutes otherwise
 _ADD_DEVICE, _REMOVE_DEVICE = 0x4C80, 0x4C81
 _SECTOR_BYTES = 512  # of the kernel's statistics, whatever the device's own is

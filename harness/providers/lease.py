@@ -1,11 +1,9 @@
 """
 The lease of a cluster: it ends, with all of the cluster, when nobody answers for it any more.
 
-A cluster that a run made is answered for by that harness: it renews the lease, and a pipe connects
-it with the cluster's watchdog (`harness.node.watch`), which removes the cluster where the harness
-is killed.  A cluster that somebody started by hand has a lifetime, which can be renewed.  The
-supervisors on the nodes know the lease, too (`harness.node.supervise`): should harness and watchdog
-be killed, they end the processes by themselves.
+The harness of a run renews it, and a pipe connects that harness with the cluster's watchdog
+(`harness.node.watch`).  Should both be killed, the supervisors on the nodes, which know the lease,
+too (`harness.node.supervise`), end the processes by themselves.
 """
 
 from __future__ import annotations
@@ -16,9 +14,9 @@ import sys
 import threading
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
+from io import FileIO
 from pathlib import Path
-from typing import Protocol
 
 from harness.errors import HarnessError
 from harness.hadoop.daemons import START_LEASE_S
@@ -34,31 +32,18 @@ _REMOVE = "import sys; from harness.providers import remove_orphan; remove_orpha
 _watchdogs: list[subprocess.Popen[bytes]] = []  # of this process, which must collect them
 
 
-class Control(Protocol):
-    """The way to a supervisor's control pipe."""
-
-    def write(self, line: bytes, /) -> object:
-        """Pass a line on; `OSError` where nobody takes it."""
-
-    def close(self) -> None:
-        """Let go of it; what was written still arrives."""
-
-
-Controls = Mapping[str, Callable[[], Control]]  # by the name of the supervisor's host
-
-
 class HostControl:
     """The control pipe *path* of the supervisor on *host*, through one command that stays."""
 
     def __init__(self, host: Host, path: str) -> None:
         self._command = host.open(["sh", "-c", 'exec cat > "$0"', path])
 
-    def write(self, line: bytes, /) -> object:
+    def write(self, line: bytes) -> None:
         """Pass a line on; `OSError` where nobody takes it."""
         if self._command.poll() is not None or self._command.stdin is None:
             raise BrokenPipeError
         self._command.stdin.write(line)
-        return self._command.stdin.flush()
+        self._command.stdin.flush()
 
     def close(self) -> None:
         """Let go of it; what was written still arrives."""
@@ -69,13 +54,22 @@ class HostControl:
         end_command(self._command)
 
 
+Control = HostControl | FileIO
+Controls = Mapping[str, Callable[[], Control]]  # by the name of the supervisor's host
+
+
+def tell(controls: Controls, *lines: bytes) -> None:
+    """Write lines to the control pipe of each supervisor."""
+    for open_control in controls.values():
+        with closing(open_control()) as control:
+            for line in lines:
+                control.write(line)
+
+
 def renew(name: str, seconds: int, controls: Controls) -> None:
     """Let the lease of a cluster end so many seconds from now, here and at its supervisors."""
     write_lease(states.cluster_folder(name), seconds)
-    for open_control in controls.values():
-        control = open_control()
-        control.write(b"renew %d\n" % seconds)
-        control.close()
+    tell(controls, b"renew %d\n" % seconds)
 
 
 def write_lease(folder: Path, seconds: int, flags: int = 0) -> None:

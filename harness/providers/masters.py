@@ -16,7 +16,6 @@ from subprocess import TimeoutExpired
 from typing import IO, Any
 
 from harness.errors import ClusterError
-from harness.hadoop.daemons import WORKER_KINDS, Layout
 from harness.providers.archives import in_time
 from harness.providers.host import (
     Host,
@@ -206,7 +205,7 @@ def check_health(
     dead_daemons: Callable[[], dict[str, str]] | None,
 ) -> dict[str, Any]:
     """
-    Send a request to the node agent's verb `health`; an empty answer when the cluster is gone.
+    Answer of the node agent's verb `health` to a request; an empty one when the cluster is gone.
 
     *dead_daemons* are asked for meanwhile, where that verb does not see those of all nodes.
     """
@@ -232,17 +231,6 @@ def check_health(
         return {}
     finally:
         end_command(command)
-
-
-def expected_daemons(layout: Layout) -> dict[str, dict[str, str]]:
-    """Workers that must be healthy, and their daemons' names at the masters: host, or port."""
-    return {
-        member.name: {
-            daemon_kind: member.at(daemon_kind) if member.first_port else member.host
-            for daemon_kind in WORKER_KINDS
-        }
-        for member in layout.workers
-    }
 
 
 def await_healthy(

@@ -205,11 +205,7 @@ def cluster_folder(cluster_name: str) -> Path:
 
 
 class StateFile(BaseModel):
-    """
-    What processes know of a cluster: `state.json` in its folder.
-
-    Each provider adds what it needs to reach and to remove its own.
-    """
+    """What processes know of a cluster, `state.json` in its folder; providers add their own."""
 
     name: str
     spec: ClusterSpec = ClusterSpec()

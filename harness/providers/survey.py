@@ -3,16 +3,13 @@ Facts that hosts report: clocks, resources, versions, and GPUs that are really t
 
 Clocks are compared as NTP does it: each host reports its time a few times, the quickest answer
 counts, and half of its round trip bounds the error of the offset.
-
-GPUs are described by the driver's tool.  Where it is missing, device files count if the driver's
-library is there: a task cannot use a device without it.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
-import subprocess
 import threading
 import time
 
@@ -21,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import IO, Any, Literal
 
 from harness.errors import ClusterError, HarnessError
-from harness.providers.host import Completed, Host, at_once, end_command
+from harness.providers.host import Completed, Host, LocalHost, at_once, end_command
 from harness.text import excerpt, first_line, read_json
 from harness.units import MIB
 
@@ -240,9 +237,10 @@ def find_on(host: Host) -> Devices:
 
 def find_devices(run: Run) -> Devices:
     """
-    GPUs of the node on which *run* runs commands.
+    GPUs of the node on which *run* runs commands, by the driver's tool.
 
-    A command that is missing or hangs reports nothing; it is not an error.
+    Where that is missing or hangs, device files count if the driver's library is there: a task
+    cannot use a device without it.
     """
     driver = driver_file(_output_of(run, ["ldconfig", "-p"]).out)
     query = f"--query-gpu={','.join(_FIELDS)}"
@@ -303,14 +301,8 @@ def _output_of(run: Run, argv: Sequence[str]) -> Completed:
 
 def here(argv: Sequence[str]) -> Completed:
     """Run a command on this machine; a missing one has status 127, as in a shell."""
-    try:
-        process = subprocess.run(
-            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=_GPU_LIMIT_S,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Completed(tuple(argv), 127, "", str(error))
-    return Completed(tuple(argv), process.returncode, process.stdout, process.stderr)
+    host = LocalHost("this machine", "127.0.0.1", "/", list, os.environ)
+    return _output_of(lambda words: host.run(words, _GPU_LIMIT_S), argv)
 
 
 def driver_file(listing: str) -> str:

@@ -110,7 +110,7 @@ def harness(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     fake = type("Fake", (FakeCluster,), {"there": {}})
     monkeypatch.setattr(providers, "PROVIDERS", {"local": fake}, raising=False)
-    monkeypatch.setattr(providers, "names", lambda: sorted(fake.there))
+    monkeypatch.setattr(providers.state, "known_names", lambda: sorted(fake.there))
     monkeypatch.setattr(namespace, "kernel_refusal", lambda: "")
     monkeypatch.setattr(home, "HadoopHome", SimpleNamespace(find=lambda: None))
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.errors import ClusterError
 from harness.providers import archives
-from harness.providers.archives import RefusedArchiveError, unpack, unpack_one
+from harness.providers.archives import RefusedArchiveError, unpack
 
 WANTED = re.compile(r"logs/(c\d(?:/.*)?)")
 
@@ -244,31 +244,6 @@ def test_any_bytes_give_files_or_an_error_of_ours(tmp_path_factory, noise, start
         unpack(in_pieces(content), WANTED, folder / "into", "worker1")
 
     assert {path.name for path in folder.iterdir()} <= {"into"}
-
-
-@given(st.binary(max_size=3000))
-def test_one_file_arrives_as_it_is(tmp_path_factory, content):
-    """
-    Of any size.
-    """
-    target = tmp_path_factory.mktemp("file") / "there"
-
-    unpack_one(in_pieces(packed(member("any name", content))), target, "worker1")
-
-    assert target.read_bytes() == content
-
-
-@pytest.mark.parametrize(
-    "members", [[], [member("x", type=tarfile.SYMTYPE, linkname="/etc/passwd")]]
-)
-def test_link_in_the_place_of_one_file_is_refused(tmp_path, members):
-    """
-    So is an archive without a file.
-    """
-    with pytest.raises(ClusterError, match="not a plain file"):
-        unpack_one(in_pieces(packed(*members)), tmp_path / "there", "worker1")
-
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_pieces_are_closed(tmp_path):

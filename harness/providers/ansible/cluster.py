@@ -1,11 +1,9 @@
 """
 Provider `ansible`: bare hosts that are reached by SSH.
 
-Playbooks prepare the hosts and start the daemons; during trials commands go through
-`harness.providers.ssh`.  The hosts need sshd and Python 3.9; Hadoop is brought, and Java where
-there is none.  All of it is in one folder there, but for what root does: the account of daemons and
-tasks, a packet filter, the nodes' names in /etc/hosts and a unit of systemd.  `remove` takes all of
-that away again.
+Playbooks prepare the hosts and start the daemons.  All of it is in one folder there, but for what
+root does: the account of daemons and tasks, a packet filter, the nodes' names in /etc/hosts and a
+unit of systemd.
 """
 
 from __future__ import annotations
@@ -94,11 +92,7 @@ class AnsibleCluster(Cluster):
 
     @classmethod
     def remove(cls, name: str, token: str = "") -> bool:
-        """
-        Take a cluster down and remove all of it; `False`: there was none.  Safe to repeat.
-
-        `ClusterError` where a host keeps something: then the state stays, to try again.
-        """
+        """As elsewhere; `ClusterError` where a host keeps something: then the state stays."""
         folder = states.cluster_folder(name)
         with states.exclusive():
             if not folder.exists():
@@ -144,8 +138,6 @@ class AnsibleCluster(Cluster):
     def is_up(self) -> bool:
         """Whether the hosts were made ready; says nothing of their health."""
         return self._state is not None and self._state.up
-
-    # life
 
     def down(self) -> None:
         """End every process and remove all that was put on the hosts; safe to call twice."""
@@ -224,8 +216,6 @@ class AnsibleCluster(Cluster):
         hosts_state.up, hosts_state.maker = True, None
         hosts_state.save()
 
-    # how nodes are reached
-
     @property
     def _known(self) -> HostsState:
         """The state of a cluster that was started."""
@@ -270,7 +260,6 @@ class AnsibleCluster(Cluster):
 
     def agent_path(self, host: Host) -> str:
         """The node agent, in the cluster's folder on each host."""
-        del host
         return f"{self.layout.base}/{NAME}"
 
     def java_on(self, host: Host) -> str:
@@ -286,8 +275,6 @@ class AnsibleCluster(Cluster):
     def _supervision(self) -> dict[str, Any]:
         return {"deaths": f"{self.layout.base}/deaths"}
 
-    # evidence
-
     @cached_property
     def _daemons(self) -> dict[str, dict[str, str]]:
         """Names of the daemons (``datanode on worker2``) by their keys, for each node."""
@@ -297,11 +284,7 @@ class AnsibleCluster(Cluster):
         return by_node
 
     def dead_daemons(self) -> dict[str, str]:
-        """
-        Daemons that have ended or hang, and which; all of a host that cannot be reached.
-
-        Each host's own record of deaths is followed: nothing runs there when this is called.
-        """
+        """Daemons that have ended or hang, by each host's own record; all of one that is away."""
         dead: dict[str, str] = {}
         for host in self.hosts:
             daemon_names, local_copy = self._daemons[host.name], self.folder / f"deaths-{host.name}"

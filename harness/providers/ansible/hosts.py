@@ -1,9 +1,4 @@
-"""
-Bare hosts before anything is put there: queried all at once, and refused with reasons.
-
-The query is `harness.node.facts`, which writes nothing; what a host answers is checked like any
-foreign text.
-"""
+"""Bare hosts before anything is put there: queried all at once, and refused with reasons."""
 
 from __future__ import annotations
 

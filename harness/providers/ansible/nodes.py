@@ -1,11 +1,8 @@
 """
 What bare hosts become: what is where on each, and the archives by which it is brought there.
 
-Hadoop, Java, and what one node of one cluster needs are one archive each, because a copy costs
-Ansible several round trips.  The last member is an empty file, ``complete``: what was cut off while
-it was unpacked is unpacked again.  Equal content gives equal bytes: owners, times and order are
-ours.  Text that a user or a host wrote is wrapped wherever Ansible reads it: no template in it is
-evaluated.
+The last member of an archive is an empty file, ``complete``: what was cut off while it was unpacked
+is unpacked again.
 """
 
 from __future__ import annotations

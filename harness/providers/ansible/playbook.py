@@ -1,8 +1,4 @@
-"""
-Playbooks, run by ansible-runner: what happened is read from its events, never from its status.
-
-Text that a user wrote never becomes a template: it is wrapped.
-"""
+"""Playbooks, run by ansible-runner: what happened is read from its events, not its status."""
 
 from __future__ import annotations
 

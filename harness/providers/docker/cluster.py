@@ -1,10 +1,8 @@
 """
 Docker provider: a container per node, on their own network, on the engine of ``DOCKER_HOST``.
 
-Needs: an engine that answers, near or far, and permission to use it; the image is built there when
-it is missing (`harness.providers.docker.image`).  Leaves behind: the image.  All that a cluster has
-bears its labels, by which any process takes it down.  No port is published and no folder of this
-machine is mounted: everything goes through the engine.
+All that a cluster has bears its labels, by which any process takes it down; the image stays.  No
+port is published and no folder of this machine is mounted: everything goes through the engine.
 """
 
 from __future__ import annotations
@@ -107,12 +105,9 @@ class DockerCluster(Cluster):
         running = [container for container in containers if container.status == "running"]
         return len(running) >= len(self.layout.members)
 
-    # life
-
     @classmethod
     def reach(cls, spec: ClusterSpec) -> str:
         """Who can reach what of the requested cluster."""
-        del spec
         return (
             "only those who may use the Docker engine reach it: its network has no way in, and the"
             " engine's machine no address on it"
@@ -156,20 +151,10 @@ class DockerCluster(Cluster):
             at_once(self._maker.make, self.layout.members)
 
     def _limit_nodes(self) -> None:
-        """Set the limits and calibrate them while nothing runs; then start the daemons."""
         assert self._maker is not None
         by_name = {host.name: host for host in self.hosts}
         with nodes.DockerLimiter(self._maker, by_name) as limiter:
             self._calibrate(limiter.set)
-        for host in self.hosts:
-            lines = [
-                f"start {daemon.key}\n"
-                for daemon in daemons.daemons(self.layout)
-                if daemon.member.name == host.name and daemon.kind != "historyserver"
-            ]
-            host.run(["tee", f"{hosts.BASE}/control"], stdin="".join(lines).encode())
-
-    # connections
 
     @cached_property
     def _engine(self) -> Engine:
@@ -200,7 +185,6 @@ class DockerCluster(Cluster):
 
     def java_on(self, host: Host) -> str:
         """The ``java`` command of the image."""
-        del host
         return nodes.JAVA_COMMAND
 
     @property
@@ -215,10 +199,7 @@ class DockerCluster(Cluster):
 
     def agent_path(self, host: Host) -> str:
         """The node agent is in every node from its start."""
-        del host
         return hosts.AGENT
-
-    # evidence
 
     def dead_daemons(self) -> dict[str, str]:
         """Daemons that have ended or hang, and which, as the engine reports them."""

@@ -157,8 +157,6 @@ class Engine:
                 fix="start it again, then: harness cluster down",
             ) from error
 
-    # what belongs to a cluster
-
     def labels(self, cluster: str) -> dict[str, str]:
         """Labels of all that belongs to this user's cluster of that name."""
         return {LABEL: "node", f"{LABEL}.owner": owner(), f"{LABEL}.cluster": cluster}

@@ -2,9 +2,7 @@
 A node that is a container: commands, files as archives, and what it leaves, by the engine alone.
 
 An engine cannot kill what it has started in a container.  So each command runs within an exec
-wrapper (`harness.node.wrapper`), which ends it when the connection to it ends, and which takes its
-input in pieces: an empty one to start, then the input, and another empty one at the input's end.
-Logs and dumps are read as archives, so that they outlive the processes.
+wrapper (`harness.node.wrapper`), which ends it when the connection to it ends.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from harness.errors import ClusterError
 from harness.node.supervise import MEMORY_EVENTS
 from harness.providers import archives
 from harness.providers.docker.engine import Engine, EngineError
-from harness.providers.host import CONTAINER, LOG, Completed, Host, run_to_end
+from harness.providers.host import CONTAINER, LOG, Host
 from harness.text import printable
 
 BASE = "/cluster"  # all that a node is given and writes lies in it
@@ -115,11 +113,7 @@ class Connection:
 
 
 class DockerRunning:
-    """
-    A command in a container, as `harness.providers.host.Running` has it.
-
-    Two threads carry its streams until it ends or is killed.  A slow reader makes it wait.
-    """
+    """A command in a container (`harness.providers.host.Running`); threads carry its streams."""
 
     def __init__(
         self,
@@ -225,10 +219,6 @@ class DockerHost(Host):
     engine: Engine
     environment: Mapping[str, str]
 
-    def run(self, argv: Sequence[str], timeout: float = 60.0, stdin: bytes = b"") -> Completed:
-        """Run a command to its end; `HostTimeoutError` when it takes longer than *timeout* s."""
-        return run_to_end(self.name, self.open(argv), argv, timeout, stdin)
-
     def start(self, argv: Sequence[str], log: Path) -> DockerRunning:
         """Start a command without input whose output goes to *log*."""
         stream = log.open("ab", buffering=0)
@@ -288,13 +278,6 @@ class DockerHost(Host):
             packed.seek(0)
             with self.engine.translate_errors(f"{self.name}: writing {node_path}"):
                 self.engine.client.api.put_archive(self.container, str(node_path.parent), packed)
-
-    def get(self, source: str, target: Path) -> None:
-        """Copy a file of the node (relative: of its own folder) to *target*."""
-        node_path = str(PurePosixPath(self.folder, source))
-        with self.engine.translate_errors(f"{self.name}: reading {node_path}"):
-            pieces = _read_archive(self, node_path)
-            archives.unpack_one(pieces, target, f"{self.name}: {node_path}")
 
 
 def _read_archive(host: DockerHost, node_path: str) -> Iterator[bytes]:

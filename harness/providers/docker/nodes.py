@@ -1,19 +1,8 @@
 """
 Nodes of a cluster in containers: what they are given, how they are made, and what limits them.
 
-    /opt/hadoop, /opt/java the Hadoop home and Java, from the image
-    /cluster/conf/<node>   /cluster/nodes/<node>    configuration and data
-    /cluster/logs          one log per daemon       /cluster/daemons   process ids
-    /cluster/plan.json     what the node's supervisor starts;  deaths, control: its own
-    /cluster/node.pyz      the node agent
-
-The engine limits processors and disks, ``tc`` limits the network, and the engine may be far.
-``tc`` runs in helper containers that share a node's network (or that of the engine's machine, where
-the other end of a node's link is) and may change networks and nothing else; they are removed when
-all is set.  The engine takes a disk's rate only when it makes a container: a new rate is a new
-container, before anything runs.
-
-A container whose supervisor has ended, at the latest at the end of its lease, is removed by the
+A node's folder is laid out as that of a local cluster (`harness.providers.local.cluster`).  A
+container whose supervisor has ended, at the latest at the end of its lease, is removed by the
 engine itself, with its volume: whether we are there or not.
 """
 
@@ -245,11 +234,7 @@ def make_network(engine: Engine, cluster: str) -> str:
 
 
 def require_unused(engine: Engine, cluster: str) -> None:
-    """
-    `ClusterError` where nodes of a cluster run of which this state folder knows nothing.
-
-    Nodes end with their lease: so somebody renews it, who has our user id, machine id and path.
-    """
+    """`ClusterError` where nodes run of which this state folder knows nothing: somebody's."""
     running = [each for each in engine.containers(cluster) if each.status == "running"]
     if running:
         labels = " ".join(f"--filter label={k}={v}" for k, v in engine.labels(cluster).items())
@@ -347,7 +332,9 @@ class DockerLimiter:
     """
     Sets the limits of *hosts*, by their names, which *maker* has made.
 
-    Its helpers are removed when its block ends.
+    ``tc`` runs in helper containers that share a node's network (or that of the engine's machine,
+    where the other end of its link is); they are removed when its block ends.  The engine takes a
+    disk's rate only when it makes a container: a new rate is a new container.
     """
 
     maker: NodeMaker

@@ -1,11 +1,8 @@
 """
 A cluster that runs already and is not ours: the harness does what a user may do, and no more.
 
-Needs: its configuration (``HADOOP_CONF_DIR``, or addresses in ``cluster.site``), a way to its
-services from this machine, simple authentication, and a home folder in its HDFS.  Jobs go to a
-queue (``mapreduce.job.queuename``); histories, logs and counters come back over HDFS and HTTP.
-Leaves behind: nothing.  All that is written there lies in one folder of our own, and jobs carry a
-tag, by which `down` finds those that still run.  Only our own jobs are started and ended.
+All that is written there lies in one folder of our own, and jobs carry a tag, by which `down` finds
+those that still run.  Only our own jobs are started and ended.
 """
 
 from __future__ import annotations
@@ -69,6 +66,7 @@ class ExistingCluster(Cluster):
     sets_site = False
     description = "a cluster that runs already: its HADOOP_CONF_DIR, or addresses in cluster.site"
     traces = frozenset({"logs", "off"})
+    watched = ()  # the load of this machine shows nothing of the nodes
     state_class = ExistingState
     _state: ExistingState | None
 
@@ -79,11 +77,7 @@ class ExistingCluster(Cluster):
 
     @classmethod
     def _end(cls, name: str) -> None:
-        """
-        End our jobs that still run, and remove our folder there.
-
-        `ClusterError` where the cluster does not answer: our folder here stays, for the next time.
-        """
+        """End our jobs that still run, and remove our folder there; else our folder here stays."""
         for client in states.stray_processes(states.cluster_folder(name)):
             client.kill()  # those of a killed harness would wait for a ResourceManager for minutes
         cluster = cls.attach(name)
@@ -171,8 +165,6 @@ class ExistingCluster(Cluster):
             self.down()
             raise
 
-    # what was discovered
-
     @property
     def _known(self) -> ExistingState:
         """The state of a cluster that is up."""
@@ -217,8 +209,6 @@ class ExistingCluster(Cluster):
             sentences.append(f"what daemons read is the cluster's own, not {', '.join(ignored)}")
         return (*sentences, *LIMITATIONS)
 
-    # connections
-
     @property
     def layout(self) -> Layout:
         """Our client's folders here; the nodes' own are not known."""
@@ -242,16 +232,6 @@ class ExistingCluster(Cluster):
         data = layout.data(layout.master)
         return (LocalHost("gateway", "127.0.0.1", data, enter, variables),)
 
-    @property
-    def watched(self) -> tuple[Host, ...]:
-        """None: the load of this machine shows nothing of the nodes."""
-        return ()
-
-    def java_on(self, host: Host) -> str:
-        """The ``java`` command of this machine."""
-        del host
-        return self.home.java.launcher
-
     def _expected_daemons(self) -> dict[str, dict[str, str]]:
         """The nodes that ran when the cluster was discovered; where blocks are is not checked."""
         return {node_id: {"nodemanager": node_id} for node_id in self._known.nodes}
@@ -262,8 +242,6 @@ class ExistingCluster(Cluster):
     def _supervision(self) -> dict[str, Any]:
         """Nothing: its daemons are not ours to watch."""
         return {}
-
-    # work
 
     def site_properties(self) -> dict[str, str]:
         """The properties of our client."""
@@ -314,8 +292,6 @@ class ExistingCluster(Cluster):
         version = self._known.version
         return {host: discovery.ran_on(address, version) for host, address in servers}
 
-    # evidence
-
     def dead_daemons(self) -> dict[str, str]:
         """Nodes that ran at first and do not now, masters without an answer; asked each 3 s."""
         now = time.monotonic()
@@ -340,7 +316,6 @@ class ExistingCluster(Cluster):
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """Where the daemons' logs can be read: they are not ours."""
-        del lines
         host = self.layout.master.name
         texts = {f"{kind} on {host}": f"see {url}/logs/" for kind, url in self.endpoints.items()}
         unreadable = {f"nodemanager on {node}": "not ours to read" for node in self._known.nodes}

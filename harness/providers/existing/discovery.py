@@ -322,11 +322,7 @@ def copy_logs(
 
 
 def _copy_log(address: str, url_path: str, target: Path) -> None:
-    """
-    Copy one log, without what the service writes around it.
-
-    The lines before it end with ``LogContents:``; one of them is its length in bytes.
-    """
+    """Copy one log, without what the service writes around it: its length is in a line before."""
     with _get(address, url_path, "*/*") as pieces:
         begin, header = b"", None
         for piece in pieces:

@@ -1,13 +1,9 @@
 """
 Local provider: every node of the cluster in its own namespaces, on this machine.
 
-Needs: Linux with namespaces (an ordinary user's too, where the kernel allows it), iproute2, a JDK
-and a Hadoop home.  Leaves behind: nothing.  All of a cluster depends on one process outside; the
-kernel ends everything with it, network and mounts included.  Nothing listens on this machine's own
-addresses.
-
-Where nobody may make namespaces, all nodes are this machine (`namespace.loopback_reason`).  The
-folder of a cluster has
+All of a cluster depends on one process outside; the kernel ends everything with it, network and
+mounts included.  Where nobody may make namespaces, all nodes are this machine
+(`namespace.loopback_reason`).  The folder of a cluster has
 
     conf/<node>/   nodes/<node>/   configuration and data of each node
     etc/hosts      names of the nodes, put in the place of the machine's
@@ -29,6 +25,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from io import FileIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -105,8 +102,6 @@ class LocalCluster(Cluster):
         """Whether the supervisor runs, so that commands can be run on nodes."""
         return self._state is not None and self._state.alive() and self._state.inner is not None
 
-    # life
-
     @classmethod
     def look(cls, spec: ClusterSpec) -> str:
         """Nothing is there yet; `MachineError` where nobody is whom daemons could run as."""
@@ -122,7 +117,6 @@ class LocalCluster(Cluster):
     @classmethod
     def reach(cls, spec: ClusterSpec) -> str:
         """Who can reach what of the requested cluster."""
-        del spec
         if not namespace.loopback_reason():
             return "only this user and root reach it: its network is a namespace of its own"
         return "only this user, root and the daemons' own account reach it, on this machine alone"
@@ -205,15 +199,21 @@ class LocalCluster(Cluster):
         return [path for path in paths if path.exists()]
 
     def controls(self) -> Controls:
-        """What opens the pipe of the one supervisor; `OSError` where it has ended."""
+        """What opens the pipe of the one supervisor; `ClusterError` where it has ended."""
 
-        def opener(path: str, _flags: int) -> int:
-            return os.open(path, os.O_WRONLY | os.O_NONBLOCK)  # else it would wait for a reader
+        def open_control() -> FileIO:
+            try:  # without a supervisor the pipe would wait for ever
+                return FileIO(os.open(self.control, os.O_WRONLY | os.O_NONBLOCK), "wb")
+            except OSError as error:
+                raise ClusterError(
+                    "the cluster's supervisor has ended",
+                    where=self.where,
+                    fix="read supervisor.log in the cluster's folder, then start the cluster again",
+                ) from error
 
-        return {"": lambda: open(self.control, "wb", buffering=0, opener=opener)}
+        return {"": open_control}
 
     def _limit_nodes(self) -> None:
-        """Limit the nodes as requested, while nothing runs on them; then start all daemons."""
         numbers = {member.name: number for number, member in enumerate(self.layout.members)}
 
         def tc(node: str, argv: Sequence[str]) -> Completed:
@@ -224,18 +224,6 @@ class LocalCluster(Cluster):
         bridge_links = {node_name: f"node{number}" for node_name, number in numbers.items()}
         set_limits = partial(limits.set_limits, self.folder, tc, bridge_links)
         self._calibrate(set_limits, limits.PARTS[0])
-        every = daemons.daemons(self.layout)
-        first_keys = [daemon.key for daemon in every if daemon.kind != "historyserver"]
-        try:  # without a supervisor the pipe would wait for ever
-            control_pipe = os.open(self.control, os.O_WRONLY | os.O_NONBLOCK)
-        except OSError as error:
-            raise ClusterError(
-                "the cluster's supervisor has ended",
-                where=self.where,
-                fix="read supervisor.log in the cluster's folder, then start the cluster again",
-            ) from error
-        with os.fdopen(control_pipe, "w") as control:
-            control.write("".join(f"start {daemon_key}\n" for daemon_key in first_keys))
 
     def drop_page_cache(self) -> list[str]:
         """Have nodes with limited disks read blocks from there next, not from memory; which do."""
@@ -251,8 +239,6 @@ class LocalCluster(Cluster):
     def disk_bytes(self) -> dict[str, dict[str, int]]:
         """Bytes ``read`` and ``written`` by each limited disk since its cluster was started."""
         return limits.disk_bytes(self.folder) if self.spec.limited else {}
-
-    # connections
 
     @property
     def _running(self) -> ClusterState:
@@ -318,14 +304,8 @@ class LocalCluster(Cluster):
             copy.chmod(0o644)
         return str(copy)
 
-    def java_on(self, host: Host) -> str:
-        """The ``java`` command of this machine."""
-        del host
-        return self.home.java.launcher
-
     def python_on(self, host: Host) -> str:
         """The interpreter that runs us."""
-        del host
         return sys.executable
 
     @property
@@ -342,8 +322,6 @@ class LocalCluster(Cluster):
         as_other = "" if os.geteuid() == 0 else " -U --preserve-credentials"
         return f"nsenter -t {min(self.daemon_pids().values())}{as_other} -n"
 
-    # evidence
-
     def dead_daemons(self) -> dict[str, str]:
         """Daemons that have ended or hang, and which: a look at files, no process."""
         names = {daemon.key: daemon.name for daemon in daemons.daemons(self.layout)}
@@ -353,10 +331,8 @@ class LocalCluster(Cluster):
 
     def daemon_pids(self) -> dict[str, int]:
         """Process id on this machine of each running daemon (``datanode on worker2``)."""
-        outer, process_ids = (
-            {inner: outer for outer, inner in self._running.processes().items()},
-            {},
-        )
+        outer = {inner: outer for outer, inner in self._running.processes().items()}
+        process_ids = {}
         for daemon in daemons.daemons(self.layout):
             with suppress(FileNotFoundError, KeyError):  # it has ended
                 inner = int((self.folder / "daemons" / daemon.key).read_text())

@@ -1,9 +1,7 @@
 """
 What making a cluster's namespaces needs of the machine, and what a cluster without them does.
 
-Where nobody may make any, a cluster is on the loopback address alone: all nodes are this machine
-and differ by their ports.  Jobs run as they do elsewhere; what such a cluster cannot show is in
-`LOOPBACK_LIMITATIONS`.
+Such a one is on the loopback address alone: all nodes are this machine and differ by their ports.
 """
 
 from __future__ import annotations
@@ -97,11 +95,7 @@ def refusal_error(stderr: str) -> MachineError | None:
 
 
 def loopback_reason() -> str:
-    """
-    Why a cluster on this machine must do without namespaces; empty where it need not.
-
-    ``HARNESS_LOCAL_NETWORK=ports`` requests it.
-    """
+    """Why a cluster here must do without namespaces; empty where it need not."""
     if os.environ.get(VARIABLE) == "ports":
         return f"{VARIABLE}=ports"
     return kernel_refusal()

@@ -1,8 +1,7 @@
 """
 The processes of a local cluster, seen from outside: started, recorded, found, ended.
 
-All of them are descendants of one process, the supervisor (`harness.node.supervise`); with
-namespaces it is their PID 1, below an `unshare` that waits for it.
+All of them descend from the supervisor; with namespaces it is their PID 1, below an `unshare`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""
-Files of many hosts, brought here at once: as a tar through the channel of a command.
-
-A host is not believed: `harness.providers.archives` checks names, sizes and the room on the disk.
-SSH proves that bytes arrive as they were sent; a stream that was cut is started again.
-"""
+"""Files of many hosts, brought here at once: as a tar through the channel of a command."""
 
 from __future__ import annotations
 

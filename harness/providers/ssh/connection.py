@@ -1,12 +1,8 @@
 """
 Connections by SSH: keys pinned, times bounded, every failure an error that names host and cause.
 
-One connection per host is kept, and made anew when it is lost; a server that lets only so many
-commands run on one gets further ones.
-
 Keys of hosts are in the harness's own ``known_hosts``, in OpenSSH's format.  One is added by its
-fingerprint alone (``harness trust``), which the host's owner has given the user by another way;
-nothing is ever trusted because it was seen first.
+fingerprint alone (``harness trust``); nothing is ever trusted because it was seen first.
 """
 
 from __future__ import annotations
@@ -18,7 +14,6 @@ import socket
 import threading
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,10 +89,38 @@ class Connection:
                     where=self.where,
                     fix="its sshd may limit sessions: MaxSessions 10 or more",
                 )
-            self._clients.append(_connect(self.host, self.access, self.where))
+            self._clients.append(self._connect())
             with self.errors_as("starts no command", "see whether the host is up: ssh to it"):
                 transport = self._clients[-1].get_transport()
                 return transport.open_session(timeout=CHANNEL_S)
+
+    def _connect(self) -> paramiko.SSHClient:
+        import paramiko
+
+        host, access, client = self.host, self.access, paramiko.SSHClient()
+        if pins_file().exists():
+            client.get_host_keys().load(str(pins_file()))
+        client.set_missing_host_key_policy(self)
+        connection = connect_socket(host, access.port)
+        try:
+            client.connect(
+                host, access.port, access.user, sock=connection,
+                key_filename=None if access.key is None else str(Path(access.key).expanduser()),
+                look_for_keys=False, allow_agent=True, timeout=CONNECT_S,
+                banner_timeout=BANNER_S, auth_timeout=AUTH_S, channel_timeout=CHANNEL_S,
+            )  # fmt: skip
+        except BaseException as error:
+            client.close()
+            connection.close()
+            if isinstance(error, (paramiko.SSHException, EOFError, OSError, ValueError)):
+                raise _login_error(error, host, access, self.where) from error
+            raise
+        client.get_transport().set_keepalive(10)
+        return client
+
+    def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
+        """As the library's policy for keys that are not pinned: the error says which one it was."""
+        raise key_error(self.host, self.access.port, key.fingerprint)
 
     @contextlib.contextmanager
     def errors_as(self, problem: str, remedy: str, where: str = "") -> Iterator[None]:
@@ -160,43 +183,6 @@ def unreachable_error(error: BaseException, where: str) -> ClusterError:
         problem = f"cannot be reached: {excerpt(str(error) or type(error).__name__, 300)}"
         remedy = "ssh -v to the host shows more"
     return ClusterError(problem, where=where, fix=remedy)
-
-
-@dataclass(frozen=True, slots=True)
-class _RefuseUnknownKeys:
-    """The library's policy for keys that are not pinned: the error says which one it was."""
-
-    host: str
-    port: int
-
-    def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
-        del client, hostname
-        raise key_error(self.host, self.port, key.fingerprint)
-
-
-def _connect(host: str, access: SshAccess, where: str) -> paramiko.SSHClient:
-    import paramiko
-
-    client = paramiko.SSHClient()
-    if pins_file().exists():
-        client.get_host_keys().load(str(pins_file()))
-    client.set_missing_host_key_policy(_RefuseUnknownKeys(host, access.port))
-    connection = connect_socket(host, access.port)
-    try:
-        client.connect(
-            host, access.port, access.user, sock=connection,
-            key_filename=None if access.key is None else str(Path(access.key).expanduser()),
-            look_for_keys=False, allow_agent=True, timeout=CONNECT_S,
-            banner_timeout=BANNER_S, auth_timeout=AUTH_S, channel_timeout=CHANNEL_S,
-        )  # fmt: skip
-    except BaseException as error:
-        client.close()
-        connection.close()
-        if isinstance(error, (paramiko.SSHException, EOFError, OSError, ValueError)):
-            raise _login_error(error, host, access, where) from error
-        raise
-    client.get_transport().set_keepalive(10)
-    return client
 
 
 def _login_error(error: BaseException, host: str, access: SshAccess, where: str) -> ClusterError:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from harness.errors import ClusterError
-from harness.providers.host import Completed, Host, IdleTimeout, end_command, run_to_end
+from harness.providers.host import Completed, Host, run_to_end
 from harness.providers.ssh.connection import CHANNEL_S, Connection, deadline
 from harness.text import excerpt
 
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     import paramiko
 
 MOST_LOG = 2**30  # bytes that `start` copies
-MOST_FILE = 2**34  # bytes that `get` copies
-_PIECE = 2**20
-TRANSFER_S = 120.0  # of a file that is put; without a byte of one that is got
+TRANSFER_S = 120.0  # of a file that is put
 _KILL_S = 10.0
 _GRACE_S = 10.0
 MARK = b"-- harness: process group "
@@ -51,14 +49,6 @@ WATCHED = _WRITE_MARKS + _WATCH + _COMMAND
 UNWATCHED = _WRITE_MARKS + _COMMAND
 # By the shell itself: the program `kill` of procps 4.0.2 reads the group -123 as -1, all processes.
 KILL_GROUP = _WRITE_MARKS + 'kill -s KILL -- "-$1"'
-
-# $1 is a file, $2 how many bytes it may have; more than those are not sent.
-_READ_FILE = """\
-if [ -e "$1" ] && [ ! -f "$1" ]; then echo "$1 is not a plain file" >&2; exit 1; fi
-size=$(wc -c < "$1") || exit 1
-if [ "$size" -gt "$2" ]; then echo "$1 has $size bytes, more than $2" >&2; exit 1; fi
-exec head -c "$2" -- "$1"
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,40 +89,12 @@ class SshHost(Host):
         argv = ["sh", "-c", 'cat > "$1"', "put", remote_path]
         completed = self.run(argv, TRANSFER_S, source.read_bytes())
         if completed.status:
-            raise self._copy_error(f"cannot write {remote_path}", completed.err)
-
-    def get(self, source: str, target: Path) -> None:
-        """Copy a file of the host (relative: of its own folder) to *target*; no folder, no pipe."""
-        remote_path = source if source.startswith("/") else f"{self.folder}/{source}"
-        argv = ["sh", "-c", _READ_FILE, "get", remote_path, str(MOST_FILE)]
-        command = self.open(argv)
-        assert command.stdout is not None
-        assert command.stderr is not None
-        try:
-            with target.open("wb") as copy, IdleTimeout(command, TRANSFER_S) as waits:
-                content = b"first"
-                while content:
-                    with waits.waiting():
-                        content = command.stdout.read(_PIECE)
-                    if copy.tell() + len(content) > MOST_FILE:
-                        raise self._copy_error(f"sends more of {remote_path}", "it was stopped")
-                    copy.write(content)
-            if command.wait(TRANSFER_S):
-                reason = command.stderr.read(_MOST_NOISE).decode(errors="replace")
-                raise self._copy_error(f"cannot read {remote_path}", reason)
-        except BaseException:
-            target.unlink(missing_ok=True)  # a part would pass for the whole
-            raise
-        finally:
-            end_command(command)
-
-    def _copy_error(self, problem: str, reason: str) -> ClusterError:
-        lines = reason.strip().splitlines() or ["no reason"]
-        return ClusterError(
-            f"the host {excerpt(problem, 400)}: {excerpt(lines[-1], 300)}",
-            where=self.where,
-            fix="check the path, its owner and the free space on its disk",
-        )
+            lines = completed.err.strip().splitlines() or ["no reason"]
+            raise ClusterError(
+                f"the host cannot write {excerpt(remote_path, 400)}: {excerpt(lines[-1], 300)}",
+                where=self.where,
+                fix="check the path, its owner and the free space on its disk",
+            )
 
     def _in_environment(self, argv: Sequence[str]) -> list[str]:
         command = ["env", *(f"{name}={value}" for name, value in self.environment.items()), *argv]
