@@ -128,12 +128,7 @@ class HadoopHome:
         return candidate if self.trace_path_jar and candidate.is_file() else None
 
     def archive_file(self, jar_name: str) -> Path:
-        """
-        Where the archive of that name (``classes``, ``tasks``) lies.
-
-        The hash in it covers all that an archive depends on: the JDK build, the jars and where
-        they lie; for tasks the instrumented classes as well.
-        """
+        """Where the archive ``classes`` or ``tasks`` lies: its name hashes what it depends on."""
         facts = [self.java.version, str(self.java.home), str(self.path), sorted(self.sums.items())]
         facts += [instrumented_digest(self)] if jar_name == "tasks" else []
         key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]

@@ -1,8 +1,4 @@
-"""
-A host: one node of a cluster, with one connection, and what comes from it.
-
-A host is foreign: ids, JSON and waits are bounded here before anything is believed.
-"""
+"""A host, one node of a cluster, which is foreign: ids, outputs and waits are bounded here."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""
-What the masters of a cluster answer, through one small process on its gateway: HDFS, and health.
-
-HDFS without a JVM is the node agent's verb `hdfs`, over WebHDFS.  One health check serves all
-providers, its verb `health`: live DataNodes = active NodeManagers = workers.
-"""
+"""What the masters of a cluster answer, through one process on its gateway: HDFS, and health."""
 
 from __future__ import annotations
 

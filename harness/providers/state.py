@@ -332,9 +332,6 @@ class DeferredInterrupt:
     """
     A ``with`` block in which Ctrl-C and its kin wait until it is over.
 
-    `KeyboardInterrupt` comes wherever the main thread is: right for a wait, wrong for a cluster
-    that is half removed, or for logs that are half copied.
-
     *patience* is how many of them wait; the next one takes effect at once.  *notify* is called for
     each that waits.  An error that leaves the block goes first.  It can be used again, and inside
     another one; in a thread other than the main one, which gets no signals, it does nothing.

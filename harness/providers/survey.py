@@ -213,11 +213,6 @@ class Devices:
     driver: str
     message: str = ""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the devices."""
-        return tuple(device_facts.name for device_facts in self.gpus)
-
     def described(self) -> dict[str, Any]:
         """The same as plain values; what is not known is left out."""
         facts: dict[str, Any] = {

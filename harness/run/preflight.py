@@ -176,12 +176,12 @@ class Preflight:
         if offered:
             # GPUs that this machine has not, or has lost.
             devices = find_devices(here)
-            if devices.names and devices.message:
+            if devices.gpus and devices.message:
                 warnings.append(f"nvidia-smi fails, the GPUs here may not work: {devices.message}")
-            if len(devices.names) < offered:
+            if len(devices.gpus) < offered:
                 warnings.append(
                     f"nodes offer {offered} GPUs in total, and this machine has"
-                    f" {len(devices.names) or 'none'}: YARN does not check that, and tasks that use"
+                    f" {len(devices.gpus) or 'none'}: YARN does not check that, and tasks that use"
                     " a missing GPU fail"
                 )
         least_bytes = min(cell.workload.input_bytes for cell in self.cells)

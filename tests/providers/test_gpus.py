@@ -107,7 +107,7 @@ def test_a_node_whose_driver_hangs_has_none():
     def hang(argv):
         raise ClusterError(f"{argv[0]} has not ended after 60 s")
 
-    assert find_devices(hang).names == ()
+    assert find_devices(hang).gpus == ()
 
 
 @pytest.mark.parametrize("error", [ClusterError("it is gone"), FileNotFoundError("no such file")])
@@ -129,7 +129,8 @@ def test_any_answer_is_read(text, links, fields):
     """
     listing = f"0, {text}, {', '.join(fields)}\n{text}"
     devices = find_devices(node(nvidia_smi=listing, nvlink=f"GPU 0: H100\n{links}"))
-    texts = [*devices.names, *(gpu.driver or "" for gpu in devices.gpus), devices.message]
+    gpus = devices.gpus
+    texts = [text for gpu in gpus for text in (gpu.name, gpu.driver or "")] + [devices.message]
 
     assert [excerpt(each, 300) for each in texts] == texts
     assert json.loads(json.dumps(devices.described())).keys() >= {"devices", "library"}

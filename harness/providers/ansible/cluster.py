@@ -20,7 +20,7 @@ from typing import Any
 
 from harness.errors import ClusterError, HarnessError, MachineError, SpecError
 from harness.hadoop import daemons
-from harness.hadoop.daemons import Layout
+from harness.hadoop.daemons import Daemon, Layout
 from harness.hadoop_home.home import HadoopHome
 from harness.node import NAME
 from harness.node.fence import ACCOUNT
@@ -309,21 +309,20 @@ class AnsibleCluster(Cluster):
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name; safe to print."""
-        base = self.layout.base
+        hosts = {host.name: host for host in self.hosts}
 
-        def read_logs(host: Host) -> dict[str, str]:
-            logs = {}
-            for daemon_key, daemon_name in self._daemons[host.name].items():
-                command = ["tail", "-c", str(400 * lines), f"{base}/logs/{daemon_key}.log"]
-                try:
-                    output = host.run(command, _LOOK_S).out
-                except ClusterError as error:
-                    output = error.what
-                logs[daemon_name] = printable("\n".join(output.splitlines()[-lines:]))
-            return logs
+        def read_log(daemon: Daemon) -> str:
+            log = f"{self.layout.base}/logs/{daemon.key}.log"
+            try:
+                command = ["tail", "-c", str(400 * lines), log]
+                output = hosts[daemon.member.name].run(command, _LOOK_S).out
+            except ClusterError as error:
+                output = error.what
+            return printable("\n".join(output.splitlines()[-lines:]))
 
-        by_host = at_once(read_logs, self.hosts)
-        return {daemon_name: log for logs in by_host for daemon_name, log in logs.items()}
+        every = daemons.daemons(self.layout)
+        texts = at_once(read_log, every)
+        return {daemon.name: text for daemon, text in zip(every, texts, strict=True)}
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""

@@ -95,7 +95,7 @@ class DockerCluster(Cluster):
         engine = Engine.connect()
         if not nodes.offers_gpus(engine):
             return 0
-        return len(find_devices(here).names) // workers if engine.is_near else 0
+        return len(find_devices(here).gpus) // workers if engine.is_near else 0
 
     def is_up(self) -> bool:
         """Whether the containers of the cluster run: one that has ended is removed."""
@@ -224,7 +224,11 @@ class DockerCluster(Cluster):
             if new_kills > 0:
                 is_master = host.name == self.layout.master.name
                 limit = None if is_master else self.spec.hardware(host.name).memory_bytes
-                sentences.append(describe_kills(host.name, new_kills, limit))
+                processes = "a process" if new_kills == 1 else f"{new_kills} processes"
+                room = ": its machine ran out of memory"
+                if limit is not None:
+                    room = f", which may use {format_bytes(limit)} of memory (cluster.node.memory)"
+                sentences.append(f"the kernel killed {processes} of {host.name}{room}")
         return sentences
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
@@ -256,19 +260,3 @@ class DockerCluster(Cluster):
             self.hosts[1:],
         )
         return [file_path for paths in copied for file_path in paths]
-
-
-def describe_kills(node_name: str, kills: int, limit_bytes: int | None) -> str:
-    """
-    A sentence on a node in which the kernel has killed so many processes.
-
-    >>> describe_kills("worker1", 2, 3 * 2**30)
-    'the kernel killed 2 processes of worker1, which may use 3 GiB of memory (cluster.node.memory)'
-    """
-    processes = "a process" if kills == 1 else f"{kills} processes"
-    if limit_bytes is None:
-        return f"the kernel killed {processes} of {node_name}: its machine ran out of memory"
-    return (
-        f"the kernel killed {processes} of {node_name}, which may use"
-        f" {format_bytes(limit_bytes)} of memory (cluster.node.memory)"
-    )

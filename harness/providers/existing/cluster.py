@@ -44,11 +44,7 @@ LIMITATIONS = (
 
 
 class ExistingState(states.StateFile):
-    """
-    Also what was discovered: client *files*, *services*, *nodes* that ran, the *version* of Hadoop.
-
-    Our jobs and our folder there are known by *user* and *token*.
-    """
+    """Also what was discovered; our jobs and our folder there are known by *user* and *token*."""
 
     files: dict[str, dict[str, str]]
     services: dict[str, str]

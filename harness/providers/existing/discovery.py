@@ -1,9 +1,8 @@
 """
 A cluster that is not ours, over HTTP: its active masters, what it can hold, logs of containers.
 
-A NodeManager serves the logs that are on its node; where the cluster gathers them in HDFS, the
-history server does.  Nothing that comes back is trusted: sizes are bounded, and names become parts
-of paths only where they look like what they should be.  Nothing is changed, here or there.
+Nothing that comes back is trusted: sizes are bounded, and names become parts of paths only where
+they look like what they should be.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class LocalCluster(Cluster):
     @staticmethod
     def gpus_per_node(workers: int) -> int:
         """GPUs of each of so many workers: nodes on one machine share its devices evenly."""
-        return len(find_devices(here).names) // workers
+        return len(find_devices(here).gpus) // workers
 
     def is_up(self) -> bool:
         """Whether the supervisor runs, so that commands can be run on nodes."""
