@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from secrets import token_bytes
-from urllib.parse import quote_from_bytes
 from xml.sax.saxutils import escape, unescape
 
 from harness.errors import SpecError
@@ -39,6 +38,7 @@ _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 _PROPERTY = re.compile(
     rb"(<name>([^<]*)</name>\s*<value>)([^<]+)(</value>.*?</property>)", re.DOTALL
 )
+_URL_ESCAPED = re.compile(rb"[^\w.~-]")
 _DEFAULT = b"-default.xml</source>"  # Hadoop's own defaults are no secrets
 
 
@@ -164,7 +164,9 @@ class Secrets:
             for digest, value in self._values.items():
                 texts = {value, escape(value), json.dumps(value)[1:-1]}
                 forms = {text.encode("utf-8", "surrogatepass") for text in texts}
-                forms |= {quote_from_bytes(form, safe="").encode() for form in forms}
+                forms |= {
+                    _URL_ESCAPED.sub(lambda one: b"%%%02X" % ord(one[0]), form) for form in forms
+                }
                 for form in forms if len(value) >= LEAST_SEARCHED else ():
                     digests[form] = digest.encode()
             words = [
