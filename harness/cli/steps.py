@@ -379,7 +379,7 @@ def reproduce(run_path: Path, given: str, as_json: bool) -> int:
 @json_option
 def unpack(archive: Path, into: Path, as_json: bool) -> None:
     """
-    Take in the run in ARCHIVE: a tar file, plain or compressed by gzip or zstd, or a zip file.
+    Take in the run in ARCHIVE: a tar file, plain or compressed by gzip or zstd.
 
     Refused are links, names that lead elsewhere and whatever else is not a file of a run, and a run
     that is not as it was measured and sealed.  It appears under the folder of results in one step,

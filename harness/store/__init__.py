@@ -120,20 +120,15 @@ class Store:
 
     def runs(self, experiment_name: str) -> tuple[Run, ...]:
         """All runs of an experiment, oldest first."""
-        experiment_dir = self.folder(experiment_name)
-        runs = [Run(path) for path in folders(experiment_dir) if RUN_NAME.fullmatch(path.name)]
-        return tuple(runs)
+        paths = folders(self.folder(experiment_name))
+        return tuple(Run(path) for path in paths if RUN_NAME.fullmatch(path.name))
 
     def trial_ids(self) -> list[str]:
         """Ids of all trials that have ended, those of the newest run last."""
         return list(dict.fromkeys(trial for run in self._all_runs() for trial in run.trial_ids()))
 
     def find_trial(self, prefix: str) -> tuple[Run, str]:
-        """
-        Give the trial whose id has this prefix, and its run: the newest one where several have it.
-
-        `DataError` where there is none, or several.
-        """
+        """Give the newest run with the trial of this *prefix*, and its id; `DataError`: not one."""
         matching = {
             trial: run
             for run in self._all_runs()

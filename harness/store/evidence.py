@@ -68,7 +68,6 @@ class Chain:
     """`trials.jsonl` of the run of *opener*, which may have none: what was stored, in order."""
 
     def __init__(self, opener: Opener) -> None:
-        """Read it each time it is needed."""
         self._opener, self.path = opener, opener.root / CHAIN
 
     def append(self, name: str, sha: str, *, starts: bool = False) -> None:
@@ -119,8 +118,7 @@ def add_tables(folder: Path, tables: Path, opener: Opener, scratch: Path) -> Non
     """
     Note the *tables* that are about to become the trace of the trial in *folder*.
 
-    What was measured stays as it was noted.  A trial of an earlier harness, without evidence, gets
-    none: nobody knows what has happened to its files since.
+    A trial of an earlier harness, without evidence, gets none.
     """
     path, name = folder / EVIDENCE, f"trials/{folder.name}"
     if path.exists():
@@ -130,11 +128,6 @@ def add_tables(folder: Path, tables: Path, opener: Opener, scratch: Path) -> Non
         evidence = evidence.model_copy(update={"tables": noted, "made_from": made_from})
         Chain(opener).append(f"{name}/trace", evidence.hashes(name)[f"{name}/trace"])
         write_file(path, json_bytes(evidence.model_dump(mode="json")), scratch)
-
-
-def note_scores(folder: Path, opener: Opener) -> None:
-    """Note the hashes of all files in *folder*, which is about to become the scores of the run."""
-    Chain(opener).append(SCORES, _hash_folder(folder, opener))
 
 
 def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool:
@@ -155,7 +148,7 @@ def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool
             problems += changes
     noted = {line.name: line.sha256 for line in lines.values()}
     scores = noted.pop(SCORES, "")
-    if with_scores and scores and scores != _hash_folder(run_path / SCORES, opener):
+    if with_scores and scores and scores != hash_folder(run_path / SCORES, opener):
         problems.append(f"{SCORES} were changed: harness score FILE makes them again")
     others = (path for pattern in _DERIVED for path in run_path.glob(pattern))
     names = {name for name in noted if not name.startswith("trials/")}
@@ -200,7 +193,7 @@ def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[
     return changes
 
 
-def _hash_folder(folder: Path, opener: Opener) -> str:
+def hash_folder(folder: Path, opener: Opener) -> str:
     """One hash of all files below *folder*."""
     return hashlib.sha256(json_bytes(_hash_files(folder, opener), indent=None)).hexdigest()
 

@@ -109,16 +109,10 @@ class Opener:
             if not stat.S_ISREG(path.lstat().st_mode):
                 raise _not_plain_error(path.name, path)
 
-    def writer(self) -> str:
-        """Version of the harness that the manifest names; or ``""``."""
-        with suppress(DataError, ValueError, RecursionError, LookupError, TypeError):
-            return excerpt(json.loads(self.read(self.root / MANIFEST, ""))["harness"], 40)
-        return ""
-
     # Records.
 
     def read_json(self, path: Path, fix: str) -> dict[str, Any]:
-        """Return the JSON object in a file, of a schema version that this harness knows."""
+        """The JSON object in a file, of a schema version that this harness knows."""
         return self.parse_json(self.read(path, fix), path, fix)
 
     def read_record(self, record_type: type[R], path: Path, fix: str) -> R:
@@ -179,8 +173,9 @@ class Opener:
 
     def newer_error(self, what: str, path: Path) -> DataError:
         """Error about a file with *what* no harness up to this one has written."""
-        writer = self.writer()
-        by = f"written by a newer harness{f' ({writer})' if writer else ''}"
+        by = "written by a newer harness"
+        with suppress(DataError, ValueError, RecursionError, LookupError, TypeError):
+            by += f" ({excerpt(json.loads(self.read(self.root / MANIFEST, ''))['harness'], 40)})"
         return DataError(f"{by}: {what}", where=str(path), fix=_NEWER)
 
 

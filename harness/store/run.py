@@ -14,11 +14,11 @@ from harness.records.manifest import Manifest
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import ScoreBook
-from harness.records.tasks import SegmentTimes, TaskSpans, UnitTimes
+from harness.records.tasks import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import SCHEMA_VERSION, Record, Trial, TrialRecord
 from harness.store import tables
-from harness.store.evidence import SCORES, Chain, add_tables, check_evidence, note_scores
+from harness.store.evidence import SCORES, Chain, add_tables, check_evidence, hash_folder
 from harness.store.files import (
     MAKE_ROOM,
     check_name,
@@ -33,7 +33,7 @@ from harness.store.files import (
     write_file,
 )
 from harness.store.opener import MANIFEST, Opener
-from harness.store.seal import PLAN, PREDICTIONS, PROFILES, Seals
+from harness.store.seal import PLAN, PREDICT, PREDICTIONS, PROFILES, Seals
 from harness.store.trials import RECORD, RawLogs, TrialFolder, read_trial
 from harness.units import MIB, format_bytes
 
@@ -44,7 +44,6 @@ LEAST_FREE_BYTES = 16 * MIB
 
 _NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
 _PROFILE = "make it again: harness profile FILE"
-_PREDICT = "predict again, which makes a new seal: harness predict FILE"
 _RESCORE = "score again: harness score FILE"
 
 
@@ -111,12 +110,12 @@ class Run:
                 with suppress(MachineError):  # whatever ended the block is what counts
                     remove_tree(self._incoming)
 
-    def require_space(self, least: int = LEAST_FREE_BYTES) -> None:
-        """Raise `MachineError` unless *least* bytes are free on the disk of this run."""
+    def require_space(self) -> None:
+        """Raise `MachineError` where the disk of this run has no room for a trial."""
         free = free_bytes(self.path)
-        if free < least:
+        if free < LEAST_FREE_BYTES:
             problem = f"{format_bytes(free)} are free for results"
-            problem += f", and a trial needs {format_bytes(least)}"
+            problem += f", and a trial needs {format_bytes(LEAST_FREE_BYTES)}"
             raise MachineError(problem, where=str(self.path), fix=MAKE_ROOM)
 
     @property
@@ -195,10 +194,6 @@ class Run:
         """Seconds of every few records of the tasks of a trial, where they were asked for."""
         return tables.read_units(self.opener, self.trial_dir(trial_id) / "trace")
 
-    def read_segments(self, trial_id: str) -> Iterator[tuple[str, SegmentTimes]]:
-        """Every map output that a recorded reduce copied, with the id of the reduce's attempt."""
-        return tables.read_segments(self.opener, self.trial_dir(trial_id) / "trace")
-
     def has_trace(self, trial_id: str) -> bool:
         """Whether the logs of this trial have been turned into a trace."""
         return (self.trial_dir(trial_id) / "trace").is_dir()
@@ -231,7 +226,7 @@ class Run:
     def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
         """Predictions by model, in the order in which they were written."""
         paths = self.seals.files(PREDICTIONS)
-        read = partial(self.opener.read_lines, Prediction, fix=_PREDICT)
+        read = partial(self.opener.read_lines, Prediction, fix=PREDICT)
         return {path.stem: tuple(read(path=path)) for path in paths}
 
     # Seals and evidence guard against mistakes, and show tampering to those who keep a copy.
@@ -262,7 +257,7 @@ class Run:
         """Write the scores in place of older ones."""
         with self._replaced(self.path / SCORES, SCORES) as folder:
             tables.write_scores(folder, scores)
-            note_scores(folder, self.opener)
+            Chain(self.opener).append(SCORES, hash_folder(folder, self.opener))
 
     def read_scores(self) -> ScoreBook:
         """Scores that were written last."""

@@ -23,7 +23,7 @@ from harness.text import excerpt
 
 PLAN, PROFILES, PREDICTIONS = "plan.jsonl", "profiles", "predictions"
 SEAL = f"{PREDICTIONS}/sealed.json"
-_PREDICT = "predict again, which makes a new seal: harness predict FILE"
+PREDICT = "predict again, which makes a new seal: harness predict FILE"
 
 
 class Seal(Record):
@@ -42,7 +42,6 @@ class Seals:
     """
 
     def __init__(self, opener: Opener, scratch: Path) -> None:
-        """Look at the seals that there are each time they are needed."""
         self._opener, self._run, self._scratch = opener, opener.root, scratch
         self.is_first = False
 
@@ -53,7 +52,7 @@ class Seals:
 
     def read(self, path: Path) -> dict[str, str]:
         """Hashes that a seal holds, by name of file."""
-        return self._opener.read_record(Seal, path, _PREDICT).sha256
+        return self._opener.read_record(Seal, path, PREDICT).sha256
 
     def names(self) -> list[str]:
         """Names of the files that a seal is about."""
@@ -83,7 +82,7 @@ class Seals:
         path, kept, paths = self._run / file_name, self._kept(file_name), self.paths()
         if paths and path.exists() and not kept.exists():
             with suppress(DataError):
-                before = self._opener.read(path, _PREDICT)
+                before = self._opener.read(path, PREDICT)
                 is_sealed = self.read(paths[0]).get(file_name) == self._opener.sha256(path)
                 if is_sealed and before != data:
                     write_file(kept, before, self._scratch)
@@ -111,7 +110,7 @@ class Seals:
             elif not path.is_file() or self._opener.sha256(path) != hashes[file_name]:
                 problem, where = f"{file_name} changed after it was sealed", path
             if problem:
-                raise EvidenceError(problem, where=str(where), fix=_PREDICT)
+                raise EvidenceError(problem, where=str(where), fix=PREDICT)
 
     def changes(self) -> list[str]:
         """What the last seal has otherwise than the first."""

@@ -64,6 +64,7 @@ _TASK = {**_columns(TaskSpans, "loop", "spans"), **_LOOP}
 _SPAN = {"attempt_id": str, "place": int, **_columns(Span)}
 _SEGMENT = {"attempt_id": str, **_columns(SegmentTimes)}
 _ATTEMPT = {"job_id": str, **_columns(TaskAttempt, "counters")}
+_adapter = cache(TypeAdapter)
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -248,11 +249,6 @@ def read_traces(opener: Opener, folder: Path, *, whole: bool = True) -> tuple[Jo
     return traces
 
 
-@cache
-def _adapter(hint: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(hint)
-
-
 class Recorded(Protocol):
     """Recorded tasks, read once for each table, so that none need stay in memory."""
 
@@ -323,13 +319,6 @@ def read_units(opener: Opener, folder: Path) -> Iterator[UnitTimes]:
     )
     for (attempt_id, unit_records), own_rows in groupby(rows, itemgetter(0, 1)):
         yield UnitTimes(attempt_id, unit_records, tuple(seconds for _, _, seconds in own_rows))
-
-
-def read_segments(opener: Opener, folder: Path) -> Iterator[tuple[str, SegmentTimes]]:
-    """Every map output that a recorded reduce copied, with the id of the reduce's attempt."""
-    file_path = folder / "segments.parquet"
-    for table_row in read_table(opener, file_path, _SEGMENT) if file_path.exists() else ():
-        yield table_row.pop("attempt_id"), SegmentTimes(**table_row)
 
 
 def write_scores(folder: Path, scores: ScoreBook) -> None:

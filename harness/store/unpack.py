@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
-import stat
 import tarfile
-import zipfile
 import zlib
 
 from collections.abc import Iterator
@@ -39,7 +37,7 @@ from harness.units import format_bytes
 
 MOST_MEMBERS, MOST_BYTES = 250_000, 2**38  # six times what a run of 500 trials has, or more
 _MOST_PARTS = 16  # of a name
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
+_BROKEN = (tarfile.TarError, zlib.error, EOFError, ValueError)
 _PACK = "ask for another: tar czf RUN.tar.gz -C results/EXPERIMENT RUN  packs a run"
 # What neither the chain nor a seal has a hash of, and no score depends on.
 _UNCHECKED = ("report.*", "hibench.report", "warmup", "retried", "disturbed")
@@ -51,15 +49,6 @@ class Unpacked(NamedTuple):
     run: Run
     has_evidence: bool
     unchecked: list[str]
-
-
-class _Member(NamedTuple):
-    """One member of an archive; its *stream* is read before the next member is asked for."""
-
-    name: str
-    size: int
-    is_folder: bool
-    stream: IO[bytes] | None
 
 
 def unpack(archive: Path, results_dir: Path) -> Unpacked:
@@ -117,16 +106,16 @@ def _extract(archive: Path, target: Path) -> None:
     room_bytes = min(MOST_BYTES, free_bytes(target) - LEAST_FREE_BYTES)
     seen = dict[str, tuple[str, bool]]()
     try:
-        for member in _members(archive):
+        for member, content in _members(archive):
             shown = f"'{excerpt(member.name)}'"
             parts = [part for part in member.name.split("/") if part not in ("", ".")]
             is_safe = not member.name.startswith("/") and all(map(is_name, parts))
             if not is_safe or len(parts) > _MOST_PARTS:
                 raise refuse(f"{shown} is not a name of results")
-            if not member.is_folder and member.stream is None:
+            if not member.isdir() and content is None:
                 raise refuse(f"{shown} is a link, a device or the like")
             for number in range(1, len(parts) + 1):
-                entry = ("/".join(parts[:number]), member.is_folder or number < len(parts))
+                entry = ("/".join(parts[:number]), member.isdir() or number < len(parts))
                 if seen.setdefault(entry[0].lower(), entry) is not entry and (
                     not entry[1] or seen[entry[0].lower()] != entry
                 ):
@@ -136,32 +125,23 @@ def _extract(archive: Path, target: Path) -> None:
                 most = f"{MOST_MEMBERS} files and {format_bytes(MOST_BYTES)}, or than fit here"
                 raise refuse(f"it has more than {most}")
             path = target.joinpath(*parts)
-            (path if member.stream is None else path.parent).mkdir(parents=True, exist_ok=True)
-            if member.stream is not None:
+            (path if content is None else path.parent).mkdir(parents=True, exist_ok=True)
+            if content is not None:
                 with path.open("xb") as copy:
-                    shutil.copyfileobj(member.stream, copy, CHUNK_BYTES)
+                    shutil.copyfileobj(content, copy, CHUNK_BYTES)
                 if path.stat().st_size != member.size:
                     raise refuse(f"{shown} is cut off")
     except (*_BROKEN, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # this machine's, not the archive's
-        raise refuse(f"it is broken, or locked ({excerpt(error)})") from error
+        raise refuse(f"it is broken, or not a tar file ({excerpt(error)})") from error
 
 
-def _members(archive: Path) -> Iterator[_Member]:
-    """Each member of a zip file, or of a tar file that gzip or zstd may have compressed."""
+def _members(archive: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
+    """Each member of a tar file, which gzip or zstd may have compressed; with a file's content."""
     with archive.open("rb") as stream:
         start = stream.read(4)
         stream.seek(0)
-        if start == b"PK\3\4":
-            with zipfile.ZipFile(stream) as packed:
-                for entry in packed.infolist():
-                    name, kind = entry.orig_filename, stat.S_IFMT(entry.external_attr >> 16)
-                    is_folder = name.endswith("/")
-                    has_content = kind in (0, stat.S_IFREG) and not is_folder
-                    content = packed.open(entry) if has_content else None
-                    yield _Member(name, entry.file_size, is_folder, content)
-            return
         unpacked: Any = stream
         if start[:2] == b"\x1f\x8b":
             unpacked = gzip.GzipFile(fileobj=stream)
@@ -175,5 +155,4 @@ def _members(archive: Path) -> Iterator[_Member]:
                 reader.allowance = member.size + MOST_HEADER_BYTES
                 is_plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
                 has_content = is_plain and not member.issparse()
-                content = tar.extractfile(member) if has_content else None
-                yield _Member(member.name, member.size, member.isdir(), content)
+                yield member, tar.extractfile(member) if has_content else None

@@ -31,7 +31,7 @@ from tests.hostile import generate
 from tests.hostile.hunt import Target
 from tests.hostile.mutate import NUMBERS, TEXTS
 from tests.store.conftest import Make
-from tests.store.test_damage import Recorded
+from tests.store.test_damage import Recorded, read_segments
 
 RECORDS = {
     "manifest.json": (Manifest, False, lambda run: (run.read_manifest(), run.experiment())),
@@ -49,7 +49,7 @@ TABLES = {
     "counters": (tables._COUNTERS, lambda run, trial: run.read_trace(trial)),
     "tasks": (tables._TASK, lambda run, trial: list(run.read_recordings(trial))),
     "spans": (tables._SPAN, lambda run, trial: list(run.read_recordings(trial))),
-    "segments": (tables._SEGMENT, lambda run, trial: list(run.read_segments(trial))),
+    "segments": (tables._SEGMENT, lambda run, trial: read_segments(run.opener, trial)),
     "units": (tables._UNITS, lambda run, trial: list(run.read_units(trial))),
 }  # fmt: skip
 NAMES = (*RECORDS, "job.json", *(f"{name}.parquet" for name in TABLES), "raw.gz", "archive")
@@ -207,6 +207,6 @@ def _archive(run: Run, folder: Path) -> Target:
             assert left <= {".unpack.lock", "small", "recorded"}, left
             assert {path.name for path in folder.iterdir()} <= outside
 
-    warnings.simplefilter("ignore")  # of zip files with a name twice
+    warnings.simplefilter("ignore")  # of zip files with a name twice, which are refused
     target = Target("archive", (b"",), read, (HarnessError,))
     return generate.made_target(target, generate.mixed(generate.tar_or_zip(sound), 0.02))

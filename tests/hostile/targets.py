@@ -14,7 +14,7 @@ import zlib
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -55,8 +55,9 @@ from harness.scoring import measured
 from harness.store import Run, Store
 from harness.store.opener import Opener
 from harness.store.tables import (
+    _SEGMENT,
     read_recordings,
-    read_segments,
+    read_table,
     read_traces,
     write_recordings,
     write_traces,
@@ -222,9 +223,9 @@ def _ltrace(folder: Path) -> Target:
         json.dumps(list(chrome_events(job, [task])), allow_nan=False)
         write_recordings(folder, _Kept(task))
         assert list(read_recordings(Opener(folder), folder)) == [task]
-        assert [s for _, s in read_segments(Opener(folder), folder)] == list(
-            recorded_segments(task)
-        )
+        copies = read_table(Opener(folder), folder / "segments.parquet", _SEGMENT)
+        owner = {"attempt_id": task.attempt_id}
+        assert list(copies) == [owner | asdict(s) for s in recorded_segments(task)]
 
     return Target(
         "ltrace", corpus, read, (ParseError,), go_on, (DataError,), every=5, change=recorded.change

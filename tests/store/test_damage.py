@@ -6,6 +6,13 @@ from harness.errors import DataError
 from harness.records.score import Score, ScoreBook
 from harness.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt
+from harness.store import tables
+
+def read_segments(opener, trial):
+    """Rows of a table that the harness writes for others."""
+    path = opener.root / "trials" / trial / "trace" / "segments.parquet"
+    return list(tables.read_table(opener, path, tables._SEGMENT))
+
 
 READERS = {
     "manifest.json": lambda run, trial: run.read_manifest(),
@@ -19,7 +26,7 @@ READERS = {
     "trials/*/trace/counters.parquet": lambda run, trial: run.read_trace(trial),
     "trials/*/trace/tasks.parquet": lambda run, trial: list(run.read_recordings(trial)),
     "trials/*/trace/spans.parquet": lambda run, trial: list(run.read_recordings(trial)),
-    "trials/*/trace/segments.parquet": lambda run, trial: list(run.read_segments(trial)),
+    "trials/*/trace/segments.parquet": lambda run, trial: read_segments(run.opener, trial),
     "trials/*/trace/units.parquet": lambda run, trial: list(run.read_units(trial)),
     "profiles/wordcount.json": lambda run, trial: run.read_profiles(),
     "predictions/whatif.jsonl": lambda run, trial: run.read_predictions(),

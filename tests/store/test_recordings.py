@@ -1,5 +1,7 @@
 """Recordings of tasks as tables, and back."""
 
+from dataclasses import asdict
+
 import pytest
 
 from hypothesis import given
@@ -12,7 +14,7 @@ from harness.store import tables
 from harness.store.opener import Opener
 from harness.store.tables import (
     read_recordings,
-    read_segments,
+    read_table,
     read_units,
     write_recordings,
 )
@@ -104,10 +106,12 @@ class TestRecordings:
         reduce = task(1, *copies)
         write_recordings(tmp_path, Kept(task(0), reduce))
 
-        result = list(read_segments(Opener(tmp_path), tmp_path))
+        table = tmp_path / "segments.parquet"
+        result = list(read_table(Opener(tmp_path), table, tables._SEGMENT))
 
-        assert result == [(reduce.attempt_id, s) for s in recorded_segments(reduce)]
-        assert [(s.to, s.sent_bytes, s.connect_s) for _, s in result] == [
+        owner = {"attempt_id": reduce.attempt_id}
+        assert result == [owner | asdict(s) for s in recorded_segments(reduce)]
+        assert [(s["to"], s["sent_bytes"], s["connect_s"]) for s in result] == [
             ("memory", 9, 0.5),
             ("disk", 7, 0.0),
         ]
@@ -117,7 +121,6 @@ class TestRecordings:
         Trials without the tracer have no such tables.
         """
         assert list(read_recordings(Opener(tmp_path), tmp_path)) == []
-        assert list(read_segments(Opener(tmp_path), tmp_path)) == []
 
     def test_foreign_spans_are_refused(self, tmp_path):
         """
