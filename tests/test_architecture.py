@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from harness.cli import COMMANDS
-from harness.cli.entry import load_command
+from harness.cli.entry import group
 
 PROJECT = Path(__file__).resolve().parent.parent
 ROOT = PROJECT / "harness"
@@ -274,7 +274,7 @@ def test_commands_are_documented():
     """
     undocumented = [name for name, (_, summary) in COMMANDS.items() if not summary.endswith(".")]
     for top in COMMANDS:
-        for name, command in commands(top, load_command(top)):
+        for name, command in commands(top, group.get_command(None, top)):
             shown = command.get_help(click.Context(command, info_name=name)).splitlines()
             examples = [line for line in shown if line.lstrip().startswith(f"harness {name}")]
             if not command.get_short_help_str():

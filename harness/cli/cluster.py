@@ -12,7 +12,7 @@ from harness.cli.console import print_json, show_table
 from harness.cli.steps import json_option, open_session
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.records.trial import format_control
-from harness.text import did_you_mean, printable
+from harness.text import did_you_mean, excerpt, printable
 from harness.units import format_bytes, format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -441,9 +441,6 @@ def cluster_facts(running: Cluster) -> dict[str, Any]:
 def _yarn_nodes(running: Cluster) -> list[dict[str, Any]]:
     """What the ResourceManager reports of its nodes; nothing where it does not answer."""
 
-    def text(value: object) -> str:
-        return printable(value)[:_MOST_TEXT]
-
     def count(value: object) -> int:
         return value if isinstance(value, int) and 0 <= value < _MOST_COUNT else 0
 
@@ -455,12 +452,12 @@ def _yarn_nodes(running: Cluster) -> list[dict[str, Any]]:
     nodes = listed if isinstance(listed, list) else [listed]
     return [
         {
-            "id": text(node.get("id")),
-            "state": text(node.get("state")),
+            "id": excerpt(node.get("id"), _MOST_TEXT),
+            "state": excerpt(node.get("state"), _MOST_TEXT),
             "containers": count(node.get("numContainers")),
             "used_mb": count(node.get("usedMemoryMB")),
             "memory_mb": count(node.get("usedMemoryMB")) + count(node.get("availMemoryMB")),
-            "version": text(node.get("version")),
+            "version": excerpt(node.get("version"), _MOST_TEXT),
         }
         for node in nodes[:_MOST_NODES]
         if isinstance(node, dict)

@@ -107,7 +107,6 @@ class Progress:
     def __init__(
         self, what: str = "trials", *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Count *what*."""
         self._what, self._clock = what, clock
         self._last_line_s: float | None = None  # when the last step was shown
         self._bar: Bar | None = None

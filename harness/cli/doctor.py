@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -34,11 +35,10 @@ def doctor(results_dir: Path, as_json: bool) -> None:
     findings = examine(results_dir)
     lacking = missing_needs(findings)
     if as_json:
-        keys = ("name", "state", "what", "fix")
         print_json(
             {
                 "machine": machine_facts(),
-                "findings": [{key: getattr(finding, key) for key in keys} for finding in findings],
+                "findings": [asdict(finding) for finding in findings],
                 "ready": [
                     {"name": name, "ready": not missing, "lacks": missing}
                     for name, missing in lacking.items()

@@ -54,9 +54,6 @@ COMMANDS = {
     "list": ("harness.cli.list:list_names", "List workloads, models, providers, metrics, reports."),
 }  # fmt: skip
 
-BROKEN_PIPE = 128 + signal.SIGPIPE
-INTERRUPTED = 128 + signal.SIGINT
-TERMINATED = 128 + signal.SIGTERM
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
@@ -73,19 +70,16 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of *cmd_name*; `None` when there is no such command."""
-        return load_command(cmd_name) if cmd_name in COMMANDS else None
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the dictionary, where click would import them all."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-
-
-def load_command(name: str) -> click.Command:
-    """The command of that name, imported."""
-    module, _, attribute = COMMANDS[name][0].partition(":")
-    command: click.Command = getattr(import_module(module), attribute)
-    return command
 
 
 @click.group(
@@ -151,7 +145,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 2
     except BrokenPipeError:
         _discard_output()
-        return BROKEN_PIPE
+        return 128 + signal.SIGPIPE
     except (KeyboardInterrupt, click.Abort) as interrupt:
         return _interrupted_status(interrupt)
     except Exception as error:  # noqa: BLE001 - the last resort
@@ -238,7 +232,7 @@ def _interrupted_status(interrupt: BaseException) -> int:
     what = "terminated" if is_terminated else "interrupted"
     with suppress(OSError):  # the terminal may have gone
         show_text(f"{what}: what is finished is kept; the same command resumes from there")
-    return TERMINATED if is_terminated else INTERRUPTED
+    return 128 + (signal.SIGTERM if is_terminated else signal.SIGINT)
 
 
 def _discard_output() -> None:

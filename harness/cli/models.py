@@ -7,26 +7,21 @@ import sys
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from harness import models
 from harness.cli.console import show_text
 from harness.errors import DataError, HarnessError
-from harness.models.vectors import CaseInput, Evaluator, VectorFile, compare, compute, read_vectors
+from harness.models.vectors import Evaluator, VectorFile, compare, compute, read_vectors
 from harness.scoring import i_accu
 from harness.text import printable
 
-
-def _accuracy(case: CaseInput) -> dict[str, Any]:
-    return i_accu(case.fields["actual_s"], case.fields["prophet_s"], case.fields["whatif_s"])
-
-
 # The accuracy indicator belongs to the scores, which models do not know.
+_TIMES = ("actual_s", "prophet_s", "whatif_s")
 EVALUATORS = (
     *models.EVALUATORS,
-    Evaluator("prophet", frozenset({"actual_s", "prophet_s", "whatif_s"}), _accuracy),
+    Evaluator("prophet", frozenset(_TIMES), lambda case: i_accu(*map(case.fields.get, _TIMES))),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _MOST_DIFFERENCES = 20  # shown to people; --json has all
-results_option = click.option(
-    "--results-dir",
+_results_folder = partial(
+    click.option,
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("results"),
     show_default=True,
     envvar="HARNESS_RESULTS_DIR",
     help="Folder of all results.",
 )
+results_option = _results_folder("--results-dir")
 
 
 def experiment_arguments(function: Callable[..., None]) -> Callable[..., None]:
@@ -367,15 +368,7 @@ def reproduce(run_path: Path, given: str, as_json: bool) -> int:
 
 @click.command("unpack")
 @click.argument("archive", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("results"),
-    show_default=True,
-    envvar="HARNESS_RESULTS_DIR",
-    metavar="FOLDER",
-    help="Folder of all results.",
-)
+@_results_folder("--into", metavar="FOLDER")
 @json_option
 def unpack(archive: Path, into: Path, as_json: bool) -> None:
     """

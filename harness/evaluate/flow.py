@@ -102,10 +102,6 @@ class Evaluation:
             self.rates[trial_id] = trial_rate(raw, *ends) if ends else None
         return self.rates[trial_id]
 
-    def observe(self, record: TrialRecord) -> list[Observation]:
-        """What a profile is made from, of each job of one trial."""
-        return observe(self.run, record, self.jobs(record), self.rate(record))
-
     # The steps, in their order; each stores its result.
 
     def profile(self) -> dict[str, Profile]:
@@ -114,7 +110,8 @@ class Evaluation:
         for record in self.done.values():
             if record.trial.profiling:
                 workload = record.trial.cell.workload.name
-                observations.setdefault(workload, []).extend(self.observe(record))
+                observed = observe(self.run, record, self.jobs(record), self.rate(record))
+                observations.setdefault(workload, []).extend(observed)
         if not observations:
             what = "no profiling trial has succeeded"
             fix = "run the experiment first (harness run), or read the failed trials' reasons"
@@ -294,5 +291,4 @@ class Evaluation:
         return next((self.done[each] for each in seconds if seconds[each] == middle_s), None)
 
     def _read_predictions(self) -> list[Prediction]:
-        by_model = self.run.read_predictions()
-        return [prediction for predictions in by_model.values() for prediction in predictions]
+        return list(chain.from_iterable(self.run.read_predictions().values()))

@@ -24,7 +24,7 @@ from harness.profiling.task_statistics import compare_sources
 from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_times
 from harness.records.prediction import JobInput
 from harness.records.tasks import MapTimes, ReduceTimes, TaskSpans
-from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, joined
+from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, TaskAttempt, joined
 from harness.records.trial import TrialRecord
 from harness.records.vet import SUBPHASES, JobVet, RepeatsTest, TaskUnits, VetBook
 from harness.reports.data import JobTaskTimes
@@ -92,12 +92,8 @@ def observe(
     config, cluster, planned = model_inputs(cell)
     joined_trace = joined(jobs)
     task_times = list[MapTimes | ReduceTimes]()
-    if record.trial.cell.tracing.mode != "off":
-        attempts = {
-            attempt.attempt_id: attempt
-            for attempt in joined_trace.attempts
-            if attempt.state == "succeeded"
-        }
+    if cell.tracing.mode != "off":
+        attempts = _succeeded(joined_trace)
         task_times += [
             recorded_times(recording, attempt)
             for recording in run.read_recordings(trial_id)
@@ -126,6 +122,11 @@ def observe(
     return observations
 
 
+def _succeeded(trace: JobTrace) -> dict[str, TaskAttempt]:
+    """Attempts that succeeded, by their ids."""
+    return {one.attempt_id: one for one in trace.attempts if one.state == "succeeded"}
+
+
 def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
     """Input of one job: as *planned*, or what its counters say where an earlier job wrote it."""
     input_bytes, map_count = trace.counters.get(BYTES_READ, 0), trace.num_maps
@@ -145,19 +146,17 @@ def job_task_times(
     Attempts that failed or were killed are drawn, and count in no mean.  Of *recordings* only what
     is drawn stays in memory.
     """
-    attempts = {attempt.attempt_id: attempt for attempt in trace.attempts}
-    succeeded = {name: one for name, one in attempts.items() if one.state == "succeeded"}
-    drawn, drawn_recordings = drawn_attempts(trace), dict[str, TaskSpans]()
+    succeeded, drawn, drawn_recordings = _succeeded(trace), drawn_attempts(trace), {}
     recorded: list[MapTimes | ReduceTimes] = []
     parts_by_attempt = {}
     for recording in recordings:
         attempt_id = recording.attempt_id
-        if attempt_id in drawn and attempt_id in attempts:
+        if attempt_id in drawn:
             drawn_recordings[attempt_id] = recording
         if attempt_id in succeeded:
             recorded.append(recorded_times(recording, succeeded[attempt_id]))
-            parts = task_parts(recorded[-1], succeeded[attempt_id], recording)
-            parts_by_attempt[attempt_id] = parts
+            attempt = succeeded[attempt_id]
+            parts_by_attempt[attempt_id] = task_parts(recorded[-1], attempt, recording)
     logged = [task_times for task_times in logged if task_times.attempt_id in succeeded]
     for task_times in logged:
         attempt_id = task_times.attempt_id
@@ -179,6 +178,7 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace) -> JobVet | None:
     tasks, which are known only then and are all that is drawn.
     """
     trial_id, (config, _, _) = record.trial.id, model_inputs(record.trial.cell)
+    attempts = _succeeded(trace)
     # Records of each task, and the seconds in which its spills ran.
     totals = {
         recording.attempt_id: (
@@ -186,9 +186,6 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace) -> JobVet | None:
             sum(span.wall_s for span in recording.named("spill")),
         )
         for recording in run.read_recordings(trial_id)
-    }
-    attempts = {
-        attempt.attempt_id: attempt for attempt in trace.attempts if attempt.state == "succeeded"
     }
 
     def read_units() -> Iterator[TaskUnits]:

@@ -11,7 +11,6 @@ With a Java that cannot make one there is none: all starts without it, slower.
 import os
 import re
 import subprocess
-import sys
 
 from contextlib import suppress
 from pathlib import Path
@@ -32,7 +31,7 @@ def main(arguments: List[str]) -> None:
     for tried in home.glob(f"{archive_name}-*"):
         tried.unlink()
     (home / f"{archive_name}-{key}").touch()
-    sys.stdout.write("made\n" if made else "none\n")
+    print("made" if made else "none")
 
 
 def make_archive(

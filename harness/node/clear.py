@@ -38,7 +38,7 @@ def main(arguments: List[str]) -> None:
     if plan["unit"] and _is_owned(plan):
         _succeeds("systemctl", "stop", plan["unit"])
     if clear(plan):
-        sys.stdout.write("cleared\n")
+        print("cleared")
 
 
 def _is_owned(plan: Dict[str, Any]) -> bool:

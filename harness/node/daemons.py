@@ -18,9 +18,9 @@ import subprocess
 import sys
 import time
 
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, List, Optional
 from urllib.parse import urlsplit
 
 from .fence import prepare
@@ -31,19 +31,12 @@ _LIMIT_S = 30.0
 _PAUSE_S, _ANSWER_PAUSE_S = 0.02, 0.2
 
 
-@contextmanager
-def _locked(plan_path: str) -> Iterator[Dict[str, Any]]:
-    """The plan, while no other start of the cluster is at work on this host."""
-    plan = json.loads(Path(plan_path).read_text())
-    with (Path(plan["folder"]) / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield plan
-
-
 def start(arguments: List[str]) -> None:
     """Start the daemons of these kinds that do not run."""
     plan_path, kinds = arguments[0], arguments[1:]
-    with _locked(plan_path) as plan:
+    plan = json.loads(Path(plan_path).read_text())
+    with (Path(plan["folder"]) / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # no other start of the cluster is at work here
         control = _open_control(plan)
         if control is None:
             # without what an earlier supervisor wrote about its daemons
@@ -72,7 +65,7 @@ def start(arguments: List[str]) -> None:
             daemon_key = f"{daemon_kind}-{plan['member']}"
             if not (Path(plan["daemons_folder"]) / daemon_key).exists():
                 _start_daemon(plan, control, daemon_key)
-                sys.stdout.write(f"started {daemon_key}\n")
+                print(f"started {daemon_key}")
         os.close(control)
 
 

@@ -59,27 +59,22 @@ def main(arguments: List[str]) -> None:
         survey(arguments[1], arguments[2])
     elif kind == "versions":
         java = java_version(os.environ.get("JAVA_HOME", ""))
-        _write_line(json.dumps({"java": java, "kernel": platform.release()}))
+        print(json.dumps({"java": java, "kernel": platform.release()}))
     elif kind == "device":
-        _write_line(block_device(Path(arguments[1]).stat().st_dev))
+        print(block_device(Path(arguments[1]).stat().st_dev))
     elif kind == "preflight":
         if sys.version_info < _OLDEST_PYTHON:
             sys.exit(f"Python {sys.version.split()[0]} is too old")
-        _write_line(json.dumps(preflight(json.load(sys.stdin))))
+        print(json.dumps(preflight(json.load(sys.stdin))))
     else:
         sys.exit(f"facts: there are none called {kind}")
-
-
-def _write_line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
 
 
 def survey(folder: str, java: str) -> None:
     """Answer lines of standard input until there are no more."""
     for request_line in sys.stdin:
         if request_line.strip() != "facts":
-            _write_line(repr(time.time()))
+            print(time.time(), flush=True)
             continue
         disk_usage, command, version = shutil.disk_usage(folder), shutil.which(java), ""
         if command:
@@ -90,7 +85,7 @@ def survey(folder: str, java: str) -> None:
             "load": os.getloadavg()[0], "kernel": platform.release(),
             "python": platform.python_version(), "java": version or f"{java} is not there",
         }  # fmt: skip
-        _write_line(json.dumps(facts))
+        print(json.dumps(facts))
         return
 
 

@@ -27,16 +27,10 @@ from typing import Any, Dict, Iterable
 from .facts import find_tool
 
 ACCOUNT = "mapreduce-harness"  # where we connect as root; otherwise whoever connects
-MADE = "account-made"  # a file in our folder on the host: the account goes with the folder
 _TAG, _MARK = 0x4D52, 0x4000000
 _FIRST = "tcp flags & (syn | ack) == syn"
 _NOT_AN_ANSWER = "tcp flags & (syn | ack) != (syn | ack) accept"
 _DAEMON_PORTS = "tcp sport >= 1024"
-
-
-def table_name(cluster: str) -> str:
-    """The table of the packet filter of one cluster."""
-    return f"{ACCOUNT}-{cluster}"
 
 
 def rules(cluster: str, uid: int, addresses: Iterable[str]) -> str:
@@ -45,7 +39,7 @@ def rules(cluster: str, uid: int, addresses: Iterable[str]) -> str:
 
     *addresses* are the cluster's hosts, by IPv4; *uid* is the account's.
     """
-    table = f"table inet {table_name(cluster)}"
+    table = f"table inet {ACCOUNT}-{cluster}"
     return f"""{table}
 delete {table}
 {table} {{
@@ -86,7 +80,7 @@ def prepare(plan: Dict[str, Any], plan_file: Path) -> None:
         try:
             pwd.getpwnam(ACCOUNT)
         except KeyError:
-            (base / MADE).touch()
+            (base / "account-made").touch()  # so that it goes with our folder (`clear`)
             options = ["--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
             nobody = ["--shell", "/usr/sbin/nologin", ACCOUNT]
             subprocess.run([find_tool("useradd"), *options, *nobody], check=True)

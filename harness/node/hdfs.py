@@ -36,13 +36,7 @@ def main(arguments: List[str]) -> None:
     services, operation = arguments[:2]
     reason, status = "", 0
     try:
-        client = Client(json.loads(services))
-        operations: Dict[str, Any] = {
-            "list": client.list, "read": client.read, "write": client.write,
-            "delete": client.delete, "make": client.make, "rename": client.rename,
-            "get": client.get, "put": client.put,
-        }  # fmt: skip
-        operations[operation](*arguments[2:])
+        getattr(Client(json.loads(services)), operation)(*arguments[2:])
         sys.stdout.flush()
     except WebError as error:
         reason, status = str(error), error.status
@@ -57,7 +51,7 @@ def main(arguments: List[str]) -> None:
 
 
 class Client:
-    """The operations; answers go to standard output."""
+    """Each operation is a method; answers go to standard output."""
 
     def __init__(self, services: Dict[str, str]) -> None:
         self.services, self.secret = services, services.get("secret", "")
@@ -71,7 +65,7 @@ class Client:
                 "bytes": entry["length"],
                 "folder": entry["type"] == "DIRECTORY",
             }
-            sys.stdout.write(json.dumps(json_line) + "\n")
+            print(json.dumps(json_line))
 
     def read(self, *paths: str) -> None:
         """Copy files to standard output, each behind a line that says its length."""

@@ -36,7 +36,6 @@ _PAUSE_S = 0.05
 _WORKER_KINDS = ("datanode", "nodemanager")
 # whose answer a daemon waits for, or is known by
 _NEEDS = {"historyserver": "namenode", "datanode": "namenode", "nodemanager": "resourcemanager"}
-_ACCEPT = {"Accept": "application/json"}
 
 
 def main(_arguments: List[str]) -> None:
@@ -49,14 +48,14 @@ def main(_arguments: List[str]) -> None:
         if not missing or died or time.monotonic() - started > request["limit_s"]:
             break
         time.sleep(_PAUSE_S)
-    answer = {"ok": not missing and not died, "missing": missing, "died": died}
-    sys.stdout.write(json.dumps(answer) + "\n")
+    print(json.dumps({"ok": not missing and not died, "missing": missing, "died": died}))
 
 
 def report_deaths(arguments: List[str]) -> None:
     """Answer by the exit status whether a daemon of the plan has ended or hangs."""
     deaths = read_deaths(json.loads(Path(arguments[0]).read_text())["deaths"])
-    sys.stdout.write("".join(f"{key} {ending}\n" for key, ending in deaths))
+    for key, ending in deaths:
+        print(key, ending)
     raise SystemExit(1 if deaths else 0)
 
 
@@ -163,7 +162,8 @@ def jmx_bean(address: str, secret: str, service: str, bean: str) -> Dict[str, An
 def fetch_object(address: str, path: str, secret: str) -> Dict[str, Any]:
     """The JSON object that the daemon at ``host:port`` answers, empty while it does not."""
     try:
-        with send(address, "GET", path, secret=secret, headers=_ACCEPT, timeout_s=5) as reply:
+        headers = {"Accept": "application/json"}
+        with send(address, "GET", path, secret=secret, headers=headers, timeout_s=5) as reply:
             answer = read_json(reply) if reply.status == 200 else {}
     except (OSError, WebError, ValueError):
         return {}

@@ -39,26 +39,21 @@ def main(arguments: List[str]) -> None:
     """Run one load."""
     load, parameters = arguments[0], arguments[1:]
     if load == "cores":
-        answer({"cores": measure_cores(int(parameters[0]), float(parameters[1]))})
+        print(json.dumps(measure_cores(int(parameters[0]), float(parameters[1]))))
     elif load == "disk":
-        answer(measure_disk(parameters[0], float(parameters[1])))
+        print(json.dumps(measure_disk(parameters[0], float(parameters[1]))))
     elif load == "buffered":
-        answer(measure_buffered(parameters[0], float(parameters[1])))
+        print(json.dumps(measure_buffered(parameters[0], float(parameters[1]))))
     elif load == "serve":
         serve(parameters[0])
     elif load == "network":
-        answer(measure_network(parameters[0], int(parameters[1]), float(parameters[2])))
+        rates = measure_network(parameters[0], int(parameters[1]), float(parameters[2]))
+        print(json.dumps(rates))
     else:
         sys.exit(f"load: there is none called {load}")
 
 
-def answer(rates: Dict[str, float]) -> None:
-    """Write a line of JSON."""
-    sys.stdout.write(json.dumps(rates) + "\n")
-    sys.stdout.flush()
-
-
-def measure_cores(processes: int, seconds: float) -> float:
+def measure_cores(processes: int, seconds: float) -> Dict[str, float]:
     """Seconds of processor time that so many busy processes get per second."""
     reading, writing = os.pipe()
     start = time.monotonic() + 0.1
@@ -73,7 +68,7 @@ def measure_cores(processes: int, seconds: float) -> float:
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as lines:
-        return sum(float(line) for line in lines) / seconds
+        return {"cores": sum(float(line) for line in lines) / seconds}
 
 
 def measure_disk(folder: str, rate: float) -> Dict[str, float]:
@@ -165,7 +160,7 @@ def serve(address: str) -> None:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         server.bind((address, 0))
         server.listen(128)
-        answer({"port": server.getsockname()[1]})
+        print(json.dumps({"port": server.getsockname()[1]}), flush=True)
         while True:
             ready, _, _ = select.select([server, sys.stdin], [], [])
             if sys.stdin in ready:

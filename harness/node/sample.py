@@ -21,7 +21,6 @@ import platform
 import re
 import select
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -234,7 +233,7 @@ def main(arguments: List[str]) -> None:
     """Identify this machine, and sample it as requested."""
     interval_s, probe_arguments = float(arguments[0]), arguments[1:]
     with suppress(BrokenPipeError):
-        _write_line(json.dumps({**identity(), "cores": os.cpu_count() or 1}))
+        print(json.dumps({**identity(), "cores": os.cpu_count() or 1}), flush=True)
         wanted = os.read(_INPUT, _CHUNK).strip()
         if wanted == b"load":
             write_samples(interval_s, None)
@@ -242,7 +241,7 @@ def main(arguments: List[str]) -> None:
             try:
                 probe = Probe(probe_arguments)
             except OSError as error:
-                _write_line(f"failed {error.filename}: {error.strerror}")
+                print(f"failed {error.filename}: {error.strerror}", flush=True)
                 return
             try:
                 write_samples(interval_s, probe)
@@ -261,10 +260,10 @@ def write_samples(interval_s: float, probe: Optional[Probe]) -> None:
         if probe is not None and probe in ready:
             lines = probe.lines()
             if lines is None:
-                _write_line(f"failed the speed probe has ended {probe.error()}")
+                print(f"failed the speed probe has ended {probe.error()}", flush=True)
                 return
             for output_line in lines:
-                _write_line(f"speed {output_line.decode('ascii', 'replace')}")
+                print(f"speed {output_line.decode('ascii', 'replace')}", flush=True)
             probe.pin()
         if time.monotonic() >= next_sample_s:
             next_sample_s = time.monotonic() + interval_s
@@ -272,9 +271,4 @@ def write_samples(interval_s: float, probe: Optional[Probe]) -> None:
             sample = between(last, now)
             if sample is not None:
                 last = now
-                _write_line(f"load {json.dumps(sample)}")
-
-
-def _write_line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+                print(f"load {json.dumps(sample)}", flush=True)

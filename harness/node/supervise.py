@@ -187,12 +187,10 @@ class Supervisor:
 
     def report(self, death: Dict[str, Any]) -> None:
         """Write a line about a daemon that has ended or hangs, to the file and to our readers."""
-        line = json.dumps(death) + "\n"
         with Path(self.plan["deaths"]).open("a") as deaths:
-            deaths.write(line)
+            deaths.write(json.dumps(death) + "\n")
         if self.is_of_one_node:
-            sys.stdout.write(line)
-            sys.stdout.flush()
+            print(json.dumps(death), flush=True)
 
 
 def memory_kills() -> int:
@@ -227,8 +225,7 @@ def main_cluster(arguments: List[str]) -> None:
     if plan["account"]:
         open_ways(plan["needed"], plan["account"])
     control_pipe = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
-    sys.stdout.write(json.dumps(namespaces) + "\n")
-    sys.stdout.flush()
+    print(json.dumps(namespaces), flush=True)
     ClusterSupervisor(plan, namespaces).serve(wake_pipe, control_pipe)
 
 
@@ -243,8 +240,7 @@ def _guard(plan: Dict[str, Any]) -> None:
             _die_with_parent(guard, signal.SIGTERM)
             wake_pipe = catch_signals(signal.SIGCHLD)
             control_pipe = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
-            sys.stdout.write("[]\n")
-            sys.stdout.flush()
+            print("[]", flush=True)
             ClusterSupervisor(plan, []).serve(wake_pipe, control_pipe)
             return  # its lease has ended
         os.close(1)  # our starter waits for the supervisor's line, or for the end of the pipe

@@ -111,20 +111,12 @@ class Profile(Record):
     All that a model is given of a workload.
 
     *frame* is what passes around tasks, by the names of `FRAME`: of no model, so that the same
-    <<<<<<< HEAD
-    function adds it to every model's body (`harness.models.frame`).  *ranges* are the
-    smallest and largest value profiled of each axis (`input_bytes` and job properties), so that a
-    scored cell can be marked inside, at the edge of, or outside them.  *jobs* are the jobs of the
-    profiling trials (none in a profile of an older harness).  *refits* are profiles fitted without
-    one profiling cell each (without a few of more than 20), where that can be done: its jobs lack
-    those cells.
-    =======
     function adds it to every model's body (`harness.models.frame`).  *costs* hold, beside the
     common ones, those of maps and of reduces alone (``NAME_map``, ``NAME_reduce``) where trials
     tell them apart.  *ranges* are the smallest and largest value profiled of each axis
-    (`input_bytes` and job properties), so that a scored cell can be marked inside, at the edge of,
-    or outside them.  *jobs* are the jobs of the profiling trials (none in an older profile).
-    >>>>>>> 8749e27 (Each side's costs go to its equations as each paper allows it)
+    (`input_bytes` and job properties).  *jobs* are the jobs of the profiling trials (none in an
+    older profile).  *refits* are profiles fitted without one profiling cell each (without a few of
+    more than 20), where that can be done: its jobs lack those cells.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION

@@ -101,11 +101,7 @@ class JobTrace:
 
     def succeeded(self, kind: TaskKind) -> tuple[TaskAttempt, ...]:
         """Successful attempts of *kind*, in the order of their start."""
-        chosen = (
-            attempt
-            for attempt in self.attempts
-            if attempt.kind == kind and attempt.state == "succeeded"
-        )
+        chosen = [one for one in self.attempts if (one.kind, one.state) == (kind, "succeeded")]
         return tuple(sorted(chosen, key=lambda attempt: (attempt.start_s, attempt.attempt_id)))
 
 
@@ -180,10 +176,5 @@ def devices(tasks: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
     >>> devices([{f"{DEVICE_COUNTER}.DEVICE_CPU": 1}, {"Other.DEVICE_CUDA": 9}])
     ('cpu',)
     """
-    kinds = {
-        kind
-        for counters in tasks
-        for kind, counter in _DEVICE_COUNTERS.items()
-        if counters.get(counter, 0) > 0
-    }
-    return tuple(sorted(kinds))
+    used = {name for counters in tasks for name, count in counters.items() if count > 0}
+    return tuple(sorted(kind for kind, counter in _DEVICE_COUNTERS.items() if counter in used))

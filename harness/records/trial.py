@@ -118,7 +118,6 @@ class LimitedCluster(Record):
     nodes: dict[str, dict[str, Limit]]
 
 
-ENTRY = "limits"  # of the manifest
 # node -> control -> its limit, as files hold it
 LIMITS = TypeAdapter(dict[str, dict[str, Limit]])
 

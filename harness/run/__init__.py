@@ -13,7 +13,3 @@ class Console(Protocol):
 
     def step(self, done: int, total: int, left_s: float | None, text: str) -> None:
         """Report that *done* of *total* are done, and the seconds that are probably left."""
-
-
-class QuietConsole(Console):
-    """Reports nothing."""

@@ -4,10 +4,10 @@ GPUs as YARN counts them, on a node that declares one and has none.
 
 import pytest
 
+from harness.cli.console import Progress
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec, NodeSpec
-from harness.run import QuietConsole
 from harness.tracer.selftest import JOBS_JAR, SLEEP, JobBench
 from harness.workloads.base import JobCommand
 from tests.live.runs import settings
@@ -35,7 +35,7 @@ def test_no_more_maps_run_than_devices_allow(tmp_path, monkeypatch):
     spec = ClusterSpec(workers=1, node=NodeSpec(map_slots=2, gpus=1))
 
     with LocalCluster("gpus", spec, HadoopHome.find()) as cluster:
-        bench = JobBench(cluster, tmp_path, QuietConsole())
+        bench = JobBench(cluster, tmp_path, Progress("jobs"))
         (node,) = cluster.http_json("/ws/v1/cluster/nodes")["nodes"]["node"]
         types = node["totalResource"]["resourceInformations"]["resourceInformation"]
         observed = []

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from harness.cli.console import Progress
 from harness.hadoop_home.home import TRACER, HadoopHome
-from harness.run import QuietConsole
 from harness.tracer.checks import checks
 from harness.tracer.selftest import JOBS_JAR, SLEEP, SMALL, JobBench, cluster_for
 from harness.workloads.base import EXAMPLES, JobCommand
@@ -30,7 +30,7 @@ def cluster(tmp_path_factory):
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", settings(tmp_path_factory.mktemp("c"))["XDG_STATE_HOME"])
-        with cluster_for(SMALL, HadoopHome.find(), QuietConsole()) as observed:
+        with cluster_for(SMALL, HadoopHome.find(), Progress("jobs")) as observed:
             yield observed
 
 
@@ -42,7 +42,7 @@ def bench(cluster, tmp_path):
     words = random.Random(3).choices(["to", "be", "or", "not"], k=200_000)
     lines = "\n".join(" ".join(words[at : at + 10]) for at in range(0, len(words), 10))
     cluster.hdfs.put(f"{WORK}/text/words", [lines.encode()])
-    return JobBench(cluster, tmp_path, QuietConsole())
+    return JobBench(cluster, tmp_path, Progress("jobs"))
 
 
 def wrong(job):

@@ -8,6 +8,7 @@ from harness.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.store import tables
 
+
 def read_segments(opener, trial):
     """Rows of a table that the harness writes for others."""
     path = opener.root / "trials" / trial / "trace" / "segments.parquet"

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from harness.experiment.grid import readable
 from harness.records.profile import SpeedCorrection
-from harness.records.trial import ENTRY, LimitedCluster, TrialRecord, format_control
+from harness.records.trial import LimitedCluster, TrialRecord, format_control
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Text, Value, table
 from harness.reports.drawing import BAD, INK, MUTED, SERIES, SURFACE, WIDE, Canvas, grid
@@ -144,7 +144,7 @@ def speed_over_time(results: ReportData) -> Figure | None:
 
 def hardware_section(results: ReportData) -> Section:
     """Each limit of each node, and what went through limited disks."""
-    starts = TypeAdapter(list[LimitedCluster]).validate_python(results.manifest.get(ENTRY, []))
+    starts = TypeAdapter(list[LimitedCluster]).validate_python(results.manifest.get("limits", []))
     # Trials that are done and had limited disks, by their cells.
     trials: dict[str, list[TrialRecord]] = {}
     for record in results.ordered_trials:

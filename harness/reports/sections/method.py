@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.experiment.model import UNLIMITED
-from harness.records.trial import ENTRY as LIMITS
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Text, table
 from harness.reports.wording import count, moment
@@ -24,7 +23,7 @@ def section(results: ReportData) -> Section:
     words = {"repeat": "until decided"} if results.experiment.is_until_decided else {}
     experiment = results.experiment.model_dump(mode="json") | words
     # The experiment has a table of its own, and limits a section.
-    manifest = {k: v for k, v in results.manifest.items() if k not in (LIMITS, "experiment")}
+    manifest = {k: v for k, v in results.manifest.items() if k not in ("limits", "experiment")}
     order = "No trial has been run."
     if trials := results.trials:
         profiling = sum(record.trial.profiling for record in trials)
