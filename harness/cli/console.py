@@ -116,11 +116,7 @@ class Progress:
         show_text(text)
 
     def step(self, done: int, total: int, left_s: float | None, text: str) -> None:
-        """
-        Show that *done* of *total* are done, the seconds likely left, and what is under way.
-
-        The first and the last step are always shown.
-        """
+        """Show *done* of *total*, the seconds left and what is under way; first and last always."""
         left = "" if left_s is None or done >= total else f"{format_duration(left_s)} left"
         if self._last_line_s is None and sys.stderr.isatty():
             self._bar = self._open_bar()

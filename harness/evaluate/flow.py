@@ -158,8 +158,7 @@ class Evaluation:
         """
         Compare the sealed predictions with the measured cells, and store the scores.
 
-        Where *strict*, they are those of the first seal, and `EvidenceError` refuses a run that is
-        not blind.
+        *strict*: they are those of the first seal; `EvidenceError` refuses a run that is not blind.
         """
         self.run.seals.is_first = strict
         self.run.seals.check()

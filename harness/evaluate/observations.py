@@ -143,8 +143,7 @@ def job_task_times(
     """
     Where the time of a job's tasks went, from what their logs say and what was recorded of them.
 
-    Attempts that failed or were killed are drawn, and count in no mean.  Of *recordings* only what
-    is drawn stays in memory.
+    Attempts that did not succeed count in no mean; of *recordings* what is drawn stays in memory.
     """
     succeeded, drawn, drawn_recordings = _succeeded(trace), drawn_attempts(trace), {}
     recorded: list[MapTimes | ReduceTimes] = []
@@ -171,12 +170,7 @@ def job_task_times(
 
 
 def job_vet(run: Run, record: TrialRecord, trace: JobTrace) -> JobVet | None:
-    """
-    Vet of the job of one trial; `None` where no unit was recorded.
-
-    The units are read as a stream, twice: once for the numbers, once more for those of the typical
-    tasks, which are known only then and are all that is drawn.
-    """
+    """Vet of the job of one trial; `None` where no unit was recorded."""
     trial_id, (config, _, _) = record.trial.id, model_inputs(record.trial.cell)
     attempts = _succeeded(trace)
     # Records of each task, and the seconds in which its spills ran.
@@ -207,6 +201,7 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace) -> JobVet | None:
     report = assess(read_units(), config)
     if not report.kinds:
         return None
+    # Read once more, as a stream: which tasks are typical, and drawn, is known only now.
     typical = {kind.typical for kind in report.kinds if kind.typical}
     curves = [
         curve

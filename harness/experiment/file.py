@@ -138,11 +138,7 @@ def concealed_text(text: str, source: str, secrets: Secrets) -> str:
 
 
 def _conceal(document: Document, secrets: Secrets) -> dict[KeyPath, str]:
-    """
-    Put digests in the place of secrets, and return them by path.
-
-    Noted are references that cannot be read, and secrets where everybody will see them.
-    """
+    """Put digests in the place of secrets, and return them by path; note those in sight of all."""
     properties = [
         (path, name, scalar)
         for head in PROPERTIES
@@ -180,8 +176,7 @@ def places(text: str, source: str) -> dict[str, str]:
     """
     Where each key of an experiment file is, as ``file:line:column``, by its name alone.
 
-    The entry of a workload is under ``workloads.NAME``.  For errors that are found later than here;
-    a *text* that cannot be read has no places.
+    A workload's entry is under ``workloads.NAME``; a *text* that cannot be read has no places.
     """
     try:
         document = Document(text, source)
@@ -344,11 +339,7 @@ def _size_fix(name: str, known: Collection[str]) -> str:
 
 
 def _check_cluster(cluster: ClusterAxes, document: Document, known: KnownNames | None) -> None:
-    """
-    Note hosts that are not those of the workers, and limits of workers that there are not.
-
-    Noted as well: keys that the provider needs and the file lacks, or that it does not take.
-    """
+    """Note keys that the provider needs or refuses, wrong hosts, and workers that are not there."""
     given, provider, count = document.mapping("cluster"), cluster.provider, len(cluster.hosts)
     if known:
         for key in sorted(set(known.required_fields.get(provider, ())) - given.keys()):

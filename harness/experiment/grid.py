@@ -52,11 +52,7 @@ _VAGUE = {"mb", "ms", "bytes", "limit", "enable", "enabled", "percent", "factor"
 
 
 def expand(experiment: Experiment) -> tuple[Cell, ...]:
-    """
-    All cells of the experiment's design, each once, in the order of its file.
-
-    Raises `SpecError` where the grid is larger than anybody could measure.
-    """
+    """All cells of the design, each once, in the order of the file; `SpecError`: far too many."""
     cluster = experiment.cluster
     if experiment.is_until_decided and not experiment.predict.is_blind:
         what = "repeat: until decided needs predictions to decide between"

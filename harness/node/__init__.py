@@ -18,11 +18,7 @@ NAME = "node.pyz"
 
 @cache
 def agent_bytes() -> bytes:
-    """
-    The agent as a zipapp: the same bytes for the same modules.
-
-    Nothing is compressed, which would cost each start the import of zlib.
-    """
+    """The agent as a zipapp, of the same bytes for the same modules; zlib would slow each start."""
     modules = {
         "__main__.py": b"from node.__main__ import main\n\nmain()\n", "node/__init__.py": b"",
     }  # fmt: skip

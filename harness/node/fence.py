@@ -34,11 +34,7 @@ _DAEMON_PORTS = "tcp sport >= 1024"
 
 
 def rules(cluster: str, uid: int, addresses: Iterable[str]) -> str:
-    """
-    The packet filter of a host, as nft reads it: in the place of what is there, in one step.
-
-    *addresses* are the cluster's hosts, by IPv4; *uid* is the account's.
-    """
+    """Packet filter, as nft reads it, of a host among *addresses* (IPv4); *uid* is the account's."""
     table = f"table inet {ACCOUNT}-{cluster}"
     return f"""{table}
 delete {table}

@@ -135,12 +135,8 @@ class HealthCheck:
 
 
 def work(request: Dict[str, Any]) -> List[str]:
-    """
-    What still runs; also the last application master, which lingers after its job.
-
-    By the REST service: the metrics beans are up to 10 s old.
-    """
-    services = request["services"]
+    """What still runs; also the last application master, which lingers after its job."""
+    services = request["services"]  # REST, as metrics beans are up to 10 s old
     metrics = fetch_object(services["rm"], "/ws/v1/cluster/metrics", services.get("secret", ""))
     counts = metrics.get("clusterMetrics") or {}
     names = (

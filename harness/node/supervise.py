@@ -115,11 +115,9 @@ class Supervisor:
 
     def serve(self, wake_pipe: int, control_pipe: int, until: Tuple[int, ...] = ()) -> bool:
         """
-        Start the daemons that start at once, then reap and start, until the end.
+        Start daemons and reap them until one of the signals *until*, or (`True`) the lease's end.
 
-        This is one of the signals *until*, or the end of the lease: whether it was that is
-        returned.  *wake_pipe* is the descriptor of `catch_signals`, *control_pipe* that of the
-        named pipe.
+        *wake_pipe* is the descriptor of `catch_signals`, *control_pipe* that of the named pipe.
         """
         for daemon_key, daemon in self.daemons.items():
             if daemon["at_once"]:
@@ -310,11 +308,7 @@ class ClusterSupervisor(Supervisor):
 
 
 def _make_node(node_plan: Dict[str, Any], home_namespaces: Dict[str, int]) -> Dict[str, int]:
-    """
-    Make the namespaces of one node, with a link to the bridge in those of *home_namespaces*.
-
-    Returned are the descriptors that keep them alive.
-    """
+    """Make the namespaces of a node, linked to the bridge; descriptors that keep them alive."""
     call_libc("unshare", _CLONE_NEWNET | _CLONE_NEWUTS)
     namespaces, link_name = _open_namespaces(), node_plan["link"]
     call_libc("sethostname", node_plan["name"].encode(), len(node_plan["name"]))

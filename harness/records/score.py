@@ -209,11 +209,7 @@ class ScoreBook(Record):
     decompositions: tuple[Decomposition, ...] = Field(default_factory=tuple)
 
     def ranking(self, speed: Speed) -> Ranking | None:
-        """
-        Give what answers the question: the ranking by job times.
-
-        Where most cells count in no verdict on those, it is that by bodies.
-        """
+        """The ranking by job times; by bodies where most cells count in no verdict on those."""
         by_quantity = {each.quantity: each for each in self.rankings if each.speed == speed}
         jobs, bodies = by_quantity.get("job_s"), by_quantity.get("body_s")
         if jobs is None or (bodies is not None and bodies.cells > 2 * jobs.cells):

@@ -130,11 +130,7 @@ def last_line(log: Path, width: int = 300) -> str:
 
 
 def fetch_history(cluster: Cluster, job: str, raw: Path, number: int, wait_s: float) -> JobTrace:
-    """
-    Copy history and configuration of *job*, the *number*-th of its trial, into *raw*; read it.
-
-    `JobError` where the history server does not have both within *wait_s* seconds.
-    """
+    """History of *job*, the *number*-th of its trial, copied to *raw*; `JobError`: not in time."""
     history, configuration = raw / f"job-{number}-history.jhist", raw / f"job-{number}-conf.xml"
     deadline = time.monotonic() + wait_s
     while not _copy_history(cluster, job, history, configuration):

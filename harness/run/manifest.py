@@ -38,11 +38,7 @@ _DECISIVE = ("hadoop", "java")  # trials of other versions cannot be compared
 def record_command(
     run: Run, experiment: Experiment, versions: Versions, given: tuple[str, ...]
 ) -> None:
-    """
-    Write down what runs, on which machine; *versions* are this machine's, a first guess.
-
-    *given* are the overrides as the user wrote them.
-    """
+    """Write down what runs, where; *versions* are this machine's, *given* the user's overrides."""
     overrides = tuple(map(SECRETS.clean_override, given))
     words = ["harness", *sys.argv[1:]]
     for override, cleaned in zip(given, overrides, strict=True):

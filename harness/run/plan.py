@@ -35,10 +35,7 @@ def make_plan(
     experiment: Experiment, trials: Sequence[Trial], records: Mapping[str, TrialRecord]
 ) -> dict[str, Any]:
     """
-    Compare *trials*, in their order, with the *records* that are there already.
-
-    Returns what `harness plan --json` prints: each trial with its state and how long it takes, or
-    took, in seconds; and the time that is still needed.
+    What `harness plan --json` prints of *trials*: each with its state among *records*, and seconds.
 
     A trial is expected to take as long as the done trials of its cell; else as the rule says
     (`TRIAL_S` + input / `BYTES_PER_S` for each of its jobs), scaled by what the done trials say of

@@ -207,11 +207,7 @@ class Preflight:
             self.console.say(f"warning: {details}: nothing would run")
 
     def look(self) -> None:
-        """
-        Report who can reach each cluster, and what is seen of one that runs already.
-
-        `HarnessError`: it is unusable.
-        """
+        """Report who can reach each cluster, and what a running one shows; `HarnessError`: unfit."""
         for sentence in {PROVIDERS[each.provider].reach(each): None for each in self.clusters}:
             self.console.say(f"reach: {sentence}")
         for cluster in self.clusters:

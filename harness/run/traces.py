@@ -82,11 +82,7 @@ def write_trace(run: Run, record: TrialRecord, traces: Sequence[JobTrace]) -> li
 
 
 def remake_trace(run: Run, record: TrialRecord) -> bool:
-    """
-    Make the trace tables of a trial from its raw logs; `False`: it left no history.
-
-    A failed trial may have failed because its history cannot be read: then it has no trace.
-    """
+    """Make a trial's trace tables from its raw logs; `False`: no history, or none to be read."""
     trial_id, traces = record.trial.id, list[JobTrace]()
     raw = run.raw(trial_id)
     histories = [history for name in raw.names() if (history := _HISTORY.fullmatch(name))]

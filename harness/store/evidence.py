@@ -115,11 +115,7 @@ def write_evidence(folder: Path, opener: Opener) -> None:
 
 
 def add_tables(folder: Path, tables: Path, opener: Opener, scratch: Path) -> None:
-    """
-    Note the *tables* that are about to become the trace of the trial in *folder*.
-
-    A trial of an earlier harness, without evidence, gets none.
-    """
+    """Note the *tables* that will be the trace of the trial in *folder*, if it has evidence."""
     path, name = folder / EVIDENCE, f"trials/{folder.name}"
     if path.exists():
         evidence = opener.read_record(Evidence, path, _RESTORE)

@@ -100,9 +100,8 @@ def exclusive_lock(path: Path, problem: str, *, wait: bool = False) -> Iterator[
     """
     Lock the file *path* for this harness alone; *problem* says in the error what is in use.
 
-    The kernel drops the lock when its process ends, however it ends, so there are no stale locks;
-    the text in the file only names that process.  Raises `MachineError` where another process has
-    the lock and *wait* is false.
+    The kernel drops the lock when its process ends; the text in the file only names that process.
+    Raises `MachineError` where another process has the lock and *wait* is false.
     """
     with os_error_as_machine_error(path):
         path.parent.mkdir(parents=True, exist_ok=True)

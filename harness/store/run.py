@@ -170,11 +170,7 @@ class Run:
     def write_trace(
         self, trial_id: str, traces: Sequence[JobTrace], recorded: tables.Recorded | None = None
     ) -> None:
-        """
-        Put the traces of a trial's jobs beside its logs, in place of older ones.
-
-        *recorded* is what the tracer recorded in their tasks; without, there are no such tables.
-        """
+        """Put traces of a trial's jobs, and what was *recorded*, in the place of older ones."""
         target = self.trial_dir(trial_id) / "trace"
         with self._replaced(target, f"{trial_id}.trace") as folder:
             tables.write_traces(folder, traces)
@@ -238,11 +234,7 @@ class Run:
         return check_evidence(self.opener, last_line, with_scores=with_scores)
 
     def link_to(self, folder: Path, given: Sequence[str]) -> Run:
-        """
-        Make a run in *folder* of links to plan, records, logs, and what of this run is *given*.
-
-        It has no evidence: nothing was measured in it.
-        """
+        """Make a run of links in *folder*, to plan, records, logs and what else is *given*."""
         source = self.path.resolve()
         names = [MANIFEST, EXPERIMENT, PLAN, *(name for name in given if name != "trace")]
         of_trial = [RECORD, "raw", *(name for name in given if name == "trace")]
@@ -271,11 +263,7 @@ class Run:
 
     @contextmanager
     def _replaced(self, target: Path, file_name: str) -> Iterator[Path]:
-        """
-        Give an empty folder called *file_name*, which becomes *target* when the block ends well.
-
-        What was there is derived data: it moves aside first.
-        """
+        """Give an empty folder, *file_name*, which becomes *target* if the block ends well."""
         folder = self._incoming / file_name
         older = folder.with_name(f"{folder.name}.old")
         remove_tree(folder)

@@ -75,11 +75,7 @@ def _pyarrow() -> tuple[Any, Any]:
 def write_table(
     file_path: Path, columns: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
 ) -> None:
-    """
-    Write *rows* with *columns* (name -> Python type); `AT_ONCE` rows are held in memory.
-
-    A value that does not fit its column is `DataError`.
-    """
+    """Write *rows* with *columns* (name -> type); `DataError`: a value does not fit its column."""
     arrow, parquet = _pyarrow()
     schema = arrow.schema([(column, _arrow_type(hint)) for column, hint in columns.items()])
     unread = iter(rows)
@@ -106,11 +102,7 @@ def write_table(
 def read_table(
     opener: Opener, file_path: Path, columns: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """
-    Rows of a table, a part of them in memory at once.
-
-    A damaged file is `DataError`, at once or where the damage is met.
-    """
+    """Rows of a table, a part of them in memory at once; `DataError` where damage is met."""
     for batch in read_columns(opener, file_path, columns):
         lists = [column if isinstance(column, list) else column.tolist() for column in batch]
         yield from (
@@ -121,11 +113,7 @@ def read_table(
 def read_columns(
     opener: Opener, file_path: Path, columns: Mapping[str, Any]
 ) -> Iterator[list[Any]]:
-    """
-    `read_table` for tables of millions of rows: the values of each column, part after part.
-
-    Numbers without a gap are arrays, all else lists.
-    """
+    """Columns of a table, part after part: arrays of numbers without a gap, else lists."""
     arrow, parquet = _pyarrow()
     schema = arrow.schema([(column, _arrow_type(hint)) for column, hint in columns.items()])
     # Equal texts are read once.

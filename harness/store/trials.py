@@ -60,8 +60,7 @@ class TrialFolder:
         """
         Put the trial under `trials/`, logs compressed; return its folder there.
 
-        A trial that failed before moves to `retried/`; one that was done is never replaced
-        (`DataError`).
+        One that failed before moves to `retried/`; one that was done is not replaced (`DataError`).
         """
         target = self._run / "trials" / self.trial.id
         if target.exists():
