@@ -36,7 +36,6 @@ from harness.workloads.base import GPU
 LEAST_DISK = 4096 * MIB  # inputs, the clusters' copies of them, intermediate data, logs
 MOST_LOAD = 0.5  # runnable threads per core, before we have started anything
 _COMMAND_LIMIT_S = 10.0
-_SET_UP = ("system", "disk", "python", "java", "maven")
 
 
 def examine(results: Path) -> list[Finding]:
@@ -79,7 +78,8 @@ def check_clusters() -> Finding:
 
 def needs() -> Mapping[str, tuple[str, ...]]:
     """Names of the findings that must not be lacking, by provider or purpose."""
-    return {**{name: provider.needs for name, provider in PROVIDERS.items()}, "set-up": _SET_UP}
+    set_up = ("system", "disk", "python", "java", "maven")
+    return {**{name: provider.needs for name, provider in PROVIDERS.items()}, "set-up": set_up}
 
 
 def missing_needs(findings: Sequence[Finding]) -> dict[str, list[str]]:

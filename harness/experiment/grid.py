@@ -33,10 +33,6 @@ from harness.records.trial import (
 )
 from harness.units import format_bit_rate, format_bytes, format_rate, parse_bytes, parse_rate
 
-MAX_CELLS = 10_000
-MAX_TRIALS = 100_000
-MAX_VALUES = 1_000_000
-
 # By part of the cell and name in it: names of properties may occur in two parts.
 _Grid = dict[tuple[str, str], tuple[Any, ...]]
 _Point = dict[tuple[str, str], Any]
@@ -75,9 +71,9 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
     if count is None:
         count = sum(math.prod(map(len, grid.values())) for _, grid in grids)
     for number, most, noun in (
-        (count, MAX_CELLS, "cells"),
-        (count * experiment.first_repeats, MAX_TRIALS, "trials"),
-        (count * max(len(grid) for _, grid in grids), MAX_VALUES, "values in its cells"),
+        (count, 10_000, "cells"),
+        (count * experiment.first_repeats, 100_000, "trials"),
+        (count * max(len(grid) for _, grid in grids), 1_000_000, "values in its cells"),
     ):
         if number > most:
             raise SpecError(

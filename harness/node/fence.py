@@ -34,7 +34,7 @@ _DAEMON_PORTS = "tcp sport >= 1024"
 
 
 def rules(cluster: str, uid: int, addresses: Iterable[str]) -> str:
-    """Packet filter, as nft reads it, of a host among *addresses* (IPv4); *uid* is the account's."""
+    """Packet filter of a host, for nft; *addresses* are the cluster's, *uid* is the account's."""
     table = f"table inet {ACCOUNT}-{cluster}"
     return f"""{table}
 delete {table}
