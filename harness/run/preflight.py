@@ -207,7 +207,7 @@ class Preflight:
             self.console.say(f"warning: {details}: nothing would run")
 
     def look(self) -> None:
-        """Report each cluster's reach, and what is seen of one that runs; `HarnessError`: unusable."""
+        """Report each cluster's reach, and what is seen of one that runs; `HarnessError`: unfit."""
         for sentence in {PROVIDERS[each.provider].reach(each): None for each in self.clusters}:
             self.console.say(f"reach: {sentence}")
         for cluster in self.clusters:
