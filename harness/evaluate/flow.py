@@ -70,8 +70,6 @@ class Evaluation:
     rates: dict[str, float | None] = field(default_factory=dict)  # of the speed probe, by trial
     has_evidence: bool = False  # known once it was scored
 
-    # What there is.
-
     @cached_property
     def done(self) -> dict[str, TrialRecord]:
         """Trials that ended well, by id, in the order of the plan."""
@@ -181,8 +179,6 @@ class Evaluation:
             for kind, name in REPORT_FILES.items()
         ]
         return paths, document
-
-    # What the steps, and the commands that show them, need.
 
     def measurements(self, known: Iterable[Measurement] = ()) -> list[Measurement]:
         """Measured times of every scored trial, raw and at reference speed; *known* ones as is."""

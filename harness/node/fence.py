@@ -1,19 +1,9 @@
 """
 What root does on a host before its daemons start: their account, its folders, the packet filter.
 
-Daemons and tasks run under a plain account.  The filter lets nobody complete a TCP connection to
-whatever that account listens to, ports of a moment included, but the account itself and root, on
-the cluster's own hosts:
-
-- an answer to a connection's first packet (SYN) carries the uid of who listens, and every later
-  packet that of who has the socket: to addresses that are not the cluster's none of the account's
-  leaves the host, by IPv4 or IPv6;
-- among the cluster's addresses the SYN of root and of the account gets a value in its urgent
-  pointer, which means nothing without its flag, which routers do not touch, and which only root can
-  set; a connection whose SYN had none gets no answer from the account;
-- a kernel that is flooded with SYNs answers in nobody's name, by cookies: not from such ports.
-
-UDP stays as it is: nothing of Hadoop listens there, and names are looked up by it.
+docs/clusters.md says what the filter lets through.  A first packet (SYN) is marked in its urgent
+pointer, which means nothing without its flag, which routers do not touch, and which only root can
+set.  An answer to one carries the uid of who listens, each later packet that of who has the socket.
 """
 
 import json

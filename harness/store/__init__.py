@@ -1,14 +1,4 @@
-"""
-`results/` on disk: the only code that knows the names of its files.
-
-    results/<experiment>/<run>/
-        manifest.json experiment.yaml plan.jsonl lock finished trials.jsonl
-        trials/<id>/trial.json evidence.json raw/ trace/     appear by one rename each
-        warmup/ retried/ disturbed/            kept, never counted; an interrupted trial too
-        incoming/                              half-done; removed when the run is locked, and after
-        profiles/<workload>.json predictions/<model>.jsonl predictions/sealed*.json
-        scores/scores.json scores/*.parquet report.html report.json
-"""
+"""`results/` on disk: the only code that knows the names of its files (docs/results.md)."""
 
 from __future__ import annotations
 

@@ -1,12 +1,8 @@
 """
 What shows that stored results are as they were measured: hashes of files, and a chain of them.
 
-`evidence.json` of a trial has the SHA-256 of its record, of each raw file and of each table of its
-trace.  `trials.jsonl` of the run has a line for all that was measured in a trial, for its tables,
-for each profile and each seal, as they were stored, each with the SHA-256 of the line before.
-
-A line is written before what it names appears: whoever is killed in between has lost that file, and
-makes it again.  Nothing is ever taken into the chain because it is there.
+A line of the chain is written before what it names appears: whoever is killed in between has lost
+that file, and makes it again.  Nothing is ever taken into the chain because it is there.
 """
 
 from __future__ import annotations

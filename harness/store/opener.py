@@ -109,12 +109,6 @@ class Opener:
             if not stat.S_ISREG(path.lstat().st_mode):
                 raise _not_plain_error(path.name, path)
 
-    # Records.
-
-    def read_json(self, path: Path, fix: str) -> dict[str, Any]:
-        """The JSON object in a file, of a schema version that this harness knows."""
-        return self.parse_json(self.read(path, fix), path, fix)
-
     def read_record(self, record_type: type[R], path: Path, fix: str) -> R:
         """Return the record of *record_type* in a file."""
         return self.parse_record(record_type, self.read(path, fix), path, fix)

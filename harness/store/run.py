@@ -125,8 +125,6 @@ class Run:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    # The plan and its trials.
-
     def write_plan(self, trials: Iterable[Trial]) -> None:
         """Write all trials of the run, in their order."""
         write_file(self.path / PLAN, _lines(trials), self._incoming)
@@ -193,8 +191,6 @@ class Run:
     def has_trace(self, trial_id: str) -> bool:
         """Whether the logs of this trial have been turned into a trace."""
         return (self.trial_dir(trial_id) / "trace").is_dir()
-
-    # What was concluded from them.
 
     def write_profile(self, profile: Profile) -> None:
         """Write the profile of its workload."""

@@ -1,18 +1,9 @@
 """
-Records as Parquet tables, and back: rows with typed columns, written whole.
+Records as Parquet tables, and back: rows with typed columns, written whole (docs/results.md).
 
 The columns of a table are the fields of its record, so a table never disagrees with its record.
-Pages carry checksums, so a damaged file is found out where it is read.
-
-    attempts.parquet     one row per attempt of a trial's jobs, whose other fields are in job.json
-    counters.parquet     counters of jobs and of attempts
-    tasks.parquet        one row per recorded attempt: its record loop, how the recording ended;
-                         `histogram` has its records by the logarithm of their nanoseconds
-    spans.parquet        every span; `place` is its number within the attempt, `parent` another's
-    segments.parquet     every map output that a reduce copied
-    units.parquet        seconds of every few records, where they were asked for
-
-The rows of an attempt are consecutive, so each recording is read without the rest in memory.
+Pages carry checksums, so a damaged file is found out where it is read.  The rows of an attempt are
+consecutive, so each recording is read without the rest in memory.
 """
 
 from __future__ import annotations
@@ -218,7 +209,7 @@ def read_traces(opener: Opener, folder: Path, *, whole: bool = True) -> tuple[Jo
         job_id = table_row.pop("job_id")
         table_row["counters"] = counters.get((job_id, "attempt", table_row["attempt_id"]), {})
         attempts.setdefault(job_id, []).append(table_row)
-    document = opener.read_json(file_path, FROM_RAW)
+    document = opener.parse_json(opener.read(file_path, FROM_RAW), file_path, FROM_RAW)
 
     def validate(hint: Any, value: Any) -> Any:
         check = _adapter(hint).validate_python
