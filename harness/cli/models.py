@@ -21,7 +21,9 @@ from harness.text import printable
 _TIMES = ("actual_s", "prophet_s", "whatif_s")
 EVALUATORS = (
     *models.EVALUATORS,
-    Evaluator("prophet", frozenset(_TIMES), lambda case: i_accu(*map(case.fields.get, _TIMES))),
+    Evaluator(
+        "prophet", frozenset(_TIMES), lambda case: i_accu(*(case.fields[name] for name in _TIMES))
+    ),
 )
 
 
