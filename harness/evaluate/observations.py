@@ -198,11 +198,11 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace) -> JobVet | None:
                     counters=attempt.counters,
                 )
 
-    report = assess(read_units(), config)
-    if not report.kinds:
+    kinds = assess(read_units(), config)
+    if not kinds:
         return None
     # Read once more, as a stream: which tasks are typical, and drawn, is known only now.
-    typical = {kind.typical for kind in report.kinds if kind.typical}
+    typical = {kind.typical for kind in kinds if kind.typical}
     curves = [
         curve
         for recording in (read_units() if typical else ())
@@ -212,7 +212,7 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace) -> JobVet | None:
         trial=trial_id,
         cell=record.trial.cell.id,
         repetition=record.trial.repetition,
-        report=report,
+        kinds=kinds,
         curves=tuple(sorted(curves, key=lambda curve: curve.kind)),  # maps first
     )
 
@@ -228,7 +228,7 @@ def collect_vets(jobs: Iterable[JobVet]) -> VetBook:
         repeats = [
             (job.repetition, vets)
             for job in by_cell[cell]
-            for kind_vet in job.report.kinds
+            for kind_vet in job.kinds
             if kind_vet.kind == kind
             and len(vets := [vet for vet in kind_vet.job.vet_tasks if vet is not None])
             >= FEWEST_TO_COMPARE

@@ -128,13 +128,6 @@ class VetKind:
 
 
 @dataclass(frozen=True, slots=True)
-class VetReport:
-    """Vet of one job, for each kind of task that has times of units."""
-
-    kinds: tuple[VetKind, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class VetCurve:
     """
     Ordered units of one task for a drawing: some of them, the outermost always.
@@ -152,12 +145,12 @@ class VetCurve:
 
 @dataclass(frozen=True, slots=True)
 class JobVet:
-    """Vet of the job of one trial, and a curve of the typical task of each kind."""
+    """Vet of each kind of task of a trial's job, and a curve of the typical task of each kind."""
 
     trial: str
     cell: str
     repetition: int
-    report: VetReport
+    kinds: tuple[VetKind, ...]
     curves: tuple[VetCurve, ...] = ()
 
 

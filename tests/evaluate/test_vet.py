@@ -111,7 +111,7 @@ class TestVetBook:
         """
         jobs = {job.repetition: job for job in read_vets(stored()).jobs}
 
-        maps = jobs[0].report.kinds[0]
+        maps = jobs[0].kinds[0]
         assert list(maps.attempts) == NAMES[:3]
         assert maps.job == vet_job([seconds(0, n) for n in NAMES[:3]], [4.0, 5.0, 6.0])
         assert maps.flags["multi_spill"] == 3
@@ -124,7 +124,7 @@ class TestVetBook:
         (job, _) = read_vets(stored()).jobs
 
         assert [c.kind for c in job.curves] == ["map", "reduce"]
-        assert [c.attempt_id for c in job.curves] == [k.typical for k in job.report.kinds]
+        assert [c.attempt_id for c in job.curves] == [k.typical for k in job.kinds]
 
     def test_compares_the_repeats_of_a_cell(self, stored):
         """
@@ -136,7 +136,7 @@ class TestVetBook:
         assert [(t.kind, t.repetitions) for t in vets.repeats] == [
             ("map", (0, 1)), ("reduce", (0, 1)),
         ]  # fmt: skip
-        a, b = (job.report.kinds[0].job.vet_tasks for job in (first, second))
+        a, b = (job.kinds[0].job.vet_tasks for job in (first, second))
         assert vets.repeats[0].ks == ks_two_sample(a, b)
 
     def test_is_empty_without_units(self, stored):

@@ -39,7 +39,6 @@ from harness.records.vet import (
     TaskUnits,
     VetCurve,
     VetKind,
-    VetReport,
     VetTask,
 )
 from harness.units import MIB
@@ -64,7 +63,7 @@ class _Measured:
     short_units: int = 0
 
 
-def assess(traces: Iterable[TaskUnits], config: JobConfig) -> VetReport:
+def assess(traces: Iterable[TaskUnits], config: JobConfig) -> tuple[VetKind, ...]:
     """
     Vet of a job from the units of its finished tasks, in any order, each read once.
 
@@ -91,7 +90,7 @@ def assess(traces: Iterable[TaskUnits], config: JobConfig) -> VetReport:
             measured.spill_shares.append(task_units.spill_s / task_units.task_s)
         if task_units.records is not None and len(ordered):
             measured.short_units += len(ordered) * unit_records > task_units.records
-    return VetReport(tuple(report_kind(name, kinds[name]) for name in SUBPHASES if name in kinds))
+    return tuple(report_kind(name, kinds[name]) for name in SUBPHASES if name in kinds)
 
 
 def report_kind(name: TaskKind, measured: _Measured) -> VetKind:

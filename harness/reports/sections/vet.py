@@ -92,7 +92,7 @@ def _job_document(results: ReportData, job_vet: JobVet) -> dict[str, Any]:
         "cell": job_vet.cell,
         "repetition": job_vet.repetition,
         "kinds": [
-            asdict(each) | {"typical_task": typical.get(each.kind)} for each in job_vet.report.kinds
+            asdict(each) | {"typical_task": typical.get(each.kind)} for each in job_vet.kinds
         ],
     }
 
@@ -100,7 +100,7 @@ def _job_document(results: ReportData, job_vet: JobVet) -> dict[str, Any]:
 def _texts(results: ReportData, jobs: Sequence[JobVet]) -> Iterator[str]:
     """What a reader must know to read tables and figures, and section 5.5 of the paper."""
     yield _MEANING
-    kinds = [vet_kind for job_vet in jobs for vet_kind in job_vet.report.kinds]
+    kinds = [vet_kind for job_vet in jobs for vet_kind in job_vet.kinds]
     sizes = sorted({vet_kind.unit_records for vet_kind in kinds})
     records = listing([str(size) for size in sizes], "or")
     yield f"A unit is {records} records, read one after the other."
@@ -124,7 +124,7 @@ def _texts(results: ReportData, jobs: Sequence[JobVet]) -> Iterator[str]:
     crowded: dict[str, None] = {}
     for job_vet in jobs:
         vets = [
-            vet for kind in job_vet.report.kinds for vet in kind.job.vet_tasks if vet is not None
+            vet for kind in job_vet.kinds for vet in kind.job.vet_tasks if vet is not None
         ]
         if vets and job_vet.cell in results.cells:
             node = results.cells[job_vet.cell][0].cluster.node
@@ -151,7 +151,7 @@ def vet_table(results: ReportData, jobs: Sequence[JobVet]) -> Table:
         return str(whole) if part == whole else f"{part} of {whole}"
 
     rows: list[tuple[str | Value, ...]] = []
-    for job_vet, vet_kind in ((each, kind) for each in jobs for kind in each.report.kinds):
+    for job_vet, vet_kind in ((each, kind) for each in jobs for kind in each.kinds):
         vet, tasks, buckets = vet_kind.job, len(vet_kind.attempts), vet_kind.buckets
         on_buckets = [buckets[size].vet_job if size in buckets else None for size in (1000, 100)]
         low, high = ratio(vet.vet_quartile_1), ratio(vet.vet_quartile_3)

@@ -63,14 +63,14 @@ class TestAssess:
 
         result = assess(iter([*reduces, *maps]), JobConfig())
 
-        assert [(kind_report.kind, kind_report.job) for kind_report in result.kinds] == [
+        assert [(kind_report.kind, kind_report.job) for kind_report in result] == [
             (
                 tasks_of_kind[0].kind,
                 vet_job([t.unit_seconds for t in tasks_of_kind], [t.task_s for t in tasks_of_kind]),
             )
             for tasks_of_kind in (maps, reduces)
         ]
-        assert result.kinds[0].alpha == sorted(tail_index(np.sort(t.unit_seconds)) for t in maps)[1]
+        assert result[0].alpha == sorted(tail_index(np.sort(t.unit_seconds)) for t in maps)[1]
 
     def test_holds_one_task_at_a_time(self):
         """
@@ -85,14 +85,14 @@ class TestAssess:
                 references.append(ref(made.unit_seconds))
                 yield made
 
-        assert len(assess(stream(), JobConfig()).kinds[0].attempts) == 4
+        assert len(assess(stream(), JobConfig())[0].attempts) == 4
 
     def test_buckets_stand_beside_where_there_are_enough_units(self):
         """
         A thousand buckets need ten thousand units.
         """
         few, many = (
-            assess([task(0, unit_count=unit_count)], JobConfig()).kinds[0]
+            assess([task(0, unit_count=unit_count)], JobConfig())[0]
             for unit_count in (1500, 11_000)
         )
 
@@ -105,7 +105,7 @@ class TestAssess:
         """
         tasks = [task(0, counters=TWICE), task(1, records=5 * len(seconds(1500, 1)) - 2), task(2)]
 
-        result = assess(tasks, JobConfig()).kinds[0]
+        result = assess(tasks, JobConfig())[0]
 
         assert result.flags[MULTI_SPILL] == 1
         assert set(result.flags) <= {MULTI_SPILL, OMEGA_SENSITIVE}
@@ -115,11 +115,11 @@ class TestAssess:
         """
         V17: spilling is left out as if it were short.
         """
-        result = assess([task(0, spill_s=1.0)], JobConfig()).kinds[0]
+        result = assess([task(0, spill_s=1.0)], JobConfig())[0]
 
         assert result.spill_share == 0.5
         assert "50%" in result.warnings[0]
-        assert assess([task(0)], JobConfig()).kinds[0].warnings == ()
+        assert assess([task(0)], JobConfig())[0].warnings == ()
 
     def test_typical_is_the_task_with_the_median_vet(self):
         """
@@ -127,7 +127,7 @@ class TestAssess:
         """
         tasks = [task(number) for number in range(5)]
 
-        result = assess(tasks, JobConfig()).kinds[0]
+        result = assess(tasks, JobConfig())[0]
 
         by_vet = sorted(zip(result.job.vet_tasks, result.attempts, strict=True))
         assert result.typical == by_vet[2][1]
@@ -143,7 +143,7 @@ class TestAssess:
         """
         A job without units has no kinds.
         """
-        assert assess([], JobConfig()).kinds == ()
+        assert assess([], JobConfig()) == ()
 
 
 class TestMultiSpill:

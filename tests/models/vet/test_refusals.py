@@ -66,9 +66,9 @@ class TestPlaces:
         """
         Its clock was too coarse; nothing is divided by it.
         """
-        report = assess([units("attempt_1", 5, task_s=0.0, spill_s=0.0)], JobConfig())
+        (kind,) = assess([units("attempt_1", 5, task_s=0.0, spill_s=0.0)], JobConfig())
 
-        assert report.kinds[0].spill_share is None
+        assert kind.spill_share is None
 
 
 class TestTooFewUnits:

@@ -83,7 +83,7 @@ def measured(whole):
     """
     cell = next(iter(whole.cells))
     jobs = (job(cell, 1), job(cell, 0))
-    values = [j.report.kinds[0].job.vet_tasks for j in jobs]
+    values = [j.kinds[0].job.vet_tasks for j in jobs]
     repeats = (RepeatsTest(cell, "map", (0, 1), ks_two_sample(*values)),)
     return dataclasses.replace(whole, vet=VetBook(jobs, repeats))
 
@@ -94,7 +94,7 @@ class TestTables:
         In the order of repeats; numbers of the record, flags in words.
         """
         rows = [[v.text for v in row] for row in tables_of(measured)[0].rows]
-        maps = measured.vet.jobs[1].report.kinds[0]
+        maps = measured.vet.jobs[1].kinds[0]
 
         assert [row[1:4] for row in rows] == [
             ["0", "read-map", "2"], ["0", "reduce-write", "2"],
@@ -156,12 +156,10 @@ class TestTexts:
         """
         cell = next(iter(whole.cells))
         slow = job(cell)
-        kind = slow.report.kinds[0]
+        kind = slow.kinds[0]
         high = dataclasses.replace(kind.job, vet_tasks=(9.0, 9.0))
-        report = dataclasses.replace(slow.report, kinds=(dataclasses.replace(kind, job=high),))
-        crowded = dataclasses.replace(
-            whole, vet=VetBook((dataclasses.replace(slow, report=report),))
-        )
+        kinds = (dataclasses.replace(kind, job=high),)
+        crowded = dataclasses.replace(whole, vet=VetBook((dataclasses.replace(slow, kinds=kinds),)))
 
         assert "suggests fewer at once" in texts_of(crowded)[-1]
         assert whole.label(cell) in texts_of(crowded)[-1]
@@ -224,7 +222,7 @@ class TestFormats:
         """
         document = json.loads(REPORTS["json"].render(make_document(measured)))["vet"]
 
-        kind = measured.vet.jobs[1].report.kinds[0]
+        kind = measured.vet.jobs[1].kinds[0]
         assert document["jobs"][0]["kinds"][0]["job"]["vet_tasks"] == list(kind.job.vet_tasks)
         assert document["jobs"][0]["kinds"][0]["typical_task"]["vet"] == kind.job.vet_tasks[0]
         assert document["repeats"][0]["ks"]["p_value"] == measured.vet.repeats[0].ks.p_value
@@ -234,11 +232,9 @@ class TestFormats:
         Equal units have no tail.
         """
         (first, *_) = measured.vet.jobs
-        kind = dataclasses.replace(first.report.kinds[0], alpha=math.inf)
-        report = dataclasses.replace(first.report, kinds=(kind,))
-        data = dataclasses.replace(
-            measured, vet=VetBook((dataclasses.replace(first, report=report),))
-        )
+        kind = dataclasses.replace(first.kinds[0], alpha=math.inf)
+        own = dataclasses.replace(first, kinds=(kind,))
+        data = dataclasses.replace(measured, vet=VetBook((own,)))
 
         document = json.loads(REPORTS["json"].render(make_document(data)))
         (job_values, *_) = document["vet"]["jobs"]
