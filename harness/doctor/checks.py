@@ -1,8 +1,8 @@
 """
 What this machine can do, and for each lack the command that repairs it.
 
-Each check looks at one thing and gives one `Finding`; none changes anything, and none waits longer
-than a few seconds.  Providers declare what they need, and bring checks of their own.
+Each check looks at one thing and gives one `Finding`, or a `MachineError` about its lack; none
+changes anything, and none waits longer than a few seconds.  Providers bring checks of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from harness.errors import HarnessError, MachineError
+from harness.errors import MachineError
 from harness.hadoop.slots import effective
 from harness.hadoop_home import setup
 from harness.hadoop_home.home import HadoopHome, find_java, job_jar
@@ -40,32 +40,39 @@ _COMMAND_LIMIT_S = 10.0
 
 def examine(results: Path) -> list[Finding]:
     """All findings, in the order in which a reader wants them; *results* is where trials go."""
-    checks: Sequence[Callable[[], Finding]] = (
-        check_system,
-        check_cores,
-        check_load,
-        check_memory,
-        lambda: check_disk(results),
-        check_python,
-        check_java,
-        check_maven,
-        check_commands,
-        check_namespaces,
-        check_cgroups,
-        check_selinux,
-        check_node_disks,
-        check_traffic_control,
-        check_hadoop_home,
-        check_tracer,
-        check_speed_probe,
-        *provider_checks().values(),
-        check_gpus,
-        check_cuda,
-        check_compiler,
-        check_kernels,
-        check_clusters,
-    )
-    return [check() for check in checks]
+    checks: dict[str, Callable[[], Finding]] = {
+        "system": check_system,
+        "cores": check_cores,
+        "load": check_load,
+        "memory": check_memory,
+        "disk": lambda: check_disk(results),
+        "python": check_python,
+        "java": check_java,
+        "maven": check_maven,
+        "commands": check_commands,
+        "namespaces": check_namespaces,
+        "cgroups": check_cgroups,
+        "selinux": check_selinux,
+        "node disks": check_node_disks,
+        "traffic control": check_traffic_control,
+        "hadoop home": check_hadoop_home,
+        "tracer": check_tracer,
+        "speed probe": check_speed_probe,
+        **provider_checks(),
+        "gpu": check_gpus,
+        "cuda": check_cuda,
+        "compiler": check_compiler,
+        "gpu workloads": check_kernels,
+        "clusters": check_clusters,
+    }
+    findings = []
+    for name, check in checks.items():
+        try:
+            findings.append(check())
+        except MachineError as error:
+            what = f"{error.what} ({error.where})" if error.where else error.what
+            findings.append(Finding(name, "lacking", what, error.fix))
+    return findings
 
 
 def check_clusters() -> Finding:
@@ -251,10 +258,7 @@ def check_python() -> Finding:
 
 def check_java() -> Finding:
     """A JDK 17 or newer."""
-    try:
-        jdk = find_java()
-    except MachineError as error:
-        return lacking_finding("java", error)
+    jdk = find_java()
     return Finding("java", "ok", f"{jdk.version}, {jdk.home}")
 
 
@@ -273,19 +277,13 @@ def check_maven() -> Finding:
 
 def check_commands() -> Finding:
     """Commands of the system that make a cluster's namespaces."""
-    try:
-        namespace.require_tools()
-    except MachineError as error:
-        return lacking_finding("commands", error)
+    namespace.require_tools()
     return Finding("commands", "ok", ", ".join(namespace.TOOLS))
 
 
 def check_hadoop_home() -> Finding:
     """Hadoop's jars, all of them the right ones, and the archive that makes starts fast."""
-    try:
-        home = HadoopHome.find()
-    except MachineError as error:
-        return lacking_finding("hadoop home", error)
+    home = HadoopHome.find()
     summary = f"Hadoop {home.versions().hadoop}, {len(home.sums)} jars verified, {home.path}"
     if home.archive is None:
         summary += "; no class-data archive: starts are slow"
@@ -311,10 +309,7 @@ def check_tracer() -> Finding:
 
 def check_speed_probe() -> Finding:
     """The jar by which times are brought to one speed of the machine."""
-    try:
-        return Finding("speed probe", "ok", str(probe_jar()))
-    except MachineError as error:
-        return lacking_finding("speed probe", error)
+    return Finding("speed probe", "ok", str(probe_jar()))
 
 
 def check_compiler() -> Finding:
@@ -388,9 +383,3 @@ def read_output(argv: Sequence[str]) -> str:
     """All that *argv* writes: stdout, then stderr."""
     completed = run_command(argv)
     return completed.stdout + completed.stderr
-
-
-def lacking_finding(name: str, error: HarnessError) -> Finding:
-    """Finding *name*, lacking for the reason of *error*, with its fix."""
-    what = f"{error.what} ({error.where})" if error.where else error.what
-    return Finding(name, "lacking", what, error.fix)

@@ -5,15 +5,7 @@ HDFS and the daemons' web services, from a node: one operation per process.
 
     SERVICES is a JSON object: where services answer, {"nn", "rm", "jhs"} as "host:port", the "user"
     in whose name requests are made, and perhaps the file with the cluster's "secret".
-
-    list PATH             {"name", "bytes", "folder"} per line
-    read PATH...          for each file a line {"path", "bytes"}, then that many bytes
-    write PATH            standard input becomes the file (an old one goes)
-    delete PATH           with all that is in it
-    make PATH             a folder, with those above it
-    rename FROM TO
-    get SERVICE URLPATH   what the daemon answers
-    put SERVICE URLPATH   sends standard input as JSON
+    OPERATION is a method of `Client`; its arguments are paths, or a service and a path of a URL.
 
 Status 0; 1 and one line of JSON, {"error", "status"}, on standard error otherwise.
 """
@@ -57,7 +49,7 @@ class Client:
         self.services, self.secret = services, services.get("secret", "")
 
     def list(self, hdfs_path: str) -> None:
-        """Print the entries of a folder."""
+        """Print the entries of a folder, each a line {"name", "bytes", "folder"}."""
         listed = read_json(self.request("GET", hdfs_path, "LISTSTATUS"))
         for entry in listed["FileStatuses"]["FileStatus"]:
             json_line = {
@@ -68,7 +60,7 @@ class Client:
             print(json.dumps(json_line))
 
     def read(self, *paths: str) -> None:
-        """Copy files to standard output, each behind a line that says its length."""
+        """Copy files to standard output, each behind a line {"path", "bytes"}."""
         output, chunk = sys.stdout.buffer, memoryview(bytearray(_CHUNK))
         for hdfs_path in paths:
             status = read_json(self.request("GET", hdfs_path, "GETFILESTATUS"))["FileStatus"]
@@ -89,7 +81,7 @@ class Client:
                 raise WebError(f"{hdfs_path} ends {missing} bytes early")
 
     def write(self, hdfs_path: str) -> None:
-        """Make a file of standard input."""
+        """Make a file of standard input, in the place of an older one."""
         response = self.request("PUT", hdfs_path, "CREATE", overwrite="true")
         chunks = iter(lambda: sys.stdin.buffer.read(_CHUNK), b"")
         self.transfer(response, "PUT", chunks).read()
@@ -99,7 +91,7 @@ class Client:
         read_json(self.request("DELETE", hdfs_path, "DELETE", recursive="true"))
 
     def make(self, hdfs_path: str) -> None:
-        """Make a folder."""
+        """Make a folder, with those above it."""
         read_json(self.request("PUT", hdfs_path, "MKDIRS"))
 
     def rename(self, source: str, target: str) -> None:
@@ -117,7 +109,7 @@ class Client:
         sys.stdout.buffer.write(content)
 
     def put(self, service: str, url_path: str) -> None:
-        """Send JSON to a daemon and print its answer."""
+        """Send standard input to a daemon as JSON, and print its answer."""
         self.get(service, url_path, "PUT", sys.stdin.buffer.read())
 
     def request(

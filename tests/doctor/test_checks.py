@@ -6,6 +6,7 @@ import pytest
 
 from harness.doctor import checks
 from harness.doctor.checks import examine, missing_needs, needs
+from harness.errors import MachineError
 from harness.providers.survey import Finding
 
 pytestmark = pytest.mark.process
@@ -26,6 +27,19 @@ class TestExamine:
         assert all(f.what and f.state in ("ok", "note", "lacking") for f in findings)
         assert {name for needed in needs().values() for name in needed} <= set(names)
         assert not (tmp_path / "not").exists()
+
+    @pytest.mark.parametrize(("where", "what"), [("PATH", "no java (PATH)"), ("", "no java")])
+    def test_what_is_lacking_keeps_what_the_error_says(self, tmp_path, monkeypatch, where, what):
+        """
+        The place stands in brackets where the error has one; the cure is the error's.
+        """
+
+        def fail():
+            raise MachineError("no java", where=where, fix="install one")
+
+        monkeypatch.setattr(checks, "find_java", fail)
+
+        assert Finding("java", "lacking", what, "install one") in examine(tmp_path)
 
 
 @pytest.mark.parametrize(

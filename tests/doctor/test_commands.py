@@ -5,9 +5,7 @@ Tests for `harness.doctor.checks`: commands with a time limit, and findings abou
 import pytest
 
 from harness.doctor import checks
-from harness.doctor.checks import lacking_finding, read_output, run_command
-from harness.errors import MachineError
-from harness.providers.survey import Finding
+from harness.doctor.checks import read_output, run_command
 
 pytestmark = pytest.mark.process
 
@@ -51,19 +49,3 @@ def test_output_is_all_that_was_written(shim):
     shim("loud", "echo out; echo err >&2")
 
     assert read_output(["loud"]) == "out\nerr\n"
-
-
-def test_a_lacking_finding_keeps_what_the_error_says():
-    """
-    The place stands in brackets where the error has one; the cure is the error's.
-    """
-    placed = MachineError("no java", where="PATH", fix="install one")
-    findings = [
-        lacking_finding("java", placed),
-        lacking_finding("java", MachineError("no java", fix="install one")),
-    ]
-
-    assert findings == [
-        Finding("java", "lacking", "no java (PATH)", "install one"),
-        Finding("java", "lacking", "no java", "install one"),
-    ]

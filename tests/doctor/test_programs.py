@@ -7,6 +7,7 @@ from zipfile import ZipFile
 import pytest
 
 from harness.doctor import checks
+from harness.errors import MachineError
 from harness.monitor.probe import probe_jar
 
 pytestmark = pytest.mark.process
@@ -21,11 +22,10 @@ class TestTools:
         """
         monkeypatch.setenv("JAVA_HOME", str(tmp_path))
 
-        finding = checks.check_java()
+        with pytest.raises(MachineError, match=str(tmp_path)) as caught:
+            checks.check_java()
 
-        assert finding.state == "lacking"
-        assert str(tmp_path) in finding.what
-        assert "JAVA_HOME" in finding.fix
+        assert "JAVA_HOME" in caught.value.fix
 
     @pytest.mark.parametrize(
         ("script", "state"), [("echo Apache Maven 3.8.7", "ok"), ("echo broken; exit 1", "lacking")]
@@ -74,10 +74,10 @@ class TestHadoopHome:
         """
         monkeypatch.setenv("HARNESS_HADOOP_HOME", str(tmp_path / "none"))
 
-        finding = checks.check_hadoop_home()
+        with pytest.raises(MachineError) as caught:
+            checks.check_hadoop_home()
 
-        assert finding.state == "lacking"
-        assert "make setup" in finding.fix
+        assert "make setup" in caught.value.fix
 
     def test_a_hadoop_without_a_hook(self, monkeypatch):
         """
@@ -102,7 +102,8 @@ class TestSpeedProbe:
         """
         monkeypatch.setenv("HARNESS_PROBE_JAR", str(tmp_path / "none.jar"))
 
-        assert checks.check_speed_probe().state == "lacking"
+        with pytest.raises(MachineError):
+            checks.check_speed_probe()
 
     def test_a_probe_in_a_place_of_ones_own(self, monkeypatch):
         """
@@ -112,9 +113,10 @@ class TestSpeedProbe:
             checks, "probe_jar", lambda: probe_jar({"HARNESS_PROBE_JAR": "/no/such.jar"})
         )
 
-        finding = checks.check_speed_probe()
+        with pytest.raises(MachineError) as caught:
+            checks.check_speed_probe()
 
-        assert (finding.state, finding.fix) == ("lacking", "unset HARNESS_PROBE_JAR; make setup")
+        assert caught.value.fix == "unset HARNESS_PROBE_JAR; make setup"
 
 
 class TestDevices:

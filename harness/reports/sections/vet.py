@@ -123,9 +123,7 @@ def _texts(results: ReportData, jobs: Sequence[JobVet]) -> Iterator[str]:
         )
     crowded: dict[str, None] = {}
     for job_vet in jobs:
-        vets = [
-            vet for kind in job_vet.kinds for vet in kind.job.vet_tasks if vet is not None
-        ]
+        vets = [vet for kind in job_vet.kinds for vet in kind.job.vet_tasks if vet is not None]
         if vets and job_vet.cell in results.cells:
             node = results.cells[job_vet.cell][0].cluster.node
             if fmean(vets) > node.map_slots + node.reduce_slots:
