@@ -48,8 +48,7 @@ def blind_refusals(run: Run, done: Iterable[TrialRecord]) -> list[str]:
     """
     Why predictions may have been made after scored trials of *done*; none: they were made before.
 
-    The chain has the first seal before these trials, and each of their jobs names it in the
-    configuration that Hadoop wrote.
+    Of those the chain has the first seal before the trials, and each of their jobs names it.
     """
     stored = [line.name for line in Chain(run.opener).lines().values()]
     if SEAL not in stored:

@@ -80,7 +80,7 @@ def own_processes(root: Path, tree: int) -> Dict[int, Tuple[int, int, int]]:
     """
     Our processes by their ids: the parent's id, ticks of CPU time, those of its ended children.
 
-    Ours are *tree* and all below it; where it is 0, all those of our user that we see.
+    Ours are *tree* and all below it, or all of our user's where it is 0.
     """
     processes, user = {}, os.geteuid()
     for entry in os.listdir(str(root)):

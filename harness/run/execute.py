@@ -1,11 +1,9 @@
 """
 Runs the trials of a plan on real clusters, one cluster after the other.
 
-A trial counts when its folder appears in the run by one rename.  Whatever ends the process loses
-the trial in flight and nothing else: the next call takes down what was left, and goes on.
-
-Ctrl-C is deferred while a trial runs: its job is ended, what there is of it is collected, or, where
-its job is done already, it is finished and counts.  A second Ctrl-C is not deferred.
+Whatever ends the process loses the trial in flight and nothing else: the next call goes on.  Ctrl-C
+is deferred while a trial runs: what there is of it is collected, or, where its job is done already,
+it is finished and counts.  A second Ctrl-C is not deferred.
 """
 
 from __future__ import annotations

@@ -117,11 +117,7 @@ def record_versions(
 def record_limits(
     run: Run, spec: ClusterSpec, limits: Mapping[str, Mapping[str, Limit]], now_s: float
 ) -> list[str]:
-    """
-    Write down what the nodes of a cluster that was started now are, where they are limited.
-
-    Returns a sentence for each limit that is not enforced on what tasks write.
-    """
+    """Write down the limits of a cluster that has started; a sentence for each not enforced."""
     if not limits:
         return []
     started = LimitedCluster.model_validate(

@@ -92,9 +92,8 @@ def refuse_cells(
     """
     Raise one `SpecError` with everything that *find_refusals* has against any of *cells*.
 
-    It gets the cluster and the job's properties, with those that its workload sets, and says what
-    has no room and why: Hadoop itself would wait for ever.  Keys that a reason names are looked up
-    in *text*, the file called *source*, so that the error points at them.
+    It gets the cluster and the job's properties, with those that its workload sets.  Keys that a
+    reason names are looked up in *text*, the file *source*, so that the error points at them.
     """
     counts: Counter[str] = Counter()
     for cell in cells:

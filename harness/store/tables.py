@@ -302,10 +302,9 @@ def read_units(opener: Opener, folder: Path) -> Iterator[UnitTimes]:
 
 def write_scores(folder: Path, scores: ScoreBook) -> None:
     """
-    Write *scores* into *folder*: all of them as `scores.json`, their lists as tables as well.
+    Write *scores* into *folder*: all as `scores.json`, and for others each list as a table.
 
-    The harness reads the first; the tables are for whatever else reads Parquet.  Each metric of a
-    summary has a column there, and its interval two.  Records of lists are rows of no table.
+    A metric of a summary has a column, its interval two.  Records of lists are rows of no table.
     """
     document = scores.model_dump(mode="json")
     (folder / SCORES_FILE).write_bytes(json_bytes(document, indent=None))
