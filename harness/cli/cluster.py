@@ -17,7 +17,6 @@ from harness.units import format_bytes, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from harness.providers.base import Cluster
-    from harness.records.trial import ClusterSpec
 
 _NAME = click.option(
     "--name",
@@ -71,10 +70,16 @@ def up(
         harness cluster up --workers 2
         harness cluster up experiments/demo.yaml
     """
+    from harness.experiment.grid import expand
     from harness.hadoop_home.home import HadoopHome
     from harness.providers import PROVIDERS
+    from harness.records.trial import ClusterSpec
 
-    spec = read_spec(file, provider, workers)
+    spec = ClusterSpec()
+    if file is not None:  # the first where it describes several
+        spec = expand(open_session(file, Path(), ()).experiment)[0].cluster
+    options = {"provider": provider, "workers": workers}
+    spec = spec.model_copy(update={key: value for key, value in options.items() if value})
     if spec.provider not in PROVIDERS:
         raise SpecError(
             f"no provider is called {spec.provider!r}",
@@ -305,19 +310,6 @@ def trust(host: str, fingerprint: str, port: int) -> None:
 
     kind = pin_key(host, fingerprint, port)
     click.echo(f"{host}: {kind} key pinned in {pins_file()}", err=True)
-
-
-def read_spec(file: Path | None, provider: str | None, workers: int | None) -> ClusterSpec:
-    """The cluster that FILE describes, the first where it describes several; options win."""
-    from harness.experiment.grid import expand
-    from harness.records.trial import ClusterSpec
-
-    spec = ClusterSpec()
-    if file is not None:
-        spec = expand(open_session(file, Path(), ()).experiment)[0].cluster
-    options = {"provider": provider, "workers": workers}
-    given = {key: option for key, option in options.items() if option is not None}
-    return spec.model_copy(update=given)
 
 
 def _attach(name: str | None) -> Cluster:

@@ -100,6 +100,10 @@ class Evaluation:
             self.rates[trial_id] = trial_rate(raw, *ends) if ends else None
         return self.rates[trial_id]
 
+    def observe(self, record: TrialRecord) -> list[Observation]:
+        """What a profile is made from, of each job of one trial."""
+        return observe(self.run, record, self.jobs(record), self.rate(record))
+
     # The steps, in their order; each stores its result.
 
     def profile(self) -> dict[str, Profile]:
@@ -108,8 +112,7 @@ class Evaluation:
         for record in self.done.values():
             if record.trial.profiling:
                 workload = record.trial.cell.workload.name
-                observed = observe(self.run, record, self.jobs(record), self.rate(record))
-                observations.setdefault(workload, []).extend(observed)
+                observations.setdefault(workload, []).extend(self.observe(record))
         if not observations:
             what = "no profiling trial has succeeded"
             fix = "run the experiment first (harness run), or read the failed trials' reasons"

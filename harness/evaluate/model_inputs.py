@@ -32,7 +32,6 @@ from harness.workloads.base import JobCommand, Workload
 if TYPE_CHECKING:
     from harness.stats.resampling import Numbers
 
-GPU_BLOCK = "block"
 INTERVAL_OF, INTERVAL_LEVELS = ("body_s", "job_s"), (0.8, 0.9)
 
 
@@ -55,9 +54,7 @@ def model_inputs(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
     workload, configuration = workload_of(cell), effective_configuration(cell)
     properties = {**client_properties(cell.cluster), **configuration}
     input_plan = workload.plan_input(cell.workload, block_bytes(cell.cluster))
-    gpu_block = None  # bytes that a map gives to its device at once
-    if GPU_BLOCK in workload.parameters:
-        gpu_block = workload.arguments(cell.workload)[GPU_BLOCK]
+    gpu_block = workload.arguments(cell.workload).get("block")  # given to a device at once
     return (
         job_config(properties, use_combiner=workload.uses_combiner),
         effective(cell.cluster, configuration),
