@@ -147,8 +147,9 @@ class Preflight:
     def check_jars(self) -> None:
         """Whether the jars of our own jobs that the trials run are built."""
         one_of_each = {cell.workload.name: cell for cell in self.cells}
-        for jar in sorted({jar for cell in one_of_each.values() for jar in required_jars(cell)}):
-            job_jar(jar)
+        jar_names = {jar_name for cell in one_of_each.values() for jar_name in required_jars(cell)}
+        for jar_name in sorted(jar_names):
+            job_jar(jar_name)
 
     def check_limits(self) -> None:
         """Whether this user can limit nodes here, where they are to be limited."""
