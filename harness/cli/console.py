@@ -14,7 +14,6 @@ import sys
 import time
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -43,20 +42,14 @@ def print_json(document: Any) -> None:
     """
     Print *document* on stdout; a mapping gets ``schema_version`` first.
 
-    Records (pydantic) and paths may stand anywhere in it.  Beyond ASCII all is escaped, so nothing
-    in it can control the terminal.
+    Records (pydantic, dataclasses) and paths may stand anywhere in it.  Beyond ASCII all is
+    escaped, so nothing in it can control the terminal.
     """
+    from pydantic_core import to_jsonable_python
+
     if isinstance(document, Mapping):
         document = {"schema_version": SCHEMA_VERSION, **document}
-
-    def plain(value: Any) -> Any:
-        if hasattr(value, "model_dump"):
-            return value.model_dump(mode="json")
-        if isinstance(value, PurePath):
-            return str(value)
-        raise TypeError(f"{type(value).__name__} has no JSON form")
-
-    click.echo(json.dumps(document, indent=2, allow_nan=False, default=plain))
+    click.echo(json.dumps(document, indent=2, allow_nan=False, default=to_jsonable_python))
 
 
 def show_table(
