@@ -193,9 +193,9 @@ def has_client(results, began_s):
     """
     Whether a client of a job in flight has said anything since then.
     """
-    for talk in results.glob(CLIENT):
+    for client_log in results.glob(CLIENT):
         with contextlib.suppress(FileNotFoundError):
-            if talk.stat().st_mtime > began_s:
+            if client_log.stat().st_mtime > began_s:
                 return True
     return False
 
