@@ -509,14 +509,10 @@ class TestInside:
         (record, job), *_ = data.timelines
         task_times = data.task_times[record.trial.id]
 
-        (parts,) = task_times.parts
-        (attempt,) = (a for a in job.attempts if a.attempt_id == parts.attempt_id)
-        assert sum(parts.seconds.values()) == pytest.approx(attempt.duration_s)
-        assert (parts.source, set(task_times.from_logs), task_times.recordings) == (
-            "logs",
-            {attempt.attempt_id},
-            {},
-        )
+        (parts,), (attempt_id,) = task_times.parts, task_times.from_logs
+        (attempt,) = (a for a in job.attempts if a.attempt_id == attempt_id)
+        assert parts.total_s == pytest.approx(attempt.duration_s)
+        assert (parts.source, parts.kind, task_times.recordings) == ("logs", attempt.kind, {})
 
     def test_recordings_go_before_logs(self, stored):
         """
