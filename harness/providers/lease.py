@@ -36,7 +36,9 @@ class HostControl:
     """The control pipe *path* of the supervisor on *host*, through one command that stays."""
 
     def __init__(self, host: Host, path: str) -> None:
-        self._command = host.open(["sh", "-c", 'exec cat > "$0"', path])
+        # a plain file, made before the supervisor has made its pipe, would keep it reading for ever
+        script = 'until [ -p "$0" ]; do sleep 0.1; done; exec cat > "$0"'
+        self._command = host.open(["sh", "-c", script, path])
 
     def write(self, line: bytes) -> None:
         """Pass a line on; `OSError` where nobody takes it."""

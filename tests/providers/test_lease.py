@@ -191,6 +191,24 @@ class TestRenewal:
 
         assert (set(written), len(closed), 50 < left_s <= 60) == ({b"renew 60\n"}, 1, True)
 
+    def test_it_waits_for_the_supervisors_pipe(self, tmp_path):
+        """
+        A supervisor that is slow to start finds no file of ours in the place of its pipe.
+        """
+        path = tmp_path / "control"
+
+        class Here:
+            def open(self, argv):
+                return subprocess.Popen(argv, stdin=subprocess.PIPE)
+
+        with contextlib.closing(lease.HostControl(Here(), str(path))) as control:
+            control.write(b"renew 60\n")
+            time.sleep(0.3)
+            was_made = path.exists()
+            os.mkfifo(path)
+            with path.open("rb") as pipe:
+                assert (was_made, pipe.readline()) == (False, b"renew 60\n")
+
     def test_a_failure_is_reported_once(self, tmp_path, monkeypatch, capsys):
         """
         It is tried again all the same: hosts come back.
