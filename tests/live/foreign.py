@@ -100,6 +100,7 @@ def another_hadoop(version):
             jars = [f"lib/{jar.name}" for jar in (made / "lib").iterdir()]
             (made / "path.jar").write_bytes(path_jar_bytes(jars))
             made.rename(home)
+    shutil.copy(HadoopHome.find().path / "fence.jar", home)  # which connections are the cluster's
     sums = {f"lib/{jar.name}": file_digest(jar) for jar in sorted((home / "lib").iterdir())}
     hadoop_home = HadoopHome(home, find_java(), sums)
     ensure_formatted(hadoop_home)

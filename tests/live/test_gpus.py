@@ -41,8 +41,8 @@ def test_no_more_maps_run_than_devices_allow(tmp_path, monkeypatch):
         observed = []
         for name, more in (("asking", NVIDIA_SMI), ("not", {})):
             command = JobCommand(SLEEP, (f"/harness/{name}",))
-            observed = bench.run(name, command, JOB | more, [JOBS_JAR])
-            observed.append(most_at_once(observed.trace))
+            job = bench.run(name, command, JOB | more, [JOBS_JAR])
+            observed.append(most_at_once(job.trace))
 
     assert [t["value"] for t in types if t["name"] == "yarn.io/gpu"] == [1]
     assert observed == [1, 2]
