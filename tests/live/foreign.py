@@ -20,7 +20,8 @@ from harness.records.trial import ClusterSpec
 BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}
 UNFENCED = {"dfs.permissions.enabled": "false"}
 CACHE = Path(__file__).resolve().parents[2] / ".cache"
-MAVEN_S = 900
+SHELL = "org.apache.hadoop.fs.FsShell"
+MAVEN_S, CHMOD_S = 900, 120
 
 
 @contextlib.contextmanager
@@ -42,6 +43,10 @@ def foreign_cluster(monkeypatch, workers, home=None, *, zone="", **site):
         monkeypatch.setenv("XDG_STATE_HOME", folder)
         with LocalCluster("foreign", spec, home or HadoopHome.find()) as cluster:
             cluster.hdfs.make("/user/root")  # a user's own folder is there before the user comes
+            # Its history server closes the folder below which masters of other users write.
+            log = Path(folder) / "chmod.log"
+            chmod = cluster.client(SHELL, ["-chmod", "755", "/history"], log=log)
+            assert chmod.wait(CHMOD_S) == 0, log.read_text()
             yield cluster
 
 

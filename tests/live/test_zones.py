@@ -68,10 +68,8 @@ def test_every_zone_of_its_own(tmp_path, monkeypatch, provider, options, maps):
     more += ["--set", "trace=logs", "--set", f"configuration.mapreduce.map.java.opts={options}"]
 
     def harness(step, zone):
-        # now and then a history server does not know a job yet that has just ended
-        retries = ["--retries", "1"] if step == "all" else []
         done = subprocess.run(
-            command(step, results, *more, *retries), env={**environment, "TZ": zone}, cwd=PROJECT,
+            command(step, results, *more), env={**environment, "TZ": zone}, cwd=PROJECT,
             timeout=LIMIT_S, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
