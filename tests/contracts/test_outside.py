@@ -290,6 +290,7 @@ def test_nobody_outside_submits_reads_writes_or_kills(case, folder, monkeypatch)
         on_worker, data = outside.on(cluster.hosts[1]), layout.data(worker)
         block = outside.block_on(on_worker, data)
         known = outside.Knowledge(application, FILE, block, layout.master.at("namenode"))
+        insider = outside.as_insider(known, on_worker, layout.secret(worker), data)
         places = made.places(cluster)
         others = made.outsiders(places)
         port = stack.enter_context(outside.open_service())
@@ -304,9 +305,10 @@ def test_nobody_outside_submits_reads_writes_or_kills(case, folder, monkeypatch)
                 for name, each in others.items()
             }
             by_others = {name: each.result() for name, each in running.items()}
+        outcomes = {name: (each.succeeded, each.answered) for name, each in by_others.items()}
+        assert outcomes == {name: ({}, []) for name in by_others}
         names = [name for name, _, _ in cluster.hdfs.list("/")]
         states = [(app["id"], app["state"]) for app in apps(cluster)]
-        insider = outside.as_insider(known, on_worker, layout.secret(worker), data)
         by_us = outside.attack(places, on_worker, insider, made.tools(cluster))
         client.wait(60)
         endings = {app["id"]: app["finalStatus"] for app in apps(cluster)}
@@ -316,8 +318,6 @@ def test_nobody_outside_submits_reads_writes_or_kills(case, folder, monkeypatch)
         sys.stdout.write(f"{len(places)} ports, {name}: {counts}\n")
 
     assert ways == {name: [OK] for name in others}  # they are not cut off from everything
-    outcomes = {name: (each.succeeded, each.answered) for name, each in by_others.items()}
-    assert outcomes == {name: ({}, []) for name in by_others}
     assert states == [(application, "RUNNING")]
     assert not [name for name in names if name.startswith("stolen")]
     # no paper tiger: each of the cluster's own ports is there, and is of use to us
