@@ -161,9 +161,11 @@ def open_service():
     with ThreadingHTTPServer(("", 0), Answer) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+        try:
+            yield server.server_port
+        finally:  # or a test that fails never ends
+            server.shutdown()
+            thread.join()
 
 
 def run(argv: Sequence[str]) -> str:
