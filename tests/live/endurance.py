@@ -224,19 +224,22 @@ def own_objects():
 
 def starts(count, _seed, folder, _provider):
     """
-    Start and stop a cluster *count* times in this process: growth of each kind per start.
+    Start and stop a cluster *count* times in this process, or until Ctrl-C: growth per start.
     """
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     home, seen, seconds = HadoopHome.find(), [], []
-    for _ in range(count):
-        began = time.monotonic()
-        with LocalCluster("again", ClusterSpec(workers=1), home):
-            seconds.append(time.monotonic() - began)
-        files = sum(1 for _ in state.clusters_folder().parent.rglob("*"))
-        seen.append({**kernel_objects(), **own_objects(), "files": files})
+    with contextlib.suppress(KeyboardInterrupt):
+        while len(seen) < count:
+            began = time.monotonic()
+            with LocalCluster("again", ClusterSpec(workers=1), home):
+                seconds.append(time.monotonic() - began)
+            files = sum(1 for _ in state.clusters_folder().parent.rglob("*"))
+            seen.append({**kernel_objects(), **own_objects(), "files": files})
+            sys.stderr.write(f"{len(seen)} of {count}\n")
     return {
-        "starts": count,
-        "median start, s": sorted(seconds)[count // 2],
+        "starts": len(seen),
+        "median start, s": sorted(seconds)[len(seen) // 2],
         "growth per start [slope, low, high]": {
             kind: slope([each[kind] for each in seen]) for kind in seen[0]
         },
