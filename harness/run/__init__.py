@@ -13,3 +13,7 @@ class Console(Protocol):
 
     def step(self, done: int, total: int, left_s: float | None, text: str) -> None:
         """Report that *done* of *total* are done, and the seconds that are probably left."""
+
+
+class QuietConsole(Console):
+    """Reports nothing."""

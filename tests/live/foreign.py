@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.hadoop import daemons, fence
-from harness.hadoop_home.home import SOURCE, HadoopHome, file_digest, find_java, path_jar_bytes
+from harness.hadoop_home.home import HadoopHome, file_digest, find_java, path_jar_bytes
 from harness.hadoop_home.setup import ensure_formatted
 from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec
@@ -20,6 +20,22 @@ from harness.records.trial import ClusterSpec
 BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}
 UNFENCED = {"dfs.permissions.enabled": "false"}
 CACHE = Path(__file__).resolve().parents[2] / ".cache"
+# A release with all that it brings, nothing of it lifted or left out.
+MODULES = (
+    "common", "hdfs", "hdfs-client", "mapreduce-client-app", "mapreduce-client-hs",
+    "mapreduce-client-jobclient", "mapreduce-client-shuffle", "yarn-server-nodemanager",
+    "yarn-server-resourcemanager", "yarn-server-timelineservice",
+)  # fmt: skip
+DEPENDENCY = """<dependency><groupId>org.apache.hadoop</groupId>
+<artifactId>hadoop-{module}</artifactId><version>{version}</version></dependency>
+"""
+POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>tests</groupId><artifactId>stock-hadoop</artifactId><version>1</version>
+<packaging>pom</packaging><dependencies>{dependencies}
+<dependency><groupId>org.bouncycastle</groupId>
+<artifactId>bcpkix-jdk18on</artifactId><version>1.78.1</version></dependency>
+</dependencies></project>
+"""  # the last one is declared provided, and the resource manager dies without it
 SHELL = "org.apache.hadoop.fs.FsShell"
 MAVEN_S, CHMOD_S = 900, 120
 
@@ -94,7 +110,7 @@ def another_hadoop(version):
 
     The test is skipped where Maven cannot resolve its jars.
     """
-    home = CACHE / f"hadoop-{version}"
+    home = CACHE / f"stock-hadoop-{version}"
     if not home.is_dir():
         CACHE.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
@@ -114,15 +130,18 @@ def another_hadoop(version):
 
 def resolve(version, folder):
     """
-    Let Maven put the jars of that version into *folder*.
+    Let Maven put the jars of that release into *folder*.
     """
     if shutil.which("mvn") is None:
         pytest.skip("apt-get install -y maven")
+    folder.mkdir(parents=True)
+    dependencies = (DEPENDENCY.format(module=module, version=version) for module in MODULES)
+    pom = folder.with_name("pom.xml")
+    pom.write_text(POM.format(dependencies="".join(dependencies)))
     done = subprocess.run(
         [
-            "mvn", "-B", "-ntp", "-q", "-f", str(SOURCE / "pom.xml"),
-            "dependency:copy-dependencies", f"-DoutputDirectory={folder}",
-            f"-Dhadoop.version={version}",
+            "mvn", "-B", "-ntp", "-q", "-f", str(pom), "dependency:copy-dependencies",
+            f"-DoutputDirectory={folder}", "-DincludeScope=runtime",
         ],
         check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=MAVEN_S,
     )  # fmt: skip

@@ -45,10 +45,15 @@ def provide(program, folder=None):
             files = [downloaded(package) for package in PACKAGES[program]]
         except pytest.skip.Exception as error:
             return f"{lacks}; {error}"
-        partial = Path(tempfile.mkdtemp(dir=root.parent))
-        for file in files:
-            subprocess.run(["dpkg-deb", "--extract", file, partial], check=True)
-        partial.rename(root)  # a cut extraction leaves no root
+        with tempfile.TemporaryDirectory(dir=root.parent) as partial:
+            for file in files:
+                subprocess.run(["dpkg-deb", "--extract", file, f"{partial}/root"], check=True)
+            # a cut extraction leaves no root; another process may have just made it
+            try:
+                Path(partial, "root").rename(root)
+            except OSError:
+                if not root.is_dir():
+                    raise
     paths = [str(root / each) for each in FOLDERS if (root / each).is_dir()]
     os.environ["PATH"] = os.pathsep.join([*paths, os.environ["PATH"]])
     libraries = [str(each) for top in ("lib", "usr/lib") for each in root.glob(f"{top}/*-gnu*")]
