@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.live.packages import PACKAGES, provide, unpacked
+from tests.live.runs import PROGRAM, output
 
 PROJECT = Path(__file__).resolve().parents[2]
 SYSTEMD = "/usr/lib/systemd/systemd"
@@ -315,6 +316,21 @@ def await_listening(host, port=22):
                 return
         assert time.monotonic() < deadline, host.log.read_text()
         time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def trusted_hosts(count, environment):
+    """
+    A place with so many hosts whose keys a harness of that environment has pinned.
+    """
+    with BareHosts() as place:
+        for _ in range(count):
+            place.add(wait=False)
+        for host in place.hosts:
+            await_listening(host)
+            pin = "trust", host.address, "--fingerprint", host.fingerprint
+            output(environment, *PROGRAM, *pin)
+        yield place
 
 
 def unshared(spaces):

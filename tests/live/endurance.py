@@ -32,8 +32,8 @@ from harness.providers.local.cluster import LocalCluster
 from harness.records.trial import ClusterSpec
 from harness.store import Store
 from tests.live import engine as engines
-from tests.live.bare_hosts import BareHosts, await_listening
-from tests.live.runs import CLIENT, PROGRAM, clusters, command, output, processes, settings, start
+from tests.live.bare_hosts import trusted_hosts
+from tests.live.runs import CLIENT, clusters, command, output, processes, settings, start
 
 LEFT_LIMIT_S = 90.0
 # Between the start of a run, or its first trial, and its death: on hosts a start takes a minute.
@@ -108,13 +108,7 @@ def ansible(environment):
     """
     Three hosts, and what is on them that was not there before: files, rules, processes.
     """
-    with BareHosts() as place:
-        for _ in range(3):
-            place.add(wait=False)
-        for host in place.hosts:
-            await_listening(host)
-            pin = "trust", host.address, "--fingerprint", host.fingerprint
-            output(environment, *PROGRAM, *pin)
+    with trusted_hosts(3, environment) as place:
 
         def lines():
             return {

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from harness.store import Store
-from tests.live.bare_hosts import BareHosts, await_listening, lacking
-from tests.live.runs import PROGRAM, clusters, command, mapping, output, settings, start, wait_for
+from tests.live.bare_hosts import lacking, trusted_hosts
+from tests.live.runs import clusters, command, mapping, settings, start, wait_for
 
 pytestmark = [
     pytest.mark.live, pytest.mark.long, pytest.mark.skipif(bool(lacking()), reason=lacking()),
@@ -23,13 +23,7 @@ def place(tmp_path):
     """
     A place with three hosts that a harness of its own trusts.
     """
-    with BareHosts() as made:
-        for _ in range(3):
-            made.add(wait=False)
-        for host in made.hosts:
-            await_listening(host)
-            pin = "trust", host.address, "--fingerprint", host.fingerprint
-            output(settings(tmp_path), *PROGRAM, *pin)
+    with trusted_hosts(3, settings(tmp_path)) as made:
         yield made
 
 

@@ -12,9 +12,9 @@ import pytest
 from harness.providers.docker.engine import Engine
 from harness.store import Store
 from tests.live import engine as engines
-from tests.live.bare_hosts import BareHosts, await_listening, lacking
+from tests.live.bare_hosts import lacking, trusted_hosts
 from tests.live.foreign import client_environment, foreign_cluster, state_of
-from tests.live.runs import PROGRAM, PROJECT, clusters, command, output, processes, settings
+from tests.live.runs import PROJECT, clusters, command, processes, settings
 
 pytestmark = [pytest.mark.live, pytest.mark.long]
 QUICK = PROJECT / "experiments" / "quick.yaml"
@@ -62,13 +62,7 @@ def ansible(folder, monkeypatch):
     del monkeypatch
     if lacking():
         pytest.skip(lacking())
-    with BareHosts() as place:
-        for _ in range(1 + WORKERS):
-            place.add(wait=False)
-        for host in place.hosts:
-            await_listening(host)
-            pin = "trust", host.address, "--fingerprint", host.fingerprint
-            output(settings(folder), *PROGRAM, *pin)
+    with trusted_hosts(1 + WORKERS, settings(folder)) as place:
         before = [host.written() for host in place.hosts]
         addresses = ", ".join(host.address for host in place.hosts)
         yield {}, [f"cluster.hosts=[{addresses}]", f"cluster.ssh.key={place.key}"]
