@@ -276,9 +276,9 @@ class TestCommands:
         """
         (tmp_path / "a").write_bytes(os.urandom(300_000))
         node.put(tmp_path / "a", "it's a file")
-        found = node.run(["sha256sum", "/root/it's a file"]).out
+        checksum = node.run(["sha256sum", "/root/it's a file"]).out
 
-        assert hashlib.sha256((tmp_path / "a").read_bytes()).hexdigest() in found
+        assert hashlib.sha256((tmp_path / "a").read_bytes()).hexdigest() in checksum
 
 
 class TestFaults:
