@@ -63,21 +63,21 @@ def parse_rate(text: str) -> int:
     return round(bits / 8)
 
 
-def parse_duration(text: str | float) -> float:
+def parse_duration(text: str) -> float:
     """
-    Seconds that *text* names; a bare number is seconds.
+    Seconds that *text* names.
 
-    >>> parse_duration("5 min"), parse_duration("250 ms"), parse_duration(2)
+    >>> parse_duration("5 min"), parse_duration("250 ms"), parse_duration("2 s")
     (300.0, 0.25, 2.0)
 
-    Raises ``ValueError`` for anything else, with the units that exist.
+    Raises ``ValueError`` for anything else; a bare number may mean seconds or minutes: refused.
     """
-    if isinstance(text, int | float) and not isinstance(text, bool) and 0 <= text < float("inf"):
-        return float(text)
-    match = _NUMBER.fullmatch(text) if isinstance(text, str) else None
-    if match is None or (match[2] or "s") not in _TIME:
+    match = _NUMBER.fullmatch(text)
+    if match and not match[2] and len(text) < 20:
+        raise ValueError(f"'{match[1]}' has no unit; write {match[1]} s or {match[1]} min")
+    if match is None or match[2] not in _TIME:
         raise ValueError(f"{text!r:.80} is not a duration: write 90 s, 5 min, 2 h or 250 ms")
-    return float(match[1]) * _TIME[match[2] or "s"]
+    return float(match[1]) * _TIME[match[2]]
 
 
 def format_bytes(size: float) -> str:

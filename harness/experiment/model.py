@@ -44,9 +44,9 @@ NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _SIZE_WITH_UNIT = re.compile(r"[0-9]+(\.[0-9]+)?\s*[KkMGT]?i?B")
 _UNIT_IN_NAME = re.compile(r"(_bytes|_bytes_per_s|_s)$")
 
-_SIZE: dict[str, Any] = {"type": ["string", "integer"], "examples": ["32 MiB", "200 MB"]}
+_SIZE: dict[str, Any] = {"type": ["string", "integer"], "minimum": MIB, "examples": ["32 MiB"]}
 _RATE: dict[str, Any] = {"type": "string", "examples": ["20 MiB/s", "100 Mbit/s"]}
-_TIME: dict[str, Any] = {"type": ["string", "number"], "examples": ["10 min"]}
+_TIME: dict[str, Any] = {"type": "string", "examples": ["10 min"]}
 _ANY: dict[str, Any] = {"type": ["string", "number", "boolean"]}
 
 T = TypeVar("T")
@@ -109,6 +109,8 @@ def _quantity(
 
     def read(scalar: Scalar) -> Any:
         quantity = parse(scalar)
+        if parse is parse_bytes and 0 < quantity < MIB and scalar.written.isdigit():  # MiB may be meant
+            raise ValueError(f"'{scalar}' has no unit; write {scalar} MiB, or {scalar} B")
         if not least <= quantity < most:
             raise ValueError(f"'{excerpt(scalar)}' {complaint}")
         return quantity
@@ -136,11 +138,6 @@ def _name_of(noun: str) -> _Annotations:
 def _like(pattern: str, noun: str, example: str) -> _Annotations:
     complaint = f"is not a valid {noun}; write one such as {example}"
     return _text(pattern, complaint, examples=[example])
-
-
-def _read_time(scalar: Scalar) -> float:
-    value = scalar.value
-    return parse_duration(value if isinstance(value, int | float) else str(scalar))
 
 
 def _read_flag(scalar: Scalar) -> bool:
@@ -272,7 +269,7 @@ _NO_SIZE = "is not a size to work with; write 32 MiB or 200 MB"
 Size = Annotated[int, *_quantity(parse_bytes, 1, _NO_SIZE, _SIZE)]
 Time = Annotated[
     float,
-    *_quantity(_read_time, 1e-9, "is not a time to wait; write 90 s or 10 min", _TIME, most=1e9),
+    *_quantity(parse_duration, 1e-9, "is not a time to wait; write 90 s or 10 min", _TIME, most=1e9),
 ]
 InputSize = Annotated[Size, WithJsonSchema(_SIZE | {"examples": ["32 MiB", "tiny"]})]
 Properties = dict[str, Axis[Annotated[str, *_written(_read_property, _ANY)]]]

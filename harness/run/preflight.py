@@ -187,7 +187,7 @@ class Preflight:
         if least_bytes < LEAST_INPUT:
             warnings.append(
                 f"an input of {format_bytes(least_bytes)} shows nothing but how long tasks take to"
-                " start; a number without a unit is bytes: write 32 MiB"
+                " start: write 32 MiB"
             )
         for warning in warnings:
             self.console.say(f"warning: {warning}")

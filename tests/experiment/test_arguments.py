@@ -134,10 +134,10 @@ class TestSizesByName:
         """
         A name and the bytes that it stands for are one value.
         """
-        what, at, _ = complaint(size="[tiny, 1000]")
+        what, at, _ = complaint(size="[tiny, 1000 B]")
 
         assert (what, at) == (
-            "workloads.0.input: '1000' is given twice, first as 'tiny'",
+            "workloads.0.input: '1000 B' is given twice, first as 'tiny'",
             "e.yaml:6:19",
         )
 

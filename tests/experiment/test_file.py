@@ -236,6 +236,10 @@ class TestErrors:
             ("mapreduce.job.reduces: [", "a b: [", "'a b' is not the name of a property"),
             ("spill.percent: 0.80", "io.sort.mb: 16 MiB", "'16 MiB' for a number of MiB"),
             ("trial_limit: 10 min", "trial_limit: 10 mins", "'10 mins' is not a duration"),
+            ("trial_limit: 10 min", "trial_limit: 5", "write 5 s or 5 min"),
+            ("trial_limit: 10 min", "trial_limit: '5'", "write 5 s or 5 min"),
+            ("task_memory: 512 MiB", "task_memory: 512", "write 512 MiB, or 512 B"),
+            ("200 MB, seed: 3", "64, seed: 3", "write 64 MiB, or 64 B"),
             ("models: whatif", "models: what-if", "did you mean whatif?"),
             ("{mapreduce.job.reduces: 1}", "{}", "selects no cell of terasort"),
             ("{mapreduce.job.reduces: 1}", "{seed: [1, 3]}", "none is left to score"),
@@ -314,7 +318,7 @@ class TestOverrides:
         It is enough that an override leaves one of the values that feed the profiles.
         """
         e = read(
-            "predict.profile_on={input: [32 MiB, 200 MB]}", "workloads.wordcount.input=[32 MiB, 1]"
+            "predict.profile_on={input: [32 MiB, 200 MB]}", "workloads.wordcount.input=[32 MiB, 1 B]"
         )
         with pytest.raises(SpecError, match="no cell has input 1 MiB, 2 MiB"):
             read("predict.profile_on={input: [1 MiB, 2 MiB]}")

@@ -26,7 +26,7 @@ cluster:
   site: {dfs.blocksize: 1 MiB}
 workloads:
   - {name: gpu-kmeans, input: [1 MiB, 2 MiB], device: cpu, iterations: 1}
-  - {name: gpu-sbs, input: [1036800, 2073600], device: cpu}
+  - {name: gpu-sbs, input: [1036800 B, 2073600 B], device: cpu}
   - {name: wordcount, input: [1 MiB, 2 MiB]}
 configuration:
   mapreduce.job.reduces: 1
@@ -37,7 +37,7 @@ warmup: 0
 trial_limit: 4 min
 predict:
   models: [spn-gc, spn-gc-mr2]
-  profile_on: {input: [1 MiB, 1036800]}
+  profile_on: {input: [1 MiB, 1036800 B]}
 """
 
 

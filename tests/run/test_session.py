@@ -193,11 +193,11 @@ class TestMeasure:
 
         assert (clusters.attempts, Store(s.results_dir).runs(s.experiment.name)) == (0, ())
 
-    def test_a_size_without_its_unit_is_told(self, session):
+    def test_a_tiny_input_is_told(self, session):
         """
-        5000 are bytes, and hardly anybody means them.
+        It would show how long tasks take to start, and hardly anybody means that.
         """
-        s = session(overrides=["workloads.0.input=5000"])
+        s = session(overrides=["workloads.0.input=5000 B"])
         s.plan()
 
         assert [
