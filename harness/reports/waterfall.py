@@ -7,6 +7,7 @@ in the nesting: of thousands of copies one wants to know how many, how long in a
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 
@@ -244,38 +245,42 @@ def chrome_events(traced_job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[
     Events of *job* in Chrome's trace format, which Perfetto and ``chrome://tracing`` open.
 
     A process is a task attempt, a thread one of those in *tasks* with its spans; times are
-    microseconds since the job was submitted.
+    microseconds since the job was submitted.  Perfetto knows a thread by its number alone, takes 0
+    for an idle core, and drops a span that overlaps another one of its thread without lying in it.
     """
+    threads = itertools.count(1)
 
-    def work(
-        name: str, times: tuple[float, float], process: int, thread: int, **args: Any
-    ) -> Mapping[str, Any]:
-        start, duration_s = times[0] - traced_job.submit_s, times[1] - times[0]
-        scaled = {"ts": round(start * 1e6, 1), "dur": round(duration_s * 1e6, 1)}
-        return {"name": name, "ph": "X", **scaled, "pid": process, "tid": thread, "args": args}
+    def nanoseconds(moment_s: float) -> int:
+        return round((moment_s - traced_job.submit_s) * 1e9)
 
-    def metadata(kind: str, process: int, thread: int = 0, **args: Any) -> Mapping[str, Any]:
+    def work(name: str, times: tuple[int, int], process: int, thread: int, args: Any) -> Any:
+        start, duration = times[0] / 1e3, (times[1] - times[0]) / 1e3
+        event = {"name": name, "ph": "X", "ts": start, "dur": duration}
+        return event | {"pid": process, "tid": thread, "args": args}
+
+    def metadata(kind: str, process: int, thread: int, **args: Any) -> Mapping[str, Any]:
         return {"name": kind, "ph": "M", "pid": process, "tid": thread, "args": args}
 
-    yield metadata("process_name", 0, name=f"{traced_job.job_id} {traced_job.name}")
-    yield work("job", (traced_job.submit_s, traced_job.finish_s), 0, 0, state=traced_job.state)
+    number, times = next(threads), (0, nanoseconds(traced_job.finish_s))
+    yield metadata("process_name", 1, number, name=f"{traced_job.job_id} {traced_job.name}")
+    yield work("job", times, 1, number, {"state": traced_job.state})
     processes = {}
-    for process, attempt in enumerate(traced_job.attempts, start=1):
+    for process, attempt in enumerate(traced_job.attempts, start=2):
         processes[attempt.attempt_id] = process
-        yield metadata("process_name", process, name=f"{attempt.task_id} on {attempt.host}")
-        yield metadata("process_sort_index", process, sort_index=process)
+        number, times = next(threads), (nanoseconds(attempt.start_s), nanoseconds(attempt.finish_s))
+        yield metadata("process_name", process, number, name=f"{attempt.task_id} on {attempt.host}")
+        yield metadata("process_sort_index", process, number, sort_index=process)
         args = {"attempt": attempt.attempt_id, "state": attempt.state, **attempt.counters}
-        event = work(f"{attempt.kind} attempt", (attempt.start_s, attempt.finish_s), process, 0)
-        yield {**event, "args": args}
+        yield work(f"{attempt.kind} attempt", times, process, number, args)
     for recording in tasks:
         if recording.attempt_id not in processes:
             continue
-        process = processes[recording.attempt_id]
-        names = dict.fromkeys(span.thread for span in recording.spans)
-        threads = {name: number for number, name in enumerate(names, start=1)}
-        for name, number in threads.items():
-            yield metadata("thread_name", process, number, name=name)
+        process, numbers = processes[recording.attempt_id], dict[str, int]()
+        limits, before = list[tuple[int, int]](), dict[tuple[str, int], int]()
         for span in recording.spans:
+            if span.thread not in numbers:
+                numbers[span.thread] = next(threads)
+                yield metadata("thread_name", process, numbers[span.thread], name=span.thread)
             more: dict[str, Any] = {"amount": span.amount} if span.amount else {}
             if span.cpu_s is not None:
                 more["cpu_ms"] = round(span.cpu_s * 1e3, 3)
@@ -285,5 +290,12 @@ def chrome_events(traced_job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[
                 more["details"] = list(span.details)
             if span.open:
                 more["open"] = True
-            times = (span.start_s, span.finish_s)
-            yield work(span.name, times, process, threads[span.thread], **more)
+            # Seconds since the epoch are exact to a quarter of a microsecond: what touches its
+            # neighbour, or the end of the span around it, may overlap by as much.
+            around = limits[span.parent] if span.parent >= 0 else (-(2**62), 2**62)
+            place = span.thread, span.parent
+            start = max(nanoseconds(span.start_s), around[0], before.get(place, around[0]))
+            finish = max(start, min(nanoseconds(span.finish_s), around[1]))
+            limits.append((start, finish))
+            before[place] = finish
+            yield work(span.name, limits[-1], process, numbers[span.thread], more)
