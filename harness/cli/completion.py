@@ -73,6 +73,15 @@ def trials(context: click.Context) -> Iterable[str]:
     return Store(context.params.get("results_dir") or Path("results")).trial_ids()
 
 
+@completes
+def runs(context: click.Context) -> Iterable[str]:
+    """Ids of all runs, and experiment files."""
+    from harness.store import Store
+
+    ids = [run.id for run in Store(context.params.get("results_dir") or Path("results")).all_runs()]
+    return [*ids, *map(str, Path("experiments").glob("*.yaml"))]
+
+
 def overrides(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
     """Keys of an experiment, and behind ``configuration.`` the properties of Hadoop."""
     from harness.hadoop.properties import known_names

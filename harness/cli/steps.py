@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import partial, wraps
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from harness.store import Run
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-_MOST_DIFFERENCES = 20  # shown to people; --json has all
 _results_folder = partial(
     click.option,
     type=click.Path(path_type=Path, file_okay=False),
@@ -29,6 +26,14 @@ _results_folder = partial(
     help="Folder of all results.",
 )
 results_option = _results_folder("--results-dir")
+set_option = click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="A.B=C",
+    help="Override one value of the file; repeatable.",
+    shell_complete=completion.overrides,
+)
 
 
 def experiment_arguments(function: Callable[..., None]) -> Callable[..., None]:
@@ -36,14 +41,7 @@ def experiment_arguments(function: Callable[..., None]) -> Callable[..., None]:
 
     @click.argument("file", type=click.Path(path_type=Path))
     @results_option
-    @click.option(
-        "--set",
-        "overrides",
-        multiple=True,
-        metavar="A.B=C",
-        help="Override one value of the file; repeatable.",
-        shell_complete=completion.overrides,
-    )
+    @set_option
     @wraps(function)
     def command(file: Path, results_dir: Path, overrides: tuple[str, ...], **options: Any) -> None:
         function(open_session(file, results_dir, overrides), **options)
@@ -54,6 +52,9 @@ def experiment_arguments(function: Callable[..., None]) -> Callable[..., None]:
 def run_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add what decides how trials are run."""
     new = click.option("--new", is_flag=True, help="Open a new run even if one is unfinished.")
+    reuse = click.option(
+        "--reuse", is_flag=True, help="Take over trials that other runs measured on this machine."
+    )
     on_error = click.option(
         "--on-error",
         type=click.Choice(["skip", "stop"]),
@@ -75,7 +76,7 @@ def run_options(function: Callable[..., None]) -> Callable[..., None]:
         show_default=True,
         help="What to do with a trial during which others used the machine: repeat it at the end.",
     )
-    return on_error(retries(on_disturbed(new(function))))
+    return on_error(retries(on_disturbed(new(reuse(function)))))
 
 
 def open_session(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> Session:
@@ -164,14 +165,16 @@ def run_all(session: Session, dry_run: bool, as_json: bool, **options: Any) -> N
         harness all experiments/demo.yaml
         harness all experiments/quick.yaml --set cluster.workers=2 --dry-run
     """
+    from harness.evaluate.flow import Evaluation
     from harness.reports import REPORTS
 
     if dry_run:
         show_plan(session, as_json=as_json)
         return
     measured_run, failed = measure(session, **options)
-    with session.locked_evaluation(measured_run) as evaluation:
-        if not session.experiment.predict.is_blind:  # else measuring has done it, in between
+    evaluation = Evaluation.of(measured_run)
+    with measured_run.lock():
+        if not measured_run.seals.paths():  # where the order is blind, measuring has done it
             evaluation.profile()
             evaluation.predict()
         evaluation.score()
@@ -180,190 +183,6 @@ def run_all(session: Session, dry_run: bool, as_json: bool, **options: Any) -> N
     show_text(f"report: {paths[0]}")
     if failed:
         raise SystemExit(6)
-
-
-@click.command("collect")
-@experiment_arguments
-@json_option
-def collect(session: Session, as_json: bool) -> None:
-    """
-    Reproduce the trace tables of the newest run of FILE from its raw logs.
-
-    \b
-    Example:
-        harness collect experiments/quick.yaml
-    """
-    count = session.collect()
-    show_text(f"trace tables of {count} trials made")
-    if as_json:
-        print_json({"trials": count})
-
-
-@click.command("profile")
-@experiment_arguments
-@json_option
-def profile(session: Session, as_json: bool) -> None:
-    """
-    Fit one profile per workload on the profiling trials of the newest run of FILE.
-
-    \b
-    Example:
-        harness profile experiments/quick.yaml
-    """
-    with session.locked_evaluation() as evaluation:
-        profiles = evaluation.profile()
-    if as_json:
-        print_json({"profiles": [*profiles.values()]})
-        return
-    rows = []
-    for workload, fitted in profiles.items():
-        for name, statistic in {**fitted.statistics, **fitted.costs, **fitted.frame}.items():
-            source = statistic.source
-            if statistic.group:
-                source = f"assumed: its share of {len(statistic.group) + 1} costs"
-            value, spread = f"{statistic.value:.4g}", f"{statistic.spread:.2g}"
-            rows.append((workload, name, value, spread, statistic.count, source))
-    show_table(("workload", "statistic", "value", "spread", "count", "source"), rows)
-    for workload, fitted in profiles.items():
-        for group in fitted.groups:
-            click.echo(
-                f"{workload}: one sum stands for {', '.join(group.names)}."
-                " The profiling cells cannot distinguish them: how it is shared is assumed.\n"
-            )
-
-
-@click.command("predict")
-@experiment_arguments
-@json_option
-def predict(session: Session, as_json: bool) -> None:
-    """
-    Predict every scored cell of the newest run of FILE with every model, and seal the predictions.
-
-    \b
-    Example:
-        harness predict experiments/quick.yaml --json
-    """
-    from harness.experiment.grid import label, varying
-
-    with session.locked_evaluation() as evaluation:
-        predictions = evaluation.predict()
-    if as_json:
-        print_json({"predictions": predictions})
-        return
-    axes = varying(evaluation.cells.values())
-    labels = {cell_id: label(cell, axes) for cell_id, cell in evaluation.cells.items()}
-    rows = []
-    for prediction in predictions:
-        seconds = (
-            *(prediction.body_s, prediction.job_s, prediction.published_s),
-            *(prediction.map_task_s, prediction.reduce_task_s),
-        )
-        texts = ("not applicable" if value is None else f"{value:.2f}" for value in seconds)
-        rows.append((labels[prediction.cell], prediction.model, *texts))
-    columns = ("body, s", "job, s", "as published, s", "map task, s", "reduce task, s")
-    show_table(("cell", "model", *columns), rows)
-
-
-@click.command("score")
-@experiment_arguments
-@click.option(
-    "--strict", is_flag=True, help="Take the first seal alone; refuse a run that is not blind."
-)
-@json_option
-def score(session: Session, strict: bool, as_json: bool) -> None:
-    """
-    Score the sealed predictions of the newest run of FILE, each beside the noise of its cell.
-
-    What was changed, removed or added since it was measured or sealed is named: exit status 7.
-
-    \b
-    Example:
-        harness score experiments/quick.yaml
-        harness score experiments/quick.yaml --strict
-    """
-    from harness.reports import REPORTS
-    from harness.reports.sections import make_document
-
-    with session.locked_evaluation() as evaluation:
-        scores = evaluation.score(strict=strict)
-    if not evaluation.has_evidence:
-        show_text("this run has no evidence: an earlier version measured it, which hashed no files")
-    if as_json:
-        print_json(scores.model_dump(mode="json"))
-        return
-    click.echo(REPORTS["terminal"].render(make_document(evaluation.report_data())))
-
-
-@click.command("report")
-@experiment_arguments
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="Write the files there; nothing is written into the run.",
-)
-@json_option
-def report(session: Session, into: Path | None, as_json: bool) -> None:
-    """
-    Write report.html, report.md and report.json of the newest run of FILE.
-
-    \b
-    Example:
-        harness report experiments/quick.yaml
-        harness report experiments/quick.yaml --into /tmp/report --json
-    """
-    with nullcontext(session.evaluation()) if into else session.locked_evaluation() as evaluation:
-        paths, _ = evaluation.report(into)
-    if as_json:
-        print_json({"files": paths})
-        return
-    for path in paths:
-        click.echo(path)
-
-
-@click.command("reproduce")
-@click.argument("run_path", metavar="RUN", type=click.Path(path_type=Path))
-@click.option(
-    "--from",
-    "given",
-    type=click.Choice(["raw", "trace", "profiles", "predictions"]),
-    default="raw",
-    show_default=True,
-    help="What is taken as it is stored; all that follows is made again.",
-)
-@json_option
-def reproduce(run_path: Path, given: str, as_json: bool) -> int:
-    """
-    Make the results of RUN, the folder of a run, again, and compare them with what is stored.
-
-    The present code makes traces, profiles, predictions and scores in a scratch folder; RUN stays
-    as it is.  Needs neither Hadoop nor Java.  Exit status 1: something differs; 7: the run cannot
-    be read, or was tampered with.
-
-    \b
-    Example:
-        harness reproduce results/quick/20261121T032309Z-4f26
-        harness reproduce results/quick/20261121T032309Z-4f26 --from profiles --json
-    """
-    from harness.run.reproduce import reproduce as reproduce_stages
-    from harness.store import Run
-
-    with TemporaryDirectory(prefix="harness-reproduce-") as folder:
-        stages = list(reproduce_stages(Run(run_path), Path(folder), given))
-    differs = [difference for _, differences in stages for difference in differences]
-    if as_json:
-        documents = [
-            {"stage": stage, "equal": not several, "differs": [each._asdict() for each in several]}
-            for stage, several in stages
-        ]
-        print_json({"stages": documents})
-        return int(bool(differs))
-    for stage, several in stages:
-        click.echo(f"{stage}: {len(several)} values differ" if several else f"{stage}: equal")
-    if differs:
-        columns = ("model", "name", "stored", "made again", "relative difference")
-        show_table(columns, differs[:_MOST_DIFFERENCES])
-    return int(bool(differs))
 
 
 @click.command("unpack")

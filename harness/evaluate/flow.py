@@ -70,6 +70,11 @@ class Evaluation:
     rates: dict[str, float | None] = field(default_factory=dict)  # of the speed probe, by trial
     has_evidence: bool = False  # known once it was scored
 
+    @classmethod
+    def of(cls, run: Run) -> Evaluation:
+        """Give *run* as it was planned, with its own experiment."""
+        return cls(run, run.experiment(), run.read_plan())
+
     @cached_property
     def done(self) -> dict[str, TrialRecord]:
         """Trials that ended well, by id, in the order of the plan."""
@@ -253,8 +258,7 @@ class Evaluation:
             rates={trial_id: rate for trial_id, rate in rates.items() if rate is not None},
             order=[record.trial.id for record in by_start],
             evidence={
-                trial_id: str((self.run.trial_dir(trial_id) / "raw").relative_to(self.run.path))
-                for trial_id in records
+                trial_id: f"{self.run.to_measured}trials/{trial_id}/raw" for trial_id in records
             },
         )
 

@@ -50,6 +50,8 @@ def blind_refusals(run: Run, done: Iterable[TrialRecord]) -> list[str]:
 
     Of those the chain has the first seal before the trials, and each of their jobs names it.
     """
+    if run.measured is not run:
+        return ["it is an analysis: its predictions were sealed after the measurement"]
     stored = [line.name for line in Chain(run.opener).lines().values()]
     if SEAL not in stored:
         return ["no seal was noted while it was measured" if stored else "it has no evidence"]

@@ -68,13 +68,19 @@ class KnownNames:
 
 
 def read_experiment(
-    text: str, source: str, overrides: Sequence[str] = (), *, known: KnownNames | None = None
+    text: str,
+    source: str,
+    overrides: Sequence[str] = (),
+    *,
+    known: KnownNames | None = None,
+    narrows: bool = True,
 ) -> Experiment:
     """
     Read the experiment in *text*; *source* names its file in errors.
 
     *overrides* are ``a.b=VALUE`` as given to ``--set``.  Names of workloads, models and providers
-    are checked where *known* is given.
+    are checked where *known* is given.  Where overrides may not narrow the grid (*narrows*), each
+    value of `profile_on` has to be there.
     """
     document = Document(text, source)
     if not isinstance(document.data, dict):
@@ -121,7 +127,7 @@ def read_experiment(
         cluster = cluster.model_copy(update={"node": node})
         experiment = experiment.model_copy(update={"cluster": cluster})
     _check_cluster(cluster, document, known)
-    _check_grid(experiment, document, narrowed=bool(overrides))
+    _check_grid(experiment, document, narrowed=narrows and bool(overrides))
     document.raise_problems()
     return experiment
 

@@ -8,6 +8,7 @@ that was sampled through a node have the node's name in theirs: ``speed-worker1.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -212,7 +213,9 @@ def machine_facts(disk_path: Path = Path()) -> dict[str, Any]:
         fact_name: int(kib) * 1024
         for fact_name, kib in re.findall(r"^(\w+): +(\d+) kB", memory_lines, re.MULTILINE)
     }
+    machine_id = read_or_empty("/etc/machine-id").strip()
     facts = {
+        "id": machine_id and hashlib.sha256(f"mapreduce-harness {machine_id}".encode()).hexdigest(),
         "cpu": _search("/proc/cpuinfo", r"model name\s*: (.*)"),
         "cores": os.cpu_count(),
         "cores_usable": len(os.sched_getaffinity(0)),
@@ -226,7 +229,7 @@ def machine_facts(disk_path: Path = Path()) -> dict[str, Any]:
         "load": round(os.getloadavg()[0], 2),
         "disk": disk_facts,
     }
-    return {fact_name: value for fact_name, value in facts.items() if value is not None}
+    return {name: value for name, value in facts.items() if value not in (None, "")}
 
 
 def _search(path: str, pattern: str) -> str | None:

@@ -76,6 +76,8 @@ class Manifest(Record):
     those monitored through a node, by the name that their samples have.  *limitations* say what
     measurements on the cluster cannot show; *limits* has one entry for each start of a cluster.
     *gpus_found* and *rates* are by node.  *repeats_ended* says why no more trials were added.
+    *reused* has the run that measured a trial, where it was another.  *analysis_of* is the run that
+    an analysis is about; a run has none.
     """
 
     # What another version of the harness has written besides does not concern this one.
@@ -102,6 +104,8 @@ class Manifest(Record):
     gpus_found: dict[str, NodeGpus] = Field(default_factory=dict)
     rates: dict[str, NodeRates] = Field(default_factory=dict)
     repeats_ended: str = ""
+    reused: dict[str, str] = Field(default_factory=dict)
+    analysis_of: str = ""
 
     def document(self) -> dict[str, Any]:
         """JSON document of the manifest: what it holds, without entries that are empty."""

@@ -7,7 +7,7 @@ One experiment file and its results folder: the steps that the command line offe
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from harness.errors import SpecError
+from harness.errors import DataError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.experiment.file import concealed_text, read_experiment
-from harness.experiment.grid import expand, order
+from harness.experiment.grid import expand, is_profiling, order
 from harness.experiment.model import Experiment
 from harness.hadoop.slots import refusals
 from harness.hadoop_home.home import HadoopHome
@@ -32,12 +32,14 @@ from harness.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.run.manifest import record_command
 from harness.run.plan import make_plan, refuse_cells, refuse_inputs
 from harness.run.preflight import Preflight, known_names
+from harness.run.reuse import take_over
 from harness.run.secrets import user_secrets
 from harness.run.traces import remake_trace
 from harness.scoring.repeats import next_repeats
 from harness.stats.sequential import LOOKS
-from harness.store import Run, Store
-from harness.text import nearest_name
+from harness.store import Run, Store, new_analysis
+from harness.store.run import EXPERIMENT, measured_part
+from harness.text import excerpt, nearest_name
 
 
 @dataclass
@@ -100,8 +102,18 @@ class Session:
         experiment, trials = self.experiment, self.trials
         self.preflight.warn()
         self.preflight.warn_of_lacks()
-        run = Store(self.results_dir).unfinished(experiment)
-        return make_plan(experiment, trials, run.trials() if run else {})
+        runs = [run for run in Store(self.results_dir).fitting(experiment) if run.trial_ids()]
+        plan = make_plan(experiment, trials, runs[-1].trials() if runs else {})
+        held_count = sum(trial["state"] != "pending" for trial in plan["trials"])
+        if not held_count:
+            return plan
+        end = "is finished: 'harness run' measures all anew, in another run"
+        if not runs[-1].finished:
+            end = "is not finished: 'harness run' goes on with it"
+        self.console.say(
+            f"run {runs[-1].path} holds {held_count} of {len(trials)} trials, and {end}"
+        )
+        return {**plan, "run": runs[-1].path}
 
     def next_trials(self, run: Run) -> list[Trial]:
         """Trials of the next look at the data: none where it has a verdict or no time is left."""
@@ -137,20 +149,35 @@ class Session:
         retries: int = 0,
         on_disturbed: OnDisturbed = "keep",
         new: bool = False,
+        reuse: bool = False,
     ) -> tuple[Run, int]:
-        """Run what is missing of the newest unfinished run, or of a new one; count the failures."""
+        """
+        Run what is missing of the newest unfinished run, or of a new one; count the failures.
+
+        *reuse*: trials that other runs have measured on this machine are taken over.
+        """
         experiment, trials = self.experiment, self.trials
         self.preflight.require()
         self.preflight.look()
         self.preflight.warn()
         probe_jar()
         text = concealed_text(self.text, self.source, user_secrets())
-        run = Store(self.results_dir).open_run(experiment, text, new=new)
+        store = Store(self.results_dir)
+        run = store.open_run(experiment, text, new=new, versions=self.versions)
         if run.note:
             self.console.say(run.note)
         with run.lock():
+            if not run.seals.paths():  # nothing is predicted yet: the question may still change
+                run.update_manifest(experiment=experiment.model_dump(mode="json"))
+            elif run.experiment() != experiment:
+                experiment = run.experiment()
+                fix = f"harness predict {self.source} asks others of it when it is measured"
+                self.console.say(f"the run keeps the models that it has predicted: {fix}")
             if remove(cluster_name(run), experiment.cluster.provider):
                 self.console.say("cluster: took down what a killed run had left")
+            if reuse:
+                taken = take_over(run, store, trials)
+                self.console.say(f"{len(taken)} trials of earlier runs are taken over")
             for trial_id, record in run.trials().items():
                 if not run.has_trace(trial_id):  # the run was killed after this trial
                     remake_trace(run, record)
@@ -195,27 +222,101 @@ class Session:
             self.console.say(f"{len(predictions)} predictions are sealed: {run.seals.paths()[-1]}")
         return run.opener.sha256(run.seals.paths()[0])
 
-    def latest(self) -> Run:
-        """The newest run of the experiment; `DataError` where there is none."""
-        return Store(self.results_dir).latest(self.experiment.name)
+    def evaluation(self, run: Run | None = None, *, asks: bool = False) -> Evaluation:
+        """
+        Give *run* to be evaluated, or the newest that fits, or the analysis that the file asks for.
 
-    def collect(self) -> int:
-        """Make the trace tables again from the raw logs; return how many trials have them."""
-        run = self.latest()
-        with run.lock():
-            return sum(remake_trace(run, record) for record in run.trials().values())
+        The question is the file's.  Where neither the run nor an analysis of it has the file's
+        models and `profile_on`, `DataError`; but for who *asks*, the run with those of the file.
+        """
+        wanted = self.experiment
+        if run is None:
+            run = self.newest()
+            earlier_answers = [*reversed(run.analyses()), run]
+            same = [each for each in earlier_answers if each.experiment().predict == wanted.predict]
+            if not same and not asks:
+                other, new = run.experiment().predict, wanted.predict
+                names = [name for name in ("models", "profile_on")
+                         if getattr(other, name) != getattr(new, name)]  # fmt: skip
+                what = f"run {run.id} was asked with other {' and '.join(names)} than the file's"
+                fix = f"harness predict {self.source} asks the file's, without a job;"
+                fix += f" or name the run: {run.path}"
+                raise DataError(what, where=self.source, fix=fix)
+            run = same[0] if same else run
+        evaluation = Evaluation.of(run)
+        predict = wanted.predict if asks else evaluation.experiment.predict
+        changes = {"question": wanted.question, "predict": predict}
+        evaluation.experiment = evaluation.experiment.model_copy(update=changes)
+        return evaluation
 
-    @contextmanager
-    def locked_evaluation(self, run: Run | None = None) -> Iterator[Evaluation]:
-        """Give the newest run (or *run*) as `evaluation` does, locked: its results are written."""
-        run = run or self.latest()
-        with run.lock():
-            yield self.evaluation(run)
+    def newest(self) -> Run:
+        """The newest run with trials that measured what the file measures; else `DataError`."""
+        store, experiment = Store(self.results_dir), self.experiment
+        latest = store.latest(experiment.name)  # or the error that there is none
+        runs = [run for run in store.fitting(experiment) if run.trial_ids()]
+        if runs:
+            return runs[-1]
+        wanted = dict(leaves(measured_part(experiment)))
+        there = dict(leaves(measured_part(latest.experiment())))
+        differs = [key for key in there | wanted if there.get(key) != wanted.get(key)]
+        what = f"no run of this experiment has a trial yet; the newest is {latest.path}"
+        if differs:
+            what = f"no run measured what this file says: the newest, {latest.path}, has"
+            shown = (f"{key} {excerpt(there.get(key))}, not {excerpt(wanted.get(key))}"
+                     for key in differs[:3])  # fmt: skip
+            what = f"{what} {'; '.join(shown)}"
+        fix = f"name that run in the place of the file, or measure: harness run {self.source}"
+        raise DataError(what, where=self.source, fix=fix)
 
-    def evaluation(self, run: Run | None = None) -> Evaluation:
-        """Give the newest run (or *run*) to be profiled, predicted, scored, reported."""
-        run = run or self.latest()
-        return Evaluation(run, run.experiment(), run.read_plan())
+
+def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Values within nested mappings, by their dotted keys; a list is one value."""
+    if not isinstance(value, dict):
+        yield key, value
+        return
+    for name, part in value.items():
+        yield from leaves(part, f"{key}.{name}".lstrip("."))
+
+
+def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
+    """
+    The experiment of *run* with other *models* and *profile_on*, as options write them.
+
+    Checked as a file with these values: `SpecError` has all that is wrong.
+    """
+    experiment, measured = run.experiment(), run.measured
+    names = models or ",".join(experiment.predict.models)
+    overrides = [*measured.read_manifest().overrides, f"predict.models=[{names}]"]
+    for text in profile_on:
+        axis, _, values = text.rpartition("=")
+        overrides.append(f"predict.profile_on.{axis}=[{values.strip('[]')}]")
+    text = measured.opener.read(measured.path / EXPERIMENT, "name an experiment file").decode()
+    source = str(measured.path / EXPERIMENT)
+    narrows = not profile_on
+    predict = read_experiment(text, source, overrides, known=known_names(), narrows=narrows).predict
+    if not profile_on:
+        predict = predict.model_copy(update={"profile_on": experiment.predict.profile_on})
+    return experiment.model_copy(update={"predict": predict})
+
+
+@contextmanager
+def analyse(run: Run, experiment: Experiment) -> Iterator[Evaluation]:
+    """
+    Ask *experiment* of what *run* measured, and give the answer, sealed, scored and reported.
+
+    When the block ends it is among the run's analyses; nothing is left where it fails.
+    """
+    plan = [
+        trial.model_copy(update={"profiling": is_profiling(trial.cell, experiment.predict)})
+        for trial in run.measured.read_plan()
+    ]
+    with new_analysis(run, experiment, plan) as analysis:
+        evaluation = Evaluation.of(analysis)
+        evaluation.profile()
+        evaluation.predict()
+        evaluation.score()
+        evaluation.report()
+        yield evaluation
 
 
 def read_experiment_file(path: Path) -> str:

@@ -7,14 +7,17 @@ import json
 import re
 import time
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from harness import __version__
 from harness.errors import DataError
 from harness.experiment.model import Experiment
 from harness.hadoop.secrets import DIGEST
 from harness.records.manifest import Manifest
-from harness.records.trial import digest
+from harness.records.trial import SCHEMA_VERSION, Trial, Versions, digest
+from harness.store.evidence import CHAIN
 from harness.store.files import (
     check_name,
     exclusive_lock,
@@ -27,7 +30,7 @@ from harness.store.files import (
     sync_tree,
 )
 from harness.store.opener import MANIFEST
-from harness.store.run import EXPERIMENT, Run
+from harness.store.run import ANALYSES, EXPERIMENT, Run, measured_part
 from harness.store.trials import RawLogs, TrialFolder
 from harness.text import excerpt
 
@@ -35,6 +38,7 @@ __all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name", "os_error_as_
 
 _STAMP, _TICK_S = "%Y%m%dT%H%M%SZ", 2**-16
 RUN_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
+_MOST_NAMED = 6
 
 
 class Store:
@@ -44,32 +48,36 @@ class Store:
         """Keep results under *results_dir*, which need not exist; *clock* gives epoch seconds."""
         self.results_dir, self._clock = results_dir, clock
 
-    def open_run(self, experiment: Experiment, text: str, *, new: bool = False) -> Run:
+    def open_run(
+        self,
+        experiment: Experiment,
+        text: str,
+        *,
+        new: bool = False,
+        versions: Versions | None = None,
+    ) -> Run:
         """
         Continue the newest unfinished run of *experiment*, or open one (always where *new*).
 
-        Only a run with the same resolved content is continued.  *text* is the experiment file as
-        given.  Two callers at once get the same run; `Run.lock` then refuses the second.
+        Only a run that measures the same, by the same *versions* where given, is continued.  *text*
+        is the experiment file as given.  Two callers at once get the same run; `Run.lock` then
+        refuses the second.
         """
         experiment_dir = self.folder(experiment.name)
         scratch = experiment_dir / ".new"
         with exclusive_lock(experiment_dir / ".lock", f"experiment {experiment.name}", wait=True):
             remove_tree(scratch)
-            if not new and (earlier_run := self.unfinished(experiment)):
-                return earlier_run
-            # Runs are named by time, to 1/65536 s: after all others even if the clock went back.
-            earlier, created_s = self.runs(experiment.name), self._clock()
-            if earlier:
-                stamp, _, ticks = earlier[-1].id.rpartition("-")
-                started_s = calendar.timegm(time.strptime(stamp, _STAMP)) + int(ticks, 16) * _TICK_S
-                created_s = max(created_s, started_s + _TICK_S)
-            second, part = divmod(created_s, 1)
-            stamp = time.strftime(_STAMP, time.gmtime(second))
-            target = experiment_dir / f"{stamp}-{int(part / _TICK_S):04x}"
+            if not new:
+                for run in reversed(self.fitting(experiment)):
+                    known_versions = run.read_manifest().versions
+                    if not run.finished and versions in (None, known_versions or versions):
+                        return run
+            earlier = self.runs(experiment.name)
+            target = experiment_dir / _new_name(self._clock(), earlier)
             manifest = Manifest(
                 run=target.name,
                 created_s=round(self._clock(), 3),
-                experiment_id=_identity(experiment),
+                experiment_id=digest(measured_part(experiment)),
                 experiment=experiment.model_dump(mode="json"),
             )
             with os_error_as_machine_error(target):
@@ -81,24 +89,25 @@ class Store:
         others = [earlier_run.id for earlier_run in earlier if not earlier_run.finished]
         if new or not others:
             return Run(target)
-        older = Run(experiment_dir / others[-1]).read_manifest().experiment
-        contents = {
-            DIGEST.sub("", json.dumps(one, sort_keys=True)) for one in (older, manifest.experiment)
-        }
-        what = "a secret of the experiment" if len(contents) == 1 else "the experiment"
-        note = f"{what} differs from that of the unfinished run {others[-1]}: new run"
+        older = Run(experiment_dir / others[-1])
+        if older.fits(experiment):
+            what = "the Hadoop, Java or jars"
+        else:
+            contents = {
+                DIGEST.sub("", json.dumps(one, sort_keys=True))
+                for one in (older.read_manifest().experiment, manifest.experiment)
+            }
+            what = "a secret of the experiment" if len(contents) == 1 else "the experiment"
+        verb = "differ" if older.fits(experiment) else "differs"
+        note = f"{what} {verb} from that of the unfinished run {others[-1]}: new run"
         return Run(target, note)
 
-    def unfinished(self, experiment: Experiment) -> Run | None:
-        """Give the newest unfinished run with the resolved content of *experiment*, if any."""
-        identity = _identity(experiment)
-        for run in reversed(self.runs(experiment.name)):
-            if not run.finished and run.read_manifest().experiment_id == identity:
-                return run
-        return None
+    def fitting(self, experiment: Experiment) -> tuple[Run, ...]:
+        """Runs that measured what *experiment* measures, whatever is asked of it; oldest first."""
+        return tuple(run for run in self.runs(experiment.name) if run.fits(experiment))
 
     def latest(self, experiment_name: str) -> Run:
-        """Give the newest run of an experiment, finished or not."""
+        """Give the newest run of an experiment that has a trial; without any, the newest."""
         runs = self.runs(experiment_name)
         if not runs:
             raise DataError(
@@ -106,7 +115,41 @@ class Store:
                 where=str(self.folder(experiment_name)),
                 fix="start one with 'harness run FILE', or name the folder with --results-dir",
             )
-        return runs[-1]
+        return next((run for run in reversed(runs) if run.trial_ids()), runs[-1])
+
+    def find(self, text: str) -> Run:
+        """
+        Give the run or analysis *text*: its folder, its id or the first characters of that.
+
+        The name or the folder of an experiment is its newest run with a trial.  `DataError` names
+        what there is where none fits, or several do.
+        """
+        path = Path(text)
+        if text and (path / MANIFEST).is_file():
+            return Run(path)
+        for folder in (path, self.results_dir / text):
+            names = [each.name for each in folders(folder)] if text else []
+            if any(map(RUN_NAME.fullmatch, names)) and is_name(folder.resolve().name):
+                return Store(folder.resolve().parent).latest(folder.resolve().name)
+        runs = self.all_runs()
+        known = [each for run in runs for each in (run, *run.analyses())]
+        matching = [each for each in known if text and each.id.startswith(text)]
+        if len(matching) == 1:
+            return matching[0]
+        named = ", ".join(str(each.path) for each in (matching or runs)[-_MOST_NAMED:])
+        if matching:
+            what = f"'{excerpt(text)}' are the first characters of {len(matching)} runs: {named}"
+            raise DataError(what, where=str(self.results_dir), fix="write more of the id")
+        if path.is_dir():
+            what = f"this folder holds no run: it has no {MANIFEST}, or is only half copied"
+            fix = f"name one of {named}" if runs else "harness runs --results-dir FOLDER lists them"
+            raise DataError(what, where=str(path.absolute()), fix=fix)
+        there = f"there are {named}" if runs else "there is none: harness run FILE makes one"
+        raise DataError(
+            f"no run is called '{excerpt(text)}'",
+            where=str(self.results_dir.absolute()),
+            fix=f"{there}; harness runs --results-dir FOLDER lists those of another folder",
+        )
 
     def runs(self, experiment_name: str) -> tuple[Run, ...]:
         """All runs of an experiment, oldest first."""
@@ -115,13 +158,13 @@ class Store:
 
     def trial_ids(self) -> list[str]:
         """Ids of all trials that have ended, those of the newest run last."""
-        return list(dict.fromkeys(trial for run in self._all_runs() for trial in run.trial_ids()))
+        return list(dict.fromkeys(trial for run in self.all_runs() for trial in run.trial_ids()))
 
     def find_trial(self, prefix: str) -> tuple[Run, str]:
         """Give the newest run with the trial of this *prefix*, and its id; `DataError`: not one."""
         matching = {
             trial: run
-            for run in self._all_runs()
+            for run in self.all_runs()
             for trial in run.trial_ids()
             if trial.startswith(prefix)
         }
@@ -135,7 +178,7 @@ class Store:
             fix="write more of its id" if matching else "harness plan FILE names the trials",
         )
 
-    def _all_runs(self) -> list[Run]:
+    def all_runs(self) -> list[Run]:
         """All runs of all experiments, oldest first."""
         names = [folder.name for folder in folders(self.results_dir) if is_name(folder.name)]
         return sorted((run for name in names for run in self.runs(name)), key=lambda run: run.id)
@@ -145,5 +188,43 @@ class Store:
         return self.results_dir / check_name(experiment_name, "an experiment")
 
 
-def _identity(experiment: Experiment) -> str:
-    return digest(experiment.model_dump(mode="json"))
+def _new_name(now_s: float, earlier: Sequence[Run]) -> str:
+    """Name of a run by its time, to 1/65536 s: after all *earlier* even if the clock went back."""
+    if earlier:
+        stamp, _, ticks = earlier[-1].id.rpartition("-")
+        started_s = calendar.timegm(time.strptime(stamp, _STAMP)) + int(ticks, 16) * _TICK_S
+        now_s = max(now_s, started_s + _TICK_S)
+    second, part = divmod(now_s, 1)
+    return f"{time.strftime(_STAMP, time.gmtime(second))}-{int(part / _TICK_S):04x}"
+
+
+@contextmanager
+def new_analysis(run: Run, experiment: Experiment, plan: Sequence[Trial]) -> Iterator[Run]:
+    """
+    Give an analysis of *run* to be filled, which appears beside its others if the block ends well.
+
+    *experiment* is what is asked, *plan* the trials of the run with their use in it.  Needs no
+    lock: every analysis has a folder of its own.
+    """
+    measured, now_s = run.measured, time.time()
+    name = _new_name(now_s, measured.analyses())
+    analysis = Run(measured.path / ANALYSES / f".{name}")
+    changes = {"run": name, "created_s": round(now_s, 3), "analysis_of": measured.id}
+    document = measured.read_manifest().document() | changes | {"harness": __version__}
+    document |= {"experiment": experiment.model_dump(mode="json")}
+    document |= {"schema_version": SCHEMA_VERSION}
+    with os_error_as_machine_error(analysis.path, is_long=True):
+        analysis.path.mkdir(parents=True)
+        try:
+            with analysis.lock():  # shows that it is not abandoned
+                (analysis.path / CHAIN).touch()  # of its own
+                data = json_bytes(Manifest.model_validate(document).document())
+                (analysis.path / MANIFEST).write_bytes(data)
+                analysis.write_plan(plan)
+                yield analysis
+                analysis.finish()
+            sync_tree(analysis.path)
+            rename_durably(analysis.path, analysis.path.with_name(name))
+        except BaseException:
+            remove_tree(analysis.path)
+            raise

@@ -11,6 +11,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import stat
 
 from collections.abc import Callable, Iterator
@@ -84,6 +85,11 @@ class Opener:
         """Bytes of a file of results; a missing one is `DataError` with *fix*."""
         with self.open(path, fix, MOST_WHOLE_BYTES) as stream, os_error_as_machine_error(path):
             return stream.readall()
+
+    def copy(self, path: Path, target: Path) -> None:
+        """Copy a file to *target*, which does not exist."""
+        with self.open(path, _PLAIN) as stream, target.open("xb") as copied:
+            shutil.copyfileobj(stream, copied)
 
     def sha256(self, path: Path) -> str:
         """SHA-256 of a file, in hex."""

@@ -18,7 +18,14 @@ from harness.records.tasks import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import SCHEMA_VERSION, Record, Trial, TrialRecord
 from harness.store import tables
-from harness.store.evidence import SCORES, Chain, add_tables, check_evidence, hash_folder
+from harness.store.evidence import (
+    SCORES,
+    Chain,
+    add_tables,
+    check_evidence,
+    hash_folder,
+    write_evidence,
+)
 from harness.store.files import (
     MAKE_ROOM,
     check_name,
@@ -37,7 +44,7 @@ from harness.store.seal import PLAN, PREDICT, PREDICTIONS, PROFILES, Seals
 from harness.store.trials import RECORD, RawLogs, TrialFolder, read_trial
 from harness.units import MIB, format_bytes
 
-EXPERIMENT, FINISHED = "experiment.yaml", "finished"
+EXPERIMENT, FINISHED, ANALYSES = "experiment.yaml", "finished", "analyses"
 
 # A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
 LEAST_FREE_BYTES = 16 * MIB
@@ -52,7 +59,8 @@ class Run:
     The results of one run; `Store` opens it.
 
     `id` sorts by time; `note` says why a new run was opened where an unfinished one was found.
-    Whoever writes holds `lock`; readers need none, because files only appear whole.
+    Whoever writes holds `lock`; readers need none, because files only appear whole.  `measured` is
+    the run itself; of an analysis, which has no trials of its own, the run that it is about.
     """
 
     def __init__(self, path: Path, note: str = "", base: Path | None = None) -> None:
@@ -60,7 +68,11 @@ class Run:
         self.path, self.id, self.note = path, path.name, note
         self.opener = Opener(path, base)
         self._incoming = path / "incoming"
-        self._trials = path / "trials"
+        self.measured: Run = self
+        if path.absolute().parent.name == ANALYSES:
+            self.measured = Run(path.absolute().parent.parent, base=base and base.parent.parent)
+        self._trials = self.measured.path / "trials"
+        self.to_measured = "" if self.measured is self else "../../"
         self.seals = Seals(self.opener, self._incoming)
 
     def read_manifest(self) -> Manifest:
@@ -80,6 +92,17 @@ class Run:
         manifest, path = self.read_manifest(), self.path / MANIFEST
         value, version = manifest.experiment, manifest.schema_version
         return self.opener.validate(Experiment.model_validate, value, path, _NEW_RUN, version)
+
+    def fits(self, experiment: Experiment) -> bool:
+        """Whether this run measured what *experiment* measures; not where it cannot be read."""
+        with suppress(DataError):
+            return measured_part(self.experiment()) == measured_part(experiment)
+        return False
+
+    def analyses(self) -> tuple[Run, ...]:
+        """What was asked of this run after it was measured, oldest first."""
+        paths = folders(self.path / ANALYSES)
+        return tuple(Run(path) for path in paths if not path.name.startswith("."))
 
     @property
     def finished(self) -> bool:
@@ -133,9 +156,8 @@ class Run:
         """All trials of the run, in their order; at the end those that were added to the plan."""
         planned = tuple(self.opener.read_lines(Trial, self.path / PLAN, _NEW_RUN))
         others = set(self.trial_ids()) - {trial.id for trial in planned}
-        records = [
-            read_trial(self.opener, self._trials / trial_id, trial_id) for trial_id in others
-        ]
+        opener = self.measured.opener
+        records = [read_trial(opener, self._trials / trial_id, trial_id) for trial_id in others]
         added = [record for record in records if record.trial.look]
         added.sort(key=lambda record: (record.trial.look, record.started_s))
         return (*planned, *(record.trial for record in added))
@@ -145,9 +167,16 @@ class Run:
         return TrialFolder(trial, self.opener, self._incoming)
 
     def trials(self) -> dict[str, TrialRecord]:
-        """Trials that have ended, by id; failed ones too."""
-        trial_folders = folders(self._trials)
-        return {each.name: read_trial(self.opener, each, each.name) for each in trial_folders}
+        """Trials that have ended, by id; failed ones too; in an analysis, with their use there."""
+        opener, paths = self.measured.opener, folders(self._trials)
+        records = {path.name: read_trial(opener, path, path.name) for path in paths}
+        if self.measured is self:
+            return records
+        return {
+            trial.id: records[trial.id].model_copy(update={"trial": trial})
+            for trial in self.read_plan()
+            if trial.id in records
+        }
 
     def trial_ids(self) -> tuple[str, ...]:
         """Ids of the trials that have ended, without a look into them."""
@@ -161,9 +190,25 @@ class Run:
             raise DataError(problem, where=str(self._trials), fix="measure it: harness run FILE")
         return folder
 
+    def take_in(self, other: Run, record: TrialRecord, trial: Trial) -> None:
+        """Copy the record and the logs of a trial that *other* measured, for the use of *trial*."""
+        target, folder = self._trials / trial.id, self._incoming / trial.id
+        source = other.trial_dir(trial.id)
+        with os_error_as_machine_error(target):
+            for file_name in ("raw/" + name for name in other.opener.names(source / "raw")):
+                copy = folder / file_name
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                other.opener.copy(source / file_name, copy)
+            document = record.model_copy(update={"trial": trial}).model_dump(mode="json")
+            (folder / RECORD).write_bytes(json_bytes(document))
+            write_evidence(folder, self.opener)
+            sync_tree(folder)
+            target.parent.mkdir(exist_ok=True)
+            rename_durably(folder, target)
+
     def raw(self, trial_id: str) -> RawLogs:
         """Give a reader of the unedited logs of a trial."""
-        return RawLogs(self.opener, self.trial_dir(trial_id) / "raw")
+        return RawLogs(self.measured.opener, self.trial_dir(trial_id) / "raw")
 
     def write_trace(
         self, trial_id: str, traces: Sequence[JobTrace], recorded: tables.Recorded | None = None
@@ -178,15 +223,17 @@ class Run:
 
     def read_trace(self, trial_id: str, *, whole: bool = True) -> tuple[JobTrace, ...]:
         """Traces of the jobs of a trial, in order; attempts and counters only in *whole* ones."""
-        return tables.read_traces(self.opener, self.trial_dir(trial_id) / "trace", whole=whole)
+        return tables.read_traces(
+            self.measured.opener, self.trial_dir(trial_id) / "trace", whole=whole
+        )
 
     def read_recordings(self, trial_id: str) -> Iterator[TaskSpans]:
         """What the tracer recorded in the tasks of a trial, one task at a time."""
-        return tables.read_recordings(self.opener, self.trial_dir(trial_id) / "trace")
+        return tables.read_recordings(self.measured.opener, self.trial_dir(trial_id) / "trace")
 
     def read_units(self, trial_id: str) -> Iterator[UnitTimes]:
         """Seconds of every few records of the tasks of a trial, where they were asked for."""
-        return tables.read_units(self.opener, self.trial_dir(trial_id) / "trace")
+        return tables.read_units(self.measured.opener, self.trial_dir(trial_id) / "trace")
 
     def has_trace(self, trial_id: str) -> bool:
         """Whether the logs of this trial have been turned into a trace."""
@@ -227,19 +274,24 @@ class Run:
         """Whether there is evidence; `EvidenceError` names all that is not as it was stored."""
         mark = self.opener.read(self.path / FINISHED, _NEW_RUN) if self.finished else b""
         last_line = mark.decode("ascii", "replace").strip()
-        return check_evidence(self.opener, last_line, with_scores=with_scores)
+        is_sound = check_evidence(self.opener, last_line, with_scores=with_scores)
+        # The scores of the run say nothing of an analysis.
+        return (
+            is_sound if self.measured is self else self.measured.check_evidence(with_scores=False)
+        )
 
     def link_to(self, folder: Path, given: Sequence[str]) -> Run:
         """Make a run of links in *folder*, to plan, records, logs and what else is *given*."""
-        source = self.path.resolve()
-        names = [MANIFEST, EXPERIMENT, PLAN, *(name for name in given if name != "trace")]
+        measured, source = self.measured.path.resolve(), self.path.resolve()
+        own = source.relative_to(measured)  # of an analysis: its place in the run
+        names = [own / MANIFEST, own / PLAN, *(own / name for name in given if name != "trace")]
         of_trial = [RECORD, "raw", *(name for name in given if name == "trace")]
-        names += [f"trials/{trial}/{name}" for trial in self.trial_ids() for name in of_trial]
+        names += [Path("trials", trial, name) for trial in self.trial_ids() for name in of_trial]
         for name in names:
-            link = folder / source.name / name
+            link = folder / measured.name / name
             link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(source / name)
-        return Run(folder / source.name, base=source)
+            link.symlink_to(measured / name)
+        return Run(folder / measured.name / own, base=source)
 
     def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""
@@ -272,6 +324,17 @@ class Run:
                 rename_durably(target, older)
             rename_durably(folder, target)
             remove_tree(older)
+
+
+def measured_part(experiment: Experiment) -> dict[str, Any]:
+    """
+    What *experiment* measures, as its document: all but its name and what is asked of the trials.
+
+    The question, the models, and which cells feed profiles can change when all is measured.
+    """
+    document = experiment.model_dump(mode="json", exclude={"name", "question"})
+    document["predict"] = {"order": document["predict"]["order"]}
+    return document
 
 
 def _lines(records: Iterable[Record]) -> bytes:

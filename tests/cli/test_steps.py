@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.cli import main, steps
+from harness.cli import main, reading, steps
 from harness.records.profile import CostGroup, Profile, Statistic
 
 
@@ -35,17 +35,18 @@ def opened(monkeypatch):
         costs=costs,
         groups=(CostGroup(names=group, sum_s=1.0, spread_s=0.1, note="together"),),
     )
+    seals = SimpleNamespace(paths=list)
     evaluation = SimpleNamespace(
+        run=SimpleNamespace(path="results/small/1", lock=nullcontext, seals=seals),
         report=lambda _: (("r/report.html", "r/report.json"), None),
         profile=lambda: {"wordcount": fitted},
     )
     session = SimpleNamespace(
         trials=("a", "b"),
-        collect=lambda: 2,
-        evaluation=lambda: evaluation,
-        locked_evaluation=lambda: nullcontext(evaluation),
+        evaluation=lambda **_: evaluation,
         measure=lambda **_: (SimpleNamespace(path="results/small/1"), 1),
     )
+    monkeypatch.setattr(reading, "open_session", lambda *_: session)
     monkeypatch.setattr(steps, "open_session", lambda *_: session)
     return session
 
@@ -54,7 +55,6 @@ def opened(monkeypatch):
     ("arguments", "document"),
     [
         (["report", "e.yaml"], {"files": ["r/report.html", "r/report.json"]}),
-        (["collect", "e.yaml"], {"trials": 2}),
         (["run", "e.yaml"], {"run": "results/small/1", "done": 1, "failed": 1}),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",

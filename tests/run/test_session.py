@@ -12,8 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.cli import main
 from harness.errors import ClusterError, DataError, EvidenceError, MachineError, SpecError
 from harness.evaluate import flow
+from harness.evaluate.provenance import blind_refusals
 from harness.hadoop_home.home import JARS, HadoopHome
 from harness.models.whatif.model import WhatIf
 from harness.monitor import rates
@@ -22,7 +24,7 @@ from harness.providers.survey import Devices, Gpu
 from harness.records.manifest import OfferedGpus
 from harness.records.score import ScoreBook
 from harness.records.trial import TrialRecord
-from harness.run import preflight
+from harness.run import preflight, reuse
 from harness.run import session as module
 from harness.run.execute import cluster_name
 from harness.run.session import Session, read_experiment_file
@@ -338,7 +340,7 @@ class TestMeasure:
         """
         with pytest.raises(KeyboardInterrupt):
             session(console=Interrupted(2)).measure()
-        run = session().latest()
+        run = session().newest()
         (first, _) = run.trials()
         expected = run.read_trace(first)
         shutil.rmtree(run.trial_dir(first) / "trace")
@@ -357,7 +359,7 @@ class TestMeasure:
         second, _ = session().measure(new=new)
 
         assert first.path != second.path
-        assert session().latest().path == second.path
+        assert session().newest().path == second.path
 
     @pytest.mark.process
     def test_says_when_tasks_outnumber_cores(self, session, monkeypatch):
@@ -412,7 +414,7 @@ class TestBlindOrder:
         text = EXPERIMENT.replace("warmup: 0", "warmup: 1")
         with pytest.raises(KeyboardInterrupt):
             session(text, console=Interrupted(2)).measure()
-        run = session(text).latest()
+        run = session(text).newest()
         clusters.on_job = lambda _: jobs.append(bool(run.seals.paths()))
         session(text).measure()
 
@@ -427,7 +429,7 @@ class TestBlindOrder:
             session().measure()
 
         assert clusters.jobs.count("terasort") == 2
-        assert session().latest().finished
+        assert session().newest().finished
 
     @pytest.mark.parametrize(
         "text",
@@ -551,13 +553,13 @@ class TestNewerSchema:
         """
         with pytest.raises(KeyboardInterrupt):
             session(console=Interrupted(2)).measure()
-        run = session().latest()
+        run = session().newest()
         path = min(run.path.glob(name))
         document = json.loads(path.read_text()) | {"schema_version": 9}
         path.write_text(json.dumps(document))
         before, started = content(run.path), len(clusters.started)
 
-        with pytest.raises(DataError, match="schema_version 9 is newer than 2") as caught:
+        with pytest.raises(DataError, match="schema_version 9 is newer than 3") as caught:
             session().measure()
 
         assert (caught.value.exit_status, caught.value.where) == (7, str(path))
@@ -791,12 +793,12 @@ class TestCollect:
         """
         They are derived from the raw logs, and come out the same.
         """
-        s, run = measured
+        _, run = measured
         before = {i: run.read_trace(i) for i in run.trials()}
         for trial_id in before:
             shutil.rmtree(run.trial_dir(trial_id) / "trace")
 
-        assert s.collect() == 4
+        assert main(["collect", str(run.path)]) == 0
         assert {i: run.read_trace(i) for i in before} == before
 
     def test_needs_a_run(self, session):
@@ -804,7 +806,7 @@ class TestCollect:
         Nothing to collect is said, not skipped.
         """
         with pytest.raises(DataError, match="no run of experiment small"):
-            session().collect()
+            session().newest()
 
     @pytest.mark.parametrize(
         ("state", "history"), [("failed", b"Avro-Json\n{"), ("timed_out", b""), ("failed", None)]
@@ -841,3 +843,95 @@ def _commit(session, run, state, history):
     )
     folder.commit(record)
     return record
+
+
+MODELS = ["predict.models=[nearest, whatif]"]
+
+
+@pytest.mark.process
+class TestAskAgain:
+    """
+    What was measured once is asked again; nothing is measured, and no other run is answered for.
+    """
+
+    def test_other_models_make_an_analysis(self, session, measured):
+        """
+        Sealed after the measurement, beside the run, which stays as it is.
+        """
+        _, run = measured
+        evaluation = session(overrides=MODELS).evaluation(asks=True)
+        sealed = run.seals.paths()[0].read_bytes()
+        with module.analyse(run, evaluation.experiment) as analysis:
+            pass
+
+        (stored,) = run.analyses()
+        assert stored.id == analysis.run.id.lstrip(".")
+        assert sorted(stored.read_predictions()) == ["nearest", "whatif"]
+        assert stored.read_manifest().analysis_of == run.id
+        assert blind_refusals(stored, stored.trials().values()) != []
+        assert (run.seals.paths()[0].read_bytes(), run.check_evidence()) == (sealed, True)
+        assert stored.check_evidence()
+        assert [] not in [stored.read_scores().scores, [*stored.path.glob("report.html")]]
+        assert session(overrides=MODELS).evaluation().run.path == stored.path
+        assert main(["reproduce", str(stored.path)]) == 0
+
+    def test_other_profiling_cells_swap_what_is_scored(self, session, measured):
+        """
+        The cells that fed the profile are scored, and those that were scored feed it.
+        """
+        _, run = measured
+        factor = "mapreduce.task.io.sort.factor"
+        experiment = module.asked_anew(run, "", [f"{factor}=10"])
+        with module.analyse(run, experiment) as analysis:
+            scores = analysis.run.read_scores()
+            profile = analysis.run.read_profiles()["terasort"]
+
+        before = {each.cell for each in run.read_predictions()["whatif"]}
+        assert {each.cell for each in scores.scores}.isdisjoint(before)
+        assert {job.cell for job in profile.jobs} == before
+
+    def test_what_fails_leaves_nothing(self, session, measured):
+        """
+        No half-made analysis is among the others, nor beside them.
+        """
+        _, run = measured
+        with pytest.raises(KeyboardInterrupt), module.analyse(run, run.experiment()):
+            raise KeyboardInterrupt
+        with pytest.raises(SpecError, match="there is no model 'whatiff'"):
+            module.asked_anew(run, "whatiff", ())
+        with pytest.raises(SpecError, match=r"no cell has mapreduce\.task\.io\.sort\.factor 7"):
+            module.asked_anew(run, "", ["mapreduce.task.io.sort.factor=3,7"])
+
+        assert [*run.path.glob("analyses/*")] == []
+
+    def test_a_file_is_the_newest_run_that_fits(self, session, measured):
+        """
+        An empty run hides no other, and a run of something else is no answer.
+        """
+        s, run = measured
+        Store(s.results_dir).open_run(s.experiment, EXPERIMENT, new=True)
+        assert session().evaluation().run.path == run.path
+        with pytest.raises(DataError, match=r"repeat 2, not 3"):
+            session(overrides=["repeat=3"]).evaluation()
+        with pytest.raises(DataError, match="asked with other models than the file's"):
+            session(overrides=MODELS).evaluation()
+        assert session(overrides=["question=Why?"]).evaluation().experiment.question == "Why?"
+
+    def test_trials_are_taken_over(self, session, measured, monkeypatch, clusters):
+        """
+        On the same machine alone; with them come their logs, and no other trial is measured again.
+        """
+        _, run = measured
+        jobs = len(clusters.jobs)
+        facts = {"id": "this", "cpu": "a", "load": 1.0}
+        run.update_manifest(machine=facts)
+        monkeypatch.setattr(reuse, "machine_facts", lambda: {**facts, "cpu": "b"})
+        assert reuse.take_over(run, Store(run.path.parents[1]), session().trials) == {}
+        monkeypatch.setattr(reuse, "machine_facts", lambda: {**facts, "load": 2.0})
+        third, failed = session(overrides=["repeat=3"]).measure(reuse=True)
+
+        assert (failed, len(third.trials())) == (0, 6)
+        assert set(third.read_manifest().reused) == set(run.trials())
+        assert third.check_evidence()
+        assert len(clusters.jobs) - jobs == jobs / 2
+        assert blind_refusals(third, third.trials().values()) != []

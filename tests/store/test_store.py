@@ -202,7 +202,7 @@ class TestDisk:
         path = run.path / "manifest.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 99}))
 
-        with pytest.raises(DataError, match="schema_version 99 is newer than 2") as caught:
+        with pytest.raises(DataError, match="schema_version 99 is newer than 3") as caught:
             run.read_manifest()
 
         assert caught.value.where == str(path)

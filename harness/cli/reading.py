@@ -1,0 +1,287 @@
+"""Commands that read a run: made again, predicted, scored, reported; and how each is given one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial, wraps
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import completion
+from harness.cli.console import print_json, show_table, show_text
+from harness.cli.steps import json_option, open_session, results_option, set_option
+from harness.errors import SpecError
+
+if TYPE_CHECKING:
+    from harness.evaluate.flow import Evaluation
+
+_MOST_DIFFERENCES = 20  # shown to people; --json has all
+
+
+def run_argument(function: Callable[..., Any], *, asks: bool = False) -> Callable[..., Any]:
+    """
+    Add RUN, --results-dir and --set to a command, which is given the evaluation of that run.
+
+    A command that *asks* is given a run although the file has other models than the run.
+    """
+
+    @click.argument("run_name", metavar="RUN", shell_complete=completion.runs)
+    @results_option
+    @set_option
+    @wraps(function)
+    def command(
+        run_name: str, results_dir: Path, overrides: tuple[str, ...], **options: Any
+    ) -> Any:
+        evaluation = open_evaluation(run_name, results_dir, overrides, asks=asks)
+        show_text(f"run: {evaluation.run.path}")
+        return function(evaluation, **options)
+
+    return command
+
+
+def open_evaluation(
+    run_name: str, results_dir: Path, overrides: tuple[str, ...] = (), *, asks: bool = False
+) -> Evaluation:
+    """
+    Open the run *run_name*: its id, its first characters, its folder, or an experiment file.
+
+    A file is its newest run that measured the same, or the analysis of it that asked the same.
+    """
+    from harness.evaluate.flow import Evaluation
+    from harness.store import Store
+
+    if run_name.endswith((".yaml", ".yml")) or Path(run_name).is_file():
+        return open_session(Path(run_name), results_dir, overrides).evaluation(asks=asks)
+    if overrides:
+        raise SpecError(
+            f"{run_name} is a stored run, and --set changes an experiment file",
+            where="--set",
+            fix="harness predict RUN --models A,B --profile-on KEY=VALUE asks anew",
+        )
+    return Evaluation.of(Store(results_dir).find(run_name))
+
+
+@click.command("collect")
+@run_argument
+@json_option
+def collect(evaluation: Evaluation, as_json: bool) -> None:
+    """
+    Make the trace tables of RUN again from its raw logs.
+
+    \b
+    Example:
+        harness collect experiments/quick.yaml
+    """
+    from harness.run.traces import remake_trace
+
+    run = evaluation.run.measured
+    with run.lock():
+        count = sum(remake_trace(run, record) for record in run.trials().values())
+    show_text(f"trace tables of {count} trials made")
+    if as_json:
+        print_json({"trials": count})
+
+
+@click.command("profile")
+@run_argument
+@json_option
+def profile(evaluation: Evaluation, as_json: bool) -> None:
+    """
+    Fit one profile per workload on the profiling trials of RUN; show those that are sealed already.
+
+    \b
+    Example:
+        harness profile experiments/quick.yaml
+        harness profile 20261121T0323
+    """
+    if evaluation.run.seals.paths():
+        profiles = evaluation.run.read_profiles()
+    else:
+        with evaluation.run.lock():
+            profiles = evaluation.profile()
+    if as_json:
+        print_json({"profiles": [*profiles.values()]})
+        return
+    rows = []
+    for workload, fitted in profiles.items():
+        for name, statistic in {**fitted.statistics, **fitted.costs, **fitted.frame}.items():
+            source = statistic.source
+            if statistic.group:
+                source = f"assumed: its share of {len(statistic.group) + 1} costs"
+            value, spread = f"{statistic.value:.4g}", f"{statistic.spread:.2g}"
+            rows.append((workload, name, value, spread, statistic.count, source))
+    show_table(("workload", "statistic", "value", "spread", "count", "source"), rows)
+    for workload, fitted in profiles.items():
+        for group in fitted.groups:
+            click.echo(
+                f"{workload}: one sum stands for {', '.join(group.names)}."
+                " The profiling cells cannot distinguish them: how it is shared is assumed.\n"
+            )
+
+
+@click.command("predict")
+@partial(run_argument, asks=True)
+@click.option("--models", default="", metavar="A,B", help="The models, in the place of the run's.")
+@click.option(
+    "--profile-on",
+    multiple=True,
+    metavar="KEY=VALUE,...",
+    help="The cells that feed profiles, such as 'input=16 MiB,96 MiB'; repeatable.",
+)
+@json_option
+def predict(
+    evaluation: Evaluation, models: str, profile_on: tuple[str, ...], as_json: bool
+) -> None:
+    """
+    Predict every scored cell of RUN with every model, and seal the predictions; no job is run.
+
+    The first time, these are the predictions of the run.  Afterwards, or with other models, they
+    are an analysis of it: profiles, predictions, scores and a report in a folder beside its others,
+    marked as sealed after the measurement.
+
+    \b
+    Example:
+        harness predict experiments/quick.yaml
+        harness predict results/quick/20261121T032309Z-4f26 --models whatif,ernest
+        harness predict 20261121T0323 --profile-on 'input=16 MiB,48 MiB' --json
+    """
+    from harness.evaluate.flow import REPORT_FILES
+    from harness.experiment.grid import label, varying
+    from harness.run.session import analyse, asked_anew
+
+    run, experiment = evaluation.run, evaluation.experiment
+    if models or profile_on:
+        experiment = asked_anew(run, models, profile_on)
+    files = list[Path]()
+    if run.seals.paths() or experiment.predict != run.experiment().predict:
+        with analyse(run, experiment) as analysis:
+            predictions = list(chain.from_iterable(analysis.run.read_predictions().values()))
+        folder = analysis.run.path.with_name(analysis.run.id.lstrip("."))
+        files = [folder / name for name in REPORT_FILES.values()]
+    else:
+        with run.lock():
+            predictions = evaluation.predict()
+    if as_json:
+        print_json({"predictions": predictions, "files": files})
+        return
+    axes = varying(evaluation.cells.values())
+    labels = {cell_id: label(cell, axes) for cell_id, cell in evaluation.cells.items()}
+    rows = []
+    for prediction in predictions:
+        seconds = (
+            *(prediction.body_s, prediction.job_s, prediction.published_s),
+            *(prediction.map_task_s, prediction.reduce_task_s),
+        )
+        texts = ("not applicable" if value is None else f"{value:.2f}" for value in seconds)
+        rows.append((labels[prediction.cell], prediction.model, *texts))
+    columns = ("body, s", "job, s", "as published, s", "map task, s", "reduce task, s")
+    show_table(("cell", "model", *columns), rows)
+    if files:
+        show_text(f"analysis, sealed after the measurement: {files[0].parent}")
+        show_text(f"report: {files[0]}")
+
+
+@click.command("score")
+@run_argument
+@click.option(
+    "--strict", is_flag=True, help="Take the first seal alone; refuse a run that is not blind."
+)
+@json_option
+def score(evaluation: Evaluation, strict: bool, as_json: bool) -> None:
+    """
+    Score the sealed predictions of RUN, each beside the noise of its cell.
+
+    What was changed, removed or added since it was measured or sealed is named: exit status 7.
+
+    \b
+    Example:
+        harness score experiments/quick.yaml
+        harness score 20261121T0323 --strict
+    """
+    from harness.reports import REPORTS
+    from harness.reports.sections import make_document
+
+    with evaluation.run.lock():
+        scores = evaluation.score(strict=strict)
+    if not evaluation.has_evidence:
+        show_text("this run has no evidence: an earlier version measured it, which hashed no files")
+    if as_json:
+        print_json(scores.model_dump(mode="json"))
+        return
+    click.echo(REPORTS["terminal"].render(make_document(evaluation.report_data())))
+
+
+@click.command("report")
+@run_argument
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write the files there; nothing is written into the run.",
+)
+@json_option
+def report(evaluation: Evaluation, into: Path | None, as_json: bool) -> None:
+    """
+    Write report.html, report.md and report.json of RUN.
+
+    \b
+    Example:
+        harness report experiments/quick.yaml
+        harness report 20261121T0323 --into /tmp/report --json
+    """
+    with nullcontext() if into else evaluation.run.lock():
+        paths, _ = evaluation.report(into)
+    if as_json:
+        print_json({"files": paths})
+        return
+    for path in paths:
+        click.echo(path)
+
+
+@click.command("reproduce")
+@run_argument
+@click.option(
+    "--from",
+    "given",
+    type=click.Choice(["raw", "trace", "profiles", "predictions"]),
+    default="raw",
+    show_default=True,
+    help="What is taken as it is stored; all that follows is made again.",
+)
+@json_option
+def reproduce(evaluation: Evaluation, given: str, as_json: bool) -> int:
+    """
+    Make the results of RUN again, and compare them with what is stored.
+
+    The present code makes traces, profiles, predictions and scores in a scratch folder; RUN stays
+    as it is.  Needs neither Hadoop nor Java.  Exit status 1: something differs; 7: the run cannot
+    be read, or was tampered with.
+
+    \b
+    Example:
+        harness reproduce results/quick/20261121T032309Z-4f26
+        harness reproduce results/quick/20261121T032309Z-4f26 --from profiles --json
+    """
+    from harness.run.reproduce import reproduce as reproduce_stages
+
+    with TemporaryDirectory(prefix="harness-reproduce-") as folder:
+        stages = list(reproduce_stages(evaluation.run, Path(folder), given))
+    differs = [difference for _, differences in stages for difference in differences]
+    if as_json:
+        documents = [
+            {"stage": stage, "equal": not several, "differs": [each._asdict() for each in several]}
+            for stage, several in stages
+        ]
+        print_json({"stages": documents})
+        return int(bool(differs))
+    for stage, several in stages:
+        click.echo(f"{stage}: {len(several)} values differ" if several else f"{stage}: equal")
+    if differs:
+        columns = ("model", "name", "stored", "made again", "relative difference")
+        show_table(columns, differs[:_MOST_DIFFERENCES])
+    return int(bool(differs))

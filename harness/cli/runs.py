@@ -1,0 +1,209 @@
+"""``harness runs``, ``show`` and ``gc``: the runs that there are, one of them, and what can go."""
+
+from __future__ import annotations
+
+import shutil
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.console import print_json, show_table, show_text
+from harness.cli.reading import run_argument
+from harness.cli.steps import json_option, results_option
+from harness.errors import HarnessError, MachineError
+from harness.text import first_line, printable
+
+if TYPE_CHECKING:
+    from harness.evaluate.flow import Evaluation
+    from harness.store import Run
+
+_LINES = {
+    "question": "question", "state": "state", "trials": "trials", "cells": "cells",
+    "axes": "axes", "models": "models", "profile_on": "profiles from", "verdict": "verdict",
+    "when": "opened", "machine": "machine", "versions": "versions", "harness": "harness",
+    "command": "command", "reused": "taken over", "limitations": "cannot show",
+    "analyses": "analyses", "folder": "folder",
+}  # fmt: skip
+
+
+@click.command("runs")
+@results_option
+@json_option
+def runs(results_dir: Path, as_json: bool) -> None:
+    """
+    List all runs and their analyses, the newest last.
+
+    \b
+    Example:
+        harness runs
+        harness runs --results-dir elsewhere --json
+    """
+    from harness.store import Store
+    from harness.units import format_bytes
+
+    found_runs = Store(results_dir).all_runs()
+    listed = [describe(each) for run in found_runs for each in (run, *run.analyses())]
+    if as_json:
+        print_json({"runs": listed})
+        return
+    if not listed:
+        show_text(f"there is no run in {results_dir.absolute()}: harness run FILE makes one")
+        return
+    columns = ("experiment", "run", "opened", "machine", "done", "failed", "of", "verdict", "size")
+    rows = [
+        (
+            *(each[name] for name in ("experiment", "run", "when", "machine")),
+            *(each[name] for name in ("done", "failed", "planned", "verdict")),
+            format_bytes(each["bytes"]),
+        )
+        for each in listed
+    ]
+    show_table(columns, rows)
+
+
+@click.command("show")
+@run_argument
+@json_option
+def show(evaluation: Evaluation, as_json: bool) -> None:
+    """
+    Show what RUN measured, on what, and what was asked of it.
+
+    \b
+    Example:
+        harness show experiments/quick.yaml
+        harness show 20261121T0323 --json
+    """
+    from harness.experiment.grid import varying
+
+    run, experiment = evaluation.run, evaluation.experiment
+    manifest, summary = run.read_manifest(), describe(run)
+    missing = summary["planned"] - summary["done"] - summary["failed"]
+    state = "finished" if run.finished else "not finished"
+    facts: dict[str, Any] = {
+        **summary,
+        "question": experiment.question,
+        "state": f"{state}, {missing} trials missing" if missing else state,
+        "cells": len(evaluation.cells),
+        "axes": varying(evaluation.cells.values()),
+        "models": experiment.predict.models,
+        "profile_on": experiment.predict.profile_on,
+        "versions": manifest.nodes or manifest.versions,
+        "harness": manifest.harness,
+        "command": manifest.command,
+        "reused": manifest.reused,
+        "limitations": manifest.limitations,
+        "analyses": [describe(each) for each in run.analyses()],
+    }
+    if as_json:
+        print_json(facts)
+        return
+    done, failed = summary["done"], summary["failed"]
+    texts = facts | {
+        "trials": f"{done} of {summary['planned']} done, {failed} failed",
+        "axes": ", ".join(facts["axes"]),
+        "models": ", ".join(experiment.predict.models),
+        "profile_on": "; ".join(
+            f"{axis}: {', '.join(values)}" for axis, values in experiment.predict.profile_on.items()
+        ),
+        "versions": ", ".join(
+            f"{name} {version}"
+            for name, version in (manifest.nodes or {"hadoop": "unknown"}).items()
+        ),
+        "reused": f"{len(manifest.reused)} trials of other runs" if manifest.reused else "",
+        "limitations": "; ".join(manifest.limitations),
+        "analyses": "\n".join(f"{each['run']}: {each['verdict']}" for each in facts["analyses"]),
+    }
+    for name, title in _LINES.items():
+        for number, line in enumerate(str(texts[name]).splitlines() if texts[name] else ()):
+            click.echo(printable(f"{'' if number else title:<14} {line}"))
+
+
+@click.command("gc")
+@results_option
+@click.option("--remove", is_flag=True, help="Remove them; without it they are only named.")
+@json_option
+def gc(results_dir: Path, remove: bool, as_json: bool) -> None:
+    """
+    Name runs without a trial, and leftovers of interrupted work; with --remove, remove them.
+
+    A run that another harness works on is left alone, and so is each that has a trial.
+
+    \b
+    Example:
+        harness gc
+        harness gc --remove
+    """
+    from harness.store import Run, Store
+    from harness.units import format_bytes
+
+    rows = list[dict[str, Any]]()
+    for run in Store(results_dir).all_runs():
+        reasons = {Run(path): "an analysis that was interrupted"
+                   for path in run.path.glob("analyses/.*")}  # fmt: skip
+        reasons |= {} if run.trial_ids() else {run: "no trial has ended"}
+        for each, reason in reasons.items():
+            try:
+                with each.lock():
+                    size_bytes = _size_bytes(each.path)
+                    if remove:
+                        shutil.rmtree(each.path)
+            except MachineError as error:  # another harness works on it
+                show_text(f"left alone: {error.what}")
+                continue
+            rows.append({"path": each.path, "reason": reason, "bytes": size_bytes})
+    if as_json:
+        print_json({"removed": remove, "paths": rows})
+        return
+    if not rows:
+        show_text("nothing to remove: every run has a trial")
+        return
+    show_table(
+        ("what", "why", "size"), [(r["path"], r["reason"], format_bytes(r["bytes"])) for r in rows]
+    )
+    show_text("removed" if remove else "harness gc --remove removes them")
+
+
+def describe(run: Run) -> dict[str, Any]:
+    """What `harness runs` says of *run*, or of an analysis; of a damaged one, what is wrong."""
+    facts: dict[str, Any] = {
+        "experiment": run.measured.path.parent.name, "run": run.id, "folder": run.path,
+        "when": "", "machine": "", "done": 0, "failed": 0, "planned": 0, "verdict": "",
+        "is_analysis": run.measured is not run, "bytes": _size_bytes(run.path),
+    }  # fmt: skip
+    try:
+        manifest, records = run.read_manifest(), run.trials().values()
+        machine, created = manifest.machine, datetime.fromtimestamp(manifest.created_s, UTC)
+        done = sum(record.state == "done" for record in records)
+        planned = len(run.read_plan()) if (run.path / "plan.jsonl").exists() else 0
+        cpu = f"{machine.get('cores', '?')} x {machine.get('cpu', 'unknown')}"
+        facts |= {
+            "when": f"{created:%Y-%m-%d %H:%M}Z",
+            "machine": cpu if machine else "",
+            "done": done,
+            "failed": len(records) - done,
+            "planned": planned,
+            "verdict": _verdict(run),
+        }
+    except HarnessError as error:
+        facts["verdict"] = f"cannot be read: {first_line(error.what, '')}"
+    return facts
+
+
+def _verdict(run: Run) -> str:
+    """Which model is nearest, as the scores say; else how far the run has come."""
+    if not (run.path / "scores").is_dir():
+        return "not scored" if run.seals.paths() else "not predicted"
+    ranking = run.read_scores().ranking("raw")
+    if ranking is None or not ranking.models:
+        return "no ranking"
+    if len(ranking.nearest) == 1:
+        return f"{ranking.nearest[0]} is nearest"
+    return f"undecided between {', '.join(ranking.nearest)}"
+
+
+def _size_bytes(folder: Path) -> int:
+    """Bytes of all files below *folder*."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
