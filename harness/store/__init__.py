@@ -213,8 +213,9 @@ def new_analysis(run: Run, experiment: Experiment, plan: Sequence[Trial]) -> Ite
     document = measured.read_manifest().document() | changes | {"harness": __version__}
     document |= {"experiment": experiment.model_dump(mode="json")}
     document |= {"schema_version": SCHEMA_VERSION}
-    with os_error_as_machine_error(analysis.path, is_long=True):
+    with os_error_as_machine_error(analysis.path):
         analysis.path.mkdir(parents=True)
+    with os_error_as_machine_error(analysis.path, is_long=True):
         try:
             with analysis.lock():  # shows that it is not abandoned
                 (analysis.path / CHAIN).touch()  # of its own

@@ -24,7 +24,7 @@ from harness.providers.survey import Devices, Gpu
 from harness.records.manifest import OfferedGpus
 from harness.records.score import ScoreBook
 from harness.records.trial import TrialRecord
-from harness.run import preflight, reuse
+from harness.run import manifest, preflight, reuse
 from harness.run import session as module
 from harness.run.execute import cluster_name
 from harness.run.session import Session, read_experiment_file
@@ -917,14 +917,14 @@ class TestAskAgain:
             session(overrides=MODELS).evaluation()
         assert session(overrides=["question=Why?"]).evaluation().experiment.question == "Why?"
 
-    def test_trials_are_taken_over(self, session, measured, monkeypatch, clusters):
+    def test_trials_are_taken_over(self, session, monkeypatch, clusters):
         """
         On the same machine alone; with them come their logs, and no other trial is measured again.
         """
-        _, run = measured
-        jobs = len(clusters.jobs)
         facts = {"id": "this", "cpu": "a", "load": 1.0}
-        run.update_manifest(machine=facts)
+        monkeypatch.setattr(manifest, "machine_facts", lambda: facts)
+        run, _ = session().measure()
+        jobs = len(clusters.jobs)
         monkeypatch.setattr(reuse, "machine_facts", lambda: {**facts, "cpu": "b"})
         assert reuse.take_over(run, Store(run.path.parents[1]), session().trials) == {}
         monkeypatch.setattr(reuse, "machine_facts", lambda: {**facts, "load": 2.0})
