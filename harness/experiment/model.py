@@ -109,7 +109,9 @@ def _quantity(
 
     def read(scalar: Scalar) -> Any:
         quantity = parse(scalar)
-        if parse is parse_bytes and 0 < quantity < MIB and scalar.written.isdigit():  # MiB may be meant
+        if (
+            parse is parse_bytes and 0 < quantity < MIB and scalar.written.isdigit()
+        ):  # MiB may be meant
             raise ValueError(f"'{scalar}' has no unit; write {scalar} MiB, or {scalar} B")
         if not least <= quantity < most:
             raise ValueError(f"'{excerpt(scalar)}' {complaint}")
@@ -269,7 +271,9 @@ _NO_SIZE = "is not a size to work with; write 32 MiB or 200 MB"
 Size = Annotated[int, *_quantity(parse_bytes, 1, _NO_SIZE, _SIZE)]
 Time = Annotated[
     float,
-    *_quantity(parse_duration, 1e-9, "is not a time to wait; write 90 s or 10 min", _TIME, most=1e9),
+    *_quantity(
+        parse_duration, 1e-9, "is not a time to wait; write 90 s or 10 min", _TIME, most=1e9
+    ),
 ]
 InputSize = Annotated[Size, WithJsonSchema(_SIZE | {"examples": ["32 MiB", "tiny"]})]
 Properties = dict[str, Axis[Annotated[str, *_written(_read_property, _ANY)]]]

@@ -318,7 +318,8 @@ class TestOverrides:
         It is enough that an override leaves one of the values that feed the profiles.
         """
         e = read(
-            "predict.profile_on={input: [32 MiB, 200 MB]}", "workloads.wordcount.input=[32 MiB, 1 B]"
+            "predict.profile_on={input: [32 MiB, 200 MB]}",
+            "workloads.wordcount.input=[32 MiB, 1 B]",
         )
         with pytest.raises(SpecError, match="no cell has input 1 MiB, 2 MiB"):
             read("predict.profile_on={input: [1 MiB, 2 MiB]}")
