@@ -35,6 +35,7 @@ from harness.hadoop.secrets import SECRETS
 # Name -> where the command is, and the line that `harness --help` shows: listing imports none.
 COMMANDS = {
     "doctor": ("harness.cli.doctor:doctor", "Show what this machine can do, and what it lacks."),
+    "init": ("harness.cli.init:init", "Write an experiment file to begin with."),
     "all": ("harness.cli.steps:run_all", "Run an experiment from its file to its report."),
     "plan": ("harness.cli.steps:plan", "Show the trials of an experiment, and how long they take."),
     "run": ("harness.cli.steps:run", "Measure the trials that are not done yet."),

@@ -109,9 +109,7 @@ def _quantity(
 
     def read(scalar: Scalar) -> Any:
         quantity = parse(scalar)
-        if (
-            parse is parse_bytes and 0 < quantity < MIB and scalar.written.isdigit()
-        ):  # MiB may be meant
+        if parse is parse_bytes and 0 < quantity < MIB and scalar.written.isdigit():  # MiB?
             raise ValueError(f"'{scalar}' has no unit; write {scalar} MiB, or {scalar} B")
         if not least <= quantity < most:
             raise ValueError(f"'{excerpt(scalar)}' {complaint}")
@@ -269,12 +267,8 @@ Gpus = Annotated[int, *_number("number of GPUs", 0, 64, "write how many a node h
 Flag = Annotated[bool, *_written(_read_flag, {"type": "boolean"})]
 _NO_SIZE = "is not a size to work with; write 32 MiB or 200 MB"
 Size = Annotated[int, *_quantity(parse_bytes, 1, _NO_SIZE, _SIZE)]
-Time = Annotated[
-    float,
-    *_quantity(
-        parse_duration, 1e-9, "is not a time to wait; write 90 s or 10 min", _TIME, most=1e9
-    ),
-]
+_NO_TIME = "is not a time to wait; write 90 s or 10 min"
+Time = Annotated[float, *_quantity(parse_duration, 1e-9, _NO_TIME, _TIME, most=1e9)]
 InputSize = Annotated[Size, WithJsonSchema(_SIZE | {"examples": ["32 MiB", "tiny"]})]
 Properties = dict[str, Axis[Annotated[str, *_written(_read_property, _ANY)]]]
 Argument = Annotated[str | int | float, *_written(argument_value, _ANY)]
@@ -322,9 +316,13 @@ class NodeLimits(_FileRecord, Hardware):
     """Limits of a single worker; they override those of all workers."""
 
     cores: Annotated[float | None, *_cores()] = None
+    """processor cores, such as 0.5 (default: that of cluster.node)"""
     disk_bytes_per_s: Annotated[int | None, *_rate(*_DISK)] = None
+    """disk bandwidth for reads and for writes (default: that of cluster.node)"""
     network_bytes_per_s: Annotated[int | None, *_rate(*_NETWORK)] = None
+    """network bandwidth in each direction (default: that of cluster.node)"""
     memory_bytes: Annotated[int | None, *_memory()] = None
+    """memory for processes and page cache (default: that of cluster.node)"""
 
     @model_validator(mode="after")
     def _limit_something(self) -> NodeLimits:

@@ -1,0 +1,147 @@
+"""``harness init``: an experiment file to begin with, as large as this machine bears."""
+
+from __future__ import annotations
+
+import math
+import os
+
+from itertools import product
+from pathlib import Path
+
+import click
+
+from harness.cli import completion
+from harness.cli.console import print_json, show_text
+from harness.cli.steps import json_option
+from harness.errors import SpecError
+from harness.text import did_you_mean
+
+_MOST_AT_ONCE, _MEMORY_SHARE = 8, 0.8
+_HOSTS = {  # where the cluster is not made on this machine
+    "ansible": "\n  hosts: [10.0.0.1, 10.0.0.2, 10.0.0.3, 10.0.0.4]   # yours, the master first",
+    "existing": "   # as many as are there; HADOOP_CONF_DIR says where (docs/clusters.md)",
+}
+_TEXT = """\
+# yaml-language-server: $schema={schema}
+# All keys: docs/experiment.md. A list of values is an axis of the grid.
+schema: 1
+name: {name}
+question: Which model tells the times of {workload.name} jobs of six sizes from jobs of two others?
+cluster:
+  provider: {provider}   # harness list providers
+  workers: {workers}{hosts}
+  # Tasks of each kind at once on a worker, and the memory of each.
+  node: {{map_slots: {slots}, reduce_slots: {slots}, task_memory: 512 MiB}}
+  site: {{dfs.blocksize: {block:g} MiB}}   # what one map reads at most
+workloads:
+  # {workload.description}.
+  # Half a block, and one and a half waves of maps, feed the profile: they distinguish what a
+  # task costs from what a byte costs. Six other sizes are predicted: fewer give no interval.
+  - name: {workload.name}
+    input: [{inputs}]
+{arguments}configuration:   # Hadoop's properties of each job
+  mapreduce.job.reduces: {at_once}
+  # No more tasks at once than cores ({cores} here): else contention is what you measure.
+  mapreduce.job.running.map.limit: {at_once}
+  mapreduce.job.running.reduce.limit: {at_once}
+  mapreduce.job.reduce.slowstart.completedmaps: 1.0   # reduces start when all maps are done
+repeat: 2   # of each cell, for the noise
+seed: 7
+trial_limit: 10 min
+trace: {trace}
+predict:
+  models: [{models}, ernest, nearest]   # harness list models
+  profile_on: {{input: [{profiled}]}}
+"""
+
+
+@click.command("init")
+@click.option("--workload", default="terasort", show_default=True, help="What to measure.")
+@click.option(
+    "--provider",
+    default="local",
+    show_default=True,
+    help="What makes the cluster (harness list providers).",
+    shell_complete=completion.providers,
+)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="A new file.")
+@json_option
+def init(workload: str, provider: str, output: Path | None, as_json: bool) -> None:
+    """
+    Write a commented experiment, sized for this machine's cores and memory; overwrite nothing.
+
+    \b
+    Example:
+        harness init -o experiments/mine.yaml
+        harness init --workload wordcount --provider docker
+    """
+    text = experiment_text(workload, provider, output)
+    if output is not None:
+        try:
+            with output.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            what = f"the experiment cannot be written: {error.strerror}"
+            fix = "name a file that is not there yet, in a folder that is"
+            raise SpecError(what, where=str(output.absolute()), fix=fix) from error
+        show_text(f"written: {output}; its trials and how long they take: harness plan {output}")
+    if as_json:
+        print_json({"file": output, "experiment": text})
+    elif output is None:
+        click.echo(text, nl=False)
+
+
+def experiment_text(workload_name: str, provider_name: str, output: Path | None) -> str:
+    """Text of an experiment for the file *output*; `SpecError` where a name is unknown."""
+    from harness import experiment
+    from harness.experiment.model import NAME
+    from harness.hadoop.slots import effective
+    from harness.monitor.machine import machine_facts
+    from harness.providers import PROVIDERS
+    from harness.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
+    from harness.run.preflight import memory_needed
+    from harness.workloads import WORKLOADS
+    from harness.workloads.base import GPU
+
+    for option, name, known in (
+        ("--workload", workload_name, list(WORKLOADS)),
+        ("--provider", provider_name, list(PROVIDERS)),
+    ):
+        if name not in known:
+            what, fix = f"there is no {option[2:]} '{name}'", did_you_mean(name, known)
+            raise SpecError(what, where=option, fix=fix)
+    workload, facts = WORKLOADS[workload_name], machine_facts()
+    cores, memory_bytes = facts["cores_usable"], facts.get("memory_bytes") or math.inf
+    for at_once, workers in product(range(min(cores, _MOST_AT_ONCE), 0, -1), (3, 2, 1)):
+        slots = math.ceil(at_once / workers)
+        spec = ClusterSpec(workers=workers, node=NodeSpec(map_slots=slots, reduce_slots=slots))
+        if memory_needed(spec, effective(spec, {})) <= _MEMORY_SHARE * memory_bytes:
+            break
+    is_iterative = workload.jobs(WorkloadSpec(name=workload_name, input_bytes=1)) != 1
+    # MiB: maps of some seconds; sleep takes a millisecond for each record of 96 bytes.
+    block = 1 if workload_name == "sleep" else 8 if is_iterative else 32
+    parts = (0.5, *(at_once * quarters / 4 for quarters in (3, 4, 5, 6, 7, 8, 9)))
+    inputs = [f"{block * part:g} MiB" for part in parts]
+    stem, folder = (output.stem, output.parent) if output else ("mine", Path())
+    schema = Path(experiment.__file__).with_name("experiment.schema.json")
+    arguments = (
+        f"    # {name}: {parameter.default}   # the default: {parameter.meaning}\n"
+        for name, parameter in workload.parameters.items()
+    )
+    return _TEXT.format(
+        schema=os.path.relpath(schema, folder),
+        name=stem if NAME.fullmatch(stem) else "mine",
+        workload=workload,
+        provider=provider_name,
+        workers=workers,
+        hosts=_HOSTS.get(provider_name, ""),
+        slots=slots,
+        block=block,
+        inputs=", ".join(inputs),
+        profiled=f"{inputs[0]}, {inputs[4]}",
+        arguments="".join(arguments),
+        at_once=at_once,
+        cores=cores,
+        trace="spans" if "spans" in PROVIDERS[provider_name].traces else "logs",
+        models="spn-gc" if workload.jar == GPU else "whatif, whatif-mr2, prophet, ptc-wave",
+    )

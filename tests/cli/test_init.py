@@ -1,0 +1,99 @@
+"""
+Tests for `harness init`.
+"""
+
+import json
+
+import pytest
+
+from harness.cli import main
+from harness.cli.init import experiment_text
+from harness.experiment.grid import expand, is_profiling
+from harness.monitor import machine
+from harness.providers import PROVIDERS
+from harness.run.session import Session
+from harness.workloads import WORKLOADS
+from tests.run.fakes import RecordingConsole
+
+
+def read(text, folder):
+    """
+    The experiment as every command reads it, and what is said of it.
+    """
+    console = RecordingConsole()
+    return Session(text, "mine.yaml", folder, (), console).experiment, console.lines
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_what_is_written_is_good(workload, provider, tmp_path):
+    """
+    Of every workload on every provider: two cells feed the profile, six are scored.
+    """
+    experiment, said = read(experiment_text(workload, provider, None), tmp_path)
+
+    uses = [is_profiling(cell, experiment.predict) for cell in expand(experiment)]
+    assert (sum(uses), len(uses), said) == (2, 8, [])
+    assert (experiment.name, experiment.cluster.provider) == ("mine", provider)
+
+
+@pytest.mark.parametrize(
+    ("here", "workers", "at_once"),
+    [
+        ((2, 16), 3, 2), ((1, 16), 3, 1), ((6, 16), 3, 6), ((96, 500), 3, 8), ((2, 5), 2, 2),
+        ((16, 2), 1, 1),
+    ],
+)  # fmt: skip
+def test_it_is_as_large_as_the_machine(monkeypatch, tmp_path, here, workers, at_once):
+    """
+    No more tasks at once than cores, no more processes than GiB of memory.
+    """
+    facts = {"cores_usable": here[0], "memory_bytes": here[1] * 2**30}
+    monkeypatch.setattr(machine, "machine_facts", lambda: facts)
+
+    experiment, _ = read(experiment_text("terasort", "local", None), tmp_path)
+
+    limit = experiment.configuration["mapreduce.job.running.map.limit"]
+    assert (experiment.cluster.workers, limit) == ((workers,), (str(at_once),))
+
+
+def test_a_file_is_named_and_never_overwritten(capsys, tmp_path):
+    """
+    The experiment has the name of its file; what is there stays.
+    """
+    file = tmp_path / "sorts.yaml"
+
+    assert main(["init", "-o", str(file)]) == 0
+    assert f"harness plan {file}" in capsys.readouterr().err
+    assert "\nname: sorts\n" in file.read_text()
+    assert main(["init", "-o", str(file), "--workload", "sort"]) == 2
+    assert f"File exists\n  at:  {file}" in capsys.readouterr().err
+    assert "\n  - name: terasort\n" in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "fix"),
+    [
+        ("--workload", "tersort", "did you mean terasort?"),
+        ("--provider", "x", "choose one of: local"),
+    ],
+)
+def test_unknown_names_are_refused(capsys, option, name, fix):
+    """
+    With the nearest name.
+    """
+    assert main(["init", option, name]) == 2
+    assert fix in capsys.readouterr().err
+
+
+def test_json_has_the_text(capsys):
+    """
+    For programs: what would be written, and where it was.
+    """
+    assert main(["init", "--json"]) == 0
+
+    document = json.loads(capsys.readouterr().out)
+    assert (document["file"], document["experiment"]) == (
+        None,
+        experiment_text("terasort", "local", None),
+    )
