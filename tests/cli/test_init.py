@@ -30,10 +30,10 @@ def test_what_is_written_is_good(workload, provider, tmp_path):
     """
     Of every workload on every provider: two cells feed the profile, six are scored.
     """
-    experiment, said = read(experiment_text(workload, provider, None), tmp_path)
+    experiment, messages = read(experiment_text(workload, provider, None), tmp_path)
 
     uses = [is_profiling(cell, experiment.predict) for cell in expand(experiment)]
-    assert (sum(uses), len(uses), said) == (2, 8, [])
+    assert (sum(uses), len(uses), messages) == (2, 8, [])
     assert (experiment.name, experiment.cluster.provider) == ("mine", provider)
 
 
