@@ -99,7 +99,7 @@ def profile(evaluation: Evaluation, as_json: bool) -> None:
         harness profile experiments/quick.yaml
         harness profile 20261121T0323
     """
-    if evaluation.run.seals.paths():
+    if evaluation.run.seal.exists():
         profiles = evaluation.run.read_profiles()
     else:
         with evaluation.run.lock():
@@ -158,7 +158,7 @@ def predict(
     if models or profile_on:
         experiment = asked_anew(run, models, profile_on)
     files = list[Path]()
-    if run.seals.paths() or experiment.predict != run.experiment().predict:
+    if run.seal.exists() or experiment.predict != run.experiment().predict:
         with analyse(run, experiment) as analysis:
             predictions = list(chain.from_iterable(analysis.run.read_predictions().values()))
         folder = analysis.run.path.with_name(analysis.run.id.lstrip("."))
@@ -188,9 +188,7 @@ def predict(
 
 @click.command("score")
 @run_argument
-@click.option(
-    "--strict", is_flag=True, help="Take the first seal alone; refuse a run that is not blind."
-)
+@click.option("--strict", is_flag=True, help="Refuse a run that is not blind.")
 @json_option
 def score(evaluation: Evaluation, strict: bool, as_json: bool) -> None:
     """

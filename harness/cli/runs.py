@@ -195,7 +195,7 @@ def describe(run: Run) -> dict[str, Any]:
 def _verdict(run: Run) -> str:
     """Which model is nearest, as the scores say; else how far the run has come."""
     if not (run.path / "scores").is_dir():
-        return "not scored" if run.seals.paths() else "not predicted"
+        return "not scored" if run.seal.exists() else "not predicted"
     ranking = run.read_scores().ranking("raw")
     if ranking is None or not ranking.models:
         return "no ranking"

@@ -174,7 +174,7 @@ def run_all(session: Session, dry_run: bool, as_json: bool, **options: Any) -> N
     measured_run, failed = measure(session, **options)
     evaluation = Evaluation.of(measured_run)
     with measured_run.lock():
-        if not measured_run.seals.paths():  # where the order is blind, measuring has done it
+        if not measured_run.seal.exists():  # where the order is blind, measuring has done it
             evaluation.profile()
             evaluation.predict()
         evaluation.score()

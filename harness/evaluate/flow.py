@@ -157,17 +157,16 @@ class Evaluation:
                 of_model.append(prediction.model_copy(update=origin))
             self.run.write_predictions(model_name, of_model)
             predictions += of_model
-        self.run.seals.add()
+        self.run.seal.add()
         return predictions
 
     def score(self, *, strict: bool = False) -> ScoreBook:
         """
         Compare the sealed predictions with the measured cells, and store the scores.
 
-        *strict*: they are those of the first seal; `EvidenceError` refuses a run that is not blind.
+        *strict*: `EvidenceError` refuses a run that is not blind.
         """
-        self.run.seals.is_first = strict
-        self.run.seals.check()
+        self.run.seal.check()
         self.has_evidence = self.run.check_evidence(with_scores=False)
         if strict and (refusals := blind_refusals(self.run, self.done.values())):
             what = f"the run is not blind: {refusals[0]}"
@@ -229,7 +228,7 @@ class Evaluation:
 
     def report_data(self) -> ReportData:
         """Everything the report shows; `DataError` where a sealed file has changed."""
-        self.run.seals.check()
+        self.run.seal.check()
         records, axes = self.run.trials(), varying(self.cells.values())
         workloads = dict.fromkeys(cell.workload.name for cell in self.cells.values())
         typical = [record for cell_id in workloads if (record := self.typical_trial(cell_id))]
@@ -247,11 +246,7 @@ class Evaluation:
             score_book=score_book,
             profiles=self.run.read_profiles(),
             manifest=self.run.read_manifest().document(),
-            seal={
-                "not_blind": blind_refusals(self.run, self.done.values())[:1],
-                "seals": len(self.run.seals.paths()),
-                "changed_since_the_first": self.run.seals.changes(),
-            },
+            seal={"not_blind": blind_refusals(self.run, self.done.values())[:1]},
             timelines=timelines,
             jobs={record.trial.id: self.jobs(record) for record in typical},
             task_times={record.trial.id: self.task_times(record, job) for record, job in timelines},

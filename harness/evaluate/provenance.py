@@ -48,14 +48,14 @@ def blind_refusals(run: Run, done: Iterable[TrialRecord]) -> list[str]:
     """
     Why predictions may have been made after scored trials of *done*; none: they were made before.
 
-    Of those the chain has the first seal before the trials, and each of their jobs names it.
+    Of those the chain has the seal before the trials, and each of their jobs names it.
     """
     if run.measured is not run:
         return ["it is an analysis: its predictions were sealed after the measurement"]
     stored = [line.name for line in Chain(run.opener).lines().values()]
     if SEAL not in stored:
         return ["no seal was noted while it was measured" if stored else "it has no evidence"]
-    before, seal = stored[: stored.index(SEAL)], run.opener.sha256(run.seals.paths()[0])
+    before, seal = stored[: stored.index(SEAL)], run.seal.sha256()
     refusals = []
     for trial in (record.trial.id for record in done if not record.trial.profiling):
         raw = run.raw(trial)
@@ -65,5 +65,5 @@ def blind_refusals(run: Run, done: Iterable[TrialRecord]) -> list[str]:
             with raw.open(name) as conf:
                 named = _SEALED_BY.search(conf.read(_MOST_CONF_BYTES))
             if named is None or named[1].decode() != seal:
-                refusals.append(f"trials/{trial}/raw/{name} does not name the first seal")
+                refusals.append(f"trials/{trial}/raw/{name} does not name the seal")
     return refusals

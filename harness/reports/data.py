@@ -70,8 +70,7 @@ class ReportData:
     those of the speed probe during each trial, units per CPU second.  *order* lists trials as they
     ran; without it their starts decide.  *evidence* is the place of a trial's logs, as the reader
     would type it.  *task_times* is what is known of the tasks of a timeline, by its trial.  *seal*
-    says why the run is `not_blind` (empty: it is), how many `seals` it has, and what has
-    `changed_since_the_first`.
+    says why the run is `not_blind` (empty: it is).
     """
 
     experiment: Experiment

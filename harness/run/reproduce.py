@@ -26,8 +26,8 @@ def reproduce(run: Run, folder: Path, given: str) -> Iterator[tuple[str, list[Di
     Ends before the first stage of which *run* has nothing; `EvidenceError`: it was tampered with.
     """
     run.check_evidence()
-    if run.seals.paths():
-        run.seals.check()
+    if run.seal.exists():
+        run.seal.check()
     experiment, plan, stages = run.experiment(), run.read_plan(), list(STAGES)
     first = stages.index(given) + 1 if given in stages else 0
     again = run.link_to(folder, stages[:first])

@@ -167,7 +167,7 @@ class Session:
         if run.note:
             self.console.say(run.note)
         with run.lock():
-            if not run.seals.paths():  # nothing is predicted yet: the question may still change
+            if not run.seal.exists():  # nothing is predicted yet: the question may still change
                 run.update_manifest(experiment=experiment.model_dump(mode="json"))
             elif run.experiment() != experiment:
                 experiment = run.experiment()
@@ -210,17 +210,15 @@ class Session:
         return run, sum(record.state != "done" for record in ended)
 
     def seal(self, run: Run) -> str:
-        """SHA-256 of the first seal of *run*; predictions are made until a scored trial ended."""
-        ended = run.trials()
-        has_scored = any(trial.id in ended and not trial.profiling for trial in self.trials)
-        if not has_scored or not run.seals.paths():
+        """SHA-256 of the seal of *run*, made of its profiling trials where there is none yet."""
+        if not run.seal.exists():
             evaluation = self.evaluation(run)
             if not any(record.trial.profiling for record in evaluation.done.values()):
                 run.finish()  # nothing can come of it: the next call opens another run
             evaluation.profile()
             predictions = evaluation.predict()
-            self.console.say(f"{len(predictions)} predictions are sealed: {run.seals.paths()[-1]}")
-        return run.opener.sha256(run.seals.paths()[0])
+            self.console.say(f"{len(predictions)} predictions are sealed: {run.seal.path}")
+        return run.seal.sha256()
 
     def evaluation(self, run: Run | None = None, *, asks: bool = False) -> Evaluation:
         """

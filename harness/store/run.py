@@ -40,7 +40,7 @@ from harness.store.files import (
     write_file,
 )
 from harness.store.opener import MANIFEST, Opener
-from harness.store.seal import PLAN, PREDICT, PREDICTIONS, PROFILES, Seals
+from harness.store.seal import PLAN, PREDICT, PREDICTIONS, PROFILES, RunSeal
 from harness.store.trials import RECORD, RawLogs, TrialFolder, read_trial
 from harness.units import MIB, format_bytes
 
@@ -73,7 +73,7 @@ class Run:
             self.measured = Run(path.absolute().parent.parent, base=base and base.parent.parent)
         self._trials = self.measured.path / "trials"
         self.to_measured = "" if self.measured is self else "../../"
-        self.seals = Seals(self.opener, self._incoming)
+        self.seal = RunSeal(self.opener, self._incoming)
 
     def read_manifest(self) -> Manifest:
         """Read what the run says of itself."""
@@ -243,28 +243,26 @@ class Run:
         """Write the profile of its workload."""
         file_name = f"{PROFILES}/{check_name(profile.workload, 'a workload')}.json"
         data = json_bytes(profile.model_dump(mode="json"))
-        self.seals.keep_first(file_name, data)
-        self.seals.store(file_name, data)
+        self.seal.store(file_name, data)
 
     def read_profiles(self) -> dict[str, Profile]:
         """Profiles by workload."""
-        paths = self.seals.files(PROFILES)
+        paths = self.seal.files(PROFILES)
         return {path.stem: self.opener.read_record(Profile, path, _PROFILE) for path in paths}
 
     def profile_hashes(self) -> dict[str, str]:
         """SHA-256 of each profile, by workload."""
-        return {path.stem: self.opener.sha256(path) for path in self.seals.files(PROFILES)}
+        return {path.stem: self.opener.sha256(path) for path in self.seal.files(PROFILES)}
 
     def write_predictions(self, model: str, predictions: Iterable[Prediction]) -> None:
         """Write all that *model* predicts; `seal` makes them final."""
         file_name = f"{PREDICTIONS}/{check_name(model, 'a model')}.jsonl"
         data = _lines(predictions)
-        self.seals.keep_first(file_name, data)
         write_file(self.path / file_name, data, self._incoming)
 
     def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
         """Predictions by model, in the order in which they were written."""
-        paths = self.seals.files(PREDICTIONS)
+        paths = self.seal.files(PREDICTIONS)
         read = partial(self.opener.read_lines, Prediction, fix=PREDICT)
         return {path.stem: tuple(read(path=path)) for path in paths}
 

@@ -35,9 +35,9 @@ def opened(monkeypatch):
         costs=costs,
         groups=(CostGroup(names=group, sum_s=1.0, spread_s=0.1, note="together"),),
     )
-    seals = SimpleNamespace(paths=list)
+    seal = SimpleNamespace(exists=lambda: False)
     evaluation = SimpleNamespace(
-        run=SimpleNamespace(path="results/small/1", lock=nullcontext, seals=seals),
+        run=SimpleNamespace(path="results/small/1", lock=nullcontext, seal=seal),
         report=lambda _: (("r/report.html", "r/report.json"), None),
         profile=lambda: {"wordcount": fitted},
     )

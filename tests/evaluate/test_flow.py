@@ -435,7 +435,7 @@ class TestScore:
         path.write_text(path.read_text().replace('"count": 4', '"count": 5'))
         e = evaluation(copy)
         e.predict()
-        copy.seals.check()
+        copy.seal.check()
 
         with pytest.raises(EvidenceError, match=r"profiles/terasort\.json was changed"):
             e.score()

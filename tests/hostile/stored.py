@@ -39,7 +39,7 @@ RECORDS = {
     "plan.jsonl": (Trial, True, lambda run: run.read_plan()),
     "profile.json": (Profile, False, lambda run: run.read_profiles()),
     "predictions.jsonl": (Prediction, True, lambda run: run.read_predictions()),
-    "sealed.json": (Seal, False, lambda run: run.seals.check()),
+    "sealed.json": (Seal, False, lambda run: run.seal.check()),
     "scores.json": (ScoreBook, False, lambda run: run.read_scores()),
     "evidence.json": (Evidence, False, lambda run: run.check_evidence()),
     "trials.jsonl": (Line, True, lambda run: Chain(run.opener).lines()),
@@ -118,7 +118,7 @@ def small_run(folder: Path) -> Run:
     run.write_trace(trial.id, [job], Recorded())
     run.write_profile(make.profile())
     run.write_predictions("whatif", [make.prediction()])
-    run.seals.add()
+    run.seal.add()
     run.write_scores(ScoreBook())
     run.finish()
     return run

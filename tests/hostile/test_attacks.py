@@ -213,7 +213,7 @@ class TestText:
         What a job is called is shown in every report, and obeyed in none.
         """
         e = evaluation(run)
-        run.seals.add()
+        run.seal.add()
         data = e.report_data()
         (record, job), *_ = data.timelines
         attempts = tuple(dataclasses.replace(a, host=EVIL, error=EVIL) for a in job.attempts)

@@ -108,7 +108,7 @@ def test_the_command_ends_with_1_where_something_differs(copy, capsys):
     """
     path = copy.path / "profiles" / "terasort.json"
     path.write_text(path.read_text().replace('"count": 4', '"count": 5', 1))
-    copy.seals.add()
+    copy.seal.add()
 
     assert main(["reproduce", str(copy.path), "--from", "trace"]) == 1
     assert "profiles/terasort.json." in capsys.readouterr().out

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 
-from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +16,6 @@ from harness.errors import ClusterError, DataError, EvidenceError, MachineError,
 from harness.evaluate import flow
 from harness.evaluate.provenance import blind_refusals
 from harness.hadoop_home.home import JARS, HadoopHome
-from harness.models.whatif.model import WhatIf
 from harness.monitor import rates
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.survey import Devices, Gpu
@@ -400,10 +398,9 @@ class TestBlindOrder:
         s = session()
         run, _ = s.measure()
 
-        (seal,) = run.seals.paths()
         by_time = sorted(run.trials().values(), key=lambda record: record.started_s)
         assert [record.trial.profiling for record in by_time] == [True, True, False, False]
-        assert sealed_by(run) == {True: set(), False: {sha256(seal.read_bytes()).hexdigest()}}
+        assert sealed_by(run) == {True: set(), False: {run.seal.sha256()}}
         assert s.evaluation(run).score(strict=True).scores
 
     def test_sees_no_warm_up_of_a_scored_cell_before_the_seal(self, session, clusters):
@@ -415,7 +412,7 @@ class TestBlindOrder:
         with pytest.raises(KeyboardInterrupt):
             session(text, console=Interrupted(2)).measure()
         run = session(text).newest()
-        clusters.on_job = lambda _: jobs.append(bool(run.seals.paths()))
+        clusters.on_job = lambda _: jobs.append(run.seal.exists())
         session(text).measure()
 
         assert jobs == [True] * 4  # the input, the warm-up, two trials
@@ -445,7 +442,7 @@ class TestBlindOrder:
         """
         run, _ = session(text).measure()
 
-        assert (run.seals.paths(), sealed_by(run)) == ([], {True: set(), False: set()})
+        assert (run.seal.exists(), sealed_by(run)) == (False, {True: set(), False: set()})
 
     def test_a_mixed_run_is_scored_but_not_strictly(self, session):
         """
@@ -461,31 +458,6 @@ class TestBlindOrder:
         with pytest.raises(EvidenceError, match=r"trial \w+ was measured before the predictions"):
             evaluation.score(strict=True)
 
-    def test_strictly_scored_is_what_was_sealed_first(self, session, monkeypatch):
-        """
-        Whatever was predicted since; the report says what is otherwise.
-        """
-        s = session()
-        run, _ = s.measure()
-        first = s.evaluation(run).score(strict=True)
-        predict = WhatIf.predict
-
-        def doubled(model, *inputs):
-            answer = predict(model, *inputs)
-            return answer.model_copy(update={"body_s": 2 * answer.body_s})
-
-        monkeypatch.setattr(WhatIf, "predict", doubled)
-        evaluation = s.evaluation(run)
-        evaluation.predict()
-
-        assert evaluation.score() != first
-        assert evaluation.report_data().seal == {
-            "not_blind": [],
-            "seals": 2,
-            "changed_since_the_first": ["predictions/whatif.jsonl was changed"],
-        }
-        assert evaluation.score(strict=True) == first
-
     def test_a_job_of_another_seal_is_not_blind(self, session, monkeypatch):
         """
         What Hadoop wrote of its jobs decides, not what the experiment asks.
@@ -494,7 +466,7 @@ class TestBlindOrder:
         s = session()
         run, _ = s.measure()
 
-        with pytest.raises(EvidenceError, match=r"conf\.xml does not name the first seal"):
+        with pytest.raises(EvidenceError, match=r"conf\.xml does not name the seal"):
             s.evaluation(run).score(strict=True)
 
 
@@ -860,7 +832,7 @@ class TestAskAgain:
         """
         _, run = measured
         evaluation = session(overrides=MODELS).evaluation(asks=True)
-        sealed = run.seals.paths()[0].read_bytes()
+        sealed = run.seal.path.read_bytes()
         with module.analyse(run, evaluation.experiment) as analysis:
             pass
 
@@ -869,7 +841,7 @@ class TestAskAgain:
         assert sorted(stored.read_predictions()) == ["nearest", "whatif"]
         assert stored.read_manifest().analysis_of == run.id
         assert blind_refusals(stored, stored.trials().values()) != []
-        assert (run.seals.paths()[0].read_bytes(), run.check_evidence()) == (sealed, True)
+        assert (run.seal.path.read_bytes(), run.check_evidence()) == (sealed, True)
         assert stored.check_evidence()
         assert [] not in [stored.read_scores().scores, [*stored.path.glob("report.html")]]
         assert session(overrides=MODELS).evaluation().run.path == stored.path

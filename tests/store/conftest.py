@@ -98,7 +98,7 @@ def measured(run, make):
         run.write_trace(trial.id, [JobTrace("j", "n", "u", "SUCCEEDED", 0.0, 0.5, 3.0, 1, 0, ())])
     run.write_profile(make.profile())
     run.write_predictions("whatif", [make.prediction()])
-    run.seals.add()
+    run.seal.add()
     run.write_scores(ScoreBook())
     run.finish()
     return run

@@ -31,7 +31,7 @@ READERS = {
     "trials/*/trace/units.parquet": lambda run, trial: list(run.read_units(trial)),
     "profiles/wordcount.json": lambda run, trial: run.read_profiles(),
     "predictions/whatif.jsonl": lambda run, trial: run.read_predictions(),
-    "predictions/sealed.json": lambda run, trial: run.seals.check(),
+    "predictions/sealed.json": lambda run, trial: run.seal.check(),
     "scores/scores.json": lambda run, trial: run.read_scores(),
 }
 DAMAGE = {
@@ -75,7 +75,7 @@ def whole(run, make):
     run.write_trace(trial.id, [job], Recorded())
     run.write_profile(make.profile())
     run.write_predictions("whatif", [make.prediction()])
-    run.seals.add()
+    run.seal.add()
     run.write_scores(ScoreBook(scores=(score,)))
     return run
 

@@ -154,8 +154,8 @@ class TestWrite:
         """
         edit(measured.path / "profiles/wordcount.json", warnings=["edited"])
         measured.write_predictions("whatif", [make.prediction(job_s=1.0)])
-        measured.seals.add()
-        measured.seals.check()
+        measured.seal.add()
+        measured.seal.check()
 
         with pytest.raises(EvidenceError, match=r"profiles/wordcount\.json was changed"):
             measured.check_evidence()
@@ -168,7 +168,7 @@ class TestWrite:
         """
         before = (measured.path / "trials.jsonl").read_bytes()
         measured.write_profile(make.profile())
-        measured.seals.add()
+        measured.seal.add()
 
         assert (measured.path / "trials.jsonl").read_bytes() == before
 

@@ -187,7 +187,7 @@ class TestNewer:
             ("trials/*/trace/job.json", lambda run: [run.read_trace(t) for t in run.trial_ids()]),
             ("profiles/*.json", lambda run: run.read_profiles()),
             ("predictions/whatif.jsonl", lambda run: run.read_predictions()),
-            ("predictions/sealed.json", lambda run: run.seals.check()),
+            ("predictions/sealed.json", lambda run: run.seal.check()),
             ("scores/scores.json", lambda run: run.read_scores()),
         ],
     )  # fmt: skip
@@ -204,7 +204,7 @@ class TestNewer:
         run.write_trace(trial.id, [JobTrace("j", "n", "u", "SUCCEEDED", 0.0, 0.5, 3.0, 1, 0, ())])
         run.write_profile(make.profile())
         run.write_predictions("whatif", [make.prediction()])
-        run.seals.add()
+        run.seal.add()
         run.write_scores(ScoreBook())
         (path,) = run.path.glob(name)
         lines = path.read_text().splitlines() if name.endswith("l") else [path.read_text()]

@@ -31,7 +31,7 @@ def predicted(run, make):
     run.write_profile(make.profile())
     for model in ("whatif", "whatif-mr2"):
         run.write_predictions(model, [make.prediction(model, c) for c in ("c", "d")])
-    run.seals.add()
+    run.seal.add()
     return run
 
 
@@ -220,8 +220,8 @@ class TestSeal:
         """
         seal = (predicted.path / "predictions/sealed.json").read_bytes()
 
-        predicted.seals.check()
-        predicted.seals.add()
+        predicted.seal.check()
+        predicted.seal.add()
 
         assert (predicted.path / "predictions/sealed.json").read_bytes() == seal
 
@@ -237,7 +237,7 @@ class TestSeal:
         path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
 
         with pytest.raises(DataError, match=f"{name} changed after it was sealed") as caught:
-            predicted.seals.check()
+            predicted.seal.check()
 
         assert caught.value.where == str(path)
 
@@ -248,7 +248,7 @@ class TestSeal:
         (predicted.path / "predictions/whatif.jsonl").unlink()
 
         with pytest.raises(DataError, match=r"predictions/whatif\.jsonl is missing"):
-            predicted.seals.check()
+            predicted.seal.check()
 
     def test_finds_what_was_added(self, predicted, make):
         """
@@ -257,7 +257,7 @@ class TestSeal:
         predicted.write_predictions("late", [make.prediction("late")])
 
         with pytest.raises(DataError, match=r"predictions/late\.jsonl is not under the seal"):
-            predicted.seals.check()
+            predicted.seal.check()
 
     def test_is_needed(self, predicted):
         """
@@ -266,7 +266,7 @@ class TestSeal:
         (predicted.path / "predictions" / "sealed.json").unlink()
 
         with pytest.raises(DataError, match=r"sealed\.json is missing"):
-            predicted.seals.check()
+            predicted.seal.check()
 
     def test_of_nothing_says_that_nothing_was_predicted(self, run, make):
         """
@@ -274,31 +274,8 @@ class TestSeal:
         """
         run.write_plan(make.trials())
 
-        with pytest.raises(DataError, match=r"there are no predictions(?s:.*)harness predict FILE"):
-            run.seals.check()
-
-    def test_first_one_stays_with_its_files(self, predicted, make):
-        """
-        What is predicted anew gets a seal of its own; the first one, where it counts, still has the
-        predictions that it is about.
-        """
-        first = predicted.read_predictions()
-        predicted.write_profile(make.profile().model_copy(update={"warnings": ("new",)}))
-        predicted.write_predictions("whatif", [make.prediction(job_s=99.0)])
-        predicted.write_predictions("late", [make.prediction("late")])
-        predicted.seals.add()
-
-        predicted.seals.check()
-        assert [path.name for path in predicted.seals.paths()] == ["sealed.json", "sealed-2.json"]
-        assert predicted.seals.changes() == [
-            "predictions/late.jsonl was added",
-            "predictions/whatif.jsonl was changed",
-            "profiles/wordcount.json was changed",
-        ]
-        predicted.seals.is_first = True
-        predicted.seals.check()
-        assert predicted.read_predictions() == first
-        assert predicted.read_profiles() == {"wordcount": make.profile()}
+        with pytest.raises(DataError, match=r"there are no predictions(?s:.*)harness predict RUN"):
+            run.seal.check()
 
     def test_names_in_it_stay_inside(self, predicted):
         """
@@ -310,7 +287,7 @@ class TestSeal:
         path.write_text(json.dumps(seal))
 
         with pytest.raises(DataError, match="outside"):
-            predicted.seals.check()
+            predicted.seal.check()
 
 
 def test_a_damaged_plan_is_not_cured_by_planning(predicted):

@@ -38,13 +38,10 @@ def section(results: ReportData) -> Section:
         )
     sealed = []
     if seal := results.seal:
-        # Whether predictions were made before what they are compared with, and made anew since.
+        # Whether predictions were made before what they are compared with.
         reason = f"Not blind: {'; '.join(seal['not_blind'])}."
         blind = "Blind: every scored trial was measured after the predictions were sealed."
         sealed.append(reason if seal["not_blind"] else blind)
-        if seal["seals"] > 1:
-            changes = "; ".join(seal["changed_since_the_first"]) or "nothing differs"
-            sealed.append(f"Sealed {seal['seals']} times. Since the first seal: {changes}.")
     return Section(
         id="method",
         title="How it was measured",
