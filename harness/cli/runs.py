@@ -200,8 +200,8 @@ def _verdict(run: Run) -> str:
     if ranking is None or not ranking.models:
         return "no ranking"
     if len(ranking.nearest) == 1:
-        return f"{ranking.nearest[0]} is nearest"
-    return f"undecided between {', '.join(ranking.nearest)}"
+        return f"nearest: {ranking.nearest[0]}"
+    return f"undecided: {', '.join(ranking.nearest)}"
 
 
 def _size_bytes(folder: Path) -> int:

@@ -6,6 +6,8 @@ One experiment file and its results folder: the steps that the command line offe
 
 from __future__ import annotations
 
+import shlex
+
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -237,7 +239,9 @@ class Session:
                 names = [name for name in ("models", "profile_on")
                          if getattr(other, name) != getattr(new, name)]  # fmt: skip
                 what = f"run {run.id} was asked with other {' and '.join(names)} than the file's"
-                fix = f"harness predict {self.source} asks the file's, without a job;"
+                words = [word for each in self.overrides for word in ("--set", each)]
+                command = shlex.join(["harness", "predict", self.source, *words])
+                fix = f"{command} asks the file's, without a job;"
                 fix += f" or name the run: {run.path}"
                 raise DataError(what, where=self.source, fix=fix)
             run = same[0] if same else run

@@ -62,8 +62,10 @@ def unpack(archive: Path, results_dir: Path) -> Unpacked:
             run = _packed_run(archive, scratch)
             name, experiment_name = run.read_manifest().run, run.experiment().name
             has_evidence = run.check_evidence()
-            if run.seal.exists():
-                run.seal.check()
+            for each in (run, *run.analyses()):
+                each.check_evidence()
+                if each.seal.exists():
+                    each.seal.check()
             target = Store(results_dir).folder(experiment_name) / name
             if not RUN_NAME.fullmatch(name):
                 raise DataError(f"'{excerpt(name)}' cannot be the name of a run", where=MANIFEST)
