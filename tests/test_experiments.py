@@ -13,7 +13,8 @@ import pytest
 from harness.cli import main
 
 PROJECT = Path(__file__).resolve().parent.parent
-EXPERIMENTS = sorted((PROJECT / "experiments").rglob("*.yaml"))
+BUDGETS = PROJECT / "experiments" / "budgets.yaml"  # no experiment: of `harness compare`
+EXPERIMENTS = sorted({*(PROJECT / "experiments").rglob("*.yaml")} - {BUDGETS})
 COUNTS = {
     path: re.findall(r"# (\d+) cells, (\d+) trials", path.read_text(encoding="utf-8"))
     for path in EXPERIMENTS

@@ -187,12 +187,18 @@ class Evaluation:
         ]
         return paths, document
 
-    def measurements(self, known: Iterable[Measurement] = ()) -> list[Measurement]:
-        """Measured times of every scored trial, raw and at reference speed; *known* ones as is."""
+    def measurements(
+        self, known: Iterable[Measurement] = (), *, profiling: bool = False
+    ) -> list[Measurement]:
+        """
+        Measured times of every scored trial, raw and at reference speed; *known* ones as is.
+
+        With *profiling*, those of the trials that fed the profiles, too.
+        """
         profiles = self.run.read_profiles()
         stored, measurements = {each.trial: each for each in known}, []
         for trial_id, record in self.done.items():
-            if record.trial.profiling:
+            if record.trial.profiling and not profiling:
                 continue
             if trial_id in stored:
                 measurements.append(stored[trial_id])

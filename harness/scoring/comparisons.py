@@ -114,7 +114,7 @@ def _common(
     return ranked, sorted(cells), left_out
 
 
-def _refitted(rows: Mapping[str, Sequence[Score]], refits: Refits) -> Numbers | None:
+def refitted(rows: Mapping[str, Sequence[Score]], refits: Refits) -> Numbers | None:
     """
     Predicted over measured times by the n-th refits of all profiles: refits x models x cells.
 
@@ -164,7 +164,7 @@ def _pairs(
         kept_cells([each.input for each in cells]),
         margin=margin,
         freedom=max(1, cells[0].trials - 1),
-        refits=_refitted(rows, refits),
+        refits=refitted(rows, refits),
     )
     open_pairs = ((tests.distinct > error) & (tests.equal > error)).sum()
     for place, (better, worse) in enumerate(combinations(rows, 2)):

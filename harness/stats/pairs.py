@@ -193,3 +193,24 @@ def fewest(
     proved = size >= (stdtrit(freedoms, 1 - error / 2) + POWER_QUANTILE) * scales
     proved |= margin - size >= (stdtrit(freedoms, 1 - error) + POWER_QUANTILE) * scales
     return int(np.argmax(proved)) if proved.any() else None
+
+
+def change_tests(
+    gaps: Numbers, variances: Numbers, freedoms: Numbers, *, margin: float
+) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """
+    Welch's test of *gaps* between two estimates, which lie along the last axis: one family.
+
+    The first axis of *variances* and of their *freedoms* are the two estimates.  Returned are the
+    ends of the 95 % interval of each gap, and `distinct` and `equal` of `PairTests`.
+    """
+    import numpy as np
+
+    from scipy.special import stdtr, stdtrit
+
+    parts = np.maximum(variances, np.finfo(float).tiny ** 0.25)  # what never varies is certain
+    variance, scale = parts.sum(axis=0), np.sqrt(parts.sum(axis=0))
+    freedom, size = variance**2 / (parts**2 / freedoms).sum(axis=0), np.abs(gaps)
+    half = stdtrit(freedom, (1 + LEVEL) / 2) * scale
+    distinct, equal = 2 * stdtr(freedom, -size / scale), stdtr(freedom, (size - margin) / scale)
+    return gaps - half, gaps + half, holm(distinct), holm(equal)

@@ -11,7 +11,7 @@ from itertools import chain
 # Median absolute deviation of a normal distribution whose standard deviation is 1.
 NORMAL_MAD = 0.6744897501960817
 
-_ENOUGH_REPEATS = 6  # whose spread a cell need not share with others
+ENOUGH_REPEATS = 6  # whose spread a cell need not share with others
 
 
 def standard_deviation(values: Sequence[float]) -> float:
@@ -54,7 +54,7 @@ def mean_floors(cells: Sequence[Sequence[float]]) -> list[float | None]:
     if freedom:
         shared = math.sqrt(math.fsum(weight * square for weight, square in known) / freedom)
     own = [
-        spread if len(values) >= _ENOUGH_REPEATS else shared
+        spread if len(values) >= ENOUGH_REPEATS else shared
         for values, spread in zip(cells, spreads, strict=True)
     ]
     return [

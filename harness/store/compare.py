@@ -54,10 +54,10 @@ def _values(opener: Opener, name: str) -> Iterator[tuple[tuple[str, str], Any]]:
         if is_predictions:
             start = row.get("cell", f"{name}[{number}]")
             row = {key: value for key, value in row.items() if key not in _ORIGIN}
-        yield from _leaves(row, start)
+        yield from leaves(row, start)
 
 
-def _leaves(value: Any, place: str, model: str = "") -> Iterator[tuple[tuple[str, str], Any]]:
+def leaves(value: Any, place: str, model: str = "") -> Iterator[tuple[tuple[str, str], Any]]:
     """Numbers and texts of nested lists and mappings, by the model around them and their place."""
     if not isinstance(value, dict | list):
         yield (model, place), value
@@ -65,4 +65,4 @@ def _leaves(value: Any, place: str, model: str = "") -> Iterator[tuple[tuple[str
     if isinstance(value, dict):
         model = str(value.get("model", model))
     for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-        yield from _leaves(part, f"{place}.{key}", model)
+        yield from leaves(part, f"{place}.{key}", model)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.pairs import fewest, holm, pair_tests
+from harness.stats.pairs import change_tests, fewest, holm, pair_tests
 from harness.stats.resampling import kept_cells
 
 MARGIN = 0.02
@@ -343,3 +343,56 @@ class TestFewest:
 
         assert fewest(0.0, scales**2, np.full(2, 1e6), margin=MARGIN, error=ERROR) == 1
         assert fewest(0.0, scales[:1] ** 2, np.full(1, 1e6), margin=MARGIN, error=ERROR) is None
+
+
+class TestChanges:
+    """Two runs that measured the same cells: logarithms of their times, by Welch's test."""
+
+    @staticmethod
+    def simulate(generator, cells, repeats, *, change=0.0, noises=(0.04, 0.04)):
+        """
+        Tests of the cells of many pairs of runs; each run has one spread for all of its cells.
+        """
+        means, variances = [], []
+        for place, noise in enumerate(noises):
+            shape = (FAMILIES, cells, repeats)
+            logs = place * change + noise * generator.standard_normal(shape)
+            means.append(logs.mean(axis=-1))
+            pooled = logs.var(axis=-1, ddof=1).mean(axis=-1, keepdims=True) / repeats
+            variances.append(np.broadcast_to(pooled, means[-1].shape))
+        freedoms = np.full((2, 1, 1), cells * (repeats - 1))
+        return change_tests(means[1] - means[0], np.asarray(variances), freedoms, margin=MARGIN)
+
+    @pytest.mark.parametrize("noises", [(0.04, 0.04), (0.02, 0.08)])
+    @pytest.mark.parametrize(("cells", "repeats"), [(1, 3), (2, 2), (8, 2), (20, 5)])
+    def test_equal_runs_are_seldom_told_apart(self, noises, cells, repeats):
+        """
+        A/A: in 5 % of the pairs of runs at most, any cell is called changed.
+        """
+        generator = np.random.default_rng([cells, repeats])
+        _, _, distinct, equal = self.simulate(generator, cells, repeats, noises=noises)
+
+        alarms = ((distinct <= ERROR) & (equal > ERROR)).any(axis=-1).mean()
+        assert alarms <= ERROR + CHANCE
+
+    def test_intervals_hold_what_changed(self):
+        """
+        95 % of them, and a change of the margin is called equal in 5 % of the runs at most.
+        """
+        low, high, _, equal = self.simulate(np.random.default_rng(1), 8, 3, change=MARGIN)
+
+        assert abs(((low <= MARGIN) & (high >= MARGIN)).mean() - 0.95) <= CHANCE
+        assert (equal <= ERROR).any(axis=-1).mean() <= ERROR + CHANCE
+
+    def test_what_never_varies_is_certain(self):
+        """
+        And what is not known stays so.
+        """
+        gaps = np.asarray([0.0, 0.1, 0.1])
+        variances = np.asarray([[0, 0, np.nan], [0, 0, 1.0]])
+
+        low, high, distinct, equal = change_tests(gaps, variances, np.ones((2, 3)), margin=MARGIN)
+
+        assert np.isnan([low[2], high[2], distinct[2], equal[2]]).all()
+        assert np.allclose([distinct[:2], equal[:2]], [[1, 0], [0, 1]])
+        assert np.allclose(low[:2], high[:2])

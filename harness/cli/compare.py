@@ -1,0 +1,135 @@
+"""`harness compare`: what changed between runs, and whether budgets allow it."""
+
+from __future__ import annotations
+
+import csv
+
+from collections.abc import Sequence
+from io import StringIO
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import click
+
+from harness.cli.console import print_json, show_table, show_text
+from harness.cli.reading import open_evaluation
+from harness.cli.steps import json_option, results_option
+from harness.errors import SpecError
+from harness.text import printable
+
+if TYPE_CHECKING:
+    from harness.evaluate.budgets import Budget
+    from harness.evaluate.changes import Change
+
+_ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("compare")
+@click.argument("names", metavar="RUN RUN...", nargs=-1, required=True)
+@results_option
+@click.option(
+    "--budgets",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="A YAML file of what may change, and by how much.",
+)
+@click.option("--strict", is_flag=True, help="A budget that cannot be decided is broken, too.")
+@click.option("--junit", type=_FILE, help="Write a test case for each budget.")
+@click.option("--csv", "table", type=_FILE, help="Write a line for each number.")
+@json_option
+def compare(
+    names: tuple[str, ...],
+    results_dir: Path,
+    budgets: Path | None,
+    strict: bool,
+    junit: Path | None,
+    table: Path | None,
+    as_json: bool,
+) -> int:
+    """
+    Say what changed since the first RUN: cluster, configuration, times, costs, models' errors.
+
+    Compared are cells with the same workload, input, and values on all that varies within a run;
+    what each run has one value of may differ, and is named.  Every number has its 95 % interval
+    and a verdict.  Exit status 1: a budget is broken, beyond the noise.
+
+    \b
+    Example:
+        harness compare 20261121T0323 20261122T0315
+        harness compare 20261121T0323 20261122T0315 --budgets experiments/budgets.yaml --strict
+    """
+    from harness.evaluate.budgets import Budget, judge, read_budgets
+    from harness.evaluate.changes import Change, Side, changes, differences, sentence
+    from harness.store import os_error_as_machine_error
+
+    if junit and not budgets:
+        raise click.UsageError("--junit has a test case for each budget: give --budgets FILE")
+    evaluations = [open_evaluation(name, results_dir) for name in names]
+    if not 2 <= len({each.run.path.resolve() for each in evaluations}) == len(names) <= 10:
+        what = f"{len(names)} runs are named, and not two to ten different ones"
+        raise SpecError(what, where=" ".join(names), fix="'harness runs' lists what there is")
+    base, *others = sides = [*map(Side, evaluations)]
+    judged = list[Budget]()
+    if budgets:
+        text = budgets.read_text(encoding="utf-8", errors="replace")
+        judged = read_budgets(text, str(budgets), sides)
+    by_run = [changes(base, other) for other in others]
+    every = [*chain(*by_run)]
+    judged = [judge(budget, every, others, strict=strict) for budget in judged]
+    lines = StringIO()
+    csv.writer(lines).writerows([Change._fields, *every])
+    for path, content in ((table, lines.getvalue()), (junit, _junit(judged))):
+        if path:
+            with os_error_as_machine_error(path):
+                path.write_text(content, encoding="utf-8")
+    verdict = "; ".join(map(sentence, [base] * len(others), others, by_run, _ORDINALS))
+    missing = [*chain(*(side.missing for side in sides))]
+    apart = {other.run.id: differences(base, other) for other in others}
+    if as_json:
+        document: dict[str, Any] = {"verdict": verdict, "missing": missing, "differences": apart}
+        document |= {"changes": [each._asdict() for each in every]}
+        print_json(document | {"budgets": [each._asdict() for each in judged]})
+    else:
+        click.echo(printable(verdict))
+        for text in missing:
+            show_text(f"not compared: {text}")
+        for other, changed in zip(others, by_run, strict=True):
+            show_table(("what differs", base.run.id, other.run.id), apart[other.run.id])
+            _show_changes(changed, base.run.id, other.run.id)
+        if judged:
+            show_table(("budget", "verdict", "why"), [(each.name, *each[-2:]) for each in judged])
+    return int(any(each.verdict == "broken" for each in judged))
+
+
+def _show_changes(changed: Sequence[Change], base: str, other: str) -> None:
+    """Show what moved, and in any case the times of jobs and the errors of models."""
+    rows = list[tuple[str, ...]]()
+    for each in changed:
+        is_moved = each.verdict in ("larger", "smaller")
+        if each.name != "job_s" and (each.cell or not (is_moved or each.name == "body_s")):
+            continue
+        factor, unit = (100, " %") if each.kind == "error" else (1, "")
+        numbers = ((each.base, each.base_spread), (each.other, each.other_spread))
+        texts = [
+            f"{factor * value:.4g}" + ("" if spread is None else f" ± {factor * spread:.2g}") + unit
+            for value, spread in numbers
+        ]
+        ends = " to ".join(f"{100 * end:+.3g}" for end in (each.low, each.high) if end is not None)
+        of = f"{each.model} {each.cell or each.workload}".strip()
+        verdict = f"undecided: {each.reason}" if each.verdict == "undecided" else each.verdict
+        rows.append((each.name, of, *texts, f"{100 * each.change:+.3g}", ends, verdict))
+    show_table(("what", "of", base, other, "change, %", "95 %", "verdict"), rows)
+    show_text(f"{len(changed) - len(rows)} more numbers are not shown: --csv FILE has them")
+
+
+def _junit(judged: Sequence[Budget]) -> str:
+    """JUnit's XML: a broken budget is a failure, an undecided one is skipped."""
+    suite = ET.Element("testsuite", name="harness compare", tests=str(len(judged)))
+    for each in judged:
+        case = ET.SubElement(suite, "testcase", classname="budgets", name=each.name)
+        if each.verdict != "kept":
+            kind = "failure" if each.verdict == "broken" else "skipped"
+            ET.SubElement(case, kind, message=each.reason)
+    return ET.tostring(suite, "unicode", xml_declaration=True)

@@ -1,0 +1,267 @@
+"""
+What changed between two runs: what they are, measured times, costs of the profile, models' errors.
+
+Each number has its interval and a verdict.  All times of one quantity are a family, all costs, and
+all errors of one quantity: where nothing changed, 5 of 100 families name a change.
+"""
+
+from __future__ import annotations
+
+import math
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, product
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+from harness.errors import DataError, SpecError
+from harness.evaluate.flow import Evaluation
+from harness.experiment.grid import axis_values, label, readable, varying
+from harness.records.score import Measurement, Score, ScoreBook
+from harness.scoring.comparisons import FAMILY_ERROR, MARGIN, refitted
+from harness.scoring.score import LEVELS
+from harness.stats.pairs import change_tests
+from harness.stats.resampling import jackknife_variance, kept_cells, mean_variance
+from harness.stats.spread import ENOUGH_REPEATS, mean_floors
+from harness.store.compare import leaves
+from harness.text import excerpt
+
+# What a manifest says of code and machine, and an experiment beside its axes.
+_FACTS = ("harness", "commit", "python", "nodes", "machine", "gpus")
+_DECISIONS = ("repeat", "seed", "tracing")
+_VARIES = ("machine.load", "machine.disk.free_bytes")
+_MOST_NAMED = 3
+
+Key = tuple[str, str, str, str, str]  # the first fields of `Change`
+# Value, standard error and degrees of freedom (NaN: not known); NaN where that is not all noise.
+Estimate = tuple[float, float, float, float]
+
+
+class Change(NamedTuple):
+    """
+    A number in the base run and in the other one, which *run* names; spreads are standard errors.
+
+    *kind* is `time` (*name* is a quantity of the scores), `cost` (a statistic) or `error` (the mean
+    relative one of a model).  Without a *cell* it is the mean over those that both runs have, of
+    times the geometric one.  *change*, from *low* to *high* at 95 %, is relative to the base, of
+    errors the difference.  *verdict* is `larger`, `smaller`, `equal` or `undecided`.
+    """
+
+    kind: str
+    workload: str
+    model: str
+    name: str
+    cell: str
+    run: str
+    base: float
+    other: float
+    base_spread: float | None
+    other_spread: float | None
+    change: float
+    low: float | None
+    high: float | None
+    verdict: str
+    reason: str
+
+
+class Side:
+    """What is compared of one run: *facts* are what it says of itself, *missing* what it lacks."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        """Read it; `DataError` where it has not come to its end, or is not as it was measured."""
+        self.run, self.missing, self.scores = evaluation.run, list[str](), ScoreBook()
+        if not self.run.measured.finished:
+            ended, planned = len(self.run.trial_ids()), len(evaluation.plan)
+            what = f"run {self.run.id} is not finished: {ended} of {planned} trials have ended"
+            fix = "go on with it (harness all FILE), then compare again"
+            raise DataError(what, where=str(self.run.path), fix=fix)
+        self.run.check_evidence()
+        self.profiles = self.run.read_profiles()
+        self.predictions = [*chain(*self.run.read_predictions().values())]
+        if not self.profiles:
+            self.missing.append(f"{self.run.id} has no profile: harness profile makes it")
+        if (self.run.path / "scores").exists():
+            self.scores = self.run.read_scores()
+        else:
+            self.missing.append(f"{self.run.id} has no scores: harness score makes them")
+        self.rates = [rate for each in evaluation.done.values() if (rate := evaluation.rate(each))]
+        self.trials = defaultdict[str, list[Measurement]](list)
+        for each in evaluation.measurements(self.scores.measurements, profiling=True):
+            self.trials[each.cell].append(each)
+        self.cells = {cell: evaluation.cells[cell] for cell in self.trials}
+        self.axes = defaultdict[str, set[str]](set)
+        for axis, value in chain(*(axis_values(cell).items() for cell in self.cells.values())):
+            self.axes[axis].add(readable(axis, value))
+        manifest = self.run.read_manifest().document()
+        experiment, cluster = manifest["experiment"], manifest["experiment"]["cluster"]
+        document = {name: manifest.get(name) for name in _FACTS}
+        document |= {name: experiment.get(name) for name in _DECISIONS}
+        document |= {"hosts": cluster.get("hosts"), "limits": cluster.get("nodes")}
+        document["jars"] = manifest.get("versions", {}).get("jars")
+        said = {name[1:]: excerpt(value, 40) for (_, name), value in leaves(document, "")}
+        self.facts = {axis: ", ".join(sorted(texts)) for axis, texts in self.axes.items()}
+        disturbed = sum(bool(each.disturbed) for each in chain(*self.trials.values()))
+        self.facts |= {"disturbed trials": str(disturbed)}
+        self.facts |= {name: text for name, text in said.items() if name not in _VARIES}
+        self.facts |= {f"code of {each.model}": each.code[:12] for each in self.predictions}
+
+    def estimates(self, labels: Mapping[str, str]) -> Iterator[tuple[Key, Estimate]]:
+        """All numbers of the run: of the cells of *labels*, which it names, and of its profiles."""
+        for quantity, workload in product(LEVELS, sorted(self.axes["workload"])):
+            times_s = {
+                cell: times_s
+                for cell, trials in self.trials.items()
+                if trials[0].workload == workload
+                and (times_s := [t for each in trials if (t := each.raw_s.get(quantity, 0)) > 0])
+            }
+            every, rows = sum(map(len, times_s.values())) - len(times_s), list[Estimate]()
+            for (cell, repeats_s), floor in zip(
+                times_s.items(), mean_floors([*times_s.values()]), strict=True
+            ):
+                if cell in labels:
+                    few = len(repeats_s) < ENOUGH_REPEATS  # which share their spread
+                    freedom = every if few else len(repeats_s) - 1
+                    rows.append((math.log(fmean(repeats_s)), floor or math.nan, freedom, 0.0))
+                    yield ("time", workload, "", quantity, labels[cell]), rows[-1]
+            if rows:
+                logarithms, floors, *_ = zip(*rows, strict=True)
+                mean = fmean(logarithms), math.hypot(*floors) / len(rows), every, 0.0
+                yield ("time", workload, "", quantity, ""), mean
+        yield from self._errors(labels)
+        if len(self.rates) > 1:
+            rate, spread = fmean(self.rates), stdev(self.rates) / len(self.rates) ** 0.5
+            yield ("cost", "", "", "speed_probe_rate", ""), (rate, spread, len(self.rates) - 1, 0.0)
+        for workload, profile in self.profiles.items():
+            for name, cost in {**profile.statistics, **profile.frame, **profile.costs}.items():
+                # Tasks of one trial vary together: their mean is no better than that of the trials.
+                is_error = name in profile.costs or cost.assumed
+                root = 1.0 if is_error else min(cost.count, len(profile.trials) or 1) ** 0.5
+                spread = cost.spread / root if cost.count > 1 else math.nan
+                yield ("cost", workload, "", name, ""), (cost.value, spread, cost.count - 1, 0.0)
+
+    def _errors(self, labels: Mapping[str, str]) -> Iterator[tuple[Key, Estimate]]:
+        """Mean errors over the cells of *labels*: they vary with the cells and the profile."""
+        import numpy as np
+
+        refits = {
+            (each.model, each.cell, name): times_s
+            for each in self.predictions
+            for name, times_s in each.refits.items()
+        }
+        groups = defaultdict[tuple[str, str, str], list[Score]](list)
+        for each in self.scores.scores:
+            if each.speed == "raw" and each.quantity in LEVELS and each.cell in labels:
+                workload = self.cells[each.cell].workload.name
+                groups[workload, each.model, each.quantity].append(each)
+        for key, scores in groups.items():
+            errors = np.asarray([each.relative_error for each in scores])
+            kept = kept_cells([each.input for each in scores])
+            variance = float(mean_variance(errors, kept)) if len(scores) > 1 else math.nan
+            freedom, unknown, shares = len(kept) - 1, math.nan, refitted({key[1]: scores}, refits)
+            if shares is not None:
+                variance += float(jackknife_variance(abs(shares[:, 0] - 1).mean(axis=-1)))
+                freedom, unknown = min(freedom, len(shares) - 1), 0.0
+            yield ("error", *key, ""), (float(errors.mean()), variance**0.5, freedom, unknown)
+
+
+def differences(base: Side, other: Side) -> list[tuple[str, str, str]]:
+    """What differs of what the runs say of themselves: name, value in *base*, value in *other*."""
+    facts = base.facts, other.facts
+    names = [name for name in facts[0] | facts[1] if facts[0].get(name) != facts[1].get(name)]
+    return [(name, facts[0].get(name, "not set"), facts[1].get(name, "not set")) for name in names]
+
+
+def shared_cells(base: Side, other: Side) -> dict[str, str]:
+    """
+    Give the cell of *other* for each cell of *base* that both have measured; `SpecError`: none.
+
+    They have the same workload and input, and the same values on all axes that vary within a run.
+    An axis that does not, such as the one disk limit of each run, is what is compared.
+    """
+    cells = [*base.cells.values(), *other.cells.values()]
+    kept = {"workload", "input"}.union(*(cell.workload.parameters for cell in cells))
+    kept |= {axis for side in (base, other) for axis in side.axes if len(side.axes[axis]) > 1}
+    one, two = (
+        {
+            tuple(pair for pair in sorted(axis_values(cell).items()) if pair[0] in kept): cell_id
+            for cell_id, cell in side.cells.items()
+        }
+        for side in (base, other)
+    )
+    if one.keys().isdisjoint(two):
+        apart = [f"{each[0]} {each[1]} and {each[2]}" for each in differences(base, other)]
+        raise SpecError(
+            f"the runs share no cell: {'; '.join(apart[:_MOST_NAMED])}",
+            where=f"{base.run.path}, {other.run.path}",
+            fix="compare runs that measured a workload with the same input",
+        )
+    return {cell_id: two[point] for point, cell_id in one.items() if point in two}
+
+
+def changes(base: Side, other: Side) -> list[Change]:
+    """Judge every number that both runs have; no times where both are of one measurement."""
+    import numpy as np
+
+    shared, axes = shared_cells(base, other), varying(base.cells.values())
+    labels = {cell: label(base.cells[cell], axes) for cell in shared}
+    one = dict(base.estimates(labels))
+    two = dict(other.estimates({shared[cell]: text for cell, text in labels.items()}))
+    is_same = base.run.measured.path.samefile(other.run.measured.path)
+    families, changed = defaultdict[tuple[str, str], list[Key]](list), list[Change]()
+    for key in one:
+        if key in two and not (is_same and key[0] == "time"):
+            families[key[0], key[3] if key[0] != "cost" else ""].append(key)
+    for keys in families.values():
+        first, second = (np.asarray([side[key] for key in keys]).T for side in (one, two))
+        scale = np.ones(len(keys))
+        if keys[0][0] == "cost":  # where both are 0, the spread is all that there is
+            sizes = np.abs([first[0], second[0], first[1] + second[1], scale])
+            scale = sizes[(sizes > 0).argmax(axis=0), range(len(keys))]
+        gaps, variances = (second[0] - first[0]) / scale, np.square([first[1], second[1]] / scale)
+        freedoms = np.maximum([first[2], second[2]], 1)
+        tests = np.asarray(change_tests(gaps, variances, freedoms, margin=MARGIN))
+        tests[2:] += first[3] + second[3]
+        table = np.asarray([first[0], second[0], first[1], second[1], gaps, *tests]).T
+        changed += [_judged(key, other, row) for key, row in zip(keys, table.tolist(), strict=True)]
+    return changed
+
+
+def _judged(key: Key, other: Side, numbers: list[float]) -> Change:
+    """Give a change its verdict by its *numbers*; the last two are what `change_tests` calls so."""
+    base, value, *spreads, change, low, high, distinct, equal = numbers
+    if key[0] == "time":
+        base, value = math.exp(base), math.exp(value)
+        spreads = [base * spreads[0], value * spreads[1]]
+        change, low, high = (math.expm1(min(end, 99.0)) for end in (change, low, high))
+    verdict = "undecided"
+    reason = f"chance gives as much in {max(0.01, 100 * distinct):.3g} % of cases"
+    if math.isnan(distinct):
+        reason = "the noise is not known: nothing was repeated, or repeats do not differ"
+        if key[0] == "error":
+            reason = "the noise of the profile is not known: fewer than four cells were profiled"
+    elif equal <= FAMILY_ERROR:
+        verdict, reason = "equal", f"they differ by less than {100 * MARGIN:g} %"
+    elif distinct <= FAMILY_ERROR:
+        verdict = "larger" if change > 0 else "smaller"
+    known = (None if math.isnan(each) else each for each in (*spreads, change, low, high))
+    return Change._make((*key, other.run.id, base, value, *known, verdict, reason))
+
+
+def sentence(base: Side, other: Side, changed: Sequence[Change], which: str) -> str:
+    """Say what moved in the run that is *which* ("second"), and what else differs."""
+    moved = [each for each in changed if each.verdict in ("larger", "smaller")]
+    jobs = [each for each in moved if (each.kind, each.name) == ("time", "job_s")]
+    texts = list[str]()
+    for each in [each for each in jobs if not each.cell] or jobs:
+        ratios = [1 + (end or 0.0) for end in (each.change, each.low, each.high)]
+        word = "slower" if each.change > 0 else "faster"
+        low, middle, high = sorted(x if each.change > 0 else 1 / x for x in ratios)
+        name = each.cell or each.workload
+        texts.append(f"{name} is {middle:.3g} times {word} ({low:.3g} to {high:.3g})")
+    if not moved:
+        return f"nothing moved beyond the noise in the {which} run"
+    what = ", ".join(texts) or f"no job time moved beyond the noise, but {len(moved)} numbers did,"
+    apart = [f"{name} {there} there, {here} here" for name, here, there in differences(base, other)]
+    cause = "; ".join(apart[:_MOST_NAMED]) or "nothing that the runs say of themselves differs"
+    return f"{what} in the {which} run: {cause}"

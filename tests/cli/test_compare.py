@@ -1,0 +1,140 @@
+"""`harness compare` on stored runs, made of recorded histories."""
+
+import csv
+import json
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from harness.cli import main
+from harness.evaluate.flow import Evaluation
+from harness.experiment.file import read_experiment
+from harness.experiment.grid import expand, order
+from harness.store import Store
+from tests.evaluate.test_flow import EXPERIMENT, RATES, commit
+from tests.run.fakes import VERSIONS
+
+BUDGETS = """\
+schema: 1
+budgets:
+  - {workload: terasort, quantity: job_s, slower: 5 %}
+  - {model: whatif, quantity: body_s, error: 9000 %}
+"""
+
+
+def measured(folder, *, disk="unlimited", slower=1.0, finished=True, scored=True):
+    """
+    A run whose jobs took *slower* times as long.
+    """
+    text = EXPERIMENT.replace("{workers: 2", f"{{workers: 2, node: {{disk: {disk}}}")
+    experiment = read_experiment(text, "recorded.yaml", ())
+    run = Store(folder).open_run(experiment, text, new=True)
+    trials = order(experiment, expand(experiment), VERSIONS)
+    run.write_plan(trials)
+    for place, trial in enumerate(trials):
+        commit(run, trial, "done", RATES[place % len(RATES)] / slower)
+    if scored:
+        evaluation = Evaluation.of(run)
+        evaluation.profile()
+        evaluation.predict()
+        evaluation.score()
+    if finished:
+        run.finish()
+    return run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """
+    A run, one with a limited disk, and one like the first: not to be changed.
+    """
+    folder = tmp_path_factory.mktemp("results")
+    return [
+        measured(folder),
+        measured(folder, disk="20 MiB/s", slower=1.6),
+        measured(folder, scored=False),
+        measured(folder, finished=False, scored=False),
+    ]
+
+
+def compared(runs, *options):
+    """
+    Exit status of the comparison of *runs*.
+    """
+    return main(["compare", *(str(run.path) for run in runs), *map(str, options)])
+
+
+def test_what_moved_is_the_first_line(runs, capsys):
+    """
+    With its factor, its interval and what differs.
+    """
+    assert compared(runs[:2]) == 0
+
+    out, err = capsys.readouterr()
+    first = out.splitlines()[0]
+    assert first.startswith("terasort is 1.6")
+    assert first.endswith(" in the second run: disk 20 MiB/s there, unlimited here")
+    assert "what differs" in out
+    assert "--csv FILE has them" in err
+
+
+def test_budgets_are_judged(runs, tmp_path, capsys):
+    """
+    One that is broken gives status 1, and a failure in JUnit; programs get all of it.
+    """
+    budgets, junit, table = (tmp_path / name for name in ("b.yaml", "j.xml", "c.csv"))
+    budgets.write_text(BUDGETS)
+    options = ("--budgets", budgets, "--junit", junit, "--csv", table)
+
+    assert compared(runs[:2], *options) == 1
+    out = capsys.readouterr().out
+    assert "terasort job_s slower 5 %" in out
+    cases = ET.fromstring(junit.read_text())
+    assert [[each.tag for each in case] for case in cases] == [["failure"], ["skipped"]]
+    assert compared(runs[:2], *options, "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    with table.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert len(rows) == len(document["changes"]) > 50
+    assert rows[0].keys() == document["changes"][0].keys()
+    assert [each["verdict"] for each in document["budgets"]] == ["broken", "undecided"]
+    assert [*document["differences"]] == [runs[1].id]
+
+
+def test_of_equal_runs_nothing_moved(runs, tmp_path, capsys):
+    """
+    A budget of their times is kept; what cannot be decided breaks one with --strict alone.
+    """
+    budgets = tmp_path / "b.yaml"
+    budgets.write_text(BUDGETS.replace(" 5 %", " 30 %"))
+
+    assert compared([runs[0], runs[2]], "--budgets", budgets) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("nothing moved beyond the noise in the second run\n")
+    assert f"not compared: {runs[2].id} has no profile: harness profile makes it" in err
+    assert f"not compared: {runs[2].id} has no scores: harness score makes them" in err
+    assert "kept" in out
+    assert compared([runs[0], runs[2]], "--budgets", budgets, "--strict") == 1
+
+
+@pytest.mark.parametrize(
+    ("places", "options", "refusal"),
+    [
+        ((0,), (), (2, "1 runs are named, and not two to ten different ones")),
+        ((0, 0), (), (2, "2 runs are named, and not two to ten different ones")),
+        ((0, 3), (), (7, "is not finished: 24 of 24 trials have ended")),
+        ((0, 1), ("--junit", "j.xml"), (2, "give --budgets")),
+        ((0, 1), ("--budgets", "none.yaml"), (2, "does not exist")),
+        ((0, 1), ("--csv", "none/c.csv"), (3, "no such file or directory")),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(runs, capsys, places, options, refusal):
+    """
+    In words, before anything is printed on stdout.
+    """
+    status, message = refusal
+
+    assert compared([runs[place] for place in places], *options) == status
+    out, err = capsys.readouterr()
+    assert (out, message in err) == ("", True), err
