@@ -103,6 +103,7 @@ def test_pure_layers_open_no_file():
 NOT_STORED = {
     "harness/cli/entry.py": {"open", "os.open"},  # /dev/null
     "harness/cli/init.py": {"output.open"},  # a new experiment, written
+    "harness/cli/compare.py": {"budgets.read_text"},
     "harness/cli/trace.py": {"gzip.open"},  # --chrome FILE, written
     "harness/cli/models.py": {"Path(name).read_text"},  # vectors
     "harness/evaluate/provenance.py": {"Path(sys.modules[module].__file__ or '').read_bytes"},

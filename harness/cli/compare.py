@@ -118,7 +118,7 @@ def _show_changes(changed: Sequence[Change], base: str, other: str) -> None:
         ]
         ends = " to ".join(f"{100 * end:+.3g}" for end in (each.low, each.high) if end is not None)
         of = f"{each.model} {each.cell or each.workload}".strip()
-        verdict = f"undecided: {each.reason}" if each.verdict == "undecided" else each.verdict
+        verdict = each.verdict if each.chance is not None else "undecided: the noise is not known"
         rows.append((each.name, of, *texts, f"{100 * each.change:+.3g}", ends, verdict))
     show_table(("what", "of", base, other, "change, %", "95 %", "verdict"), rows)
     show_text(f"{len(changed) - len(rows)} more numbers are not shown: --csv FILE has them")

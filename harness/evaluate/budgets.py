@@ -39,18 +39,13 @@ class Budget(NamedTuple):
 def read_budgets(text: str, source: str, sides: Sequence[Side]) -> list[Budget]:
     """Read the YAML file *source*, about *sides*; `SpecError` has everything that is wrong."""
     document, budgets = Document(text, source), list[Budget]()
-    known = {
-        "quantity": {*LEVELS},
-        "workload": {*WORKLOADS},
-        "model": {*MODELS},
-        "statistic": set(),
-    }
+    known = {"quantity": {*LEVELS}, "workload": {*WORKLOADS}, "model": {*MODELS}}
+    known["statistic"] = set()
     for side in sides:
         known["workload"] |= side.axes["workload"]
         known["model"] |= {each.model for each in side.predictions}
-        known["statistic"] |= {
-            name for (kind, *_, name, _), _ in side.estimates({}) if kind == "cost"
-        }
+        if side.profiles:
+            known["statistic"] |= {key[3] for key, _ in side.estimates({}) if key[0] == "cost"}
     entries = document.at(("budgets",))
     if document.at(("schema",)) != "1" or not isinstance(entries, list) or not entries:
         fix = "write 'schema: 1', 'budgets:' and lines such as '- {quantity: job_s, slower: 5 %}'"
@@ -69,7 +64,7 @@ def read_budgets(text: str, source: str, sides: Sequence[Side]) -> list[Budget]:
             if key not in _KEYS[limit]:
                 what, fix = f"{limit} takes no '{excerpt(key)}'", did_you_mean(key, _KEYS[limit])
                 document.problem((*path, key), what, fix, key=True)
-            elif value not in known[key]:
+            elif known[key] and value not in known[key]:
                 what, fix = f"there is no {key} '{excerpt(value)}'", did_you_mean(value, known[key])
                 document.problem((*path, key), what, fix)
         name = " ".join((*chosen.values(), limit, percent[0].strip()))

@@ -27,10 +27,11 @@ from harness.stats.spread import ENOUGH_REPEATS, mean_floors
 from harness.store.compare import leaves
 from harness.text import excerpt
 
-# What a manifest says of code and machine, and an experiment beside its axes.
-_FACTS = ("harness", "commit", "python", "nodes", "machine", "gpus")
-_DECISIONS = ("repeat", "seed", "tracing")
-_VARIES = ("machine.load", "machine.disk.free_bytes")
+# What a manifest and its experiment say beside axes; of it, what is different every time.
+_FACTS = (
+    "harness", "commit", "python", "nodes", "machine", "gpus", "repeat", "seed", "tracing"
+)  # fmt: skip
+_VARIES = (".load", ".free_bytes")
 _MOST_NAMED = 3
 
 Key = tuple[str, str, str, str, str]  # the first fields of `Change`
@@ -45,7 +46,8 @@ class Change(NamedTuple):
     *kind* is `time` (*name* is a quantity of the scores), `cost` (a statistic) or `error` (the mean
     relative one of a model).  Without a *cell* it is the mean over those that both runs have, of
     times the geometric one.  *change*, from *low* to *high* at 95 %, is relative to the base, of
-    errors the difference.  *verdict* is `larger`, `smaller`, `equal` or `undecided`.
+    errors the difference.  *verdict* is `larger`, `smaller`, `equal` or `undecided`; *chance* gives
+    as much, corrected for the family (`None`: the noise is not known).
     """
 
     kind: str
@@ -61,8 +63,8 @@ class Change(NamedTuple):
     change: float
     low: float | None
     high: float | None
+    chance: float | None
     verdict: str
-    reason: str
 
 
 class Side:
@@ -85,9 +87,16 @@ class Side:
             self.scores = self.run.read_scores()
         else:
             self.missing.append(f"{self.run.id} has no scores: harness score makes them")
+        self.scored = {
+            (each.model, each.quantity, each.cell): each
+            for each in self.scores.scores
+            if each.speed == "raw" and each.quantity in LEVELS
+        }
         self.rates = [rate for each in evaluation.done.values() if (rate := evaluation.rate(each))]
         self.trials = defaultdict[str, list[Measurement]](list)
-        for each in evaluation.measurements(self.scores.measurements, profiling=True):
+        measurements = evaluation.measurements(self.scores.measurements, profiling=True)
+        sizes = {cell: each.workload.input_bytes for cell, each in evaluation.cells.items()}
+        for each in sorted(measurements, key=lambda each: sizes[each.cell]):
             self.trials[each.cell].append(each)
         self.cells = {cell: evaluation.cells[cell] for cell in self.trials}
         self.axes = defaultdict[str, set[str]](set)
@@ -95,19 +104,19 @@ class Side:
             self.axes[axis].add(readable(axis, value))
         manifest = self.run.read_manifest().document()
         experiment, cluster = manifest["experiment"], manifest["experiment"]["cluster"]
-        document = {name: manifest.get(name) for name in _FACTS}
-        document |= {name: experiment.get(name) for name in _DECISIONS}
+        document = {name: {**manifest, **experiment}.get(name) for name in _FACTS}
         document |= {"hosts": cluster.get("hosts"), "limits": cluster.get("nodes")}
         document["jars"] = manifest.get("versions", {}).get("jars")
-        said = {name[1:]: excerpt(value, 40) for (_, name), value in leaves(document, "")}
-        self.facts = {axis: ", ".join(sorted(texts)) for axis, texts in self.axes.items()}
         disturbed = sum(bool(each.disturbed) for each in chain(*self.trials.values()))
-        self.facts |= {"disturbed trials": str(disturbed)}
-        self.facts |= {name: text for name, text in said.items() if name not in _VARIES}
+        self.facts = {axis: ", ".join(sorted(texts)) for axis, texts in self.axes.items()}
+        self.facts["disturbed trials"] = str(disturbed)
+        for (_, name), value in leaves(document, ""):
+            if not name.endswith(_VARIES):
+                self.facts[name[1:]] = excerpt(value, 40)
         self.facts |= {f"code of {each.model}": each.code[:12] for each in self.predictions}
 
     def estimates(self, labels: Mapping[str, str]) -> Iterator[tuple[Key, Estimate]]:
-        """All numbers of the run: of the cells of *labels*, which it names, and of its profiles."""
+        """Times of the cells of *labels*, which it names, as logarithms; costs of the profiles."""
         for quantity, workload in product(LEVELS, sorted(self.axes["workload"])):
             times_s = {
                 cell: times_s
@@ -115,20 +124,13 @@ class Side:
                 if trials[0].workload == workload
                 and (times_s := [t for each in trials if (t := each.raw_s.get(quantity, 0)) > 0])
             }
-            every, rows = sum(map(len, times_s.values())) - len(times_s), list[Estimate]()
-            for (cell, repeats_s), floor in zip(
-                times_s.items(), mean_floors([*times_s.values()]), strict=True
-            ):
+            every, floors = sum(map(len, times_s.values())), mean_floors([*times_s.values()])
+            for (cell, repeats_s), floor in zip(times_s.items(), floors, strict=True):
+                few = len(repeats_s) < ENOUGH_REPEATS  # which share their spread
+                freedom = every - len(times_s) if few else len(repeats_s) - 1
                 if cell in labels:
-                    few = len(repeats_s) < ENOUGH_REPEATS  # which share their spread
-                    freedom = every if few else len(repeats_s) - 1
-                    rows.append((math.log(fmean(repeats_s)), floor or math.nan, freedom, 0.0))
-                    yield ("time", workload, "", quantity, labels[cell]), rows[-1]
-            if rows:
-                logarithms, floors, *_ = zip(*rows, strict=True)
-                mean = fmean(logarithms), math.hypot(*floors) / len(rows), every, 0.0
-                yield ("time", workload, "", quantity, ""), mean
-        yield from self._errors(labels)
+                    estimate = math.log(fmean(repeats_s)), floor or math.nan, freedom, 0.0
+                    yield ("time", workload, "", quantity, labels[cell]), estimate
         if len(self.rates) > 1:
             rate, spread = fmean(self.rates), stdev(self.rates) / len(self.rates) ** 0.5
             yield ("cost", "", "", "speed_probe_rate", ""), (rate, spread, len(self.rates) - 1, 0.0)
@@ -140,29 +142,23 @@ class Side:
                 spread = cost.spread / root if cost.count > 1 else math.nan
                 yield ("cost", workload, "", name, ""), (cost.value, spread, cost.count - 1, 0.0)
 
-    def _errors(self, labels: Mapping[str, str]) -> Iterator[tuple[Key, Estimate]]:
-        """Mean errors over the cells of *labels*: they vary with the cells and the profile."""
+    def mean_error(self, scores: Sequence[Score]) -> Estimate:
+        """Mean error of a model over the cells of *scores*: it varies with them and the profile."""
         import numpy as np
 
+        errors = np.asarray([each.relative_error for each in scores])
+        kept, model = kept_cells([each.input for each in scores]), scores[0].model
+        variance = float(mean_variance(errors, kept)) if len(scores) > 1 else math.nan
         refits = {
-            (each.model, each.cell, name): times_s
+            (model, each.cell, name): times_s
             for each in self.predictions
+            if each.model == model
             for name, times_s in each.refits.items()
         }
-        groups = defaultdict[tuple[str, str, str], list[Score]](list)
-        for each in self.scores.scores:
-            if each.speed == "raw" and each.quantity in LEVELS and each.cell in labels:
-                workload = self.cells[each.cell].workload.name
-                groups[workload, each.model, each.quantity].append(each)
-        for key, scores in groups.items():
-            errors = np.asarray([each.relative_error for each in scores])
-            kept = kept_cells([each.input for each in scores])
-            variance = float(mean_variance(errors, kept)) if len(scores) > 1 else math.nan
-            freedom, unknown, shares = len(kept) - 1, math.nan, refitted({key[1]: scores}, refits)
-            if shares is not None:
-                variance += float(jackknife_variance(abs(shares[:, 0] - 1).mean(axis=-1)))
-                freedom, unknown = min(freedom, len(shares) - 1), 0.0
-            yield ("error", *key, ""), (float(errors.mean()), variance**0.5, freedom, unknown)
+        if (shares := refitted({model: scores}, refits)) is None:
+            return float(errors.mean()), variance**0.5, len(kept) - 1, math.nan
+        variance += float(jackknife_variance(abs(shares[:, 0] - 1).mean(axis=-1)))
+        return float(errors.mean()), variance**0.5, min(len(kept), len(shares)) - 1, 0.0
 
 
 def differences(base: Side, other: Side) -> list[tuple[str, str, str]]:
@@ -199,53 +195,66 @@ def shared_cells(base: Side, other: Side) -> dict[str, str]:
     return {cell_id: two[point] for point, cell_id in one.items() if point in two}
 
 
-def changes(base: Side, other: Side) -> list[Change]:
-    """Judge every number that both runs have; no times where both are of one measurement."""
-    import numpy as np
-
+def _estimates(base: Side, other: Side) -> tuple[dict[Key, Estimate], dict[Key, Estimate]]:
+    """Give all numbers that both have, of each; no times where both are of one measurement."""
     shared, axes = shared_cells(base, other), varying(base.cells.values())
     labels = {cell: label(base.cells[cell], axes) for cell in shared}
     one = dict(base.estimates(labels))
     two = dict(other.estimates({shared[cell]: text for cell, text in labels.items()}))
-    is_same = base.run.measured.path.samefile(other.run.measured.path)
+    groups = defaultdict[Key, list[Key]](list)
+    for key in [*one]:
+        is_same = base.run.measured.path.samefile(other.run.measured.path)
+        if key not in two or (is_same and key[0] == "time"):
+            del one[key]
+        elif key[0] == "time":
+            groups[*key[:4], ""].append(key)
+    for whole, keys in groups.items():
+        for side in (one, two):
+            logarithms, floors, freedoms, _ = zip(*(side[key] for key in keys), strict=True)
+            side[whole] = fmean(logarithms), math.hypot(*floors) / len(keys), max(freedoms), 0.0
+    pairs = defaultdict[Key, list[tuple[Score, Score]]](list)
+    for (model, quantity, cell), score in base.scored.items():
+        if twin := other.scored.get((model, quantity, shared.get(cell, ""))):
+            workload = base.cells[cell].workload.name
+            pairs["error", workload, model, quantity, ""].append((score, twin))
+    for whole, several in pairs.items():
+        firsts, seconds = zip(*several, strict=True)
+        one[whole], two[whole] = base.mean_error(firsts), other.mean_error(seconds)
+    return one, two
+
+
+def changes(base: Side, other: Side) -> list[Change]:
+    """Judge every number that both runs have."""
+    import numpy as np
+
+    one, two = _estimates(base, other)
     families, changed = defaultdict[tuple[str, str], list[Key]](list), list[Change]()
     for key in one:
-        if key in two and not (is_same and key[0] == "time"):
-            families[key[0], key[3] if key[0] != "cost" else ""].append(key)
-    for keys in families.values():
-        first, second = (np.asarray([side[key] for key in keys]).T for side in (one, two))
+        families[key[0], key[3] if key[0] != "cost" else ""].append(key)
+    for (kind, _), keys in families.items():
+        table = np.asarray([[side[key] for key in keys] for side in (one, two)])
+        values, spreads, freedoms, unknown = np.moveaxis(table, -1, 0)
         scale = np.ones(len(keys))
-        if keys[0][0] == "cost":  # where both are 0, the spread is all that there is
-            sizes = np.abs([first[0], second[0], first[1] + second[1], scale])
+        if kind == "cost":  # where both are 0, the spread is all that there is
+            sizes = np.abs([*values, spreads.sum(axis=0), scale])
             scale = sizes[(sizes > 0).argmax(axis=0), range(len(keys))]
-        gaps, variances = (second[0] - first[0]) / scale, np.square([first[1], second[1]] / scale)
-        freedoms = np.maximum([first[2], second[2]], 1)
-        tests = np.asarray(change_tests(gaps, variances, freedoms, margin=MARGIN))
-        tests[2:] += first[3] + second[3]
-        table = np.asarray([first[0], second[0], first[1], second[1], gaps, *tests]).T
-        changed += [_judged(key, other, row) for key, row in zip(keys, table.tolist(), strict=True)]
+        gaps, variances = (values[1] - values[0]) / scale, (spreads / scale) ** 2
+        tests = change_tests(gaps, variances, np.maximum(freedoms, 1), margin=MARGIN)
+        ends, chances = np.asarray([gaps, *tests[:2]]), np.asarray(tests[2:]) + unknown.sum(axis=0)
+        if kind == "time":  # logarithms, until here
+            values, ends = np.exp(values), np.expm1(np.minimum(ends, 99))
+            spreads = spreads * values
+        is_equal, is_distinct = chances[1] <= FAMILY_ERROR, chances[0] <= FAMILY_ERROR
+        verdicts = np.select(
+            [is_equal, is_distinct & (gaps > 0), is_distinct],
+            ["equal", "larger", "smaller"],
+            "undecided",
+        )
+        table = np.asarray([*values, *spreads, *ends, chances[0]]).T
+        for key, row, verdict in zip(keys, table.tolist(), verdicts.tolist(), strict=True):
+            known = (None if math.isnan(number) else number for number in row)
+            changed.append(Change._make((*key, other.run.id, *known, verdict)))
     return changed
-
-
-def _judged(key: Key, other: Side, numbers: list[float]) -> Change:
-    """Give a change its verdict by its *numbers*; the last two are what `change_tests` calls so."""
-    base, value, *spreads, change, low, high, distinct, equal = numbers
-    if key[0] == "time":
-        base, value = math.exp(base), math.exp(value)
-        spreads = [base * spreads[0], value * spreads[1]]
-        change, low, high = (math.expm1(min(end, 99.0)) for end in (change, low, high))
-    verdict = "undecided"
-    reason = f"chance gives as much in {max(0.01, 100 * distinct):.3g} % of cases"
-    if math.isnan(distinct):
-        reason = "the noise is not known: nothing was repeated, or repeats do not differ"
-        if key[0] == "error":
-            reason = "the noise of the profile is not known: fewer than four cells were profiled"
-    elif equal <= FAMILY_ERROR:
-        verdict, reason = "equal", f"they differ by less than {100 * MARGIN:g} %"
-    elif distinct <= FAMILY_ERROR:
-        verdict = "larger" if change > 0 else "smaller"
-    known = (None if math.isnan(each) else each for each in (*spreads, change, low, high))
-    return Change._make((*key, other.run.id, base, value, *known, verdict, reason))
 
 
 def sentence(base: Side, other: Side, changed: Sequence[Change], which: str) -> str:
@@ -254,9 +263,9 @@ def sentence(base: Side, other: Side, changed: Sequence[Change], which: str) -> 
     jobs = [each for each in moved if (each.kind, each.name) == ("time", "job_s")]
     texts = list[str]()
     for each in [each for each in jobs if not each.cell] or jobs:
-        ratios = [1 + (end or 0.0) for end in (each.change, each.low, each.high)]
-        word = "slower" if each.change > 0 else "faster"
-        low, middle, high = sorted(x if each.change > 0 else 1 / x for x in ratios)
+        power, word = (1, "slower") if each.change > 0 else (-1, "faster")
+        ends = (each.change, each.low or 0.0, each.high or 0.0)
+        low, middle, high = sorted((1 + end) ** power for end in ends)
         name = each.cell or each.workload
         texts.append(f"{name} is {middle:.3g} times {word} ({low:.3g} to {high:.3g})")
     if not moved:

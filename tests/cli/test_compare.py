@@ -15,6 +15,9 @@ from harness.store import Store
 from tests.evaluate.test_flow import EXPERIMENT, RATES, commit
 from tests.run.fakes import VERSIONS
 
+SMALL = EXPERIMENT.replace("  - {name: wordcount, input: 6000000}\n", "").replace(
+    "repeat: 3", "repeat: 2"
+)
 BUDGETS = """\
 schema: 1
 budgets:
@@ -23,38 +26,39 @@ budgets:
 """
 
 
-def measured(folder, *, disk="unlimited", slower=1.0, finished=True, scored=True):
+def measured(folder, *, disk="unlimited", slower=1.0, scored=True):
     """
-    A run whose jobs took *slower* times as long.
+    A run whose jobs took *slower* times as long; with 0 there are none yet.
     """
-    text = EXPERIMENT.replace("{workers: 2", f"{{workers: 2, node: {{disk: {disk}}}")
+    text = SMALL.replace("{workers: 2", f"{{workers: 2, node: {{disk: {disk}}}")
     experiment = read_experiment(text, "recorded.yaml", ())
     run = Store(folder).open_run(experiment, text, new=True)
     trials = order(experiment, expand(experiment), VERSIONS)
     run.write_plan(trials)
+    if not slower:
+        return run
     for place, trial in enumerate(trials):
-        commit(run, trial, "done", RATES[place % len(RATES)] / slower)
+        commit(run, trial, "done", round(RATES[place % len(RATES)] / slower))
     if scored:
         evaluation = Evaluation.of(run)
         evaluation.profile()
         evaluation.predict()
         evaluation.score()
-    if finished:
-        run.finish()
+    run.finish()
     return run
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """
-    A run, one with a limited disk, and one like the first: not to be changed.
+    A run, one with a limited disk, one like the first, and an unfinished one; not to be changed.
     """
     folder = tmp_path_factory.mktemp("results")
     return [
         measured(folder),
         measured(folder, disk="20 MiB/s", slower=1.6),
         measured(folder, scored=False),
-        measured(folder, finished=False, scored=False),
+        measured(folder, slower=0),
     ]
 
 
@@ -123,7 +127,7 @@ def test_of_equal_runs_nothing_moved(runs, tmp_path, capsys):
     [
         ((0,), (), (2, "1 runs are named, and not two to ten different ones")),
         ((0, 0), (), (2, "2 runs are named, and not two to ten different ones")),
-        ((0, 3), (), (7, "is not finished: 24 of 24 trials have ended")),
+        ((0, 3), (), (7, "is not finished: 0 of 8 trials have ended")),
         ((0, 1), ("--junit", "j.xml"), (2, "give --budgets")),
         ((0, 1), ("--budgets", "none.yaml"), (2, "does not exist")),
         ((0, 1), ("--csv", "none/c.csv"), (3, "no such file or directory")),

@@ -22,7 +22,8 @@ from harness.run.preflight import known_names
 from harness.stats.resampling import FEWEST_CELLS
 from tests.experiment.editor_schema import experiment_schema
 
-EXPERIMENTS = sorted((Path(__file__).parents[2] / "experiments").glob("*.yaml"))
+FOLDER = Path(__file__).parents[2] / "experiments"
+EXPERIMENTS = sorted({*FOLDER.glob("*.yaml")} - {FOLDER / "budgets.yaml"})
 KNOWN = KnownNames(("wordcount", "terasort"), ("whatif", "whatif-mr2"), ("local",))
 
 TEXT = """\
