@@ -32,6 +32,7 @@ from harness.workloads.base import JobCommand, Workload
 if TYPE_CHECKING:
     from harness.stats.resampling import Numbers
 
+ModelInputs = tuple[JobConfig, Cluster, JobInput]
 INTERVAL_OF, INTERVAL_LEVELS = ("body_s", "job_s"), (0.8, 0.9)
 
 
@@ -49,7 +50,7 @@ def required_jars(cell: Cell) -> Iterator[str]:
             yield command.jar
 
 
-def model_inputs(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
+def model_inputs(cell: Cell) -> ModelInputs:
     """What a model is given of each job of *cell*: configuration, effective slots, input."""
     workload, configuration = workload_of(cell), effective_configuration(cell)
     properties = {**client_properties(cell.cluster), **configuration}
@@ -60,20 +61,26 @@ def model_inputs(cell: Cell) -> tuple[JobConfig, Cluster, JobInput]:
         effective(cell.cluster, configuration),
         JobInput(
             input_bytes=input_plan.bytes,
-            num_files=len(input_plan.files),
-            num_splits=len(input_plan.files),
-            split_bytes=input_plan.bytes / len(input_plan.files),
+            num_files=len(input_plan.sizes),
+            num_splits=len(input_plan.sizes),
+            split_bytes=input_plan.bytes / len(input_plan.sizes),
             replication=whole("dfs.replication", properties["dfs.replication"]),
             gpu_block_bytes=gpu_block if isinstance(gpu_block, int) else 0,
         ),
     )
 
 
-def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Prediction:
+def predict_cell(
+    model: str,
+    cell: Cell,
+    profiles: Mapping[str, Profile],
+    known: tuple[ModelInputs, Prediction] | None = None,
+) -> Prediction:
     """
     Prediction of *model* for *cell*: its body, and with the profile's frame its job and makespan.
 
     Not applicable where the profile lacks what the model needs; without a frame it has no job.
+    *known* are the cell's inputs, and what the model says of them, where that is known.
     """
     try:
         if (profile := profiles.get(cell.workload.name)) is None:
@@ -83,8 +90,8 @@ def predict_cell(model: str, cell: Cell, profiles: Mapping[str, Profile]) -> Pre
             raise unknown_name_error("model", model)
         if not workload_of(cell).jobs_alike:
             raise MissingStatistic("jobs of one kind", model=model, workload=cell.workload.name)
-        inputs = model_inputs(cell)
-        prediction = MODELS[model].predict(profile, *inputs)
+        inputs = known[0] if known else model_inputs(cell)
+        prediction = known[1] if known else MODELS[model].predict(profile, *inputs)
         planned = workload_of(cell).jobs(cell.workload)  # `None`: as many as it takes
         if prediction.body_s is None:
             return prediction.model_copy(update={"cell": cell.id})

@@ -42,7 +42,7 @@ def job_config(properties: Mapping[str, str], *, use_combiner: bool | None = Non
     """
     values = {
         field: read(property_name, properties[property_name])
-        for field, (property_name, read) in _PROPERTIES.items()
+        for field, (property_name, read) in JOB_PROPERTIES.items()
         if property_name in properties
     }
     if use_combiner is None:
@@ -157,7 +157,7 @@ def _value_error(property_name: str, text: str, wanted: str) -> SpecError:
 
 _any_int = partial(whole, least=-(2**31))
 # Field of `JobConfig`: property, and how its text is read (docs/models/whatif.md, section 4.1).
-_PROPERTIES: dict[str, tuple[str, Callable[[str, str], Any]]] = {
+JOB_PROPERTIES: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "num_reduces": ("mapreduce.job.reduces", partial(whole, least=0, most=MOST_REDUCES)),
     "sort_buffer_mb": ("mapreduce.task.io.sort.mb", partial(whole, most=2047)),
     "sort_spill_percent": ("mapreduce.map.sort.spill.percent", _positive_share),
@@ -176,7 +176,7 @@ _PROPERTIES: dict[str, tuple[str, Callable[[str, str], Any]]] = {
 }
 
 # Names that models read, of Hadoop 1 some of them.
-READ_NAMES = frozenset(name for name, _ in _PROPERTIES.values()) | {
+READ_NAMES = frozenset(name for name, _ in JOB_PROPERTIES.values()) | {
     *_COMBINERS, "mapred.child.java.opts", "mapreduce.job.heap.memory-mb.ratio",
     "mapreduce.reduce.java.opts", "mapreduce.reduce.memory.mb",
     "mapreduce.reduce.memory.totalbytes",

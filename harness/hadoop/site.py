@@ -12,6 +12,7 @@ import re
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from xml.parsers import expat
 from xml.sax.saxutils import escape
 
@@ -269,6 +270,12 @@ def plain_value(text: str) -> str:
 
 def client_properties(spec: ClusterSpec) -> dict[str, str]:
     """Properties that a client of a cluster *spec* sees, wherever the cluster lies."""
+    return dict(_client_properties(spec.model_dump_json()))
+
+
+@lru_cache(maxsize=64)  # a grid asks for those of each of its cells
+def _client_properties(cluster: str) -> dict[str, str]:
+    spec = ClusterSpec.model_validate_json(cluster)
     layout = Layout(make_members(spec.workers), base="", home="")
     return merged(site_files(spec, layout, layout.master))
 

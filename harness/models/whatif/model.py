@@ -23,7 +23,9 @@ combiner writes the file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
@@ -39,7 +41,7 @@ from harness.models.checks import (
 )
 from harness.models.scheduler import POOLS, schedule, task_spans
 from harness.models.vectors import CaseInput, Evaluator, object_in, refuse_too_many_tasks
-from harness.models.whatif.evaluation import evaluate, evaluate_rows
+from harness.models.whatif.evaluation import evaluate, evaluate_grid, evaluate_rows
 from harness.models.whatif.inputs import COSTS, SIDES, Statistics, read_inputs, side_costs
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
@@ -67,6 +69,7 @@ REDUCE_PARTS = (
 
 # Start and end of a task's JVM: in the published time, and in the frame of the body.
 AROUND_TASKS = ("setup_cpu_s", "cleanup_cpu_s")
+_OF_MANY = ("job_s", "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", *PHASES[:-2])
 _NOT_DATAFLOW = frozenset(
     {*PHASES, "job_s", "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", "warnings"}
 )
@@ -255,6 +258,43 @@ class WhatIf:
             ),
             warnings=tuple(answer["warnings"]),
         )
+
+    def predict_many(
+        self, profile: Profile, cells: Sequence[tuple[JobConfig, Cluster, JobInput]]
+    ) -> Iterator[Prediction]:
+        """Yield `predict` of very many cells: body, tasks and phases.  It refuses one or none."""
+        has_reduces = any(configuration.num_reduces for configuration, _, _ in cells)
+        needed = self.required if has_reduces else self.required - _OF_REDUCES
+        require_statistics(needed, profile.statistics | profile.costs, profile, self.name)
+        given = [inputs_of_cell(profile, *cell) for cell in cells]
+        config, nodes = (
+            {name: np.array([each[part][name] for each in given]) for name in given[0][part]}
+            for part in (2, 3)
+        )
+        columns = evaluate_grid(*given[0][:2], config, nodes, self.rules, quantities=_OF_MANY)
+        if self.rules == "engine":
+            columns["job_s"] = _simulated_s(columns, config, nodes["map_slots_per_node"])
+        for values in np.stack([*columns.values()], axis=1).tolist():
+            pairs = zip(columns, values, strict=True)
+            answer = {name: value for name, value in pairs if not math.isnan(value)}
+            phases = {name: answer.pop(name) for name in PHASES[:-2] if name in answer}
+            body_s = answer.pop("job_s")
+            yield Prediction(model=self.name, body_s=body_s, phases=phases, **answer)
+
+
+def _simulated_s(
+    of: Mapping[str, Numbers], config: Mapping[str, Numbers], map_slots: Numbers
+) -> Numbers:
+    """The `job_s` of `schedule` with separate pools, of equal tasks in waves: a closed form [s]."""
+    map_s, shuffle_s, num_maps = of["map_task_s"], of["shuffle_s"], config["num_maps"]
+    after_s, maps_end_s = sum(of[name] for name in AFTER_SHUFFLE[:-2]), of["map_waves"] * map_s
+    maps_needed = np.ceil(config["reduce_slowstart"] * num_maps - 1e-9)
+    may_start_s = np.ceil(maps_needed / map_slots) * map_s
+    # Of the ends of waves and the shares of the shuffle behind them, the first or last is latest.
+    last_share = 1 - (of["map_waves"] - 1) * map_slots / num_maps
+    first_s = np.maximum(np.maximum(may_start_s, map_s), maps_end_s + (last_share - 1) * shuffle_s)
+    waves_s = of["reduce_waves"] * (shuffle_s + after_s)
+    return np.fmax(maps_end_s, first_s + waves_s)  # without reduces, all else is NaN
 
 
 def inputs_of_cell(

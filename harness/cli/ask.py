@@ -1,0 +1,156 @@
+"""``harness ask``: what models expect of settings that nobody has measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli.console import print_json, show_table, show_text
+from harness.cli.reading import open_evaluation
+from harness.cli.steps import json_option, results_option
+from harness.errors import SpecError
+from harness.text import did_you_mean, printable
+
+_MOST_ROWS = 60  # shown to people; --json, --csv and the picture have all
+_several = partial(click.option, multiple=True)
+_file = partial(click.option, type=click.Path(path_type=Path, dir_okay=False))
+
+
+@click.command("ask")
+@click.argument("source", metavar="RUN|PROFILE")
+@results_option
+@_several("--set", "settings", metavar="KEY=VALUE", help="One setting to change; repeatable.")
+@_several("--grid", metavar="KEY=A,B,...", help="One axis to vary; repeatable.")
+@_several("--model", "models", help="A model to ask (default: the run's, or whatif); repeatable.")
+@click.option("--workload", default="", help="The workload, where the run has several.")
+@_file("--csv", "table", help="Write all answers there.")
+@_file("-o", "--output", "picture", help="Draw them there: .svg, .pdf or .png.")
+@json_option
+def ask_models(
+    source: str, results_dir: Path, workload: str, as_json: bool, **options: Any
+) -> None:
+    """
+    Say what models expect of settings that nobody has measured; no job is run.
+
+    The base is the largest scored cell of RUN.  Each --set changes one thing more, and is compared
+    with the line above it; a --grid varies what they come to.  Keys are names of axes (input,
+    workers, map_slots, ...), properties of Hadoop, or keys of an experiment file.  A PROFILE alone
+    (profiles/WORKLOAD.json) has no base: it needs --set input=SIZE, and all else is as in an
+    experiment file that leaves it out.
+
+    \b
+    Example:
+        harness ask experiments/demo.yaml --set input='10 GiB' --set mapreduce.task.io.sort.mb=256
+        harness ask 20261121T0323 --model whatif --grid mapreduce.job.reduces=1,2,4 -o reduces.svg
+    """
+    from harness.evaluate.ask import answers, basis_of_profile, basis_of_run, questions
+    from harness.models import MODELS
+    from harness.records.profile import Profile
+    from harness.run.preflight import known_names
+    from harness.store import os_error_as_machine_error
+    from harness.store.opener import Opener
+
+    settings, models, picture = [*options["settings"]], options["models"], options["picture"]
+    if picture is not None and picture.suffix not in (".svg", ".pdf", ".png"):
+        what, fix = f"no picture ends in '{picture.suffix}'", "end its name in .svg, .pdf or .png"
+        raise SpecError(what, where=f"-o {picture}", fix=fix)
+    for name in set(models) - MODELS.keys():
+        fix = did_you_mean(name, list(MODELS))
+        raise SpecError(f"there is no model '{name[:80]}'", where="--model", fix=fix)
+    known = known_names()
+    if source.endswith(".json"):
+        path, fix = Path(source), "name the file profiles/WORKLOAD.json of a run"
+        profile = Opener(path.parent).read_record(Profile, path, fix)
+        basis = basis_of_profile(profile, settings, known)
+    else:
+        evaluation = open_evaluation(source, results_dir, asks=True)
+        show_text(f"run: {evaluation.run.path}")
+        basis = basis_of_run(evaluation, workload)
+        models = models or evaluation.experiment.predict.models
+    show_text(f"base: {basis.note}")
+    requests = questions(basis.base, settings, options["grid"], known)
+    rows = [row for model in models or ["whatif"] for row in answers(model, requests, basis)]
+    if options["table"] is not None:
+        import pandas as pd
+
+        with os_error_as_machine_error(options["table"]):
+            pd.json_normalize(rows).to_csv(options["table"], index=False)
+    if picture is not None:
+        with os_error_as_machine_error(picture):
+            draw(picture, rows)
+    if as_json:
+        print_json({"base": basis.note, "answers": rows})
+    else:
+        show(rows, requests[len(settings)][0])
+
+
+def show(rows: Sequence[dict[str, Any]], last_name: str) -> None:
+    """Print *rows* for people; below them phases and changes of the cell *last_name*."""
+    from harness.reports.wording import UNKNOWN, number, percent
+
+    texts, lines, models = list[tuple[str, ...]](), list[str](), list[str]()
+    phases: dict[str, dict[str, str]] = {}
+    for row in rows:
+        model, cell, job_s, error = (row[name] for name in ("model", "cell", "job_s", "error"))
+        change = percent(row["change"], signed=True) if row["change"] is not None else ""
+        ends = f"{number(row['low_80_s'])} to {number(row['high_80_s'])}" if row["low_80_s"] else ""
+        share = row["phases"][row["limits"]]["job_s"] / job_s if job_s else 0.0
+        limits = f"{row['limits']}, {percent(share)}" if job_s else ""
+        texts.append((model, cell, number(job_s), ends, change, row["range"], limits))
+        lines += [f"{model} is not applicable: {row['not_applicable']}"] * (job_s is None)
+        if cell != last_name:
+            continue
+        models.append(model)
+        for phase, times in row["phases"].items():
+            task = f" ({number(times['task_s'])})" if "task_s" in times else ""
+            phases.setdefault(phase, {})[model] = number(times["job_s"]) + task
+        lines += [f"never profiled: {row['outside']}"] * bool(row["outside"])
+        lines += [f"no model reads what {cell} changes"] * (not row["is_read"])
+        if change:
+            word = "within" if error and abs(row["change"]) <= error else "more than"
+            known = f", {word} its mean error on this run ({percent(error)})" if error else ""
+            from_base = percent(row["from_base"], signed=True)
+            lines.append(f"{model}: {cell} changes the job by {change}{known}; in all {from_base}")
+    columns = ("model", "cell", "job, s", "80 % interval, s", "change", "range", "takes most")
+    show_table(columns, texts[:_MOST_ROWS])
+    if len(texts) > _MOST_ROWS:
+        click.echo(f"{len(texts)} rows: --csv and --json have all\n")
+    by_phase = [
+        (name, *(each.get(model, UNKNOWN) for model in models)) for name, each in phases.items()
+    ]
+    show_table((f"{last_name}: seconds of the job (of a task)", *models), by_phase)
+    for line in dict.fromkeys(lines):
+        click.echo(printable(line))
+
+
+def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Draw job times over the setting that has most numbers; a line for all else that varies."""
+    import pandas as pd
+
+    from harness.experiment.grid import meaning
+    from harness.reports.drawing import SERIES, SURFACE, WIDE, Canvas, drawing, grid
+
+    points = [row for row in rows if row["cell"] != "base" and row["cell"][0] != "+"] or rows
+    settings = [{axis: meaning(value) for axis, value in row["settings"].items()} for row in points]
+    axes = pd.DataFrame(settings)
+    axes = axes[[name for name in axes if len(set(axes[name])) > 1]]
+    numbers = axes.select_dtypes("number").nunique()
+    across = numbers.idxmax() if len(points) < len(rows) and len(numbers) else "cell"
+    others = [] if across == "cell" else [axis for axis in axes if axis != across]
+    times = pd.DataFrame(
+        [{name: row[name] for name in ("model", "cell", "job_s")} for row in points]
+    )
+    lines = times.join(axes).pivot_table("job_s", across, ["model", *others], sort=False)
+    with drawing():
+        canvas = Canvas(WIDE / 2, 3.4)
+        plot_axes = canvas.figure.add_subplot()
+        style: Any = {"style": "o-", "color": [*SERIES], "legend": False, "ylabel": "job, s"}
+        lines.plot(ax=plot_axes, xlabel=across, **style)
+        grid(plot_axes, "both")
+        title = ", ".join(map(str, lines.columns.names))
+        canvas.figure.legend(loc="outside lower center", ncols=2, title=title)
+        canvas.figure.savefig(path, dpi=200, facecolor=SURFACE)

@@ -1,0 +1,248 @@
+"""What a setting would do, without a job: cells that nobody measured, as models predict them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from harness.errors import DataError, HarnessError, SpecError
+from harness.evaluate.flow import Evaluation
+from harness.evaluate.model_inputs import (
+    effective_configuration,
+    model_inputs,
+    predict_cell,
+    predict_cells,
+    profiled_range,
+)
+from harness.experiment.file import KnownNames, read_experiment
+from harness.experiment.grid import axis_values, expand, label, varying
+from harness.hadoop.properties import JOB_PROPERTIES
+from harness.hadoop.slots import refusals
+from harness.models import MODELS
+from harness.records.prediction import Prediction
+from harness.records.profile import Profile
+from harness.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
+from harness.text import did_you_mean
+from harness.units import format_bytes
+
+MANY = 50  # cells from which on a model that can is asked of all at once, without intervals
+_KEY = re.compile(r"((configuration|cluster\.(site|node)|workloads\.[^.]+)\.|cluster\.workers=).*")
+_OF_NODE = {re.sub("_bytes(_per_s)?$", "", field): field for field in NodeSpec.model_fields}
+_OF_MAPS, _OF_REDUCES = {"map", "collect", "spill", "last"}, {"shuffle", "sort", "reduce"}
+_ROUNDING = 0.01  # inputs are whole records: a little less than was asked for
+
+Question = tuple[str, Cell, str]  # the cell with its name, and the name it is compared with
+
+
+class Basis(NamedTuple):
+    """
+    What is known: the *base* cell, a *note* of which it is, the *profile* of its workload.
+
+    *profiled* are the profiling cells by id (none: predictions have no intervals), *errors* the
+    mean relative errors of models on the run's job times.
+    """
+
+    base: Cell
+    note: str
+    profile: Profile
+    profiled: Mapping[str, Cell] = {}
+    errors: Mapping[str, float] = {}
+
+
+def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
+    """What a run knows of *workload*, or of its only one; the base is its largest scored cell."""
+    run, profiles = evaluation.run, evaluation.run.read_profiles()
+    if not profiles:
+        raise DataError("there is no profile", where=str(run.path), fix=f"harness profile {run.id}")
+    if workload not in profiles and (workload or len(profiles) > 1):
+        what = f"no profile is of workload '{workload[:80]}'" if workload else "which workload?"
+        raise SpecError(what, where="--workload", fix=did_you_mean(workload, list(profiles)))
+    profile = profiles[workload or next(iter(profiles))]
+    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
+    cells = [each for each in evaluation.cells.values() if each.workload.name == profile.workload]
+    base = max(cells, key=lambda cell: (cell.id in scored, cell.workload.input_bytes, cell.id))
+    note, errors = f"{label(base, varying(cells))}, the largest cell that the run scores", {}
+    with suppress(DataError):  # it was not scored
+        scores = run.read_scores()
+        times_s = [each.raw_s["job_s"] for each in scores.measurements if each.cell == base.id]
+        note += f", measured: {fmean(times_s):.3g} s" if times_s else ""
+        of_jobs = (profile.workload, "job_s", "raw")
+        for each in scores.summaries:
+            if (each.workload, each.quantity, each.speed) == of_jobs and "mape" in each.metrics:
+                errors[each.model] = each.metrics["mape"].value
+    return Basis(base, note, profile, evaluation.cells, errors)
+
+
+def basis_of_profile(profile: Profile, settings: list[str], known: KnownNames) -> Basis:
+    """What a *profile* alone knows: the base has the input that is taken out of *settings*."""
+    inputs = [setting for setting in settings if setting.startswith("input=")][:1]
+    if not inputs:
+        fix = "add --set input=SIZE, or name the run"
+        raise SpecError("a profile alone has no base cell", where="--set", fix=fix)
+    settings.remove(inputs[0])
+    cell = Cell(cluster=ClusterSpec(), workload=WorkloadSpec(name=profile.workload, input_bytes=1))
+    base = questions(cell, inputs, (), known)[-1][1]
+    values = ", ".join(f"{axis} {value}" for axis, value in axis_values(base).items())
+    return Basis(base, f"the defaults of an experiment file: {values}", profile)
+
+
+def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[Cell]:
+    """
+    Cells that *settings* make of *base*: ``KEY=VALUE``, of a list one cell for each value.
+
+    A key is the name of an axis, or as in an experiment file; values, and `SpecError`, as there.
+    """
+    cluster, workload, overrides = base.cluster, base.workload, list[str]()
+    names = ("input", "seed", *known.parameters.get(workload.name, ()))
+    keys = dict.fromkeys(names, "workloads.0.") | dict.fromkeys(_OF_NODE, "cluster.node.")
+    keys["workers"] = "cluster."
+    for setting in settings:
+        name = setting.partition("=")[0]
+        head = keys.get(name, "")
+        if "." in name and name.partition(".")[0] not in ("cluster", "configuration", "workloads"):
+            of_site = name.startswith("dfs.") or name in cluster.site.keys() - base.configuration
+            head = "cluster.site." if of_site else "configuration."
+        if not _KEY.fullmatch(head + setting):
+            what, fix = f"there is no setting '{name[:80]}'", did_you_mean(name, list(keys))
+            raise SpecError(what, where=f"--set {setting[:200]}", fix=fix)
+        overrides.append(head + setting)
+    node = {name: getattr(cluster.node, field) for name, field in _OF_NODE.items()}
+    rates = {name: f"{node[name]} B/s" for name in ("disk", "network") if node[name]}
+    node = {name: value for name, value in (node | rates).items() if value is not None}
+    entry = workload.model_dump(include={"name", "seed"}) | workload.parameters
+    file = {
+        "schema": 1,
+        "name": "ask",
+        "question": "?",
+        "cluster": {"workers": cluster.workers, "node": node},
+        "workloads": [entry | {"input": workload.input_bytes}],
+    }
+    cells = []
+    for cell in expand(read_experiment(json.dumps(file), "ask", overrides, known=known)):
+        site, configuration = (
+            cluster.site | cell.cluster.site,
+            base.configuration | cell.configuration,
+        )
+        changed = {"workers": cell.cluster.workers, "node": cell.cluster.node, "site": site}
+        changed = {"cluster": cluster.model_copy(update=changed), "configuration": configuration}
+        cells.append(base.model_copy(update=changed | {"workload": cell.workload}))
+    return cells
+
+
+def questions(
+    base: Cell, settings: Sequence[str], grid: Sequence[str], known: KnownNames
+) -> list[Question]:
+    """*base*, each of *settings* on top of those before, and on top of all the points of *grid*."""
+    requests = [("base", base, "base")]
+    for number, setting in enumerate(settings, start=1):
+        cells = asked_cells(base, settings[:number], known)
+        if len(cells) > 1:
+            what, fix = "a setting has one value", "vary it: --grid KEY=A,B"
+            raise SpecError(what, where=f"--set {setting[:200]}", fix=fix)
+        requests.append((f"+ {setting}", cells[0], requests[-1][0]))
+    if settings and (reasons := _refusals(requests[-1][1])):
+        raise SpecError("; ".join(reasons), where=f"--set {settings[-1][:200]}")
+    axes = ["=[".join(axis.split("=", 1)) + "]" for axis in grid]
+    points = asked_cells(base, [*settings, *axes], known) if grid else []
+    names, against = varying([requests[-1][1], *points]), requests[-1][0]
+    return requests + [(label(point, names), point, against) for point in points]
+
+
+def answers(model: str, requests: Sequence[Question], basis: Basis) -> Iterator[dict[str, Any]]:
+    """
+    Yield what *model* says of each question, the base first, as a row of a table.
+
+    `change` is the share by which the job is longer than that of `against`, `outside` all that was
+    not profiled; where not `is_read`, no model is told of the change.  `phases` are seconds of all
+    tasks on the way (`task_s`: of one), `limits` is the longest.  What Hadoop would not run is not
+    applicable.
+    """
+    profile, cells = basis.profile, [cell for _, cell, _ in requests]
+    known = profile if basis.profiled else profile.model_copy(update={"refits": ()})
+    profiles, inputs = {profile.workload: known}, [model_inputs(cell) for cell in cells]
+    predictions = predict_cells(model, cells, profiles, basis.profiled)
+    predict_many = getattr(MODELS.get(model), "predict_many", None)
+    if predict_many is not None and len(cells) >= MANY:
+        with suppress(HarnessError):  # it refuses one cell, and so all: each is asked alone
+            bodies = zip(inputs, [*predict_many(profile, inputs)], strict=True)
+            predictions = (
+                predict_cell(model, cell, profiles, body)
+                for cell, body in zip(cells, bodies, strict=True)
+            )
+    seen = [_numbers(job.configuration, job, job) for job in profile.jobs]
+    earlier = dict[str, tuple[Any, float | None]]()
+    for (name, cell, against), of_cell, answer in zip(requests, inputs, predictions, strict=True):
+        reasons = _refusals(cell) if earlier else ()  # the base was measured
+        prediction = Prediction(model=model, not_applicable=reasons) if reasons else answer
+        job_s, ends = prediction.job_s, prediction.intervals.get("job_s", {}).get("80")
+        earlier[name] = of_cell, job_s
+        (of_before, before_s), (_, base_s) = earlier[against], earlier["base"]
+        outside, phases = [*_outside(_numbers(*of_cell), seen)], phases_of(prediction)
+        yield {
+            "model": model,
+            "cell": name,
+            "settings": axis_values(cell),
+            "job_s": job_s,
+            **dict(zip(("low_80_s", "high_80_s"), ends or (None, None), strict=True)),
+            "against": against,
+            "change": job_s / before_s - 1 if job_s and before_s and name != against else None,
+            "from_base": job_s / base_s - 1 if job_s and base_s else None,
+            "error": basis.errors.get(model),
+            "is_read": name == against or of_cell != of_before,
+            "range": "outside" if outside else profiled_range(cell, profile),
+            "outside": "; ".join(outside),
+            "limits": max(phases, key=lambda phase: phases[phase]["job_s"], default=""),
+            "phases": phases,
+            "not_applicable": "; ".join(prediction.not_applicable),
+            "warnings": prediction.warnings,
+        }
+
+
+def _refusals(cell: Cell) -> tuple[str, ...]:
+    return tuple(refusals(cell.cluster, effective_configuration(cell), sets_site=False))
+
+
+def _numbers(configuration: Any, cluster: Any, of_input: Any) -> dict[str, float]:
+    """All numbers that models are given of a job, or of a profiled one, by axis or property."""
+    fields = configuration.model_dump().items()
+    return {
+        "input bytes": of_input.input_bytes,
+        "bytes of a split": of_input.input_bytes / of_input.num_splits,
+        "workers": cluster.num_nodes,
+        "map_slots": cluster.map_slots,
+        "reduce_slots": cluster.reduce_slots,
+        **{JOB_PROPERTIES.get(name, [name])[0]: value for name, value in fields},
+    }
+
+
+def _outside(numbers: Mapping[str, float], seen: Sequence[Mapping[str, float]]) -> Iterator[str]:
+    """Yield which of *numbers* are beyond those of all profiled jobs, and where these ended."""
+    for name, value in numbers.items() if seen else ():
+        low, high = (end(each[name] for each in seen) for end in (min, max))
+        if not low * (1 - _ROUNDING) <= value <= high * (1 + _ROUNDING):
+            write = format_bytes if "bytes" in name else "{:g}".format
+            ends = " to ".join(dict.fromkeys((write(low), write(high))))
+            yield f"{name} {write(value)} (profiled: {ends})"
+
+
+def phases_of(prediction: Prediction) -> dict[str, dict[str, float]]:
+    """
+    `task_s`, seconds of one task in each phase, and `job_s`, of all waves of all jobs; the frame.
+
+    The phases are a model's own where they are tasks', else those that a job history shows.
+    """
+    times_s, phases = prediction.phases, dict[str, dict[str, float]]()
+    if any(name.partition("_")[0] not in _OF_MAPS | _OF_REDUCES for name in times_s):
+        times_s = prediction.measurable
+    for name, task_s in times_s.items():
+        of_maps = name.partition("_")[0] in _OF_MAPS
+        waves = (prediction.map_waves if of_maps else prediction.reduce_waves) or 0.0
+        phases[name] = {"task_s": task_s, "job_s": task_s * waves * prediction.jobs}
+    if prediction.frame_s is not None:
+        phases["frame_s"] = {"job_s": prediction.frame_s * prediction.jobs}
+    return phases

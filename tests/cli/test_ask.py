@@ -1,0 +1,80 @@
+"""
+`harness ask`: a question to a stored run, and what is printed, written and drawn of the answers.
+"""
+
+import csv
+import json
+
+import pytest
+
+from harness.cli import main
+from tests.evaluate.test_flow import stored  # noqa: F401 - a fixture
+
+REDUCES, SORT_MB = "mapreduce.job.reduces", "mapreduce.task.io.sort.mb"
+
+
+def test_one_document_and_one_table_have_all_answers(stored, capsys, tmp_path):  # noqa: F811
+    """
+    The base, a setting, and each point of the grid, by both models of the run.
+    """
+    options = ["--set", f"{SORT_MB}=2", "--grid", f"{REDUCES}=1,4", "--workload", "terasort"]
+    table = tmp_path / "answers.csv"
+
+    assert main(["ask", str(stored.path), *options, "--csv", str(table), "--json"]) == 0
+    shown = capsys.readouterr()
+    rows = json.loads(shown.out)["answers"]
+    assert [(row["model"], row["settings"][REDUCES]) for row in rows] == [
+        (model, reduces) for model in ("whatif", "whatif-mr2") for reduces in ("2", "2", "1", "4")
+    ]
+    assert f"run: {stored.path}" in shown.err
+    assert "base: terasort sort.factor=" in shown.err
+    with table.open(encoding="utf-8") as lines:
+        written = list(csv.DictReader(lines))
+    assert [float(row["job_s"]) for row in written] == [row["job_s"] for row in rows]
+    assert [row[f"settings.{REDUCES}"] for row in written[2:4]] == ["1", "4"]
+
+
+def test_people_read_what_it_does_and_how_far_to_trust_it(stored, capsys):  # noqa: F811
+    """
+    A profile alone has no error and no base but the defaults.
+    """
+    profile = stored.path / "profiles" / "terasort.json"
+
+    assert main(["ask", str(stored.path), "--set", f"{SORT_MB}=2", "--model", "whatif"]) == 0
+    shown = capsys.readouterr().out
+    assert f"never profiled: {SORT_MB} 2 (profiled: 1)" in shown
+    assert f"whatif: + {SORT_MB}=2 changes the job by" in shown
+    assert "its mean error on this run" in shown
+    assert main(["ask", str(profile), "--set", "input=12 MB", "--set", f"{REDUCES}=2"]) == 0
+    assert "its mean error" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["-o", "a.gif"], "no picture ends in '.gif'"),
+        (["--model", "whatfi"], "did you mean whatif?"),
+        (["--grid", "reduces=1,2"], "there is no setting 'reduces'"),
+    ],
+)
+def test_slips_are_named(stored, capsys, options, complaint):  # noqa: F811
+    """
+    With exit status 2, and before anything is written.
+    """
+    assert main(["ask", str(stored.path), *options]) == 2
+    assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("ending", "head"), [(".svg", b"<?xml"), (".pdf", b"%PDF"), (".png", b"\x89PNG")]
+)
+def test_answers_are_drawn(stored, tmp_path, ending, head):  # noqa: F811
+    """
+    In the format of the name's ending.
+    """
+    picture = tmp_path / f"answers{ending}"
+    grid = ["--grid", f"{REDUCES}=1,2,4", "--grid", f"{SORT_MB}=2,4", "-o", str(picture)]
+
+    assert main(["ask", str(stored.path), *grid]) == 0
+    assert picture.read_bytes().startswith(head)
