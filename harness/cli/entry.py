@@ -42,7 +42,7 @@ COMMANDS = {
     "collect": ("harness.cli.reading:collect", "Make traces from the raw logs of trials."),
     "profile": ("harness.cli.reading:profile", "Fit statistics and costs to profiling trials."),
     "predict": ("harness.cli.reading:predict", "Predict every scored cell, and seal the results."),
-    "ask": ("harness.cli.ask:ask_models", "Predict any setting from what was measured, without a job."),
+    "ask": ("harness.cli.ask:ask_models", "Predict any setting, without a job."),
     "score": ("harness.cli.reading:score", "Compare sealed predictions with measurements."),
     "report": ("harness.cli.reading:report", "Write the report of a run."),
     "runs": ("harness.cli.runs:runs", "List the runs that there are."),
