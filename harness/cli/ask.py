@@ -90,9 +90,9 @@ def ask_models(
 
 def show(rows: Sequence[dict[str, Any]], last_name: str) -> None:
     """Print *rows* for people; below them phases and changes of the cell *last_name*."""
-    from harness.reports.wording import UNKNOWN, number, percent
+    from harness.reports.wording import number, percent
 
-    texts, lines, models = list[tuple[str, ...]](), list[str](), list[str]()
+    texts, lines = list[tuple[str, ...]](), list[str]()
     phases: dict[str, dict[str, str]] = {}
     for row in rows:
         model, cell, job_s, error = (row[name] for name in ("model", "cell", "job_s", "error"))
@@ -104,7 +104,6 @@ def show(rows: Sequence[dict[str, Any]], last_name: str) -> None:
         lines += [f"{model} is not applicable: {row['not_applicable']}"] * (job_s is None)
         if cell != last_name:
             continue
-        models.append(model)
         for phase, times in row["phases"].items():
             task = f" ({number(times['task_s'])})" if "task_s" in times else ""
             phases.setdefault(phase, {})[model] = number(times["job_s"]) + task
@@ -119,37 +118,30 @@ def show(rows: Sequence[dict[str, Any]], last_name: str) -> None:
     show_table(columns, texts[:_MOST_ROWS])
     if len(texts) > _MOST_ROWS:
         click.echo(f"{len(texts)} rows: --csv and --json have all\n")
-    by_phase = [
-        (name, *(each.get(model, UNKNOWN) for model in models)) for name, each in phases.items()
-    ]
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    by_phase = [(n, *(times.get(model, "") for model in models)) for n, times in phases.items()]
     show_table((f"{last_name}: seconds of the job (of a task)", *models), by_phase)
     for line in dict.fromkeys(lines):
         click.echo(printable(line))
 
 
 def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Draw job times over the setting that has most numbers; a line for all else that varies."""
+    """Draw job times over the first setting that varies; a line for each value of the others."""
     import pandas as pd
 
     from harness.experiment.grid import meaning
     from harness.reports.drawing import SERIES, SURFACE, WIDE, Canvas, drawing, grid
 
-    points = [row for row in rows if row["cell"] != "base" and row["cell"][0] != "+"] or rows
-    settings = [{axis: meaning(value) for axis, value in row["settings"].items()} for row in points]
-    axes = pd.DataFrame(settings)
-    axes = axes[[name for name in axes if len(set(axes[name])) > 1]]
-    numbers = axes.select_dtypes("number").nunique()
-    across = numbers.idxmax() if len(points) < len(rows) and len(numbers) else "cell"
-    others = [] if across == "cell" else [axis for axis in axes if axis != across]
-    times = pd.DataFrame(
-        [{name: row[name] for name in ("model", "cell", "job_s")} for row in points]
-    )
-    lines = times.join(axes).pivot_table("job_s", across, ["model", *others], sort=False)
+    points = [row for row in rows if row["cell"] != "base" and row["cell"][0] != "+"]
+    table = pd.DataFrame([{**row["settings"], **row} for row in points or rows])
+    axes = [name for name in rows[0]["settings"] if len(set(table[name])) > 1] if points else []
+    axes = axes or ["cell"]
+    table[axes[0]] = table[axes[0]].map(meaning)
+    lines = table.pivot_table("job_s", axes[0], ["model", *axes[1:]], sort=bool(points))
     with drawing():
         canvas = Canvas(WIDE / 2, 3.4)
         plot_axes = canvas.figure.add_subplot()
-        style: Any = {"style": "o-", "color": [*SERIES], "legend": False, "ylabel": "job, s"}
-        lines.plot(ax=plot_axes, xlabel=across, **style)
+        lines.plot(ax=plot_axes, style="o-", color=[*SERIES], legend=False, ylabel="job, s")
         grid(plot_axes, "both")
         title = ", ".join(map(str, lines.columns.names))
         canvas.figure.legend(loc="outside lower center", ncols=2, title=title)

@@ -7,6 +7,7 @@ import re
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import repeat
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -40,17 +41,12 @@ Question = tuple[str, Cell, str]  # the cell with its name, and the name it is c
 
 
 class Basis(NamedTuple):
-    """
-    What is known: the *base* cell, a *note* of which it is, the *profile* of its workload.
-
-    *profiled* are the profiling cells by id (none: predictions have no intervals), *errors* the
-    mean relative errors of models on the run's job times.
-    """
+    """The base cell, which it is, its profile, profiled cells by id, mean errors by model."""
 
     base: Cell
     note: str
     profile: Profile
-    profiled: Mapping[str, Cell] = {}
+    profiled: Mapping[str, Cell] = {}  # none: predictions have no intervals
     errors: Mapping[str, float] = {}
 
 
@@ -71,10 +67,9 @@ def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
         scores = run.read_scores()
         times_s = [each.raw_s["job_s"] for each in scores.measurements if each.cell == base.id]
         note += f", measured: {fmean(times_s):.3g} s" if times_s else ""
-        of_jobs = (profile.workload, "job_s", "raw")
         for each in scores.summaries:
-            if (each.workload, each.quantity, each.speed) == of_jobs and "mape" in each.metrics:
-                errors[each.model] = each.metrics["mape"].value
+            if (each.workload, each.quantity, each.speed) == (profile.workload, "job_s", "raw"):
+                errors[each.model] = each.value("mape") or 0.0
     return Basis(base, note, profile, evaluation.cells, errors)
 
 
@@ -115,22 +110,16 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
     rates = {name: f"{node[name]} B/s" for name in ("disk", "network") if node[name]}
     node = {name: value for name, value in (node | rates).items() if value is not None}
     entry = workload.model_dump(include={"name", "seed"}) | workload.parameters
-    file = {
-        "schema": 1,
-        "name": "ask",
-        "question": "?",
-        "cluster": {"workers": cluster.workers, "node": node},
-        "workloads": [entry | {"input": workload.input_bytes}],
-    }
+    parts = {"workers": cluster.workers, "node": node}, [entry | {"input": workload.input_bytes}]
+    file = dict(zip(("cluster", "workloads"), parts, strict=True))
+    text = json.dumps({"schema": 1, "name": "ask", "question": "?"} | file)
     cells = []
-    for cell in expand(read_experiment(json.dumps(file), "ask", overrides, known=known)):
-        site, configuration = (
-            cluster.site | cell.cluster.site,
-            base.configuration | cell.configuration,
-        )
-        changed = {"workers": cell.cluster.workers, "node": cell.cluster.node, "site": site}
-        changed = {"cluster": cluster.model_copy(update=changed), "configuration": configuration}
-        cells.append(base.model_copy(update=changed | {"workload": cell.workload}))
+    for cell in expand(read_experiment(text, "ask", overrides, known=known)):
+        changed = {"workers": cell.cluster.workers, "node": cell.cluster.node}
+        changed["site"] = cluster.site | cell.cluster.site
+        changed = {"cluster": cluster.model_copy(update=changed), "workload": cell.workload}
+        changed["configuration"] = base.configuration | cell.configuration
+        cells.append(base.model_copy(update=changed))
     return cells
 
 
@@ -157,10 +146,9 @@ def answers(model: str, requests: Sequence[Question], basis: Basis) -> Iterator[
     """
     Yield what *model* says of each question, the base first, as a row of a table.
 
-    `change` is the share by which the job is longer than that of `against`, `outside` all that was
-    not profiled; where not `is_read`, no model is told of the change.  `phases` are seconds of all
-    tasks on the way (`task_s`: of one), `limits` is the longest.  What Hadoop would not run is not
-    applicable.
+    `change` is the share by which the job is longer than what it is compared with, `outside` all
+    that was not profiled; where not `is_read`, no model is told of the change.  `limits` is the
+    longest of `phases`.  What Hadoop would not run is not applicable.
     """
     profile, cells = basis.profile, [cell for _, cell, _ in requests]
     known = profile if basis.profiled else profile.model_copy(update={"refits": ()})
@@ -170,10 +158,7 @@ def answers(model: str, requests: Sequence[Question], basis: Basis) -> Iterator[
     if predict_many is not None and len(cells) >= MANY:
         with suppress(HarnessError):  # it refuses one cell, and so all: each is asked alone
             bodies = zip(inputs, [*predict_many(profile, inputs)], strict=True)
-            predictions = (
-                predict_cell(model, cell, profiles, body)
-                for cell, body in zip(cells, bodies, strict=True)
-            )
+            predictions = map(predict_cell, repeat(model), cells, repeat(profiles), bodies)
     seen = [_numbers(job.configuration, job, job) for job in profile.jobs]
     earlier = dict[str, tuple[Any, float | None]]()
     for (name, cell, against), of_cell, answer in zip(requests, inputs, predictions, strict=True):
@@ -189,7 +174,6 @@ def answers(model: str, requests: Sequence[Question], basis: Basis) -> Iterator[
             "settings": axis_values(cell),
             "job_s": job_s,
             **dict(zip(("low_80_s", "high_80_s"), ends or (None, None), strict=True)),
-            "against": against,
             "change": job_s / before_s - 1 if job_s and before_s and name != against else None,
             "from_base": job_s / base_s - 1 if job_s and base_s else None,
             "error": basis.errors.get(model),
@@ -209,15 +193,11 @@ def _refusals(cell: Cell) -> tuple[str, ...]:
 
 def _numbers(configuration: Any, cluster: Any, of_input: Any) -> dict[str, float]:
     """All numbers that models are given of a job, or of a profiled one, by axis or property."""
-    fields = configuration.model_dump().items()
-    return {
-        "input bytes": of_input.input_bytes,
-        "bytes of a split": of_input.input_bytes / of_input.num_splits,
-        "workers": cluster.num_nodes,
-        "map_slots": cluster.map_slots,
-        "reduce_slots": cluster.reduce_slots,
-        **{JOB_PROPERTIES.get(name, [name])[0]: value for name, value in fields},
-    }
+    size, fields = of_input.input_bytes, configuration.model_dump().items()
+    numbers = {"input bytes": size, "bytes of a split": size / of_input.num_splits}
+    numbers |= {"workers": cluster.num_nodes, "map_slots": cluster.map_slots}
+    numbers |= {"reduce_slots": cluster.reduce_slots}
+    return numbers | {JOB_PROPERTIES.get(name, [name])[0]: value for name, value in fields}
 
 
 def _outside(numbers: Mapping[str, float], seen: Sequence[Mapping[str, float]]) -> Iterator[str]:
@@ -231,14 +211,10 @@ def _outside(numbers: Mapping[str, float], seen: Sequence[Mapping[str, float]]) 
 
 
 def phases_of(prediction: Prediction) -> dict[str, dict[str, float]]:
-    """
-    `task_s`, seconds of one task in each phase, and `job_s`, of all waves of all jobs; the frame.
-
-    The phases are a model's own where they are tasks', else those that a job history shows.
-    """
+    """Seconds in each phase: `task_s` of one task, `job_s` of all waves of all jobs; the frame."""
     times_s, phases = prediction.phases, dict[str, dict[str, float]]()
     if any(name.partition("_")[0] not in _OF_MAPS | _OF_REDUCES for name in times_s):
-        times_s = prediction.measurable
+        times_s = prediction.measurable  # not of tasks: those that a job history shows
     for name, task_s in times_s.items():
         of_maps = name.partition("_")[0] in _OF_MAPS
         waves = (prediction.map_waves if of_maps else prediction.reduce_waves) or 0.0
