@@ -258,6 +258,7 @@ class Evaluation:
             task_times={record.trial.id: self.task_times(record, job) for record, job in timelines},
             rates={trial_id: rate for trial_id, rate in rates.items() if rate is not None},
             order=[record.trial.id for record in by_start],
+            planned=len(self.plan),
             evidence={
                 trial_id: f"{self.run.to_measured}trials/{trial_id}/raw" for trial_id in records
             },

@@ -1,85 +1,197 @@
 """
-The answer to an experiment's question, in sentences.
+The first screen of a report: the verdict, what it rests on, what would decide what is open.
 
-How large are the models' errors, and which model is nearest?  What is said of two models is the
-verdict on them, with its reason: `nearer`, `equal` or `undecided`.
+What is said of two models is the verdict on them: `nearer`, `equal` or `undecided`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
 from statistics import median
 
-from harness.records.score import Comparison, Ranking, Speed, Summary
+from pydantic import TypeAdapter
+
+from harness.records.score import Comparison, Ranking, Summary
 from harness.records.trace import CPU
+from harness.records.trial import LimitedCluster
 from harness.reports.data import ReportData
-from harness.reports.document import Card
-from harness.reports.wording import count, floor_percent, listing, percent, share_with_interval
+from harness.reports.document import Facts
+from harness.reports.wording import (
+    count,
+    floor_percent,
+    listing,
+    percent,
+    share_with_interval,
+)
 from harness.stats.resampling import FEWEST_CELLS
-from harness.stats.spread import split_by_start
 
-SPEEDS: tuple[Speed, ...] = ("raw", "reference")
-_ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer in one sentence, what belongs to it, and each model at a glance."""
-
-    headline: str
-    details: tuple[str, ...]
-    cards: tuple[Card, ...] = ()
+ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
+_MOST = 4  # pairs of models of which it is said what would decide, and trials why they failed
+_MOST_LACKING = 3  # names of statistics: a line for each model, not a page
 
 
-def answer(results: ReportData) -> Answer:
-    """Say what the scores of the job time show; where there are none, what is missing."""
-    ranking = results.score_book.ranking("raw")
-    if ranking is None or not ranking.models:
-        done = sum(record.state == "done" for record in results.trials)
-        if ranking is not None:
-            missing = f"No verdict: {ranking.reason}."
-        elif not results.trials:
-            missing = "No answer yet: no trial has been run."
-        elif not done:
-            missing = f"No answer: none of {count(len(results.trials), 'trial')} was done."
-        elif not results.predictions:
-            trials = count(done, "trial")
-            missing = f"No answer yet: {trials} done, and no model has predicted anything."
-        elif not results.measurements:
-            missing = "No answer yet: predictions are there, and no scored cell has been measured."
-        else:
-            missing = "No answer: no prediction could be scored."
-        return Answer(missing, tuple(_caveats(results)))
-    ranked = [
-        summary
-        for model in ranking.models
-        if (summary := results.summary(model, "raw", quantity=ranking.quantity))
+def headline(results: ReportData) -> str:
+    """Say in one sentence which model is nearest; where there are no scores, what is missing."""
+    ranking, done = results.score_book.ranking("raw"), len(results.trials)
+    done -= len(results.failed_trials)
+    if ranking is not None:
+        return verdict_sentence(results, ranking)
+    if not results.trials:
+        return "No answer yet: no trial has been run."
+    if not done:
+        return f"No answer: none of {count(len(results.trials), 'trial')} was done."
+    if not results.predictions:
+        return f"No answer yet: {count(done, 'trial')} done, and no model has predicted anything."
+    if not results.measurements:
+        return "No answer yet: predictions are there, and no scored cell has been measured."
+    return "No answer: no prediction could be scored."
+
+
+def verdict_sentence(results: ReportData, ranking: Ranking) -> str:
+    """Say which model is nearest, or that several are, or that it is undecided."""
+    if not ranking.models:
+        return f"No verdict: {ranking.reason}."
+    first, *others = ranking.nearest
+    times, pairs = ANSWERED[ranking.quantity], first_pairs(results, ranking)
+    if not others:
+        summary = results.summary(first, ranking.speed, quantity=ranking.quantity)
+        error = percent(ranking.errors[0])
+        if summary is not None and summary.cells == ranking.cells:
+            mean, label = summary.metrics["mape"], f"{interval_name(summary.cells)} "
+            error = share_with_interval(mean.value, mean.low, mean.high, label)
+        if len(ranking.models) == 1:
+            return f"{first} is off by {error} on average: predicted {times}."
+        reason = next((f": {pair.reason}" for pair in pairs.values()), "")
+        return (
+            f"{first} is nearest: its predicted {times} are off by {error} on average, proved"
+            f" against every other model{reason}."
+        )
+    errors = [
+        percent(error, error_noise(summary) if summary else None)
+        for model, error in zip(ranking.models, ranking.errors, strict=True)
+        if model in ranking.nearest
+        for summary in [results.summary(model, ranking.speed, quantity=ranking.quantity)]
     ]
-    cards = []
-    for summary in ranked:
-        half_interval, error, lines = error_noise(summary), summary.metrics["mape"], []
-        if half_interval:
-            low = percent(error.low, half_interval).removesuffix(" %")
-            interval = f"{interval_name(summary.cells)} {low} to"
-            lines.append(f"{interval} {percent(error.high, half_interval)}")
-        reference = results.summary(summary.model, "reference", quantity=ranking.quantity)
-        corrected = percent(reference.value("mape") if reference else None, half_interval)
-        lines.append(f"at reference speed {corrected}")
-        lines.append(f"noise floor {floor_percent(summary.value('noise_floor'))}")
-        cards.append(Card(summary.model, percent(error.value, half_interval), lines))
-    # Every other model's error, and the verdict on it and the one with the smallest error.
-    pairs, details = _pairs(results, ranking), []
-    for other in ranking.models[1:]:
-        verdict = f" {pair_sentence(pairs[other])}" if other in pairs else ""
-        details.append(f"{other} is off by {_error(results, ranking, other)}.{verdict}")
-    details += [f"{model} is not ranked: {why}." for model, why in ranking.left_out.items()]
+    ends = " to ".join(dict.fromkeys((errors[0].removesuffix(" %"), errors[-1].removesuffix(" %"))))
+    near = [pairs[other] for other in others if other in pairs]
+    if any(pair.verdict == "undecided" for pair in near):
+        return (
+            f"Which model is nearest is undecided: the mean relative errors of"
+            f" {listing(ranking.nearest)}, {ends} % of the {times}, cannot be distinguished."
+        )
+    return (
+        f"{listing(ranking.nearest)} are equally near: their predicted {times} are off by {ends} %"
+        f" on average; {near[0].reason}."
+    )
+
+
+def facts(results: ReportData) -> Facts:
+    """What the verdict rests on, what would decide what is open, and what may change it."""
+    ranking = results.score_book.ranking("raw")
+    rests_on, open_pairs = list[str](), list[str]()
+    if ranking is not None and ranking.models:
+        by_cell = {score.cell: score for score in results.scores(ranking.quantity, "raw")}
+        repeats = sorted({score.trials for score in by_cell.values()})
+        each = f"{repeats[0]} to " if len(repeats) > 1 else ""
+        profiled = {record.trial.cell.id for record in results.trials if record.trial.profiling}
+        floors = [score.floor for score in by_cell.values() if score.floor is not None]
+        noise = "Noise is not known: no scored cell was measured more than once."
+        if floors:
+            noise = (
+                f"Noise {floor_percent(median(floors))}: the standard deviation of the mean of a"
+                " cell's repeats, median over the cells. A smaller error cannot be distinguished"
+                " from none."
+            )
+        each += count(repeats[-1], "repeat")
+        rests_on += [
+            f"{count(ranking.cells, 'cell')} (workload, input and configuration), {each} of each.",
+            f"What models know: from {count(len(profiled), 'other cell')}, the profiling cells.",
+            noise,
+        ]
+        undecided = [
+            f"Between {pair.better} and {pair.worse}: {pair.reason}."
+            for pair in first_pairs(results, ranking).values()
+            if pair.verdict == "undecided"
+        ]
+        open_pairs = undecided[:_MOST]
+        if hidden := len(undecided) - len(open_pairs):
+            open_pairs.append(f"{count(hidden, 'more pair')}: below, under Models compared.")
+    if results.seal:
+        reasons = "; ".join(results.seal["not_blind"])
+        blind = "Blind: every scored trial was measured after the predictions were sealed."
+        rests_on.append(f"Not blind: {reasons}." if reasons else blind)
+    return Facts(tuple(rests_on), tuple(open_pairs), tuple(_caveats(results, ranking)))
+
+
+def _caveats(results: ReportData, ranking: Ranking | None) -> list[str]:
+    """What may change the verdict: what is missing, failed, disturbed, left out, not as asked."""
+    ran, measured = len(results.trials), {each.cell for each in results.measurements}
+    trials, sentences = count(ran, "trial"), []
+    if (missing := results.planned - ran) > 0:
+        wanted = {prediction.cell for prediction in results.predictions}
+        text = (
+            f"The run is not finished: {missing} of {count(results.planned, 'trial')} are missing"
+        )
+        if cells := len(wanted - measured):
+            text += f", and {cells} of {count(len(wanted), 'scored cell')} have no measurement"
+        sentences.append(f"{text}.")
+    if failed := results.failed_trials:
+        sentences.append(f"{len(failed)} of {trials} failed or ran out of time: in no figure.")
+        reasons = [(each.trial.id, each.reason.strip().partition("\n")[0]) for each in failed]
+        sentences += [
+            f"{trial}: {why or 'no reason was recorded'}" for trial, why in reasons[:_MOST]
+        ]
+    if disturbed := results.disturbed_trials:
+        sentences.append(
+            f"{len(disturbed)} of {trials} ran disturbed: others used the machine. They count."
+        )
     for framed in results.score_book.rankings:
         if (framed.quantity, framed.speed) == ("job_s", "raw") and framed.reason:
             known = count(framed.cells, "cell") if framed.cells else "no cell"
-            details.append(f"Job times are compared in {known}: {framed.reason}.")
-    details += _sentences(results, ranking, ranked) + _caveats(results)
-    return Answer(verdict_sentence(results, ranking), tuple(details), tuple(cards))
+            sentences.append(
+                f"Job times are compared in {known}: {framed.reason}. The frame is what passes"
+                " around tasks: start and end of the job and of its tasks, and gaps."
+            )
+    if ranking is not None:
+        sentences += [f"{model} is not ranked: {why}." for model, why in ranking.left_out.items()]
+    reference = results.score_book.ranking("reference")
+    if ranking and reference and set(reference.nearest) != set(ranking.nearest):
+        first, *others = reference.nearest or ("",)
+        nearest = (
+            f"undecided between {listing(reference.nearest)}" if others else f"{first} is nearest"
+        )
+        sentences.append(
+            f"With times corrected for changes of the machine's speed the verdict is another:"
+            f" {nearest}."
+        )
+    starts = TypeAdapter(list[LimitedCluster]).validate_python(results.manifest.get("limits", []))
+    limits = [each for start in starts for node in start.nodes.values() for each in node.values()]
+    if unmet := sum(not (limit.is_met and limit.is_enforced) for limit in limits):
+        sentences.append(
+            f"{unmet} of {count(len(limits), 'limit')} of nodes did not hold as requested: below,"
+            " under Hardware limited on purpose."
+        )
+    ranges = {score.cell: score.range for score in results.scores(results.answered, "raw")}
+    if outside := sum(place == "outside" for place in ranges.values()):
+        sentences.append(
+            f"{outside} of {count(len(ranges), 'cell')} lie outside the range that was profiled."
+        )
+    if on_processor := sum(CPU in record.device for record in results.trials):
+        sentences.append(
+            f"In {count(on_processor, 'trial')} the processor did the work of a device"
+            " (device=cpu): nothing in them was measured on a GPU."
+        )
+    sentences += [f"The cluster: {text}." for text in results.manifest.get("limitations") or ()]
+    return sentences + not_applicable(results)
+
+
+def first_pairs(results: ReportData, ranking: Ranking) -> dict[str, Comparison]:
+    """Comparisons of the model with the smallest error, by the other one."""
+    wanted = (ranking.quantity, ranking.speed, ranking.models[0])
+    return {
+        pair.worse: pair
+        for pair in results.score_book.comparisons
+        if (pair.quantity, pair.speed, pair.better) == wanted
+    }
 
 
 def interval_name(cells: int) -> str:
@@ -101,160 +213,8 @@ def gain_points(comparison: Comparison) -> list[str]:
     return [percent(each, half_interval).removesuffix(" %") for each in points]
 
 
-def pair_sentence(comparison: Comparison) -> str:
-    """Say the verdict on two models in one sentence, with its reason."""
-    gain, low, high = gain_points(comparison)
-    points = f"{gain} point{'' if gain == '1' else 's'}"
-    if comparison.cells > 1:
-        points += f" ({interval_name(comparison.cells)} {low} to {high})"
-    match comparison.verdict:
-        case "nearer":
-            verdict = f"{comparison.better} is nearer by {points}"
-        case "equal":
-            verdict = f"It and {comparison.better} are equally near"
-        case "undecided":
-            verdict = f"It differs from {comparison.better} by {points}, which is undecided"
-    return f"{verdict}: {comparison.reason}."
-
-
-def _pairs(results: ReportData, ranking: Ranking) -> dict[str, Comparison]:
-    """Comparisons of the model with the smallest error, by the other one."""
-    wanted = (ranking.quantity, ranking.speed, ranking.models[0])
-    return {
-        pair.worse: pair
-        for pair in results.score_book.comparisons
-        if (pair.quantity, pair.speed, pair.better) == wanted
-    }
-
-
-def _error(results: ReportData, ranking: Ranking, model: str, *, named: bool = False) -> str:
-    """
-    Mean error on the cells of the ranking; with its interval where the model has no others.
-
-    A range, and an interval if *named*, has its name.
-    """
-    summary = results.summary(model, ranking.speed, quantity=ranking.quantity)
-    if summary is None or summary.cells != ranking.cells:
-        return percent(ranking.errors[ranking.models.index(model)])
-    error, label = summary.metrics["mape"], interval_name(summary.cells)
-    shown = f"{label} " if named or label == "range" else ""
-    return share_with_interval(error.value, error.low, error.high, shown)
-
-
-def verdict_sentence(results: ReportData, ranking: Ranking) -> str:
-    """Say which model is nearest, or that several are, or that it is undecided: and why."""
-    first, *others = ranking.nearest
-    times, cells = _ANSWERED[ranking.quantity], count(ranking.cells, "cell")
-    error, pairs = _error(results, ranking, first, named=True), _pairs(results, ranking)
-    if len(ranking.models) == 1:
-        return f"{first} is off by {error} on average over the {times} of {cells}."
-    if not others:
-        reason = next((f": {pair.reason}" for pair in pairs.values()), "")
-        return (
-            f"{first} is nearest: over {cells} its predicted {times} are off by {error} on average,"
-            f" proved against every other model{reason}."
-        )
-    errors = listing([f"{_error(results, ranking, each)} for {each}" for each in ranking.nearest])
-    near = [pairs[other] for other in others if other in pairs]
-    for pair in near:
-        if pair.verdict == "undecided":
-            return (
-                f"Which model is nearest is undecided: over {cells} the mean error of the {times}"
-                f" is {errors}; of {first} and {pair.worse}: {pair.reason}."
-            )
-    reason = near[0].reason
-    return (
-        f"{listing(ranking.nearest)} are equally near: over {cells} their predicted {times} are off"
-        f" by {errors}; {reason}."
-    )
-
-
-def _sentences(results: ReportData, ranking: Ranking, ranked: list[Summary]) -> list[str]:
-    """What holds at reference speed, which way the models err, and how large the noise is."""
-    sentences = []
-    at_reference = results.score_book.ranking("reference")
-    if at_reference is not None and at_reference.models:
-        by_model = {model: _error(results, at_reference, model) for model in at_reference.models}
-        errors = listing([f"{model} is off by {error}" for model, error in by_model.items()])
-        verdict = "the verdict is the same: " if len(at_reference.models) > 1 else ""
-        if set(at_reference.nearest) != set(ranking.nearest):
-            first, *others = at_reference.nearest
-            nearest = f"undecided between {listing(at_reference.nearest)}"
-            verdict = f"the verdict is another, {nearest if others else f'{first} is nearest'}: "
-        sentences.append(f"At reference speed {verdict}{errors}.")
-    directions: dict[str, list[str]] = {}  # models that err the same way share a sentence
-    for summary in ranked:
-        signed, half_interval = summary.value("signed_error") or 0.0, error_noise(summary)
-        if abs(signed) < summary.metrics["mape"].value / 2:
-            direction, size = "err in both directions", percent(signed, half_interval, signed=True)
-        else:
-            direction = f"are too {'short' if signed < 0 else 'long'}"
-            size = percent(abs(signed), half_interval)
-        directions.setdefault(direction, []).append(f"by {size} with {summary.model}")
-    for direction, models in directions.items():
-        sentences.append(
-            f"Predicted {_ANSWERED[ranking.quantity]} {direction}: on average {listing(models)}."
-        )
-    floors: dict[Speed, list[float]] = {}
-    for speed in SPEEDS:
-        by_cell = {score.cell: score.floor for score in results.scores(ranking.quantity, speed)}
-        floors[speed] = [floor for floor in by_cell.values() if floor is not None]
-    if not floors["raw"]:
-        unknown = "The noise floor is not known: no scored cell was measured more than once."
-        return [*sentences, unknown]
-    within = [
-        f"{round(share * summary.cells)} of {summary.cells} errors of {summary.model}"
-        for summary in ranked
-        if (share := summary.value("within_noise")) is not None
-    ]
-    below = f" Within the floor of their own cell lie {listing(within)}." if within else ""
-    at_speed = floors["reference"]
-    better = floor_percent(median(at_speed)) if at_speed else "unknown"
-    raw = floor_percent(median(floors["raw"]))
-    times_s: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for trial in results.measurements:
-        if ranking.quantity in trial.raw_s:
-            times_s[trial.cell][trial.start].append(trial.raw_s[ranking.quantity])
-    split = "cannot be split into repeat and start of the cluster: no cell ran twice on two"
-    if parts := split_by_start([list(by_start.values()) for by_start in times_s.values()]):
-        repeat, start = map(floor_percent, parts)
-        split = f"is of trials that vary by {repeat} between repeats, by {start} between starts"
-    sentences.append(
-        f"The noise floor, the spread of the mean of a cell, is {raw} (median over the cells)"
-        f" and {better} at reference speed; it {split}.{below}"
-    )
-    return sentences
-
-
-def _caveats(results: ReportData) -> list[str]:
-    """What limits the answer: the cluster, failed and disturbed trials, cells out of range."""
-    trials = count(len(results.trials), "trial")
-    sentences = [f"The cluster: {text}." for text in results.manifest.get("limitations") or ()]
-    if failed := results.failed_trials:
-        sentences.append(
-            f"{len(failed)} of {trials} failed or ran out of time; their times are in no figure,"
-            " their reasons stand below."
-        )
-    if on_processor := sum(CPU in record.device for record in results.trials):
-        sentences.append(
-            f"In {count(on_processor, 'trial')} the processor did the work of a device"
-            " (device=cpu): nothing in them was measured on a GPU."
-        )
-    if disturbed := results.disturbed_trials:
-        verb = "counts" if len(disturbed) == 1 else "count"
-        sentences.append(f"{len(disturbed)} of {trials} ran disturbed and {verb} all the same.")
-    ranges = {score.cell: score.range for score in results.scores("job_s", "raw")}
-    if outside := sum(place == "outside" for place in ranges.values()):
-        verb = "lies" if outside == 1 else "lie"
-        sentences.append(
-            f"{outside} of {count(len(ranges), 'scored cell')} {verb} outside the range that was"
-            " profiled."
-        )
-    return sentences + not_applicable(results)
-
-
-def not_applicable(results: ReportData, most: int | None = None) -> list[str]:
-    """Say for which models the profile lacks something, and what: *most* names of it at most."""
+def not_applicable(results: ReportData) -> list[str]:
+    """Say for which models the profile lacks something, and what."""
     lacking: dict[tuple[int, tuple[str, ...]], list[str]] = {}
     for model in results.models:
         unanswered = [
@@ -267,7 +227,7 @@ def not_applicable(results: ReportData, most: int | None = None) -> list[str]:
             lacking.setdefault((len(unanswered), tuple(sorted(names))), []).append(model)
     sentences = []
     for (cells, lacked), models in lacking.items():
-        shown = list(lacked[:most])
+        shown = list(lacked[:_MOST_LACKING])
         if hidden := len(lacked) - len(shown):
             shown.append(f"{hidden} more")
         verb = "is" if len(models) == 1 else "are"

@@ -70,7 +70,8 @@ class ReportData:
     those of the speed probe during each trial, units per CPU second.  *order* lists trials as they
     ran; without it their starts decide.  *evidence* is the place of a trial's logs, as the reader
     would type it.  *task_times* is what is known of the tasks of a timeline, by its trial.  *seal*
-    says why the run is `not_blind` (empty: it is).
+    says why the run is `not_blind` (empty: it is).  *planned* counts the trials of the plan, run or
+    not.
     """
 
     experiment: Experiment
@@ -90,6 +91,7 @@ class ReportData:
     task_times: Mapping[str, JobTaskTimes] = field(default_factory=dict)
     vet: VetBook = field(default_factory=VetBook)
     seal: Mapping[str, Any] = field(default_factory=dict)
+    planned: int = 0
 
     def label(self, cell_id: str) -> str:
         """Label of the cell with this id; the id itself where there is none."""
@@ -98,6 +100,12 @@ class ReportData:
     def workload_of(self, cell_id: str) -> str:
         """Name of the workload of the cell with this id, or nothing where it is not known."""
         return self.cells[cell_id][0].workload.name if cell_id in self.cells else ""
+
+    def speeds(self, workload: str = "*") -> tuple[Speed, ...]:
+        """Raw, and reference speed where any time of *workload* (``*``: all) differs at it."""
+        times = (each for each in self.measurements if workload in ("*", each.workload))
+        is_corrected = any(each.raw_s != each.reference_s for each in times)
+        return ("raw", "reference") if is_corrected else ("raw",)
 
     @cached_property
     def models(self) -> tuple[str, ...]:

@@ -6,12 +6,15 @@ A format leaves out what it cannot show by the kind of block, never by the name 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import compress
+from typing import Any, ClassVar, NamedTuple
 
 from harness.records.trial import TrialRecord
-from harness.reports.wording import count
+from harness.reports.wording import UNKNOWN, count
+
+_FACTS = ("What the verdict rests on", "What would decide", "What may change it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,6 @@ class Table:
     """
     *align* has one letter per column: `l` text, `r` number, `c` identifier (set in code type).
 
-    *groups* are headings above neighbouring columns, each with the number of columns it spans.
     The first column names the row.  A *folded* table opens on demand; formats that cannot fold
     leave it out.
     """
@@ -43,7 +45,6 @@ class Table:
     align: str
     rows: tuple[tuple[Value, ...], ...]
     note: str = ""
-    groups: tuple[tuple[str, int], ...] = ()
     folded: bool = False
 
     def texts(self) -> list[list[str]]:
@@ -58,21 +59,29 @@ def table(
     rows: Sequence[Sequence[str | Value]],
     *,
     note: str = "",
-    groups: Sequence[tuple[str, int]] = (),
     folded: bool = False,
     most: int = 10_000,
 ) -> Table:
-    """Make a table of texts and values, every row as long as its head; *most* rows are kept."""
+    """
+    Make a table of texts and values, every row as long as its head; *most* rows are kept.
+
+    Columns after the first in which no row has anything are left out.
+    """
     if len(align) != len(columns) or any(len(row) != len(columns) for row in rows):
         raise ValueError(f"table {caption!r} has rows that do not fit its {len(columns)} columns")
     hidden = len(rows) - most
     if hidden > 0:
         note = f"{note} {count(hidden, 'more row')} not shown; report.json has all.".lstrip()
-    kept = tuple(
-        tuple(value if isinstance(value, Value) else Value(value) for value in row)
-        for row in rows[:most]
-    )
-    return Table(caption, tuple(columns), align, kept, note, tuple(groups), folded)
+    values = [
+        [value if isinstance(value, Value) else Value(value) for value in row] for row in rows
+    ]
+    kept = [
+        place == 0 or not rows or any(row[place].text not in ("", UNKNOWN) for row in values)
+        for place in range(len(columns))
+    ]
+    rest = tuple(tuple(compress(row, kept)) for row in values[:most])
+    heads = tuple(compress(columns, kept))
+    return Table(caption, heads, "".join(compress(align, kept)), rest, note, folded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +129,13 @@ class Section:
     One part of a report.
 
     *missing* stands where it has neither table nor figure; where it is empty, too, the section is
-    left out.  *brief* is what the end of a run shows
-    of it on a terminal.  *values* gives what it adds to the JSON report, by top-level key.
+    left out.  *values* gives what it adds to the JSON report, by top-level key.
     """
 
     id: str
     title: str
     blocks: Sequence[Block]
     missing: str = ""
-    brief: Sequence[Text | Table] = ()
     values: Callable[[], Mapping[str, Any]] = dict
 
     def shown(self) -> list[Block]:
@@ -149,31 +156,51 @@ class Section:
         return self.shown() == [Text(self.missing)]
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One model at a glance: its mean error, and below it what belongs to it."""
+class Facts(NamedTuple):
+    """Sentences beside the verdict: what it rests on, what would decide, what may change it."""
 
-    model: str
-    error: str
-    lines: Sequence[str]
+    rests_on: Sequence[str] = ()
+    would_decide: Sequence[str] = ()
+    caveats: Sequence[str] = ()
+
+    def titled(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """Title and sentences of those that hold any."""
+        for title, sentences in zip(_FACTS, self, strict=True):
+            if sentences:
+                yield title, sentences
+
+
+_NO_FACTS = Facts()
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
     """
-    A report: the experiment's question, its answer in sentences, a card per model, sections.
+    A report: a first screen, and below it the sections.
 
-    *values* gives what the JSON report has beside them; *trials* are for formats of a line each.
+    The first screen has the experiment's question, the verdict in one sentence (*headline*), the
+    *facts* beside it, a row for each model (*overview*) and all their errors (*figure*); a *mark*
+    says that this is no ordinary run.  *values* gives what the JSON report has beside the sections;
+    *trials* are for formats of a line each.
     """
 
     name: str
     question: str
     headline: str
-    details: Sequence[str]
-    cards: Sequence[Card]
     sections: Sequence[Section]
-    values: Callable[[], Mapping[str, Any]]
+    facts: Facts = _NO_FACTS
+    overview: Table | None = None
+    figure: Figure | None = None
+    mark: str = ""
+    values: Callable[[], Mapping[str, Any]] = dict
     trials: Sequence[TrialRecord] = ()
+
+    def figures(self) -> dict[str, Figure]:
+        """Every figure by its name, in the order of the report."""
+        blocks = (block for section in self.sections for block in section.shown())
+        groups = [block.figures for block in blocks if isinstance(block, Figures)]
+        first = [self.figure] if self.figure else []
+        return {figure.name: figure for group in (first, *groups) for figure in group}
 
 
 def signed_tone(error: float, floor: float | None) -> str:

@@ -22,7 +22,7 @@ from harness.reports.drawing import drawing, render_figure, texture_definitions
 from harness.reports.wording import UNKNOWN, aligned, count, one_line, typographic
 from harness.text import printable
 
-SCHEMA_VERSION = 1  # of the JSON report
+SCHEMA_VERSION = 2  # of the JSON report
 DFSIO_MODE = "read"  # where an experiment does not say it
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$@!])")
 _RULES = {"l": ":--", "c": ":--", "r": "--:"}
@@ -86,26 +86,29 @@ def _table_rows(shown: Table) -> str:
 
 
 def render_markdown(document: Document) -> str:
-    """Write the sections without folded tables; the data of a drawing stands in its place."""
+    """Write the first screen, and below it the sections: data for drawings, no folded table."""
     blocks = [
         f"# {escape(document.question)}",
-        f"Experiment {escape(document.name)}.",
+        f"Experiment {escape(document.name)}{document.mark and f', **{document.mark}**'}.",
         f"**{escape(document.headline)}**",
-        *map(escape, document.details),
+        *(_table_blocks(document.overview) if document.overview else ()),
     ]
+    for title, sentences in document.facts.titled():
+        blocks += [f"{title}:", "\n".join(f"- {escape(sentence)}" for sentence in sentences)]
+    blocks.append("## Details")
     for section in document.sections:
         shown = []
         for block in [] if section.is_missing() else section.shown():
             match block:
                 case Text():
-                    mark = "### " if block.kind == "heading" else ""
+                    mark = "#### " if block.kind == "heading" else ""
                     shown.append(mark + escape(block.text))
                 case Table():
                     shown += _table_blocks(block)
                 case Figures():
                     for figure in block.figures:
                         shown += _table_blocks(figure.data)
-        blocks += [f"## {escape(section.title)}", *shown] if shown else []
+        blocks += [f"### {escape(section.title)}", *shown] if shown else []
     return "\n\n".join(blocks) + "\n"
 
 
@@ -125,12 +128,8 @@ def _table_blocks(table: Table) -> list[str]:
     caption = escape(table.caption)
     if len(table.rows) > _MOST_ROWS:
         return [f"{caption}: {count(len(table.rows), 'row')}, in report.html."]
-    # Markdown has one row of headings: a group's name goes before each of its columns.
-    spans = [f"{name}: " if name else "" for name, width in table.groups for _ in range(width)]
-    spans = spans or [""] * len(table.columns)
-    heads = [group + column for group, column in zip(spans, table.columns, strict=True)]
     lines = [
-        " | ".join(map(escape, heads)),
+        " | ".join(map(escape, table.columns)),
         " | ".join(_RULES[align] for align in table.align),
         *(" | ".join(map(escape, row)) for row in table.texts()),
     ]
@@ -147,7 +146,11 @@ def render_json(document: Document) -> str:
     values: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "question": document.question,
-        "answer": {"headline": document.headline, "details": document.details},
+        "answer": {
+            "headline": document.headline,
+            "mark": document.mark,
+            **document.facts._asdict(),
+        },
         **document.values(),
     }
     for section in document.sections:
@@ -157,20 +160,15 @@ def render_json(document: Document) -> str:
 
 
 def render_terminal(document: Document) -> str:
-    """Write the short tables of the sections, the answer, and their short texts, unescaped."""
-    briefs = [block for section in document.sections for block in section.brief]
+    """Write the first screen as text, unescaped."""
     lines = []
-    for block in briefs:
-        if isinstance(block, Table) and block.rows:
-            rows = [[*map(one_line, texts)] for texts in (block.columns, *block.texts())]
-            lines += [*(line.rstrip() for line in aligned(rows, block.align)), ""]
+    if (shown := document.overview) is not None:
+        rows = [[*map(one_line, texts)] for texts in (shown.columns, *shown.texts())]
+        lines += [*(line.rstrip() for line in aligned(rows, shown.align)), ""]
+    lines += [f"Predictions were {document.mark}."] if document.mark else []
     lines.append(one_line(document.headline))
-    # Two spaces stand between an id and what is said of it.
-    lines += [
-        "  ".join(one_line(part) for part in block.text.split("  "))
-        for block in briefs
-        if isinstance(block, Text)
-    ]
+    for title, sentences in document.facts.titled():
+        lines += [f"{title}:", *(f"  {one_line(sentence)}" for sentence in sentences)]
     return "\n".join(lines).replace(UNKNOWN, "-") + "\n"
 
 

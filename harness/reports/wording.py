@@ -31,7 +31,8 @@ QUANTITIES = {
     "sort_s": "reduce: sort",
     "reduce_rest_s": "reduce: rest",
 }
-
+# Of each model: without the frame, with it, and what the paper's own formula says.
+JOB_TIMES = ("body_s", "job_s", "published_s")
 # The two on which verdicts are, where one of them is drawn.
 TIMES = {"job_s": "job time", "body_s": "body"}
 

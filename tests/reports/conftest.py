@@ -36,7 +36,6 @@ from harness.records.trial import (
     trial_id,
 )
 from harness.reports.data import ReportData
-from harness.reports.document import Figures
 from harness.reports.formats import render_html
 from harness.reports.sections import make_document
 from harness.scoring import METRICS
@@ -593,17 +592,6 @@ def document(whole):
 def page_text(document):
     """The HTML report of the whole run, drawn once for all tests."""
     return render_html(document)
-
-
-def figures_of(document):
-    """Every figure of a document, by its name."""
-    return {
-        figure.name: figure
-        for section in document.sections
-        for block in section.shown()
-        if isinstance(block, Figures)
-        for figure in block.figures
-    }
 
 
 def drawings_in(page):

@@ -9,11 +9,12 @@ import pytest
 from harness.records.score import ScoreBook
 from harness.reports.document import Figures, Section, Table, Text, signed_tone, table
 from harness.reports.sections import SECTIONS, make_document, scores
+from harness.reports.sections.cells import error_table
 from harness.reports.sections.machine import correction_text
 from harness.reports.sections.method import flatten, section
 from harness.reports.sections.phases import equation_table
 from harness.reports.sections.profile import scaled, statistics_table
-from harness.reports.sections.scores import frame_share, score_table
+from harness.reports.sections.scores import frame_share, overview_table, score_table
 
 
 class TestTable:
@@ -32,6 +33,16 @@ class TestTable:
 
         assert len(cut.rows) == 3
         assert cut.note == "Note. 2 more rows not shown; report.json has all."
+
+    def test_a_column_of_nothing_is_left_out(self):
+        """
+        But never the one that names the rows, nor one of a table without any.
+        """
+        shown = table("t", ("a", "b", "c"), "lrl", [("", "\u2013", "x"), ("", "", "y")])
+
+        assert (shown.columns, shown.align) == (("a", "c"), "ll")
+        assert shown.texts() == [["", "x"], ["", "y"]]
+        assert table("t", ("a", "b"), "lr", []).columns == ("a", "b")
 
     @pytest.mark.parametrize(
         ("error", "floor", "tone"),
@@ -97,8 +108,8 @@ class TestScores:
         shown = score_table(dataclasses.replace(whole, metrics=metrics, score_book=score_book))
 
         assert shown.columns == (
-            "Workload", "Model", "Time", "Cells", "Frame", "Mean error", "New metric",
-            "Mean error", "No answer",
+            "Workload", "Model", "Time", "Cells", "Frame", "Mean relative error", "New metric",
+            "Mean relative error at reference speed", "No answer",
         )  # fmt: skip
         assert "New metric: |predicted" in shown.note
         assert shown.rows[0][5] == shown.rows[0][6]
@@ -170,21 +181,45 @@ class TestScores:
         results = dataclasses.replace(whole, measurements=bare)
 
         assert frame_share(results, "*") is None
-        assert {row[4] for row in score_table(results).texts()} == {"\u2013"}
+        assert "Frame" not in score_table(results).columns
 
     def test_one_repeat_has_no_floor(self, make):
         """
         Without repeats the scores stand with an unknown noise floor.
         """
-        results = make(repeat=1)
-        (shown,) = [
-            block
-            for block in scores.section(results).shown()
-            if isinstance(block, Table) and block.caption == "All scores"
-        ]
-        floors = {row[8] for row in shown.texts() if row[2] == "job_s"}
+        shown = error_table(make(repeat=1), "job_s")
 
-        assert floors == {"\u2013"}
+        assert "Noise" not in shown.columns
+        assert "x)" not in shown.texts()[0][-1]
+
+    def test_the_first_screen_has_a_row_for_each_model(self, whole):
+        """
+        In the order of the ranking, those that are not ranked last, each with its verdict.
+        """
+        (raw, reference) = whole.score_book.rankings
+        alone = {"models": raw.models[:1], "errors": raw.errors[:1], "left_out": {"whatif": "why"}}
+        book = whole.score_book.model_copy(
+            update={"rankings": (raw.model_copy(update=alone), reference)}
+        )
+        tables = [
+            overview_table(data) for data in (whole, dataclasses.replace(whole, score_book=book))
+        ]
+
+        assert [[(row[0], row[-1]) for row in each.texts()] for each in tables] == [
+            [("whatif-mr2", "nearest"), ("whatif", "farther")],
+            [("whatif-mr2", "nearest"), ("whatif", "not ranked")],
+        ]
+        assert overview_table(dataclasses.replace(whole, score_book=ScoreBook())) is None
+
+    def test_times_that_are_the_same_at_reference_speed_stand_once(self, whole):
+        """
+        Of a run without a correction there is one row for each cell, and no further column.
+        """
+        equal = [m.model_copy(update={"reference_s": m.raw_s}) for m in whole.measurements]
+        plain = dataclasses.replace(whole, measurements=equal)
+
+        assert len(error_table(whole, "job_s").rows) == 2 * len(error_table(plain, "job_s").rows)
+        assert not any("reference" in each for each in score_table(plain).columns)
 
 
 class TestProfile:

@@ -23,7 +23,6 @@ from harness.reports.sections.machine import speed_over_time
 from harness.reports.sections.phases import phase_means
 from harness.reports.sections.threads import threads_figure
 from harness.reports.sections.timeline import assign_lanes, phases, timeline
-from tests.reports.conftest import figures_of
 
 
 def svg_of(figure):
@@ -111,7 +110,7 @@ class TestDrawings:
         Names of any length and script are cut, never the drawing.
         """
         data = hosts_named(whole, name)
-        figures = [*figures_in(cells.section(data)), timeline(data, 0, *data.timelines[0])]
+        figures = [cells.errors_figure(data), timeline(data, 0, *data.timelines[0])]
 
         assert [outside(svg_of(figure)) for figure in figures] == [[]] * len(figures)
 
@@ -156,9 +155,10 @@ def test_every_figure_has_its_data(document):
     """
     What is drawn can be read as a table.
     """
-    figures = figures_of(document)
+    figures = document.figures()
 
-    assert len(figures) == 15
+    assert len(figures) == 14
+    assert next(iter(figures)) == "errors"
     assert [name for name, figure in figures.items() if not figure.data.rows] == []
 
 
@@ -311,25 +311,24 @@ class TestNumbers:
         assert sorted(data.relative_rates.values())[26:28] == pytest.approx([1, 1], rel=0.01)
 
     @pytest.mark.process
-    def test_many_cells_show_the_worst(self, whole):
+    def test_many_cells_are_named_by_their_workload(self, whole):
         """
-        A drawing holds at most forty cells, and says so; its table holds all.
+        There is no room for each; a large error does not hide the small ones.
         """
         spec, _ = next(iter(whole.cells.values()))
         some = next(s for s in whole.score_book.scores if (s.quantity, s.speed) == ("job_s", "raw"))
         rows = tuple(
-            some.model_copy(update={"cell": f"c{n}", "relative_error": n / 100}) for n in range(60)
+            some.model_copy(update={"cell": f"c{n}", "signed_error": n / 20}) for n in range(60)
         )
         score_book = whole.score_book.model_copy(update={"scores": rows})
         known = {f"c{n}": (spec, f"cell {n}") for n in range(60)}
         data = dataclasses.replace(whole, score_book=score_book, cells=known)
-        (figure,) = figures_in(cells.section(data))
+        figure = cells.errors_figure(data)
         svg = svg_of(figure)
 
-        assert "The 40 cells with the largest errors" in figure.caption
-        assert ">cell 59  (" in svg
-        assert ">cell 19  (" not in svg
-        assert len(figure.data.rows) == 60
+        assert ">cell 59<" not in svg
+        assert ">wordcount<" in svg
+        assert svg.count("<title>whatif, cell ") == len(figure.data.rows) == 60
 
 
 def luminance(colour):

@@ -45,7 +45,7 @@ def rendered(*records):
     """
     The lines of a report with these trials.
     """
-    return render_hibench(Document("e", "q", "h", (), (), (), dict, records))
+    return render_hibench(Document("e", "q", "h", (), trials=records))
 
 
 def lines(*records):

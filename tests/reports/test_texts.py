@@ -53,7 +53,7 @@ class TestJson:
         """
         Question, answer, failed trials with evidence, and manifest are there.
         """
-        assert values["schema_version"] == 1
+        assert values["schema_version"] == 2
         assert values["question"] == whole.experiment.question
         assert values["answer"]["headline"].startswith("whatif-mr2 is nearest")
         assert [t["evidence"] for t in values["failed_trials"]] == [
@@ -127,7 +127,7 @@ class TestMarkdown:
         """
         Each part of the bars is a row, and what logs show otherwise is another table.
         """
-        assert "## Where the time of a job went" in markdown
+        assert "### Where the time of a job went" in markdown
         part = r"\| map \| worker1 \| blocked: buffer full \| [0-9.]+ \| 6.\d % "
         assert re.search(part, markdown)
         assert re.search(r"\| map\\_s\\_per\\_record \| .* \| \+100 % \|", markdown)
@@ -141,7 +141,7 @@ class TestMarkdown:
             table("long", ("a",), "l", [("y",)] * 501),
         ]
         section = Section("s", "Title", tables)
-        text = render_markdown(Document("n", "q", "h", (), (), [section], dict))
+        text = render_markdown(Document("n", "q", "h", [section]))
 
         assert "folded" not in text
         assert "long: 501 rows, in report.html." in text
@@ -152,7 +152,7 @@ class TestMarkdown:
         """
         section = Section("s", "Title", [Text("lead")], missing="nothing")
 
-        assert "Title" not in render_markdown(Document("n", "q", "h", (), (), [section], dict))
+        assert "Title" not in render_markdown(Document("n", "q", "h", [section]))
 
     def test_a_link_is_only_text(self):
         """
@@ -164,23 +164,31 @@ class TestMarkdown:
 class TestTerminal:
     def test_table_of_a_run(self, whole, document):
         """
-        One line per workload, model and time, the answer, and why trials failed.
+        One line per model, the verdict, what it rests on, and why trials failed.
         """
         lines = render_terminal(document).splitlines()
         failed = [r.trial.id for r in whole.trials if r.state != "done"]
 
         assert re.split("  +", lines[0]) == [
-            "workload", "model", "time", "cells", "frame", "mean error", "at ref. speed",
-            "noise floor", "I_accu", "not applicable",
+            "Model", "Mean relative error", "Mean relative error at reference speed", "Signed",
+            "In noise", "Verdict",
         ]  # fmt: skip
-        assert [tuple(re.split("  +", line)[:3]) for line in lines[1:19]] == [
-            (w, m, time)
-            for w in ("wordcount", "terasort", "all")
-            for m in ("whatif", "whatif-mr2")
-            for time in ("body", "job", "as published")
-        ]
-        assert lines[20].startswith("whatif-mr2 is nearest")
-        assert [line.split()[0] for line in lines[22:]] == failed
+        assert [re.split("  +", line)[::5] for line in lines[1:3]] == [
+            ["whatif-mr2", "nearest"], ["whatif", "farther"],
+        ]  # fmt: skip
+        assert lines[4].startswith("whatif-mr2 is nearest")
+        assert [line.split(":")[0].strip() for line in lines[11:13]] == failed
+        assert len(lines) < 40
+
+    def test_an_analysis_is_marked(self, whole, document):
+        """
+        In every format of the first screen.
+        """
+        marked = make_document(dataclasses.replace(whole, manifest={"analysis_of": "a"}))
+        reports = [render(marked) for render in (render_terminal, render_markdown, render_json)]
+
+        assert document.mark == ""
+        assert all("sealed after the measurement" in report for report in reports)
 
     def test_is_plain_ascii_for_plain_names(self, document):
         """
@@ -192,7 +200,7 @@ class TestTerminal:
 class TestAllFormats:
     def test_a_new_section_is_in_every_format(self, document):
         """
-        A section is one object: text, table, figure, short table and values.
+        A section is one object: text, table, figure and values.
         """
 
         def draw(canvas):
@@ -202,14 +210,13 @@ class TestAllFormats:
         section = Section(
             "new", "A new section", [Text("What it is."), Figures(
                 [Figure("f", "drawing", 2, 2, "caption", shown, draw)])],
-            brief=[Text("in short")], values=lambda: {"new": 42.5},
+            values=lambda: {"new": 42.5},
         )  # fmt: skip
         added = dataclasses.replace(document, sections=[section])
 
-        assert "## A new section\n\nWhat it is.\n\nnumbers" in render_markdown(added)
+        assert "### A new section\n\nWhat it is.\n\nnumbers" in render_markdown(added)
         assert "| answer | 42.5 |" in render_markdown(added)
         assert json.loads(render_json(added))["new"] == 42.5
-        assert render_terminal(added).endswith("\nin short\n")
 
     @pytest.mark.parametrize("name", ["markdown", "terminal"])
     def test_hostile_text_steers_no_terminal(self, name, whole):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.reports.answer import answer
+from harness.reports.answer import facts, headline
 from harness.reports.data import ReportData
 from harness.reports.document import Document, Section
 from harness.reports.sections import (
@@ -26,8 +26,8 @@ from harness.reports.sections import (
 SECTIONS: tuple[Callable[[ReportData], Section], ...] = (
     scores.section,
     comparisons.section,
-    predicted.section,
     cells.section,
+    predicted.section,
     phases.section,
     phases.decomposition_section,
     trials.jobs_section,
@@ -47,15 +47,15 @@ SECTIONS: tuple[Callable[[ReportData], Section], ...] = (
 
 def make_document(results: ReportData) -> Document:
     """Make the report of *results*: what every format renders, without sections of nothing."""
-    answered = answer(results)
-    sections = [section for make in SECTIONS if (section := make(results)).shown()]
     return Document(
         name=results.experiment.name,
         question=results.experiment.question,
-        headline=answered.headline,
-        details=answered.details,
-        cards=answered.cards,
-        sections=sections,
+        headline=headline(results),
+        sections=[section for make in SECTIONS if (section := make(results)).shown()],
+        facts=facts(results),
+        overview=scores.overview_table(results),
+        figure=cells.errors_figure(results),
+        mark="sealed after the measurement" if results.manifest.get("analysis_of") else "",
         values=lambda: {
             "experiment": results.experiment,
             "cells": {

@@ -1,31 +1,39 @@
-"""Models compared: their order where all of them answer, and the verdict on each pair."""
+"""Models compared: the verdict on each pair, as a matrix of models by models."""
 
 from __future__ import annotations
 
+from harness.records.score import Comparison, Speed
 from harness.reports.answer import gain_points, interval_name
 from harness.reports.data import ReportData
-from harness.reports.document import Section, Table, table
-from harness.reports.wording import QUANTITIES
+from harness.reports.document import Section, Table, Text, Value, table
+from harness.reports.wording import QUANTITIES, UNKNOWN
 
 _JOB_QUANTITIES = ("job_s", "body_s")
 _NOTE = (
-    "Nearer: proved to have the smaller error; equal: proved to differ by less than two points;"
-    " undecided: neither. The pairs of one quantity and speed are corrected together (Holm): in at"
-    " most 5 of 100 experiments a pair of equal models is called nearer. From four profiling cells"
-    " on, this holds for other profiles, too: each pair is compared again without one of them."
+    "Above the diagonal: the verdict on two models, and by how many points of relative error the"
+    " model of the row is nearer; below it, why. Nearer: proved to have the smaller error; equal:"
+    " proved to differ by less than two points; undecided: neither. The pairs of one quantity and"
+    " speed are corrected together (Holm): in at most 5 of 100 experiments a pair of equal models"
+    " is called nearer. From four profiling cells on, this holds for other profiles, too: each pair"
+    " is compared again without one of them."
 )
 
 
 def section(results: ReportData) -> Section:
-    """Verdicts on the job time; those on all other quantities on demand."""
+    """Verdicts on the job time and the body; those on all other quantities on demand."""
     score_book = results.score_book
+    known = {each.quantity for each in score_book.comparisons}
+    quantities = [*_JOB_QUANTITIES, *(each for each in QUANTITIES if each not in _JOB_QUANTITIES)]
+    matrices = [
+        matrix(results, quantity, speed)
+        for quantity in quantities
+        for speed in results.speeds()
+        if quantity in known
+    ]
     return Section(
         id="comparisons",
         title="Models compared",
-        blocks=[
-            comparison_table(results),
-            comparison_table(results, all_quantities=True),
-        ],
+        blocks=[Text(_NOTE), *matrices],
         missing="No two models were compared.",
         values=lambda: {
             "rankings": [ranking.model_dump(mode="json") for ranking in score_book.rankings],
@@ -36,33 +44,31 @@ def section(results: ReportData) -> Section:
     )
 
 
-def comparison_table(results: ReportData, *, all_quantities: bool = False) -> Table:
-    """
-    Pairs of models: by how much one is nearer, the verdict and its reason.
-
-    Nine models are 36 pairs, so only those of the job time, unless *all_quantities* are wanted.
-    """
+def matrix(results: ReportData, quantity: str, speed: Speed) -> Table:
+    """Pairs of models at one quantity and speed: above the diagonal verdicts, below reasons."""
+    pairs: dict[tuple[str, str], Comparison] = {
+        (each.better, each.worse): each
+        for each in results.score_book.comparisons
+        if (each.quantity, each.speed) == (quantity, speed)
+    }
+    nearer_to = [better for better, _ in pairs]
+    models = sorted(dict.fromkeys(sum(pairs, ())), key=lambda model: -nearer_to.count(model))
     table_rows = []
-    for comparison in results.score_book.comparisons:
-        if not all_quantities and comparison.quantity not in _JOB_QUANTITIES:
-            continue
-        gain, low, high = gain_points(comparison)
-        table_rows.append(
-            (
-                f"{comparison.better} against {comparison.worse}",
-                QUANTITIES.get(comparison.quantity, comparison.quantity),
-                comparison.speed,
-                str(comparison.cells),
-                gain,
-                f"{low} to {high} ({interval_name(comparison.cells)})",
-                comparison.verdict,
-                comparison.reason,
-            )
-        )
-    columns = (
-        "Pair", "Quantity", "Speed", "Cells", "Gain, points", "Interval", "Verdict", "Reason",
-    )  # fmt: skip
-    caption = "Models in pairs: by how much the mean error of the first is smaller"
-    caption += ", all quantities" if all_quantities else ""
-    note = "" if all_quantities else _NOTE
-    return table(caption, columns, "lllrrrll", table_rows, folded=all_quantities, note=note)
+    for model in models:
+        row = [Value(model)]
+        for other in models:
+            text, tone = UNKNOWN, ""
+            if pair := pairs.get((model, other)):
+                gain, low, high = gain_points(pair)
+                text = f"{pair.verdict}: {gain} ({low} to {high})"
+                tone = "mark" if pair.verdict == "nearer" else ""
+            elif pair := pairs.get((other, model)):
+                text = pair.reason
+            row.append(Value(text, tone))
+        table_rows.append(row)
+    cells = next((each.cells for each in pairs.values()), 0)
+    caption = f"{QUANTITIES[quantity]}: by how many points the row's model is nearer"
+    caption += f" ({interval_name(cells)}), over {cells} cells"
+    caption += ", at reference speed" if speed == "reference" else ""
+    heads, is_folded = ("Model", *models), quantity not in _JOB_QUANTITIES
+    return table(caption, heads, "l" * len(heads), table_rows, folded=is_folded)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.experiment.model import UNLIMITED
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Text, table
-from harness.reports.wording import count, moment
+from harness.reports.wording import count, floor_percent, moment
+from harness.stats.spread import split_by_start
 from harness.units import format_bytes, format_duration, format_rate
 
 
@@ -36,18 +38,12 @@ def section(results: ReportData) -> Section:
             f" seed {results.experiment.seed} and repeats interleaved; {done} done. {profiling} of"
             " them fed the profiles and are never scored."
         )
-    sealed = []
-    if seal := results.seal:
-        # Whether predictions were made before what they are compared with.
-        reason = f"Not blind: {'; '.join(seal['not_blind'])}."
-        blind = "Blind: every scored trial was measured after the predictions were sealed."
-        sealed.append(reason if seal["not_blind"] else blind)
     return Section(
         id="method",
         title="How it was measured",
         blocks=[
             Text(order),
-            *map(Text, sealed),
+            Text(noise_text(results)),
             table("The experiment", ("Name", "Value"), "cl", leaves(experiment)),
             table(
                 "Disturbed trials",
@@ -60,6 +56,19 @@ def section(results: ReportData) -> Section:
         ],
         values=lambda: {"manifest": results.manifest, "seal": results.seal},
     )
+
+
+def noise_text(results: ReportData) -> str:
+    """Say what of the spread of repeats is that of starts of the cluster."""
+    times_s: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for trial in results.measurements:
+        if results.answered in trial.raw_s:
+            times_s[trial.cell][trial.start].append(trial.raw_s[results.answered])
+    if parts := split_by_start([list(by_start.values()) for by_start in times_s.values()]):
+        repeat, start = map(floor_percent, parts)
+        return f"Trials of a cell vary by {repeat} between repeats, by {start} between starts."
+    why = "the noise cannot be split into repeats and starts of the cluster"
+    return f"No cell ran twice on two starts: {why}." if times_s else ""
 
 
 def leaves(values: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import fmean, median
 
-from harness.reports.answer import SPEEDS, error_noise
+from harness.reports.answer import error_noise
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
 from harness.reports.drawing import WIDE, Stack, stacked
 from harness.reports.wording import (
+    JOB_TIMES,
     QUANTITIES,
     UNKNOWN,
     count,
@@ -145,7 +146,9 @@ def level_table(results: ReportData, workload: str) -> Table:
     models = results.scored_models
     table_rows: list[tuple[str | Value, ...]] = []
     for quantity, name in QUANTITIES.items():
-        for speed in SPEEDS:
+        if quantity in JOB_TIMES:  # which are in the table of scores
+            continue
+        for speed in results.speeds(workload):
             by_cell = {score.cell: score for score in results.scores(quantity, speed, workload)}
             if not by_cell:
                 continue
@@ -169,7 +172,7 @@ def level_table(results: ReportData, workload: str) -> Table:
         ("Quantity", "Speed", "Measured, s", "Noise floor", *models),
         "llrr" + "r" * len(models),
         table_rows,
-        note="Body: the job without its frame. Makespan: first task start to last task end. Tasks"
+        note="Makespan: first task start to last task end. Tasks"
         " and phases are without start and end of their JVMs. Map, main: read, map function,"
         " spills; tail: last spill and merge. Reduce, rest: reduce function and write.",
     )

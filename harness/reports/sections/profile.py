@@ -114,8 +114,5 @@ def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table
             )
         )
     columns = ("Name", "Value", "Spread \u00b1", "Unit", "Count", "Source", "Remark")
-    # The remarks need a column only where there are any.
-    shown = len(columns) if any(row[-1].text for row in rows) else len(columns) - 1
     note = " ".join(f"Group {place}: {', '.join(names)}." for names, place in numbers.items())
-    kept = [row[:shown] for row in rows]
-    return table(caption, columns[:shown], "crrlrll"[:shown], kept, note=note)
+    return table(caption, columns, "crrlrll", rows, note=note)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 from harness.records.score import Metric, Speed, Summary
-from harness.reports.answer import SPEEDS, error_noise, interval_name, not_applicable
-from harness.reports.data import ReportData, noise_s
-from harness.reports.document import Section, Table, Text, Value, signed_tone, table
+from harness.reports.answer import ANSWERED, error_noise, first_pairs, interval_name
+from harness.reports.data import ReportData
+from harness.reports.document import Section, Table, Value, table
 from harness.reports.wording import (
+    JOB_TIMES,
     QUANTITIES,
     UNKNOWN,
+    count,
     floor_percent,
     number,
     percent,
@@ -23,8 +26,6 @@ _SUM_NOTE = (
     "A trial of several jobs takes the sum of their times; the time between two of them is"
     " not included."
 )
-# Of each model: without the frame, with it, and what the paper's own formula says.
-_TIMES = ("body_s", "job_s", "published_s")
 _TIMES_NOTE = (
     "Body: the job without its frame (starts and ends of tasks and job, gaps between tasks)."
     " Job: every model's body with the same frame, that of the profile. Frame: its share of the"
@@ -32,33 +33,21 @@ _TIMES_NOTE = (
     " not on equal terms: some formulas have no frame, whatif, whatif-mr2 and the PTC models a part"
     " of it, ernest and nearest learn whole jobs."
 )
-_MOST_SCORES = 1000
-_MOST_LACKING = 3  # names of statistics on a terminal: a line for each model, not a page
+# What a pair with the model of the smallest error says of the other one.
+_VERDICTS = {"nearer": "farther", "equal": "equally near", "undecided": "undecided"}
 
 
 def section(results: ReportData) -> Section:
-    """Metrics of the job time by workload and model; on demand all others, and every score."""
+    """Metrics of the job time by workload and model; on demand further ones."""
     score_book = results.score_book
-    summary_rows: list[tuple[str, ...]] = []
-    for summary in score_book.summaries:
-        workload = "all" if summary.workload == "*" else summary.workload
-        head = (workload, summary.model, summary.quantity, summary.speed, str(summary.cells))
-        summary_rows.append(
-            (*head, *(metric_text(results, name, summary) for name in results.metrics))
-        )
-    titles = [_title(metric) for metric in results.metrics.values()]
-    columns = ("Workload", "Model", "Quantity", "Speed", "Cells", *titles)
-    align = "llllr" + "r" * len(titles)
     return Section(
         id="scores",
         title="Scores",
         blocks=[
             score_table(results),
-            table("All summaries", columns, align, summary_rows, folded=True),
-            all_scores_table(results),
+            score_table(results, further=True),
         ],
         missing="No prediction has been scored.",
-        brief=[brief_table(results), *map(Text, not_applicable(results, _MOST_LACKING))],
         values=lambda: {
             "summaries": score_book.summaries,
             "frame_shares": {
@@ -102,8 +91,9 @@ def metric_text(results: ReportData, metric_name: str, summary: Summary | None) 
             return number(metric_value.value, 0.02)
 
 
-def _title(metric: Metric) -> str:
-    return metric.title[0].upper() + metric.title[1:]
+def _title(metric: Metric, speed: Speed = "raw") -> str:
+    suffix = "" if speed == "raw" else " at reference speed"
+    return metric.title[0].upper() + metric.title[1:] + suffix
 
 
 def _job_rows(
@@ -114,11 +104,11 @@ def _job_rows(
     workloads = results.workloads
     for workload in (*workloads, "*") if len(workloads) > 1 else workloads:
         share = percent(frame_share(results, workload))
-        for model, quantity in product(results.models, _TIMES):
+        for model, quantity in product(results.models, JOB_TIMES):
             summaries = {
-                speed: results.summary(model, speed, workload, quantity) for speed in SPEEDS
+                speed: results.summary(model, speed, workload, quantity) for _, speed in columns
             }
-            if (raw_summary := summaries["raw"]) is not None:
+            if (raw_summary := summaries.get("raw")) is not None:
                 lacking = raw_summary.not_applicable
                 table_rows.append(
                     (
@@ -131,31 +121,34 @@ def _job_rows(
     return table_rows
 
 
-def score_table(results: ReportData) -> Table:
-    """Metrics of the job time by workload and model, at both speeds."""
+def score_table(results: ReportData, *, further: bool = False) -> Table:
+    """Metrics of the times of jobs by workload and model; *further*: those without a column."""
     columns = [
         (name, speed)
-        for speed in SPEEDS
+        for speed in results.speeds()
         for name, metric in results.metrics.items()
-        if speed in metric.columns
+        if (not metric.columns if further else speed in metric.columns)
     ]
-    titles = [_title(results.metrics[name]) for name, _ in columns]
-    notes = [
-        f"{_title(metric)}: {metric.description}."
-        for name, metric in results.metrics.items()
-        if any(name == shown for shown, _ in columns)
-    ]
-    notes += [_TIMES_NOTE, "No answer: cells for which the model is not applicable."]
-    notes += [_SUM_NOTE] if any(len(each.jobs_s) > 1 for each in results.measurements) else []
-    raw = sum(speed == "raw" for _, speed in columns)
-    return table(
-        "Error of the predicted body, of the job, and of the job as published",
+    titles = [_title(results.metrics[name], speed) for name, speed in columns]
+    caption = "Error of the predicted body, of the job, and of the job as published"
+    shown = table(
+        "Further metrics of the same times" if further else caption,
         ("Workload", "Model", "Time", "Cells", "Frame", *titles, "No answer"),
         "lllrr" + "r" * len(titles) + "r",
         _job_rows(results, columns),
-        groups=(("", 5), ("Raw", raw), ("At reference speed", len(columns) - raw), ("", 1)),
-        note=" ".join(notes),
+        folded=further,
     )
+    notes = [_described(results, shown)]
+    if not further:
+        notes += [_TIMES_NOTE, "No answer: cells for which the model is not applicable."]
+        notes += [_SUM_NOTE] if any(len(each.jobs_s) > 1 for each in results.measurements) else []
+    return replace(shown, note=" ".join(notes))
+
+
+def _described(results: ReportData, shown: Table) -> str:
+    """What the metrics are that *shown* has a column of."""
+    metrics = (each for each in results.metrics.values() if _title(each) in shown.columns)
+    return " ".join(f"{_title(metric)}: {metric.description}." for metric in metrics)
 
 
 def frame_share(results: ReportData, workload: str) -> float | None:
@@ -169,47 +162,35 @@ def frame_share(results: ReportData, workload: str) -> float | None:
     return frame_s / job_s if job_s > 0 else None
 
 
-def brief_table(results: ReportData) -> Table:
-    """Metrics that end a run, on a terminal."""
+def overview_table(results: ReportData) -> Table | None:
+    """Each model in one row: its mean error over all cells, and the verdict on it."""
+    ranking = results.score_book.ranking("raw")
+    if ranking is None or not ranking.models:
+        return None
     columns = [
         (name, speed)
         for name, metric in results.metrics.items()
-        for speed in SPEEDS
+        for speed in results.speeds()
         if speed in metric.brief
     ]
-    # A metric at reference speed stands beside itself at raw speed.
-    titles = [
-        results.metrics[name].title if speed == "raw" else "at ref. speed"
-        for name, speed in columns
-    ]
-    heads = ("workload", "model", "time", "cells", "frame", *titles, "not applicable")
-    return table("", heads, "lll" + "r" * (len(columns) + 3), _job_rows(results, columns))
-
-
-def all_scores_table(results: ReportData) -> Table:
-    """Every score, the largest error first: there may be too many for a page."""
-    chosen = [score for score in results.score_book.scores if score.quantity in QUANTITIES]
-    chosen.sort(key=lambda score: -score.relative_error)
-    table_rows: list[tuple[str | Value, ...]] = []
-    for score in chosen[:_MOST_SCORES]:
-        noise, floor, gain = noise_s(score), score.floor, score.i_accu_percent
-        error = percent(score.signed_error, floor, signed=True)
-        points = UNKNOWN if gain is None else percent(gain / 100, floor, signed=True)
-        table_rows.append(
-            (
-                *(results.label(score.cell), score.model, score.quantity, score.speed),
-                *(score.range, str(score.trials)),
-                *(number(score.predicted_s, noise), number(score.measured_s, noise)),
-                floor_percent(floor),
-                Value(error, signed_tone(score.signed_error, floor)),
-                number(score.relative_error / floor, 0.3) if floor else UNKNOWN,
-                points.removesuffix(" %"),
-            )
-        )
-    columns = (
-        "Cell", "Model", "Quantity", "Speed", "Range", "Trials", "Predicted, s", "Measured, s",
-        "Noise floor", "Error", "Error / floor", "I_accu",
-    )  # fmt: skip
-    hidden = len(chosen) - len(table_rows)
-    note = f"{hidden} scores with smaller errors stand in report.json only." if hidden else ""
-    return table("All scores", columns, "lllllrrrrrrr", table_rows, note=note, folded=True)
+    pairs, table_rows = first_pairs(results, ranking), []
+    for model in (*ranking.models, *ranking.left_out):
+        summaries = {
+            speed: results.summary(model, speed, quantity=ranking.quantity)
+            for speed in results.speeds()
+        }
+        verdict = _VERDICTS[pairs[model].verdict] if model in pairs else "undecided"
+        if model in ranking.left_out:
+            verdict = "not ranked"
+        elif ranking.nearest == (model,):
+            verdict = "nearest"
+        values = [metric_text(results, name, summaries[speed]) for name, speed in columns]
+        table_rows.append((model, *values, verdict))
+    titles = [_title(results.metrics[name], speed) for name, speed in columns]
+    shown = table(
+        f"Errors of the {ANSWERED[ranking.quantity]}, over {count(ranking.cells, 'cell')}",
+        ("Model", *titles, "Verdict"),
+        "l" + "r" * len(columns) + "l",
+        table_rows,
+    )
+    return replace(shown, note=_described(results, shown))

@@ -11,7 +11,7 @@ from harness.records.trial import TrialRecord
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Table, Text, Value, table
 from harness.reports.sections.scores import frame_share
-from harness.reports.wording import UNKNOWN, count, floor_percent, number, percent
+from harness.reports.wording import UNKNOWN, floor_percent, number, percent
 from harness.stats.spread import coefficient_of_variation
 from harness.units import format_rate
 
@@ -95,23 +95,16 @@ def jobs_table(results: ReportData, workload: str) -> Table:
 
 def failed_section(results: ReportData) -> Section:
     """Every trial that is not done, why, and where its logs are."""
-    failed = results.failed_trials
-    table_rows, brief = [], []
-    for trial_record in failed:
-        trial, reason = trial_record.trial, trial_record.reason.strip() or "no reason was recorded"
-        brief.append(Text(f"{trial.id}  {reason.splitlines()[0]}"))
-        table_rows.append(
-            (
-                *(trial.id, results.label(trial.cell.id), str(trial.repetition + 1)),
-                Value(_STATES[trial_record.state], "mark"),
-                trial_record.reason or reason,
-                results.evidence.get(trial.id, f"the folder of trial {trial.id}"),
-                ", ".join(trial_record.job_ids) or UNKNOWN,
-            )
+    table_rows = [
+        (
+            *(each.trial.id, results.label(each.trial.cell.id), str(each.trial.repetition + 1)),
+            Value(_STATES[each.state], "mark"),
+            each.reason.strip() or "no reason was recorded",
+            results.evidence.get(each.trial.id, f"the folder of trial {each.trial.id}"),
+            ", ".join(each.job_ids) or UNKNOWN,
         )
-    if failed:
-        trials = f"{count(len(failed), 'trial')} of {len(results.trials)}"
-        brief.insert(0, Text(f"{trials} failed or ran out of time:"))
+        for each in results.failed_trials
+    ]
     columns = ("Trial", "Cell", "Repeat", "State", "Reason", "Evidence", "Jobs")
     return Section(
         id="failed",
@@ -121,7 +114,6 @@ def failed_section(results: ReportData) -> Section:
             table("Failed trials", columns, "clrllcc", table_rows),
         ],
         missing="No trial failed." if results.trials else "No trial has been run.",
-        brief=brief,
         values=lambda: {
             "failed_trials": [each for each in _documents(results) if each["state"] != "done"]
         },

@@ -171,12 +171,11 @@ def vet_table(results: ReportData, jobs: Sequence[JobVet]) -> Table:
             )
         )
     columns = (
-        "Cell", "Repeat", "Sub-phase", "Tasks", "On units", "Quartiles", "On 1000", "On 100",
-        "PR", "EI", "OC", "PR / EI", "Tail index", "Pearson", "Remark",
+        "Cell", "Repeat", "Sub-phase", "Tasks", "vet", "Quartiles", "vet on 1000", "On 100",
+        "Mean PR, s", "EI, s", "OC, s", "PR / EI", "Tail index", "Pearson", "Remark",
     )  # fmt: skip
-    groups = (("", 4), ("vet", 2), ("vet on buckets", 2), ("Mean of a task, s", 3), ("", 4))
     caption = "Overhead of finished tasks"
-    return table(caption, columns, "lrlrrrrrrrrrrrl", rows, groups=groups, most=_MOST_ROWS)
+    return table(caption, columns, "lrlrrrrrrrrrrrl", rows, most=_MOST_ROWS)
 
 
 def vet_figure(results: ReportData, position: int, job_vet: JobVet) -> Figure:

@@ -15,28 +15,28 @@ _of_line, _robust = lines.number_of_line, lines.robust_number
 # Title, unit, what is best, how it is computed, what it is; `columns` and `brief`, if any.
 METRICS: dict[str, Metric] = {
     "mape": Metric(
-        "mean error", "share", "lowest", errors.mean_error,
+        "mean relative error", "share", "lowest", errors.mean_error,
         "|predicted - measured| / measured, mean over the cells (MAPE) with its 95 % interval, or"
         " the range of fewer than six cells; 10 % is good for a model of task phases",
         _BOTH, _BOTH),
     "signed_error": Metric(
         "signed", "signed share", "nearest to 0", partial(errors.mean_of, "signed_error"),
         "mean of the errors with their signs, + where the prediction is too long; near 0 the errors"
-        " of the cells have no common direction", _BOTH),
+        " of the cells have no common direction", _BOTH, _RAW),
     "worst_error": Metric(
         "worst", "share", "lowest", partial(errors.mean_of, "relative_error", summarise=max),
         "largest relative error of a cell"),
     "noise_floor": Metric(
         "noise floor", "spread", "lowest", errors.noise_floor,
         "standard deviation of the mean of a cell's repeats as a share of it, median over the"
-        " cells; errors below it cannot be distinguished from zero", _BOTH, _RAW),
+        " cells; errors below it cannot be distinguished from zero", _BOTH),
     "within_noise": Metric(
         "in noise", "cells", "highest", errors.within_noise,
-        "cells whose error is smaller than their own noise floor", _RAW),
+        "cells whose error is smaller than their own noise floor", _RAW, _RAW),
     "i_accu": Metric(
         "I_accu", "points", "highest", partial(errors.mean_of, "i_accu_percent"),
         "error of whatif minus error of the model, mean over the cells, in percentage points;"
-        " positive means more accurate than whatif", _RAW, _RAW),
+        " positive means more accurate than whatif", _RAW),
     "coverage_80": Metric(
         "in 80 %", "cells", "nearest to its level", partial(errors.coverage, "covered_80"),
         "cells whose measured mean lies in the interval predicted at 80 %; many fewer or more say"

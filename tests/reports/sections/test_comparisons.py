@@ -4,7 +4,8 @@ Tests for `harness.reports.sections.comparisons`.
 
 import dataclasses
 
-from harness.reports.sections.comparisons import comparison_table, section
+from harness.reports.document import Table
+from harness.reports.sections.comparisons import matrix, section
 
 
 def changed(data, **changes):
@@ -18,39 +19,43 @@ def changed(data, **changes):
 
 def test_a_pair_has_its_verdict_and_the_reason(whole):
     """
-    Beside the gain with its interval, at both speeds.
+    Once each: above the diagonal the verdict with its interval, below it the reason.
     """
     reason = "4 more repeats would tell"
     data = changed(
         whole, verdict="undecided", reason=reason, difference=-0.05, low=-0.12, high=0.02
     )
 
-    rows = comparison_table(data).texts()
+    shown = matrix(data, "job_s", "raw")
 
-    assert rows == [
-        ["whatif-mr2 against whatif", "job", speed, "10", "5", "-2 to 12 (95 % interval)",
-         "undecided", reason]
-        for speed in ("raw", "reference")
-    ]  # fmt: skip
+    assert shown.columns == ("Model", "whatif-mr2", "whatif")
+    assert shown.texts() == [
+        ["whatif-mr2", "\u2013", "undecided: 5 (-2 to 12)"],
+        ["whatif", reason, "\u2013"],
+    ]
+    assert "95 % interval" in shown.caption
 
 
 def test_few_cells_have_a_range(whole):
     """
     Nothing is called an interval there.
     """
-    rows = comparison_table(changed(whole, cells=3)).texts()
-
-    assert all(row[5].endswith("(range)") for row in rows)
+    assert "(range), over 3 cells" in matrix(changed(whole, cells=3), "job_s", "raw").caption
 
 
 def test_other_quantities_are_folded(whole):
     """
-    The job time first, everything on demand.
+    The job time first, everything on demand; at both speeds where times differ.
     """
-    data = changed(whole, quantity="sort_s")
 
-    assert comparison_table(data).texts() == []
-    assert len(comparison_table(data, all_quantities=True).texts()) == 2
+    def folded(data):
+        return [block.folded for block in section(data).shown() if isinstance(block, Table)]
+
+    equal = [m.model_copy(update={"reference_s": m.raw_s}) for m in whole.measurements]
+
+    assert folded(whole) == [False, False]
+    assert folded(changed(whole, quantity="sort_s")) == [True, True]
+    assert folded(dataclasses.replace(whole, measurements=equal)) == [False]
 
 
 def test_the_document_has_rankings_and_comparisons(whole):

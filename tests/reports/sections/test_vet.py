@@ -93,7 +93,8 @@ class TestTables:
         """
         In the order of repeats; numbers of the record, flags in words.
         """
-        rows = [[v.text for v in row] for row in tables_of(measured)[0].rows]
+        shown = tables_of(measured)[0]
+        rows, place = shown.texts(), shown.columns.index
         maps = measured.vet.jobs[1].kinds[0]
 
         assert [row[1:4] for row in rows] == [
@@ -102,7 +103,7 @@ class TestTables:
         ]  # fmt: skip
         assert rows[0][0] == measured.label(measured.vet.jobs[0].cell)
         assert rows[0][4] == f"{maps.job.vet_job:.2f}"
-        assert rows[0][7] == f"{maps.buckets[100].vet_job:.2f}"
+        assert rows[0][place("On 100")] == f"{maps.buckets[100].vet_job:.2f}"
         assert "several spills: 2" in rows[0][-1]
         assert "several spills" not in rows[1][-1]
 
