@@ -122,8 +122,7 @@ class Metric:
     *compute* is given the scores of one model, of one quantity at one speed: at least one.
     *title* heads its column, *description* says in one line what it is and what a good value is.
     *columns* are the speeds at which the table of scores has a column of it, *brief* those at
-    which the short table on the terminal has one.  The table of all summaries and the JSON report
-    hold every metric.
+    which the first screen has one.  What has none is in the table of further metrics.
     """
 
     title: str

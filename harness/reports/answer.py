@@ -104,7 +104,7 @@ def facts(results: ReportData) -> Facts:
         each += count(repeats[-1], "repeat")
         rests_on += [
             f"{count(ranking.cells, 'cell')} (workload, input and configuration), {each} of each.",
-            f"What models know: from {count(len(profiled), 'other cell')}, the profiling cells.",
+            f"The models learnt from {count(len(profiled), 'other cell')}, the profiling cells.",
             noise,
         ]
         undecided = [

@@ -198,11 +198,12 @@ class TestScores:
         """
         (raw, reference) = whole.score_book.rankings
         alone = {"models": raw.models[:1], "errors": raw.errors[:1], "left_out": {"whatif": "why"}}
-        book = whole.score_book.model_copy(
+        score_book = whole.score_book.model_copy(
             update={"rankings": (raw.model_copy(update=alone), reference)}
         )
         tables = [
-            overview_table(data) for data in (whole, dataclasses.replace(whole, score_book=book))
+            overview_table(data)
+            for data in (whole, dataclasses.replace(whole, score_book=score_book))
         ]
 
         assert [[(row[0], row[-1]) for row in each.texts()] for each in tables] == [

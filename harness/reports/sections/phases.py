@@ -78,6 +78,7 @@ def decomposition_section(results: ReportData) -> Section:
         id="decomposition",
         title="Where the error of a job comes from",
         blocks=[Figures([figure for figure in figures if figure])],
+        missing="No error of a body could be broken down by phases.",
         values=lambda: {
             "decompositions": [
                 {"label": results.label(each.cell), **vars(each)} for each in decompositions
