@@ -55,6 +55,7 @@ COMMANDS = {
     "vet": ("harness.cli.trace:vet", "Measure the overhead of finished tasks."),
     "cluster": ("harness.cli.cluster:cluster", "Start, look at and stop a cluster by hand."),
     "trust": ("harness.cli.cluster:trust", "Pin the SSH key of a host by its fingerprint."),
+    "check": ("harness.cli.models:check_own", "Check a model or a workload of your own."),
     "vectors": ("harness.cli.models:vectors", "Check the models against their test vectors."),
     "net": ("harness.cli.models:net", "Print SPN-GC's Petri net, as a chart or for other tools."),
     "list": ("harness.cli.list:list_names", "List workloads, models, providers, metrics, reports."),

@@ -1,4 +1,4 @@
-"""``harness vectors`` and ``harness net``: models without an experiment."""
+"""``harness check``, ``vectors`` and ``net``: models without an experiment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from harness import models
-from harness.cli.console import show_text
+from harness.cli.console import print_json, show_text
 from harness.errors import DataError, HarnessError
 from harness.models.vectors import Evaluator, VectorFile, compare, compute, read_vectors
 from harness.scoring import i_accu
@@ -115,6 +115,47 @@ def for_each_file(files: Sequence[str], process: Callable[[str, VectorFile], Non
             all_processed = False
             show_text(f"{name}: {error}")
     return all_processed
+
+
+@click.command("check")
+@click.argument("path", metavar="PATH:CLASS")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def check_own(path: str, as_json: bool) -> int:
+    """
+    Check a model or a workload of your own: a class in a file, such as ./mine.py:Mine.
+
+    A model is asked about a made-up profile; the check of a workload's output has to refuse wrong
+    ones.  What is missing is named with file and line: exit status 1.  From then on runs that name
+    this very file may have it run here.
+
+    \b
+    Example:
+        harness check ./mine.py:Mine
+        harness check ./mean.py:WordMean --json
+    """
+    from harness.evaluate.contract import model_complaints, workload_complaints
+    from harness.evaluate.own_code import own_workload, read_own
+    from harness.evaluate.own_model import OwnModel
+    from harness.records.trial import WorkloadSpec
+    from harness.units import MIB
+
+    own = read_own(path, Path())
+    if "predict" in own.lines:
+        noun, model = "model", OwnModel(own)
+        complaints = [*model_complaints(model)]
+        show_text(model.printed)
+        model.close()
+    else:
+        noun, workload = "workload", own_workload(own.code)
+        spec = WorkloadSpec(name=own.name, input_bytes=64 * MIB, code=own.code)
+        complaints = [*workload_complaints(workload, spec, *workload.example())]
+    if as_json:
+        print_json({"name": own.name, "kind": noun, "code": own.code, "complaints": complaints})
+    elif complaints:
+        click.echo(printable("\n".join(complaints)))
+    else:
+        click.echo(f"the {noun} {own.name} keeps its contract")
+    return int(bool(complaints))
 
 
 @click.command("net")

@@ -26,6 +26,8 @@ from harness.evaluate.observations import (
     logged_times,
     observe,
 )
+from harness.evaluate.own_code import kept_own
+from harness.evaluate.own_model import OwnModel
 from harness.evaluate.provenance import blind_refusals, model_code
 from harness.experiment.grid import label, varying
 from harness.experiment.model import Experiment
@@ -150,11 +152,14 @@ class Evaluation:
         scored = {trial.cell.id: trial.cell for trial in self.plan if not trial.profiling}.values()
         predictions, hashes = [], self.run.profile_hashes()
         for model_name in self.experiment.predict.models:
-            of_model = []
-            for prediction in predict_cells(model_name, scored, profiles, self.cells):
+            of_model, code = [], self.experiment.predict.code.get(model_name)
+            model = OwnModel(kept_own(code)) if code else model_name
+            for prediction in predict_cells(model, scored, profiles, self.cells):
                 profile = hashes.get(self.cells[prediction.cell].workload.name, "")
-                origin = {"code": model_code(model_name), "profile": profile}
-                of_model.append(prediction.model_copy(update=origin))
+                origin = {"code": code.sha256 if code else model_code(model_name)}
+                of_model.append(prediction.model_copy(update={**origin, "profile": profile}))
+            if isinstance(model, OwnModel):
+                model.close()
             self.run.write_predictions(model_name, of_model)
             predictions += of_model
         self.run.seal.add()

@@ -14,10 +14,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import DataError, HarnessError, MissingStatistic
+from harness.evaluate.own_code import own_workload
 from harness.hadoop.properties import job_config, whole
 from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import effective
-from harness.models import MODELS
+from harness.models import MODELS, Model
 from harness.models.frame import frame_s
 from harness.profiling.fit import JOBS_PER_TRIAL
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
@@ -71,7 +72,7 @@ def model_inputs(cell: Cell) -> ModelInputs:
 
 
 def predict_cell(
-    model: str,
+    model: str | Model,
     cell: Cell,
     profiles: Mapping[str, Profile],
     known: tuple[ModelInputs, Prediction] | None = None,
@@ -82,21 +83,22 @@ def predict_cell(
     Not applicable where the profile lacks what the model needs; without a frame it has no job.
     *known* are the cell's inputs, and what the model says of them, where that is known.
     """
+    name, predictor = (model, MODELS.get(model)) if isinstance(model, str) else (model.name, model)
     try:
         if (profile := profiles.get(cell.workload.name)) is None:
-            name = cell.workload.name
-            raise MissingStatistic(f"profile of {name}", model=model, workload=name)
-        if model not in MODELS:
-            raise unknown_name_error("model", model)
+            what = f"profile of {cell.workload.name}"
+            raise MissingStatistic(what, model=name, workload=cell.workload.name)
+        if predictor is None:
+            raise unknown_name_error("model", name)
         if not workload_of(cell).jobs_alike:
-            raise MissingStatistic("jobs of one kind", model=model, workload=cell.workload.name)
+            raise MissingStatistic("jobs of one kind", model=name, workload=cell.workload.name)
         inputs = known[0] if known else model_inputs(cell)
-        prediction = known[1] if known else MODELS[model].predict(profile, *inputs)
+        prediction = known[1] if known else predictor.predict(profile, *inputs)
         planned = workload_of(cell).jobs(cell.workload)  # `None`: as many as it takes
         if prediction.body_s is None:
             return prediction.model_copy(update={"cell": cell.id})
         if planned is None and JOBS_PER_TRIAL not in profile.statistics:
-            raise MissingStatistic(JOBS_PER_TRIAL, model=model, workload=profile.workload)
+            raise MissingStatistic(JOBS_PER_TRIAL, model=name, workload=profile.workload)
         # Trials that take as many jobs as they need take as many as the profiling trials did.
         job_count = float(planned or profile.statistics[JOBS_PER_TRIAL].value)
         changes: dict[str, Any] = {"cell": cell.id, "jobs": job_count}
@@ -118,11 +120,14 @@ def predict_cell(
         missing = error.names
     except HarnessError as error:
         missing = (error.what,)
-    return Prediction(model=model, cell=cell.id, not_applicable=missing)
+    return Prediction(model=name, cell=cell.id, not_applicable=missing)
 
 
 def predict_cells(
-    model: str, cells: Iterable[Cell], profiles: Mapping[str, Profile], profiled: Mapping[str, Cell]
+    model: str | Model,
+    cells: Iterable[Cell],
+    profiles: Mapping[str, Profile],
+    profiled: Mapping[str, Cell],
 ) -> Iterator[Prediction]:
     """
     Yield the prediction of *model* for each of *cells*, with its refits and intervals.
@@ -193,6 +198,8 @@ def profiled_range(cell: Cell, profile: Profile | None) -> Range:
 
 def workload_of(cell: Cell) -> Workload:
     """Look up the workload of *cell*; `DataError` where a stored run has one that is not known."""
+    if cell.workload.code is not None:
+        return own_workload(cell.workload.code)
     if cell.workload.name not in WORKLOADS:
         raise unknown_name_error("workload", cell.workload.name)
     return workload_for(cell.workload)

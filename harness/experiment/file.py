@@ -10,12 +10,12 @@ import re
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from harness.errors import SpecError
+from harness.errors import HarnessError, SpecError
 from harness.experiment.document import PROPERTIES, Document, KeyPath, Place, Scalar, dotted
 from harness.experiment.grid import axis_values, expand, is_profiling, meaning, readable
 from harness.experiment.model import (
@@ -28,6 +28,7 @@ from harness.experiment.model import (
     has_unit,
 )
 from harness.hadoop.secrets import PUBLIC, SENSITIVE_KEYS, Secrets
+from harness.records.trial import Code
 from harness.text import did_you_mean, excerpt
 from harness.units import MIB, parse_bytes
 
@@ -41,6 +42,9 @@ _NAME_OF_SIZE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 Complaint = tuple[str, str]  # what is wrong, and what to write
 
+# A class of the user's own: its name and code; of a workload its parameters and names of sizes.
+Own = tuple[str, Code, Collection[str], Mapping[str, int]]
+
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
@@ -52,6 +56,7 @@ class KnownNames:
     property of Hadoop, and what to write.  *secrets* conceals values.  *gpus* counts the devices of
     each of so many nodes of a provider, for ``gpus: auto``.  *extra_fields* are keys of ``cluster``
     that a provider takes and others refuse, *required_fields* those that it insists on.
+    *own* reads a model or a workload that is given by its path, in the file or in an override.
     """
 
     workloads: Collection[str]
@@ -65,6 +70,7 @@ class KnownNames:
     gpus: Callable[[str, int], int] = lambda *_: 0
     extra_fields: Mapping[str, Collection[str]] = field(default_factory=dict)
     required_fields: Mapping[str, Collection[str]] = field(default_factory=dict)
+    own: Callable[[str, str, bool], Own] | None = None  # noun, path, whether in an override
 
 
 def read_experiment(
@@ -105,6 +111,7 @@ def read_experiment(
     if known:
         if known.secrets:
             _conceal(document, known.secrets)
+        known = _read_own(document, known)
         _resolve_sizes(document, known.scales)
     _check_names(document, known)
     contents = {key: node for key, node in document.data.items() if key != "schema"}
@@ -192,6 +199,38 @@ def places(text: str, source: str) -> dict[str, str]:
     for entry_path, workload, _ in document.workloads() if isinstance(document.data, dict) else ():
         places_by_key[f"workloads.{workload}"] = str(document.place(entry_path))
     return places_by_key
+
+
+def _read_own(document: Document, known: KnownNames) -> KnownNames:
+    """Put names in the place of paths of models and workloads, with their code beside them."""
+    parts = [("models", path) for path, _ in document.scalars(("predict", "models"))]
+    parts += [("workloads", (*path, "name")) for path, _, _ in document.workloads()]
+    codes: dict[tuple[str, str], Code | None] = {("models", name): None for name in known.models}
+    codes |= {("workloads", name): None for name in known.workloads}
+    for kind, value_path in parts:
+        path_text = document.at(value_path)
+        if ".py:" not in path_text or known.own is None:
+            continue
+        try:
+            own = known.own(kind, path_text, document.place(value_path).line == 0)
+            name, code, parameters, scales = own
+            if codes.setdefault((kind, name), code) != code:
+                fix = 'write name = "..." into the class, or call it otherwise'
+                raise SpecError(f"another of the {kind} is called '{name}'", fix=fix)
+        except HarnessError as error:
+            document.problem(value_path, f"{dotted(value_path)}: {error.what}", error.fix)
+            continue
+        document.put(value_path, Scalar(name, written=path_text))
+        around = document.mapping(*value_path[: 1 if kind == "models" else 2])
+        around["(code)"] = {**around.get("(code)", {}), name: code} if kind == "models" else code
+        known = replace(
+            known,
+            models=[name for kind, name in codes if kind == "models"],
+            workloads=[name for kind, name in codes if kind == "workloads"],
+            parameters={**known.parameters, name: parameters},
+            scales={**known.scales, name: scales},
+        )
+    return known
 
 
 def _note_errors(error: ValidationError, document: Document, known: KnownNames | None) -> None:

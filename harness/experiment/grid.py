@@ -246,6 +246,7 @@ def _cell(experiment: Experiment, workload: WorkloadAxes, point: _Point) -> Cell
         ),
         workload=WorkloadSpec(
             name=workload.name,
+            code=workload.code,
             seed=workload.seed,
             parameters=parts["parameters"],
             **parts["workload"],

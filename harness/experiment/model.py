@@ -28,7 +28,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
 from harness.experiment.document import Scalar
-from harness.records.trial import Hardware, Record, SshAccess, TraceMode, Tracing
+from harness.records.trial import Code, Hardware, Record, SshAccess, TraceMode, Tracing
 from harness.text import excerpt
 from harness.units import MIB, parse_bytes, parse_duration, parse_rate
 
@@ -40,6 +40,7 @@ _MEANINGS = {"auto": AUTO_GPUS, "until decided": UNTIL_DECIDED}
 # memory is that of a DataNode, a NodeManager and an application master.
 LEAST_CORES, LEAST_NETWORK, LEAST_MEMORY = 0.05, 125_000, 1024 * MIB
 
+_OWN = r"|.+\.py:[A-Za-z_][A-Za-z0-9_]*"  # a class in a file
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _SIZE_WITH_UNIT = re.compile(r"[0-9]+(\.[0-9]+)?\s*[KkMGT]?i?B")
 _UNIT_IN_NAME = re.compile(r"(_bytes|_bytes_per_s|_s)$")
@@ -118,7 +119,7 @@ def _quantity(
     return _written(read, schema, word)
 
 
-def _text(pattern: str, complaint: str, **schema: Any) -> _Annotations:
+def _text(pattern: str, complaint: str, /, **schema: Any) -> _Annotations:
     """Annotations of a text that matches *pattern*."""
     expression = re.compile(pattern, re.ASCII)
 
@@ -130,9 +131,11 @@ def _text(pattern: str, complaint: str, **schema: Any) -> _Annotations:
     return _written(read, {"type": "string", "pattern": f"^({pattern})$", **schema})
 
 
-def _name_of(noun: str) -> _Annotations:
+def _name_of(noun: str, or_else: str = "") -> _Annotations:
+    """Annotations of names; editors let *or_else* stand there, too, which is a name once read."""
     letters = "use letters, digits, _ and -, starting with a letter"
-    return _text(NAME.pattern, f"cannot name the {noun}; {letters}")
+    complaint = f"cannot name the {noun}; {letters}"
+    return _text(NAME.pattern, complaint, pattern=f"^({NAME.pattern}{or_else})$")
 
 
 def _like(pattern: str, noun: str, example: str) -> _Annotations:
@@ -383,15 +386,18 @@ class WorkloadAxes(_FileRecord):
         json_schema_extra={"additionalProperties": TypeAdapter(Axis[Argument]).json_schema()}
     )
 
-    name: Annotated[str, *_name_of("workload")]
-    """a workload, such as wordcount: see 'harness list workloads'"""
+    name: Annotated[str, *_name_of("workload", _OWN)]
+    """a workload: see 'harness list workloads'; ./mine.py:Mine is one of your own"""
     input_bytes: Axis[InputSize]
     """a size such as 32 MiB, a named size such as tiny, or a list of them"""
     seed: Seed = 1
     """seed of the generated input (default: 1)"""
-    # Not a key of the file: each argument is.
+    # Not keys of the file: each argument is one, and the name may be a path.
     parameters: SkipJsonSchema[dict[str, Axis[Argument]]] = Field(
         default_factory=dict, validation_alias="(parameters)"
+    )
+    code: SkipJsonSchema[Code | None] = Field(
+        default=None, validation_alias="(code)", exclude_if=lambda code: code is None
     )
 
     @model_validator(mode="before")
@@ -422,8 +428,12 @@ class Design(_FileRecord):
 class Predict(_FileRecord):
     """The models to score, and the cells that feed the profiles."""
 
-    models: Axis[Annotated[str, *_name_of("model")]]
-    """models to score: see 'harness list models'"""
+    models: Axis[Annotated[str, *_name_of("model", _OWN)]]
+    """models to score: see 'harness list models'; ./mine.py:Mine is one of your own"""
+    # Not a key of the file: of models that are given by a path, by the names that stand for them.
+    code: SkipJsonSchema[dict[str, Code]] = Field(
+        default_factory=dict, validation_alias="(code)", exclude_if=lambda code: not code
+    )
     profile_on: Properties
     """values of axes that select the cells for the profiles; these are never scored"""
     order: Annotated[

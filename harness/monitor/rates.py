@@ -41,9 +41,8 @@ _MOST_HOSTS, _MOST_PASSES, _MOST_BPS = 32, 64, 10**15
 
 
 def are_rates_required(models: Iterable[str]) -> bool:
-    """Whether one of *models* cannot do without rates."""
-    known_models = (MODELS[model_name] for model_name in models if model_name in MODELS)
-    return any(not model.required.isdisjoint(RATES) for model in known_models)
+    """Whether one of *models* cannot do without rates, or is a user's own: it may ask for them."""
+    return any(name not in MODELS or MODELS[name].required & set(RATES) for name in models)
 
 
 def record_rates(run: Run, cluster: Cluster, say: Callable[[str], None]) -> None:

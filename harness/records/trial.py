@@ -208,13 +208,27 @@ class ClusterSpec(Record):
         return Hardware(**{name: every[name] if own[name] is None else own[name] for name in every})
 
 
+class Code(Record):
+    """A class that a user wrote: its file's name, its own, and the SHA-256 of the file."""
+
+    file: str
+    class_name: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+
+
 class WorkloadSpec(Record):
-    """A workload with its input: bytes asked of the generator, its seed, further arguments."""
+    """
+    A workload with its input: bytes asked of the generator, its seed, further arguments.
+
+    *code* is that of a workload of the user's own.
+    """
 
     name: str
     input_bytes: PositiveInt
     seed: NonNegativeInt = 1
     parameters: dict[str, str | int | float] = Field(default_factory=dict)
+    # Left out where there is none: ids of other workloads are those of before there was any.
+    code: Code | None = Field(default=None, exclude_if=lambda code: code is None)
 
 
 class Tracing(Record):

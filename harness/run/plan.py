@@ -15,13 +15,12 @@ from statistics import fmean, median
 from typing import Any
 
 from harness.errors import SpecError
-from harness.evaluate.model_inputs import effective_configuration
+from harness.evaluate.model_inputs import effective_configuration, workload_of
 from harness.experiment.file import places
 from harness.experiment.grid import label, varying
 from harness.experiment.model import Experiment
 from harness.hadoop.site import block_bytes
 from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord
-from harness.workloads import workload_for
 
 # The rule while nothing was measured: seen on two cores, within a factor of two.
 CLUSTER_START_S = 15.0
@@ -79,7 +78,7 @@ def make_plan(
 
 def _rule_s(cell: Cell) -> float:
     """Seconds of a trial while nothing was measured."""
-    jobs = workload_for(cell.workload).jobs(cell.workload) or SOME_JOBS
+    jobs = workload_of(cell).jobs(cell.workload) or SOME_JOBS
     return jobs * (TRIAL_S + cell.workload.input_bytes / BYTES_PER_S)
 
 
@@ -126,7 +125,7 @@ def refuse_inputs(cells: Iterable[Cell], source: str, text: str = "") -> None:
             continue
         checked.add(key)
         try:
-            workload_for(workload).plan_input(workload, block_size)
+            workload_of(cell).plan_input(workload, block_size)
         except SpecError as error:
             where = places(text, source).get(f"workloads.{workload.name}", source)
             raise SpecError(error.what, where=where, fix=error.fix) from error

@@ -13,10 +13,12 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from harness.errors import HarnessError, MachineError, SpecError
 from harness.evaluate.model_inputs import effective_configuration, required_jars
-from harness.experiment.file import KnownNames
+from harness.evaluate.own_code import own_workload, read_own
+from harness.experiment.file import KnownNames, Own
 from harness.experiment.grid import expand
 from harness.experiment.model import Experiment
 from harness.hadoop.properties import is_known, is_own, objection, resembling
@@ -40,8 +42,18 @@ LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block
 MOST_WARNINGS = 5  # of one kind: each says the same
 
 
-def known_names() -> KnownNames:
-    """Everything that an experiment file may name here, and what is known of it."""
+def known_names(folder: Path = Path()) -> KnownNames:
+    """Everything that an experiment file in *folder* may name here, and what is known of it."""
+
+    def read(kind: str, path: str, is_override: bool) -> Own:  # noqa: FBT001
+        own = read_own(path, Path() if is_override else folder)
+        workload = own_workload(own.code) if kind == "workloads" else None
+        return (
+            own.name,
+            own.code,
+            *((workload.parameters, workload.scales) if workload else ((), {})),
+        )
+
     return KnownNames(
         workloads=tuple(WORKLOADS),
         models=tuple(MODELS),
@@ -54,6 +66,7 @@ def known_names() -> KnownNames:
         gpus=lambda provider, workers: PROVIDERS[provider].gpus_per_node(workers),
         extra_fields={name: provider.extra_fields for name, provider in PROVIDERS.items()},
         required_fields={name: provider.required_fields for name, provider in PROVIDERS.items()},
+        own=read,
     )
 
 

@@ -64,7 +64,7 @@ class Session:
             unlimited = unsupported_limits(cluster, provider.limitable)
             return [*refusals(cluster, properties, sets_site=provider.sets_site), *unlimited]
 
-        names = known_names()
+        names = known_names(Path(self.source).parent)
         experiment = read_experiment(self.text, self.source, self.overrides, known=names)
         cells = expand(experiment)
         refuse_cells(cells, find_refusals, self.source, self.text)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import ClusterError, HarnessError, JobError, ParseError
-from harness.evaluate.model_inputs import effective_configuration
+from harness.evaluate.model_inputs import effective_configuration, workload_of
 from harness.hadoop.properties import SEAL
 from harness.hadoop.secrets import SECRETS
 from harness.providers.base import Cluster
@@ -33,7 +33,6 @@ from harness.run.jobs import (
     job_ids,
 )
 from harness.text import first_line
-from harness.workloads import workload_for
 from harness.workloads.base import Workload, unbalanced
 
 THREADS = "threads"
@@ -103,7 +102,7 @@ class TrialRunner:
     def _measure(self, trial: Trial, raw_folder: Path, outcome: Outcome) -> None:
         """Run the jobs of *trial*, prove them right and collect their logs, with a lap for each."""
         cluster, workload_spec = self.cluster, trial.cell.workload
-        workload, lap_start_s = workload_for(workload_spec), time.monotonic()
+        workload, lap_start_s = workload_of(trial.cell), time.monotonic()
 
         def end_lap(name: str) -> None:
             nonlocal lap_start_s

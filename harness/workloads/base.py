@@ -160,14 +160,14 @@ class Workload(ABC):
     uses_combiner = False
     jobs_alike = True
     parameters: ClassVar[Mapping[str, Parameter]] = {}
-    sizes: Sequence[float]
+    sizes: Sequence[float] = ()
     unlike_hibench = "HiBench has no such workload"
     as_hibench: ClassVar[Mapping[str, Value]] = {}
 
     @cached_property
     def scales(self) -> dict[str, int]:
         """HiBench's names of input sizes, with the bytes of each."""
-        return dict(zip(SIZES, map(int, self.sizes), strict=True))
+        return dict(zip(SIZES, map(int, self.sizes), strict=bool(self.sizes)))
 
     def arguments(self, spec: WorkloadSpec) -> dict[str, Any]:
         """
@@ -252,6 +252,10 @@ class Workload(ABC):
             return self.complaint(spec, outputs, sample)
         except JobError as error:
             return error.what
+
+    def example(self) -> tuple[dict[str, bytes], bytes]:
+        """Small files of an input and the right output, on which `harness check` tries it."""
+        raise NotImplementedError("write example(): files of an input, and the right output")
 
     @abstractmethod
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:

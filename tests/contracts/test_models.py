@@ -12,78 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.errors import MissingStatistic
+from harness.evaluate.contract import model_complaints
 from harness.models import MODELS
-from harness.models.whatif.inputs import COSTS
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile, ProfiledJob, Statistic
+from tests.contracts.profiles import MIB, NAMES, profile_of
 
-MIB = 2**20
-FLOW = {
-    "input_record_bytes": 100.0,
-    "map_bytes_selectivity": 1.02,
-    "map_records_selectivity": 1.0,
-    "records_per_reduce_group": 1.0,
-    "reduce_bytes_selectivity": 0.96,
-    "reduce_records_selectivity": 1.0,
-}
-# What the net of GPU jobs needs of its test job, and rates that are as good as the costs are low.
-TEST_JOB = {
-    "test_input_bytes": 512.0 * MIB, "test_num_maps": 4.0, "gpu_block_bytes": 8.0 * MIB,
-    "load_s": 3.0, "map_s": 4.0, "map_gpu_s": 20.0, "reduce_s": 5.0, "test_map_bytes": 256.0 * MIB,
-    "test_map_output_bytes": 256.0 * MIB, "test_reduce_bytes": 64.0 * MIB,
-    "test_map_spilled_records": 1e6,
-}  # fmt: skip
-RATES = (
-    "disk_read_bps", "disk_write_bps", "mem_read_bps", "mem_write_bps", "network_bps",
-    "gpu_h2d_bps", "gpu_mem_read_bps", "gpu_d2h_bps",
-)  # fmt: skip
-# What a byte costs between tasks.
-COPY = ("copy_s_per_byte",)
-# What a record or a byte costs in the map function and in its spills.
-SPILLS = ("map_s_per_record", "sort_s_per_record", "spill_write_s_per_byte")
 costs = st.floats(1e-10, 1e-6)
 pytestmark = pytest.mark.parametrize("name", MODELS)
-
-
-def stat(value):
-    """
-    A statistic of which only the value matters.
-    """
-    return Statistic(value=value, count=1, spread=0.0, source="test")
-
-
-def profile_of(cost=1e-8, without=()):
-    """
-    A profile with all that any model needs, but the statistics *without*.
-    """
-    return Profile(
-        workload="w",
-        statistics={
-            n: stat(v)
-            for n, v in {
-                **FLOW,
-                **TEST_JOB,
-                **dict.fromkeys(RATES, 1 / cost),
-                **dict.fromkeys((*SPILLS, *COPY), cost),
-            }.items()
-            if n not in without
-        },
-        costs={n: stat(cost) for n in COSTS if n not in without},
-        frame={"task_gap_s": stat(0.7), "job_start_s": stat(5.0)},
-        jobs=() if "jobs" in without else [job_of(cost, splits) for splits in (2, 8)],
-    )
-
-
-def job_of(cost, splits):
-    """
-    A profiled job on four slots that took time for its input alone.
-    """
-    return ProfiledJob(
-        trial=f"t{splits}", cell=f"c{splits}", input_bytes=splits * 16 * MIB, num_splits=splits,
-        num_nodes=2, map_slots=4, reduce_slots=4, configuration=JobConfig(),
-        job_s=5.0 + cost * splits / min(splits, 4) * 16 * MIB, map_task_s=cost * 16 * MIB,
-        body_s=cost * splits / min(splits, 4) * 16 * MIB,
-    )  # fmt: skip
 
 
 @st.composite
@@ -209,10 +144,17 @@ def test_names_every_statistic_that_it_requires(name, cell):
     Without one of `required` there is no answer but its name; all else may be missing.
     """
     required = MODELS[name].required
+    others = NAMES - required  # of these some may stand in for a required one
     for missing in sorted(required):
         with pytest.raises(MissingStatistic) as refused:
-            MODELS[name].predict(profile_of(without={missing}), *cell)
+            MODELS[name].predict(profile_of(without={missing, *others}), *cell)
         assert refused.value.names == (missing,)
 
-    others = {*FLOW, *TEST_JOB, *RATES, *SPILLS, *COSTS, *COPY, "jobs"} - required
     assert MODELS[name].predict(profile_of(without=others), *cell).body_s > 0
+
+
+def test_check_finds_nothing(name):
+    """
+    What `harness check` asks of a user's model, ours keeps.
+    """
+    assert [*model_complaints(MODELS[name])] == []

@@ -1,0 +1,93 @@
+"""
+The contracts of models and workloads, for `harness check` and the tests of our own.
+
+A model is asked about a made-up profile, which has every statistic that there is.
+"""
+
+from __future__ import annotations
+
+import json
+
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from itertools import product
+
+from harness.errors import HarnessError
+from harness.models import Model
+from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.profile import Profile
+from harness.records.trial import WorkloadSpec
+from harness.units import MIB
+from harness.workloads.base import INPUT_TOLERANCE, Workload
+
+_IN, _OUT = "hdfs://m/in", "hdfs://m/out"
+
+
+def example_profile() -> Profile:
+    """Give the made-up profile (tests/contracts/profiles.py writes it)."""
+    text = files("harness.evaluate").joinpath("example-profile.json").read_text(encoding="utf-8")
+    return Profile.model_validate_json(text)
+
+
+def model_complaints(model: Model) -> Iterator[str]:
+    """Say what of its contract *model* does not keep; nothing: it keeps all of it."""
+    profile, cells = example_profile(), []
+    for num_reduces, buffer_mb, maps in product((1, 6), (16, 256), (1, 2, 4, 8, 40, 80)):
+        sizes = {"num_files": maps, "num_splits": maps, "split_bytes": 32.0 * MIB}
+        slots = {f"{kind}_slots": 4 for kind in ("map", "reduce")}
+        slots |= {f"{name}_per_node": 2 for name in slots}
+        config = JobConfig(num_reduces=num_reduces, sort_buffer_mb=buffer_mb)
+        job_input = JobInput(input_bytes=maps * 32 * MIB, **sizes)
+        cells.append((config, Cluster(num_nodes=2, **slots), job_input))
+    try:
+        bodies_s = [model.predict(profile, *cell).body_s or 0.0 for cell in cells]
+        again_s = [model.predict(profile, *cell).body_s or 0.0 for cell in cells[::-1]]
+        if not all(bodies_s):
+            yield "a job takes 0 s"
+        if again_s[::-1] != bodies_s:
+            yield "the same question gets two answers: predict keeps something, or draws numbers"
+        pairs = zip(bodies_s[::2], bodies_s[1::2], strict=True)
+        if any(larger_s < (1 - 1e-9) * smaller_s for smaller_s, larger_s in pairs):
+            yield "twice the input takes less time"
+    except HarnessError as error:
+        yield error.what
+
+
+def workload_complaints(
+    workload: Workload, spec: WorkloadSpec, files: Mapping[str, bytes], output: bytes
+) -> Iterator[str]:
+    """Say what of its contract *workload* does not keep; *output* is the right one of *files*."""
+    block_bytes = max(MIB, spec.input_bytes // 4)
+    commands = [
+        (workload.plan_input(spec, block_bytes), workload.submit(spec, _IN, _OUT)) for _ in range(2)
+    ]
+    if commands[0] != commands[1]:
+        yield "plan_input and submit give something else each time"
+    plan, jobs = commands[0]
+    is_right_size = abs(plan.bytes - spec.input_bytes) <= INPUT_TOLERANCE * spec.input_bytes
+    if not is_right_size or not all(0 < size <= block_bytes for size in plan.sizes):
+        yield f"plan_input does not plan {spec.input_bytes} bytes in files of 1 to {block_bytes}"
+    twice = spec.model_copy(update={"input_bytes": 2 * spec.input_bytes})
+    other_key = workload.plan_input(twice, block_bytes).key
+    if other_key == plan.key or not plan.key.replace("-", "").isalnum():
+        yield f"the key {plan.key!r} is that of another input, too, or not of letters, digits, -"
+    if _IN not in jobs[0].arguments or not any(_OUT in each for each in jobs[-1].arguments):
+        yield "submit does not hand on the input and the output that it is given"
+    sample = json.loads(json.dumps(workload.sample(spec, ((n, [d]) for n, d in files.items()))))
+    middle, changed = len(output) // 2, output[:20] + bytes([output[20] ^ 1]) + output[21:]
+    for what, parts in {
+        "": [output],
+        "no output": [],
+        "an empty output": [b""],
+        "half of the output": [output[:middle]],
+        "an output whose end is repeated": [output + output[-100:]],
+        "an output whose halves are exchanged": [output[middle:] + output[:middle]],
+        "zeros": [bytes(len(output))],
+        "an output with one bit changed": [changed],
+    }.items():
+        named = ((f"part-r-{number:05d}", [part]) for number, part in enumerate(parts))
+        verdict = workload.verdict(spec, named, sample)
+        if verdict and not what:
+            yield f"complaint refuses the right output: {verdict}"
+        elif what and not verdict:
+            yield f"complaint passes {what}"

@@ -1,0 +1,158 @@
+"""
+A model of a user's own, in a process of its own, which answers questions in JSON.
+
+Whatever it does wrong is a `ModelError` with file and line, which costs this model an answer and no
+other anything.  That keeps slips away, and is no sandbox.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+from contextlib import suppress
+from io import StringIO
+from multiprocessing.connection import Connection, Pipe
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from pydantic import Field, ValidationError
+
+from harness.errors import MissingStatistic, ModelError
+from harness.evaluate.own_code import OwnCode
+from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.records.profile import Profile
+from harness.records.trial import Record
+from harness.text import read_json
+
+if TYPE_CHECKING:
+    from harness.models.vectors import Evaluator
+
+LIMIT_S = 20.0  # of an answer; the first one loads libraries
+MOST_ANSWER_BYTES, MOST_MEMORY_BYTES, MOST_PRINTED = 2**20, 2**33, 2000
+_REFUSED = {"os.exec", "os.fork", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.system",
+            "os.truncate", "socket.connect", "subprocess.Popen"}  # fmt: skip
+
+_Number = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
+_Numbers = Annotated[dict[str, _Number], Field(default_factory=dict)]
+
+
+class _Answer(Record):
+    """What of a prediction is a model's to give."""
+
+    body_s: _Number
+    published_s: _Number | None = None
+    map_task_s: _Number | None = None
+    reduce_task_s: _Number | None = None
+    map_waves: _Number | None = None
+    reduce_waves: _Number | None = None
+    phases: _Numbers
+    measurable: _Numbers
+    parts: _Numbers
+    estimates: _Numbers
+    dataflow: dict[str, _Number | bool | list[int]] = Field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+class OwnModel:
+    """One like those of `MODELS`, until its process hangs or ends; *printed* by its last answer."""
+
+    description, required = "your own", frozenset[str]()
+    evaluators: tuple[Evaluator, ...] = ()
+
+    def __init__(self, own: OwnCode) -> None:
+        """Start its process."""
+        self.own, self.name, self.printed, self._failure = own, own.name, "", ""
+        self._pipe, theirs = Pipe()
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-B", "-m", __name__, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            pass_fds=[theirs.fileno()],
+        )
+        theirs.close()
+        self._pipe.send_bytes(own.model_dump_json().encode())
+
+    def close(self, reason: str = "it was closed") -> None:
+        """End its process; *reason* is why it has no answer from now on."""
+        self._failure = self._failure or reason
+        with self._process, self._pipe:
+            self._process.kill()
+
+    def predict(
+        self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
+    ) -> Prediction:
+        """Times for one cell; `ModelError` for whatever is no prediction."""
+        parts = (profile.model_copy(update={"refits": ()}), configuration, cluster, job_input)
+        slip, is_last = self._failure, False
+        try:
+            if not slip:
+                question = json.dumps([each.model_dump() for each in parts])
+                self._pipe.send_bytes(question.encode())
+                if not self._pipe.poll(LIMIT_S):
+                    raise TimeoutError
+                reply = read_json(self._pipe.recv_bytes(MOST_ANSWER_BYTES))
+                answer, slip, is_last, self.printed = reply
+            if not slip:
+                given = _Answer.model_validate_json(json.dumps(answer), strict=True)
+                return Prediction(model=self.name, **given.model_dump())
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field, value = ".".join(map(str, first["loc"])), f" = {first['input']!r:.80}"
+            shown = "no body_s" if first["type"] == "missing" else field + value
+            slip = self.own.slip(f"predict gives {shown}: {first['msg'].lower()}")
+        except (EOFError, OSError, ValueError) as error:
+            limits = f"no answer of up to {MOST_ANSWER_BYTES} bytes within {LIMIT_S:g} s"
+            slip, is_last = self.own.slip(f"{limits} ({type(error).__name__})"), True
+        if is_last:
+            self.close(slip)
+        raise ModelError(slip)
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    """Audit hook of its process: refuse what a model must not do, before it is done."""
+    is_written = event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+    if is_written or event in _REFUSED:
+        what = "writes no file, starts no process and asks no network"
+        raise PermissionError(f"a model {what} ({event} {arguments[0]!r:.80})")
+
+
+def _answer_questions(pipe: Connection) -> None:
+    """Be that process: load the model, and ask it every question until there are no more."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends it
+    own, model = OwnCode.model_validate_json(pipe.recv_bytes()), None
+    sys.addaudithook(_refuse)
+    while True:
+        question, answer, slip = pipe.recv_bytes(), cast("Any", None), ""
+        sys.stdout = sys.stderr = printed = StringIO()
+        try:
+            model = model or own.load()()
+            parts = json.loads(question)
+            profile = Profile(**parts[0])
+            known = {*profile.statistics, *profile.costs, *["jobs"] * bool(profile.jobs)}
+            if lacking := set(getattr(model, "required", ())) - known:
+                raise MissingStatistic(*sorted(lacking), model=own.name)
+            given = JobConfig(**parts[1]), Cluster(**parts[2]), JobInput(**parts[3])
+            answer = model.predict(profile, *given)
+            if isinstance(answer, Prediction):
+                excluded = {"model", "cell", "timeline"}
+                answer = answer.model_dump(exclude_defaults=True, exclude=excluded)
+            if not isinstance(answer, dict):
+                raise TypeError(f"predict returns no Prediction and no dict, but {answer!r}")
+            answer = json.loads(json.dumps(answer, default=lambda each: each.item()))  # NumPy's
+        except BaseException as error:  # noqa: BLE001 - SystemExit, too
+            answer, slip = None, own.slip(error)
+        reply = [answer, slip, model is None, printed.getvalue()[-MOST_PRINTED:]]
+        pipe.send_bytes(json.dumps(reply).encode())
+
+
+if __name__ == "__main__":
+    with suppress(EOFError):
+        _answer_questions(Connection(int(sys.argv[1])))

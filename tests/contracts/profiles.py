@@ -1,0 +1,105 @@
+"""
+The made-up profile of the contracts of models, with every statistic that there is.
+
+    .venv/bin/python -m tests.contracts.profiles
+
+writes it for `harness check` to harness/evaluate/example-profile.json; a test compares the two.
+"""
+
+from pathlib import Path
+
+import harness.evaluate
+
+from harness.models.whatif.inputs import COSTS, SIDES
+from harness.monitor.rates import RATES as MACHINE_RATES
+from harness.profiling.dataflow import DEFINITIONS
+from harness.profiling.fit import JOBS_PER_TRIAL
+from harness.profiling.task_statistics import COMPRESSED, MAP, REDUCE
+from harness.records.prediction import JobConfig
+from harness.records.profile import FRAME, Profile, ProfiledJob, Statistic
+
+FILE = Path(harness.evaluate.__file__).with_name("example-profile.json")
+MIB = 2**20
+FLOW = {
+    "input_record_bytes": 100.0,
+    "map_bytes_selectivity": 1.02,
+    "map_records_selectivity": 1.0,
+    "records_per_reduce_group": 1.0,
+    "reduce_bytes_selectivity": 0.96,
+    "reduce_records_selectivity": 1.0,
+}
+# What the net of GPU jobs needs of its test job, and rates that are as good as the costs are low.
+TEST_JOB = {
+    "test_input_bytes": 512.0 * MIB, "test_num_maps": 4.0, "gpu_block_bytes": 8.0 * MIB,
+    "load_s": 3.0, "map_s": 4.0, "map_gpu_s": 20.0, "reduce_s": 5.0, "test_map_bytes": 256.0 * MIB,
+    "test_map_output_bytes": 256.0 * MIB, "test_reduce_bytes": 64.0 * MIB,
+    "test_map_spilled_records": 1e6,
+}  # fmt: skip
+RATES = (
+    *MACHINE_RATES, "network_bps", "gpu_h2d_bps", "gpu_mem_read_bps", "gpu_d2h_bps",
+)  # fmt: skip
+# What a record or a byte costs in a part of a task, as its recording shows it.
+TASK_TIMES = {**MAP, **REDUCE}
+TASK_COSTS = [
+    name + ending
+    for name, each in TASK_TIMES.items()
+    if each.is_time
+    for ending in ("", COMPRESSED)[: 2 if each.codec else 1]
+]
+# What a model of ours can do without, as `harness check` has it.
+OTHERS = {
+    "combine_bytes_selectivity": 1.0, "combine_records_selectivity": 1.0,
+    "input_compression_ratio": 1.0, "map_output_compression_ratio": 1.0,
+    "output_compression_ratio": 1.0, "spill_bytes_selectivity": 1.0,
+    f"spill_bytes_selectivity{COMPRESSED}": 0.5, JOBS_PER_TRIAL: 1.0, "gpu_open_s": 0.1,
+    "gpu_stand_in": 0.0, "reduce_uses_gpu": 0.0,
+}  # fmt: skip
+FRAMES = dict.fromkeys(FRAME, 0.5) | {"task_gap_s": 0.7, "job_start_s": 5.0}
+ALL_COSTS = (*COSTS, *(f"{name}_{side}" for name in COSTS for side in SIDES))
+NAMES = {*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *ALL_COSTS, *FRAMES, "jobs"}
+assert DEFINITIONS.keys() == FLOW.keys()
+
+
+def stat(value):
+    """
+    A statistic of which only the value matters.
+    """
+    return Statistic(value=value, count=1, spread=0.0, source="made up")
+
+
+def profile_of(cost=1e-8, without=()):
+    """
+    A profile with all that any model needs, but the statistics *without*.
+    """
+    costs = dict.fromkeys((*TASK_COSTS, *ALL_COSTS), cost)
+    values = {**FLOW, **TEST_JOB, **OTHERS, **dict.fromkeys(RATES, 1 / cost), **costs, **FRAMES}
+    # With a statistic goes its like of one side, or of compressed jobs.
+    gone = {name for name in values if {name, name.rpartition("_")[0]} & set(without)}
+    known = {name: stat(value) for name, value in values.items() if name not in gone}
+
+    def some(names):
+        return {name: known[name] for name in names if name in known}
+
+    return Profile(
+        workload="example",
+        statistics=some((*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS)),
+        costs=some(ALL_COSTS),
+        frame=some(FRAMES),
+        jobs=() if "jobs" in without else [job_of(cost, splits) for splits in (2, 8)],
+    )
+
+
+def job_of(cost, splits):
+    """
+    A profiled job on four slots that took time for its input alone.
+    """
+    return ProfiledJob(
+        trial=f"t{splits}", cell=f"c{splits}", input_bytes=splits * 16 * MIB, num_splits=splits,
+        num_nodes=2, map_slots=4, reduce_slots=4, configuration=JobConfig(),
+        job_s=5.0 + cost * splits / min(splits, 4) * 16 * MIB, map_task_s=cost * 16 * MIB,
+        body_s=cost * splits / min(splits, 4) * 16 * MIB,
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    FILE.write_text(profile_of().model_dump_json(exclude_defaults=True) + "\n")

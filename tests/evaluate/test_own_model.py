@@ -1,0 +1,256 @@
+"""
+Tests for `harness.evaluate.own_model`: whatever a user's model does wrong is its own affair.
+"""
+
+import os
+import time
+
+import pytest
+
+from harness.errors import DataError, ModelError
+from harness.evaluate import own_model
+from harness.evaluate.contract import example_profile, model_complaints
+from harness.evaluate.own_code import kept_own, read_own
+from harness.evaluate.own_model import OwnModel
+from harness.models import MODELS
+from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.trial import Code
+from tests.contracts.profiles import FILE, NAMES, profile_of
+
+pytestmark = pytest.mark.process
+CLUSTER = Cluster(
+    num_nodes=2, map_slots_per_node=1, reduce_slots_per_node=1, map_slots=2, reduce_slots=2
+)
+SMALL = JobInput(input_bytes=100, num_files=1, num_splits=1, split_bytes=100.0)
+# Line 5 is what predict does; all of them answer about two maps and more.
+FILE_OF_MODELS = """
+class Mine:
+    def predict(self, profile, configuration, cluster, job_input):
+        if job_input.num_splits == 1:
+            {}
+        return {{"body_s": 2.0 * job_input.num_splits}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    """
+    A state folder where no code was ever named.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def made(tmp_path):
+    """
+    Makes the model of a file with this content, and ends it.
+    """
+    models = []
+
+    def make(text):
+        (tmp_path / "mine.py").write_text(text)
+        models.append(OwnModel(read_own("mine.py:Mine", tmp_path)))
+        return models[-1]
+
+    yield make
+    for model in models:
+        model.close()
+
+
+def body_s(model, splits=2, profile=None):
+    """
+    What the model says of so many maps, or why it says nothing.
+    """
+    size = SMALL.model_copy(update={"num_splits": splits})
+    try:
+        return model.predict(profile or example_profile(), JobConfig(), CLUSTER, size).body_s
+    except ModelError as error:
+        return error.what
+
+
+@pytest.mark.parametrize(
+    ("does", "reason"),
+    [
+        ("1 / 0", "mine.py:5: ZeroDivisionError: division by zero"),
+        ("profile.costs['none']", "mine.py:5: KeyError: 'none'"),
+        ("import sys; sys.exit(3)", "mine.py:5: SystemExit: 3"),
+        ("return {'body_s': float('nan')}", "mine.py:3: predict gives body_s = nan: input should"),
+        ("return {'body_s': -1}", "mine.py:3: predict gives body_s = -1: input should be greater"),
+        ("return {'body_s': '12'}", "mine.py:3: predict gives body_s = '12': input should be a"),
+        ("return {'body_s': 1, 'job_s': 2}", "mine.py:3: predict gives job_s = 2: extra inputs"),
+        ("return {'body_s': 1, 'phases': {'m': -2}}", "mine.py:3: predict gives phases.m = -2"),
+        ("return {}", "mine.py:3: predict gives no body_s: field required"),
+        ("return 12.5", "mine.py:3: TypeError: predict returns no Prediction and no dict, but 12"),
+        ("return {'body_s': {1, 2}}", "mine.py:3: AttributeError: 'set' object has no attribute"),
+        ("open('/tmp/x', 'w')", "mine.py:5: PermissionError: a model writes no file"),
+        ("import os; os.remove('/tmp/x')", "mine.py:5: PermissionError: a model writes no file"),
+        ("import os; os.system('id')", "mine.py:5: PermissionError: a model writes no file"),
+        ("return [0] * 10**12", "mine.py:5: MemoryError:"),
+    ],
+)  # fmt: skip
+def test_a_slip_costs_one_answer(made, does, reason):
+    """
+    It is named with file and line, and the next question is answered.
+    """
+    model = made(FILE_OF_MODELS.format(does))
+
+    assert body_s(model, 1).startswith(reason)
+    assert body_s(model) == 4.0
+
+
+@pytest.mark.parametrize(
+    ("does", "reason"),
+    [
+        ("import time; time.sleep(60)", "(TimeoutError)"),
+        ("import os; os._exit(0)", "(EOFError)"),
+        ("return {'warnings': ['x' * 2**21], 'body_s': 1}", "(OSError)"),
+        ("import os, sys; os.write(int(sys.argv[1]), bytes(99))", "(JSONDecodeError)"),
+    ],
+)
+def test_a_model_without_an_answer_is_asked_no_more(made, monkeypatch, does, reason):
+    """
+    Neither hours of time-outs nor an answer to another question.
+    """
+    model = made(FILE_OF_MODELS.format(does))
+    assert body_s(model) == 4.0
+    monkeypatch.setattr(own_model, "LIMIT_S", 1.0)
+
+    refusal = body_s(model, 1)
+    before_s = time.monotonic()
+
+    assert refusal.startswith("mine.py:3: no answer of up to 1048576 bytes within 1 s")
+    assert refusal.endswith(reason)
+    assert body_s(model) == refusal
+    assert time.monotonic() - before_s < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("import none\nclass Mine:\n    pass", "mine.py:1: ModuleNotFoundError: No module named"),
+        ("class Mine:\n    def __init__(self, x):\n        pass", "mine.py:1: TypeError: Mine."),
+        ("class Mine:\n    pass", "mine.py:1: AttributeError: 'Mine' object has no attribute"),
+    ],
+)
+def test_a_model_that_cannot_be_loaded(made, text, reason):
+    """
+    The reason is that of its file.
+    """
+    model = made(text)
+
+    assert body_s(model).startswith(reason)
+    assert body_s(model).startswith(reason)
+
+
+def test_what_it_prints_is_no_answer(made, capfd):
+    """
+    Its end is kept; what it would read is nothing.
+    """
+    model = made(FILE_OF_MODELS.format("print('x' * 5000, open(0).read()); import os; os.system"))
+
+    assert body_s(model, 1) == 2.0
+    assert model.printed == "x" * 1998 + " \n"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_it_requires(made):
+    """
+    A missing statistic has its name, as for a model of ours.
+    """
+    required = "    required = frozenset({'map_cpu_s_per_record', 'jobs', 'network_bps'})\n"
+    model = made(FILE_OF_MODELS.format("pass") + required)
+
+    assert body_s(model) == 4.0
+    assert body_s(model, 2, profile_of(without={"jobs", "network_bps"})) == (
+        "mine.py:3: mine needs jobs, network_bps, and the profile does not have it"
+    )
+
+
+def test_is_given_records_and_may_correct_a_model_of_ours(made):
+    """
+    What a model of ours gives is a prediction of its own, but for the timeline.
+    """
+    model = made("""
+from harness.models import MODELS
+import numpy as np
+
+class Mine:
+    def predict(self, profile, configuration, cluster, job_input):
+        if job_input.num_splits == 1:
+            return {"body_s": np.float64(1.5), "map_waves": np.int64(2)}
+        answer = MODELS["whatif"].predict(profile, configuration, cluster, job_input)
+        return answer.model_copy(update={"body_s": 2 * answer.body_s})
+""")
+    size = SMALL.model_copy(update={"num_splits": 2})
+
+    answer = model.predict(example_profile(), JobConfig(), CLUSTER, size)
+
+    ours = MODELS["whatif"].predict(example_profile(), JobConfig(), CLUSTER, size)
+    assert body_s(model, 1) == 1.5
+    assert (answer.model, answer.body_s) == ("mine", 2 * ours.body_s)
+    assert (answer.phases, answer.dataflow) == (ours.phases, ours.dataflow)
+
+
+def test_contract_of_a_model(made):
+    """
+    What a user is told of a model that answers, and yet is none.
+    """
+    counting = made("""
+class Mine:
+    count = 0
+    def predict(self, profile, configuration, cluster, job_input):
+        self.count += 1
+        return {"body_s": self.count}
+""")
+    falling = made(FILE_OF_MODELS.format("pass").replace("2.0 *", "2.0 /"))
+    nothing = made(FILE_OF_MODELS.format("pass").replace("2.0 *", "0 *"))
+    none = made(FILE_OF_MODELS.format("1 / 0"))
+
+    assert [*model_complaints(counting)] == [
+        "the same question gets two answers: predict keeps something, or draws numbers"
+    ]
+    assert [*model_complaints(falling)] == ["twice the input takes less time"]
+    assert [*model_complaints(nothing)] == ["a job takes 0 s"]
+    assert [*model_complaints(none)] == ["mine.py:5: ZeroDivisionError: division by zero"]
+
+
+def test_example_profile_has_all_there_is():
+    """
+    After a new statistic: ``.venv/bin/python -m tests.contracts.profiles``.
+    """
+    profile = example_profile()
+    names = {*profile.statistics, *profile.costs, *profile.frame, "jobs"}
+
+    assert profile == profile_of()
+    assert names == NAMES
+    assert FILE.stat().st_size < 20_000
+
+
+def test_no_process_is_left(made):
+    """
+    A model that was closed has no process and says why it has no answer.
+    """
+    model = made(FILE_OF_MODELS.format("pass"))
+    body_s(model)
+    number = model._process.pid
+
+    model.close()
+
+    assert body_s(model) == "it was closed"
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
+
+
+def test_code_that_only_a_run_names_is_not_run(tmp_path):
+    """
+    Neither by its path nor by its hash, until the user names it.
+    """
+    (tmp_path / "mine.py").write_text(FILE_OF_MODELS.format("pass"))
+    named = Code(file="mine.py", class_name="Mine", sha256="0" * 64)
+
+    with pytest.raises(DataError, match=r"never ran here: mine\.py:Mine, SHA-256 000"):
+        kept_own(named)
+    own = read_own("mine.py:Mine", tmp_path)
+    (tmp_path / "mine.py").write_text("another")
+
+    assert kept_own(own.code) == own
