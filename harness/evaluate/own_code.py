@@ -64,7 +64,7 @@ class OwnCode(Record):
         return vars(module)[self.code.class_name]
 
 
-def read_own(text: str, folder: Path) -> OwnCode:
+def read_own(text: str, folder: Path = Path()) -> OwnCode:
     """
     Read ``PATH:Class``, which the user named, relative to *folder*: it may run from now on.
 
@@ -72,6 +72,9 @@ def read_own(text: str, folder: Path) -> OwnCode:
     """
     file_name, _, class_name = text.rpartition(":")
     path = folder / Path(file_name).expanduser()
+    if (folder / "manifest.json").exists():
+        what = f"'{excerpt(text)}' is named by the experiment of a stored run, and is not run"
+        raise SpecError(what, where=str(folder), fix="name the run's folder, or a file of your own")
     try:
         source = path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:

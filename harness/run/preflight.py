@@ -13,11 +13,10 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from harness.errors import HarnessError, MachineError, SpecError
 from harness.evaluate.model_inputs import effective_configuration, required_jars
-from harness.evaluate.own_code import own_workload, read_own
+from harness.evaluate.own_code import OwnCode, own_workload, read_own
 from harness.experiment.file import KnownNames, Own
 from harness.experiment.grid import expand
 from harness.experiment.model import Experiment
@@ -42,17 +41,21 @@ LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block
 MOST_WARNINGS = 5  # of one kind: each says the same
 
 
-def known_names(folder: Path = Path()) -> KnownNames:
-    """Everything that an experiment file in *folder* may name here, and what is known of it."""
+def known_names(
+    find: Callable[[str, bool], OwnCode] = lambda path, _: read_own(path),
+) -> KnownNames:
+    """
+    Everything that an experiment file may name here, and what is known of it.
+
+    *find* gives the code of a path, of which it is given whether it stands in an override.
+    """
 
     def read(kind: str, path: str, is_override: bool) -> Own:  # noqa: FBT001
-        own = read_own(path, Path() if is_override else folder)
-        workload = own_workload(own.code) if kind == "workloads" else None
-        return (
-            own.name,
-            own.code,
-            *((workload.parameters, workload.scales) if workload else ((), {})),
-        )
+        own = find(path, is_override)
+        if kind == "models":
+            return own.name, own.code, (), {}
+        workload = own_workload(own.code)
+        return own.name, own.code, tuple(workload.parameters), workload.scales
 
     return KnownNames(
         workloads=tuple(WORKLOADS),

@@ -11,7 +11,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
 from statistics import fmean
@@ -19,6 +19,7 @@ from typing import Any
 
 from harness.errors import DataError, SpecError
 from harness.evaluate.flow import Evaluation
+from harness.evaluate.own_code import OwnCode, kept_own, read_own
 from harness.experiment.file import concealed_text, read_experiment
 from harness.experiment.grid import expand, is_profiling, order
 from harness.experiment.model import Experiment
@@ -28,7 +29,7 @@ from harness.monitor.probe import probe_jar
 from harness.monitor.rates import are_rates_required
 from harness.providers import PROVIDERS, remove
 from harness.providers.calibrate import unsupported_limits
-from harness.records.trial import ClusterSpec, Trial, Versions, trial_id
+from harness.records.trial import ClusterSpec, Code, Trial, Versions, trial_id
 from harness.run import Console
 from harness.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.run.manifest import record_command
@@ -64,7 +65,8 @@ class Session:
             unlimited = unsupported_limits(cluster, provider.limitable)
             return [*refusals(cluster, properties, sets_site=provider.sets_site), *unlimited]
 
-        names = known_names(Path(self.source).parent)
+        folder = Path(self.source).parent
+        names = known_names(lambda path, is_option: read_own(path, Path() if is_option else folder))
         experiment = read_experiment(self.text, self.source, self.overrides, known=names)
         cells = expand(experiment)
         refuse_cells(cells, find_refusals, self.source, self.text)
@@ -236,7 +238,7 @@ class Session:
             same = [each for each in earlier_answers if each.experiment().predict == wanted.predict]
             if not same and not asks:
                 other, new = run.experiment().predict, wanted.predict
-                names = [name for name in ("models", "profile_on")
+                names = [name for name in ("models", "code", "profile_on")
                          if getattr(other, name) != getattr(new, name)]  # fmt: skip
                 what = f"run {run.id} was asked with other {' and '.join(names)} than the file's"
                 words = [word for each in self.overrides for word in ("--set", each)]
@@ -294,8 +296,23 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
         overrides.append(f"predict.profile_on.{axis}=[{values.strip('[]')}]")
     text = measured.opener.read(measured.path / EXPERIMENT, "name an experiment file").decode()
     source = str(measured.path / EXPERIMENT)
+    # A path in the option is the user's; what the run names runs only where it is known here.
+    given, codes = models.split(","), experiment.predict.code
+    of_run = [*codes.values(), *(each.code for each in experiment.workloads if each.code)]
+    by_path = {f"{code.file}:{code.class_name}": code for code in of_run}
+    never = Code(file="a file", class_name="of its experiment", sha256="0" * 64)
+
+    def find(path: str, _is_option: bool) -> OwnCode:  # noqa: FBT001
+        return read_own(path) if path in given else kept_own(by_path.get(Path(path).name, never))
+
+    known = known_names(find)
+    known = replace(known, models=[*known.models, *codes.keys() & set(names.split(","))])
     narrows = not profile_on
-    predict = read_experiment(text, source, overrides, known=known_names(), narrows=narrows).predict
+    predict = read_experiment(text, source, overrides, known=known, narrows=narrows).predict
+    codes = {
+        name: code for name, code in {**codes, **predict.code}.items() if name in predict.models
+    }
+    predict = predict.model_copy(update={"code": codes})
     if not profile_on:
         predict = predict.model_copy(update={"profile_on": experiment.predict.profile_on})
     return experiment.model_copy(update={"predict": predict})
