@@ -106,6 +106,11 @@ NOT_STORED = {
     "harness/cli/compare.py": {"budgets.read_text"},
     "harness/cli/trace.py": {"gzip.open"},  # --chrome FILE, written
     "harness/cli/models.py": {"Path(name).read_text"},  # vectors
+    "harness/evaluate/contract.py": {  # of the package
+        "files('harness.evaluate').joinpath('example-profile.json').read_text"
+    },
+    # What a user named, and the state folder.
+    "harness/evaluate/own_code.py": {"path.read_bytes", "_kept_path(code).read_bytes"},
     "harness/evaluate/provenance.py": {"Path(sys.modules[module].__file__ or '').read_bytes"},
     "harness/monitor/machine.py": {"file.open", "self.path.open", "source.open", "target.open",
                                    "Path(path).read_text"},

@@ -74,7 +74,8 @@ def workload_complaints(
     if _IN not in jobs[0].arguments or not any(_OUT in each for each in jobs[-1].arguments):
         yield "submit does not hand on the input and the output that it is given"
     sample = json.loads(json.dumps(workload.sample(spec, ((n, [d]) for n, d in files.items()))))
-    middle, changed = len(output) // 2, output[:20] + bytes([output[20] ^ 1]) + output[21:]
+    middle, changed = len(output) // 2, bytearray(output)
+    changed[middle] ^= 1
     for what, parts in {
         "": [output],
         "no output": [],
@@ -83,7 +84,7 @@ def workload_complaints(
         "an output whose end is repeated": [output + output[-100:]],
         "an output whose halves are exchanged": [output[middle:] + output[:middle]],
         "zeros": [bytes(len(output))],
-        "an output with one bit changed": [changed],
+        "an output with one bit changed": [bytes(changed)],
     }.items():
         named = ((f"part-r-{number:05d}", [part]) for number, part in enumerate(parts))
         verdict = workload.verdict(spec, named, sample)

@@ -66,16 +66,16 @@ class OwnModel:
     def __init__(self, own: OwnCode) -> None:
         """Start its process."""
         self.own, self.name, self.printed, self._failure = own, own.name, "", ""
-        self._pipe, theirs = Pipe()
+        self._pipe, child_end = Pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-B", "-m", __name__, str(theirs.fileno())],
+            [sys.executable, "-I", "-B", "-m", __name__, str(child_end.fileno())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
-            pass_fds=[theirs.fileno()],
+            pass_fds=[child_end.fileno()],
         )
-        theirs.close()
+        child_end.close()
         self._pipe.send_bytes(own.model_dump_json().encode())
 
     def close(self, reason: str = "it was closed") -> None:

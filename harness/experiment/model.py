@@ -40,8 +40,8 @@ _MEANINGS = {"auto": AUTO_GPUS, "until decided": UNTIL_DECIDED}
 # memory is that of a DataNode, a NodeManager and an application master.
 LEAST_CORES, LEAST_NETWORK, LEAST_MEMORY = 0.05, 125_000, 1024 * MIB
 
-_OWN = r"|.+\.py:[A-Za-z_][A-Za-z0-9_]*"  # a class in a file
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
+_OR_PATH = {"pattern": rf"^({NAME.pattern}|.+\.py:[A-Za-z_][A-Za-z0-9_]*)$"}  # of a class
 _SIZE_WITH_UNIT = re.compile(r"[0-9]+(\.[0-9]+)?\s*[KkMGT]?i?B")
 _UNIT_IN_NAME = re.compile(r"(_bytes|_bytes_per_s|_s)$")
 
@@ -131,11 +131,9 @@ def _text(pattern: str, complaint: str, /, **schema: Any) -> _Annotations:
     return _written(read, {"type": "string", "pattern": f"^({pattern})$", **schema})
 
 
-def _name_of(noun: str, or_else: str = "") -> _Annotations:
-    """Annotations of names; editors let *or_else* stand there, too, which is a name once read."""
+def _name_of(noun: str, **schema: str) -> _Annotations:
     letters = "use letters, digits, _ and -, starting with a letter"
-    complaint = f"cannot name the {noun}; {letters}"
-    return _text(NAME.pattern, complaint, pattern=f"^({NAME.pattern}{or_else})$")
+    return _text(NAME.pattern, f"cannot name the {noun}; {letters}", **schema)
 
 
 def _like(pattern: str, noun: str, example: str) -> _Annotations:
@@ -168,12 +166,7 @@ def has_unit(scalar: str) -> bool:
 
 
 def _read_property(scalar: Scalar) -> str:
-    """
-    Text of a property's value as Hadoop reads it.
-
-    Numbers stay as they were written, ``True`` becomes ``true``, and a size with a unit, which
-    Hadoop would not understand, becomes bytes.
-    """
+    """Text of a property's value as Hadoop reads it: a size with a unit becomes bytes."""
     value = scalar.value
     if value is None:
         raise ValueError("there is no value; write one, or remove the line")
@@ -262,6 +255,9 @@ def _memory(word: str = "") -> _Annotations:
 _DISK, _NETWORK = (MIB, "1 MiB/s"), (LEAST_NETWORK, "1 Mbit/s")
 _ADDRESS = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?"
 _MODES = get_args(TraceMode)
+
+# Not a key of the file, whose names may be paths; left out where there is none.
+_CODE: dict[str, Any] = {"validation_alias": "(code)", "exclude_if": lambda code: not code}
 
 Axis = Annotated[tuple[T, ...], _Listed()]
 Count = Annotated[int, *_number("whole number", 1, 10**6)]
@@ -386,19 +382,17 @@ class WorkloadAxes(_FileRecord):
         json_schema_extra={"additionalProperties": TypeAdapter(Axis[Argument]).json_schema()}
     )
 
-    name: Annotated[str, *_name_of("workload", _OWN)]
+    name: Annotated[str, *_name_of("workload", **_OR_PATH)]
     """a workload: see 'harness list workloads'; ./mine.py:Mine is one of your own"""
     input_bytes: Axis[InputSize]
     """a size such as 32 MiB, a named size such as tiny, or a list of them"""
     seed: Seed = 1
     """seed of the generated input (default: 1)"""
-    # Not keys of the file: each argument is one, and the name may be a path.
+    # Not a key of the file: each argument is.
     parameters: SkipJsonSchema[dict[str, Axis[Argument]]] = Field(
         default_factory=dict, validation_alias="(parameters)"
     )
-    code: SkipJsonSchema[Code | None] = Field(
-        default=None, validation_alias="(code)", exclude_if=lambda code: code is None
-    )
+    code: SkipJsonSchema[Code | None] = Field(default=None, **_CODE)
 
     @model_validator(mode="before")
     @classmethod
@@ -428,12 +422,9 @@ class Design(_FileRecord):
 class Predict(_FileRecord):
     """The models to score, and the cells that feed the profiles."""
 
-    models: Axis[Annotated[str, *_name_of("model", _OWN)]]
+    models: Axis[Annotated[str, *_name_of("model", **_OR_PATH)]]
     """models to score: see 'harness list models'; ./mine.py:Mine is one of your own"""
-    # Not a key of the file: of models that are given by a path, by the names that stand for them.
-    code: SkipJsonSchema[dict[str, Code]] = Field(
-        default_factory=dict, validation_alias="(code)", exclude_if=lambda code: not code
-    )
+    code: SkipJsonSchema[dict[str, Code]] = Field(default_factory=dict, **_CODE)
     profile_on: Properties
     """values of axes that select the cells for the profiles; these are never scored"""
     order: Annotated[

@@ -12,6 +12,7 @@ import harness.evaluate
 
 from harness.models.whatif.inputs import COSTS, SIDES
 from harness.monitor.rates import RATES as MACHINE_RATES
+from harness.profiling.costs import _OF_BOTH_SIDES
 from harness.profiling.dataflow import DEFINITIONS
 from harness.profiling.fit import JOBS_PER_TRIAL
 from harness.profiling.task_statistics import COMPRESSED, MAP, REDUCE
@@ -55,7 +56,7 @@ OTHERS = {
     "gpu_stand_in": 0.0, "reduce_uses_gpu": 0.0,
 }  # fmt: skip
 FRAMES = dict.fromkeys(FRAME, 0.5) | {"task_gap_s": 0.7, "job_start_s": 5.0}
-ALL_COSTS = (*COSTS, *(f"{name}_{side}" for name in COSTS for side in SIDES))
+ALL_COSTS = (*COSTS, *(f"{name}_{side}" for name in sorted(_OF_BOTH_SIDES) for side in SIDES))
 NAMES = {*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *ALL_COSTS, *FRAMES, "jobs"}
 assert DEFINITIONS.keys() == FLOW.keys()
 

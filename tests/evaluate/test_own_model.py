@@ -185,10 +185,10 @@ class Mine:
 
     answer = model.predict(example_profile(), JobConfig(), CLUSTER, size)
 
-    ours = MODELS["whatif"].predict(example_profile(), JobConfig(), CLUSTER, size)
+    answer_there = MODELS["whatif"].predict(example_profile(), JobConfig(), CLUSTER, size)
     assert body_s(model, 1) == 1.5
-    assert (answer.model, answer.body_s) == ("mine", 2 * ours.body_s)
-    assert (answer.phases, answer.dataflow) == (ours.phases, ours.dataflow)
+    assert (answer.model, answer.body_s) == ("mine", 2 * answer_there.body_s)
+    assert (answer.phases, answer.dataflow) == (answer_there.phases, answer_there.dataflow)
 
 
 def test_contract_of_a_model(made):

@@ -194,7 +194,7 @@ class TestStatistics:
 
 
 @pytest.mark.parametrize(
-    ("models", "required"), [(["whatif"], False), (["whatif", "spn-gc"], True), (["none"], False)]
+    ("models", "required"), [(["whatif"], False), (["whatif", "spn-gc"], True), (["mine"], True)]
 )
 def test_rates_are_required_by_some_models(models, required):
     """
