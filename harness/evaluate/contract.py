@@ -32,13 +32,13 @@ def example_profile() -> Profile:
 def model_complaints(model: Model) -> Iterator[str]:
     """Say what of its contract *model* does not keep; nothing: it keeps all of it."""
     profile, cells = example_profile(), []
-    for num_reduces, buffer_mb, maps in product((1, 6), (16, 256), (1, 2, 4, 8, 40, 80)):
-        sizes = {"num_files": maps, "num_splits": maps, "split_bytes": 32.0 * MIB}
-        slots = {f"{kind}_slots": 4 for kind in ("map", "reduce")}
-        slots |= {f"{name}_per_node": 2 for name in slots}
-        config = JobConfig(num_reduces=num_reduces, sort_buffer_mb=buffer_mb)
-        job_input = JobInput(input_bytes=maps * 32 * MIB, **sizes)
-        cells.append((config, Cluster(num_nodes=2, **slots), job_input))
+    cluster = Cluster(
+        num_nodes=2, map_slots_per_node=2, reduce_slots_per_node=2, map_slots=4, reduce_slots=4
+    )
+    for reduces, buffer_mb, maps in product((1, 6), (16, 256), (1, 2, 4, 8, 40, 80)):
+        config = JobConfig(num_reduces=reduces, sort_buffer_mb=buffer_mb)
+        sizes = {"input_bytes": maps * 32 * MIB, "num_files": maps, "num_splits": maps}
+        cells.append((config, cluster, JobInput(**sizes, split_bytes=32.0 * MIB)))
     try:
         bodies_s = [model.predict(profile, *cell).body_s or 0.0 for cell in cells]
         again_s = [model.predict(profile, *cell).body_s or 0.0 for cell in cells[::-1]]

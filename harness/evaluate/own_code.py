@@ -79,9 +79,7 @@ def read_own(text: str, folder: Path = Path()) -> OwnCode:
         source = path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         what = f"'{excerpt(text)}' is no class in a file: {getattr(error, 'strerror', error)}"
-        fix = (
-            "write ./mine.py:Mine, relative to the experiment file, or in an option to this folder"
-        )
+        fix = "write ./mine.py:Mine, relative to the experiment file (to here, in an option)"
         raise SpecError(what, where=str(path.absolute()), fix=fix) from error
     from harness.hadoop_home.home import write_whole
 

@@ -17,7 +17,7 @@ import sys
 from contextlib import suppress
 from io import StringIO
 from multiprocessing.connection import Connection, Pipe
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 from pydantic import Field, ValidationError
 
@@ -28,15 +28,13 @@ from harness.records.profile import Profile
 from harness.records.trial import Record
 from harness.text import read_json
 
-if TYPE_CHECKING:
-    from harness.models.vectors import Evaluator
-
 LIMIT_S = 20.0  # of an answer; the first one loads libraries
 MOST_ANSWER_BYTES, MOST_MEMORY_BYTES, MOST_PRINTED = 2**20, 2**33, 2000
 _REFUSED = {"os.exec", "os.fork", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.system",
             "os.truncate", "socket.connect", "subprocess.Popen"}  # fmt: skip
 
 _Number = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
+_Maybe = Annotated[_Number | None, Field(default=None)]
 _Numbers = Annotated[dict[str, _Number], Field(default_factory=dict)]
 
 
@@ -44,11 +42,11 @@ class _Answer(Record):
     """What of a prediction is a model's to give."""
 
     body_s: _Number
-    published_s: _Number | None = None
-    map_task_s: _Number | None = None
-    reduce_task_s: _Number | None = None
-    map_waves: _Number | None = None
-    reduce_waves: _Number | None = None
+    published_s: _Maybe
+    map_task_s: _Maybe
+    reduce_task_s: _Maybe
+    map_waves: _Maybe
+    reduce_waves: _Maybe
     phases: _Numbers
     measurable: _Numbers
     parts: _Numbers
@@ -60,8 +58,7 @@ class _Answer(Record):
 class OwnModel:
     """One like those of `MODELS`, until its process hangs or ends; *printed* by its last answer."""
 
-    description, required = "your own", frozenset[str]()
-    evaluators: tuple[Evaluator, ...] = ()
+    description, required, evaluators = "your own", frozenset[str](), tuple[Any, ...]()
 
     def __init__(self, own: OwnCode) -> None:
         """Start its process."""
@@ -69,12 +66,9 @@ class OwnModel:
         self._pipe, child_end = Pipe()
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-B", "-m", __name__, str(child_end.fileno())],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            pass_fds=[child_end.fileno()],
-        )
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd="/", pass_fds=[child_end.fileno()],
+        )  # fmt: skip
         child_end.close()
         self._pipe.send_bytes(own.model_dump_json().encode())
 
@@ -142,8 +136,7 @@ def _answer_questions(pipe: Connection) -> None:
             given = JobConfig(**parts[1]), Cluster(**parts[2]), JobInput(**parts[3])
             answer = model.predict(profile, *given)
             if isinstance(answer, Prediction):
-                excluded = {"model", "cell", "timeline"}
-                answer = answer.model_dump(exclude_defaults=True, exclude=excluded)
+                answer = answer.model_dump(exclude_defaults=True, exclude={"model", "timeline"})
             if not isinstance(answer, dict):
                 raise TypeError(f"predict returns no Prediction and no dict, but {answer!r}")
             answer = json.loads(json.dumps(answer, default=lambda each: each.item()))  # NumPy's
