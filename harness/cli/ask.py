@@ -48,6 +48,8 @@ def ask_models(
         harness ask 20261121T0323 --model whatif --grid mapreduce.job.reduces=1,2,4 -o reduces.svg
     """
     from harness.evaluate.ask import answers, basis_of_profile, basis_of_run, questions
+    from harness.evaluate.own_code import is_path, kept_own, read_own
+    from harness.evaluate.own_model import OwnModel
     from harness.models import MODELS
     from harness.records.profile import Profile
     from harness.run.preflight import known_names
@@ -58,7 +60,8 @@ def ask_models(
     if picture is not None and picture.suffix not in (".svg", ".pdf", ".png"):
         what, fix = f"no picture ends in '{picture.suffix}'", "end its name in .svg, .pdf or .png"
         raise SpecError(what, where=f"-o {picture}", fix=fix)
-    for name in set(models) - MODELS.keys():
+    own = {name: read_own(name) for name in models if is_path(name)}
+    for name in set(models) - MODELS.keys() - own.keys():
         fix = did_you_mean(name, list(MODELS))
         raise SpecError(f"there is no model '{name[:80]}'", where="--model", fix=fix)
     known = known_names()
@@ -70,10 +73,13 @@ def ask_models(
         evaluation = open_evaluation(source, results_dir, asks=True)
         show_text(f"run: {evaluation.run.path}")
         basis = basis_of_run(evaluation, workload)
-        models = models or evaluation.experiment.predict.models
+        if not models:
+            predict = evaluation.experiment.predict
+            models, own = predict.models, {n: kept_own(code) for n, code in predict.code.items()}
     show_text(f"base: {basis.note}")
     requests = questions(basis.base, settings, options["grid"], known)
-    rows = [row for model in models or ["whatif"] for row in answers(model, requests, basis)]
+    asked_models = [OwnModel(own[name]) if name in own else name for name in models or ["whatif"]]
+    rows = [row for model in asked_models for row in answers(model, requests, basis)]
     if options["table"] is not None:
         import pandas as pd
 

@@ -144,7 +144,6 @@ def check_own(path: str, as_json: bool) -> int:
         noun, model = "model", OwnModel(own)
         complaints = [*model_complaints(model)]
         show_text(model.printed)
-        model.close()
     else:
         noun, workload = "workload", own_workload(own.code)
         spec = WorkloadSpec(name=own.name, input_bytes=64 * MIB, code=own.code)

@@ -7,6 +7,7 @@ import re
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import repeat
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -20,11 +21,12 @@ from harness.evaluate.model_inputs import (
     predict_cells,
     profiled_range,
 )
+from harness.evaluate.own_code import own_workload
 from harness.experiment.file import KnownNames, read_experiment
 from harness.experiment.grid import axis_values, expand, label, varying
 from harness.hadoop.properties import JOB_PROPERTIES
 from harness.hadoop.slots import refusals
-from harness.models import MODELS
+from harness.models import MODELS, Model
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
@@ -93,6 +95,9 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
     A key is the name of an axis, or as in an experiment file; values, and `SpecError`, as there.
     """
     cluster, workload, overrides = base.cluster, base.workload, list[str]()
+    if workload.code:
+        own = {workload.name: own_workload(workload.code).parameters}
+        known = replace(known, workloads=[*own], parameters=own)
     names = ("input", "seed", *known.parameters.get(workload.name, ()))
     keys = dict.fromkeys(names, "workloads.0.") | dict.fromkeys(_OF_NODE, "cluster.node.")
     keys["workers"] = "cluster."
@@ -117,7 +122,8 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
     for cell in expand(read_experiment(text, "ask", overrides, known=known)):
         changed = {"workers": cell.cluster.workers, "node": cell.cluster.node}
         changed["site"] = cluster.site | cell.cluster.site
-        changed = {"cluster": cluster.model_copy(update=changed), "workload": cell.workload}
+        of_cell = cell.workload.model_copy(update={"code": workload.code})
+        changed = {"cluster": cluster.model_copy(update=changed), "workload": of_cell}
         changed["configuration"] = base.configuration | cell.configuration
         cells.append(base.model_copy(update=changed))
     return cells
@@ -142,9 +148,11 @@ def questions(
     return requests + [(label(point, names), point, against) for point in points]
 
 
-def answers(model: str, requests: Sequence[Question], basis: Basis) -> Iterator[dict[str, Any]]:
+def answers(
+    model_or_name: str | Model, requests: Sequence[Question], basis: Basis
+) -> Iterator[dict[str, Any]]:
     """
-    Yield what *model* says of each question, the base first, as a row of a table.
+    Yield what a model says of each question, the base first, as a row of a table.
 
     `change` is the share by which the job is longer than what it is compared with, `outside` all
     that was not profiled; where not `is_read`, no model is told of the change.  `limits` is the
@@ -153,8 +161,10 @@ def answers(model: str, requests: Sequence[Question], basis: Basis) -> Iterator[
     profile, cells = basis.profile, [cell for _, cell, _ in requests]
     known = profile if basis.profiled else profile.model_copy(update={"refits": ()})
     profiles, inputs = {profile.workload: known}, [model_inputs(cell) for cell in cells]
-    predictions = predict_cells(model, cells, profiles, basis.profiled)
-    predict_many = getattr(MODELS.get(model), "predict_many", None)
+    predictions = predict_cells(model_or_name, cells, profiles, basis.profiled)
+    model = model_or_name if isinstance(model_or_name, str) else model_or_name.name
+    of_name = MODELS.get(model) if model is model_or_name else None
+    predict_many = getattr(of_name, "predict_many", None)
     if predict_many is not None and len(cells) >= MANY:
         with suppress(HarnessError):  # it refuses one cell, and so all: each is asked alone
             bodies = zip(inputs, [*predict_many(profile, inputs)], strict=True)

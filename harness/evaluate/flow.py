@@ -158,8 +158,6 @@ class Evaluation:
                 profile = hashes.get(self.cells[prediction.cell].workload.name, "")
                 origin = {"code": code.sha256 if code else model_code(model_name)}
                 of_model.append(prediction.model_copy(update={**origin, "profile": profile}))
-            if isinstance(model, OwnModel):
-                model.close()
             self.run.write_predictions(model_name, of_model)
             predictions += of_model
         self.run.seal.add()

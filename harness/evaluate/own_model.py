@@ -18,6 +18,7 @@ from contextlib import suppress
 from io import StringIO
 from multiprocessing.connection import Connection, Pipe
 from typing import Annotated, Any, cast
+from weakref import finalize
 
 from pydantic import Field, ValidationError
 
@@ -64,19 +65,14 @@ class OwnModel:
         """Start its process."""
         self.own, self.name, self.printed, self._failure = own, own.name, "", ""
         self._pipe, child_end = Pipe()
-        self._process = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-I", "-B", "-m", __name__, str(child_end.fileno())],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             cwd="/", pass_fds=[child_end.fileno()],
         )  # fmt: skip
         child_end.close()
         self._pipe.send_bytes(own.model_dump_json().encode())
-
-    def close(self, reason: str = "it was closed") -> None:
-        """End its process; *reason* is why it has no answer from now on."""
-        self._failure = self._failure or reason
-        with self._process, self._pipe:
-            self._process.kill()
+        self._finish = finalize(self, _end, process, self._pipe)
 
     def predict(
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
@@ -104,8 +100,14 @@ class OwnModel:
             limits = f"no answer of up to {MOST_ANSWER_BYTES} bytes within {LIMIT_S:g} s"
             slip, is_last = self.own.slip(f"{limits} ({type(error).__name__})"), True
         if is_last:
-            self.close(slip)
+            self._failure = slip
+            self._finish()
         raise ModelError(slip)
+
+
+def _end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
+    with process, pipe:
+        process.kill()
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:

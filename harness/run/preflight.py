@@ -16,7 +16,7 @@ from functools import cached_property
 
 from harness.errors import HarnessError, MachineError, SpecError
 from harness.evaluate.model_inputs import effective_configuration, required_jars
-from harness.evaluate.own_code import OwnCode, own_workload, read_own
+from harness.evaluate.own_code import OwnCode, own_workload
 from harness.experiment.file import KnownNames, Own
 from harness.experiment.grid import expand
 from harness.experiment.model import Experiment
@@ -41,16 +41,16 @@ LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block
 MOST_WARNINGS = 5  # of one kind: each says the same
 
 
-def known_names(
-    find: Callable[[str, bool], OwnCode] = lambda path, _: read_own(path),
-) -> KnownNames:
+def known_names(find: Callable[[str, bool], OwnCode] | None = None) -> KnownNames:
     """
     Everything that an experiment file may name here, and what is known of it.
 
-    *find* gives the code of a path, of which it is given whether it stands in an override.
+    *find* gives the code of a path, and is told whether that stands in an override; without it
+    nothing is named by a path.
     """
 
     def read(kind: str, path: str, is_override: bool) -> Own:  # noqa: FBT001
+        assert find
         own = find(path, is_override)
         if kind == "models":
             return own.name, own.code, (), {}
@@ -69,7 +69,7 @@ def known_names(
         gpus=lambda provider, workers: PROVIDERS[provider].gpus_per_node(workers),
         extra_fields={name: provider.extra_fields for name, provider in PROVIDERS.items()},
         required_fields={name: provider.required_fields for name, provider in PROVIDERS.items()},
-        own=read,
+        own=read if find else None,
     )
 
 

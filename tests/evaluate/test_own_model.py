@@ -2,7 +2,7 @@
 Tests for `harness.evaluate.own_model`: whatever a user's model does wrong is its own affair.
 """
 
-import os
+import signal
 import time
 
 import pytest
@@ -54,7 +54,7 @@ def made(tmp_path):
 
     yield make
     for model in models:
-        model.close()
+        model._finish()
 
 
 def body_s(model, splits=2, profile=None):
@@ -226,19 +226,18 @@ def test_example_profile_has_all_there_is():
     assert FILE.stat().st_size < 20_000
 
 
-def test_no_process_is_left(made):
+def test_no_process_is_left(tmp_path):
     """
-    A model that was closed has no process and says why it has no answer.
+    Its process ends with the model.
     """
-    model = made(FILE_OF_MODELS.format("pass"))
+    (tmp_path / "mine.py").write_text(FILE_OF_MODELS.format("pass"))
+    model = OwnModel(read_own("mine.py:Mine", tmp_path))
     body_s(model)
-    number = model._process.pid
+    process = model._finish.peek()[2][0]
 
-    model.close()
+    del model
 
-    assert body_s(model) == "it was closed"
-    with pytest.raises(ProcessLookupError):
-        os.kill(number, 0)
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_code_that_only_a_run_names_is_not_run(tmp_path):

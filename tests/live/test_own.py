@@ -24,7 +24,7 @@ def test_pages_on_a_cluster(tmp_path):
     (tmp_path / "mine.py").write_text(blocks(MODEL, "python")[0])
 
     for argv in (
-        command("all", results, "--set", "warmup=0", experiment=file),
+        command("all", results, experiment=file),
         command("predict", results, "--models", "whatif,./mine.py:Mine", experiment=file),
     ):
         done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
