@@ -311,9 +311,9 @@ def test_check_finds_what_is_wrong(name):
     """
     A check that passes on nothing above all.
     """
-    found = [*workload_complaints(Careless(), spec_of(name), {"f": b"a b\n"}, b"a\t1\nb\t1\n")]
+    complaints = [*workload_complaints(Careless(), spec_of(name), {"f": b"a b\n"}, b"a\t1\nb\t1\n")]
 
-    assert found == [
+    assert complaints == [
         "plan_input and submit give something else each time",
         "plan_input does not plan 150000 bytes in files of 1 to 1048576",
         "the key 'a b' is that of another input, too, or not of letters, digits, -",

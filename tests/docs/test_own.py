@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
+from harness.evaluate.own_code import read_own
 from harness.experiment.file import read_experiment
 from harness.run.preflight import known_names
 from tests.contracts.profiles import NAMES
@@ -65,7 +66,9 @@ def test_experiment_of_the_page():
     """
     (text,) = blocks(WORKLOAD, "yaml")
 
-    experiment = read_experiment(text, "mean.yaml", known=known_names())
+    experiment = read_experiment(
+        text, "mean.yaml", known=known_names(lambda path, _: read_own(path))
+    )
 
     assert experiment.workloads[0].name == "wordmean"
     assert experiment.workloads[0].code.class_name == "WordMean"
