@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from itertools import chain
 from pathlib import Path
@@ -60,7 +60,7 @@ def compare(
         harness compare 20261121T0323 20261122T0315
         harness compare 20261121T0323 20261122T0315 --budgets experiments/budgets.yaml --strict
     """
-    from harness.evaluate.budgets import Budget, judge, read_budgets
+    from harness.evaluate.budgets import judge, read_budgets
     from harness.evaluate.changes import Change, Side, changes, differences, sentence
     from harness.store import os_error_as_machine_error
 
@@ -71,57 +71,57 @@ def compare(
         what = f"{len(names)} runs are named, and not two to ten different ones"
         raise SpecError(what, where=" ".join(names), fix="'harness runs' lists what there is")
     base, *others = sides = [*map(Side, evaluations)]
-    judged = list[Budget]()
-    if budgets:
-        text = budgets.read_text(encoding="utf-8", errors="replace")
-        judged = read_budgets(text, str(budgets), sides)
+    text = budgets.read_text(encoding="utf-8", errors="replace") if budgets else ""
+    wanted = read_budgets(text, str(budgets), sides) if budgets else []
     by_run = [changes(base, other) for other in others]
     every = [*chain(*by_run)]
-    judged = [judge(budget, every, others, strict=strict) for budget in judged]
+    judged = [judge(budget, every, strict=strict) for budget in wanted]
     lines = StringIO()
     csv.writer(lines).writerows([Change._fields, *every])
     for path, content in ((table, lines.getvalue()), (junit, _junit(judged))):
         if path:
             with os_error_as_machine_error(path):
                 path.write_text(content, encoding="utf-8")
-    verdict = "; ".join(map(sentence, [base] * len(others), others, by_run, _ORDINALS))
-    missing = [*chain(*(side.missing for side in sides))]
-    apart = {other.run.id: differences(base, other) for other in others}
+    document: dict[str, Any] = {
+        "verdict": "; ".join(map(sentence, [base] * len(others), others, by_run, _ORDINALS)),
+        "missing": [*chain(*(side.missing for side in sides))],
+        "differences": {other.run.id: differences(base, other) for other in others},
+    }
     if as_json:
-        document: dict[str, Any] = {"verdict": verdict, "missing": missing, "differences": apart}
         document |= {"changes": [each._asdict() for each in every]}
         print_json(document | {"budgets": [each._asdict() for each in judged]})
-    else:
-        click.echo(printable(verdict))
-        for text in missing:
-            show_text(f"not compared: {text}")
-        for other, changed in zip(others, by_run, strict=True):
-            show_table(("what differs", base.run.id, other.run.id), apart[other.run.id])
-            _show_changes(changed, base.run.id, other.run.id)
-        if judged:
-            show_table(("budget", "verdict", "why"), [(each.name, *each[-2:]) for each in judged])
+        return int(any(each.verdict == "broken" for each in judged))
+    click.echo(printable(document["verdict"]))
+    for missing in document["missing"]:
+        show_text(f"not compared: {missing}")
+    for other, changed in zip(others, by_run, strict=True):
+        ids = base.run.id, other.run.id
+        show_table(("what differs", *ids), document["differences"][other.run.id])
+        show_table(("what", "of", *ids, "change, %", "95 %", "verdict"), _rows(changed))
+    if judged:
+        show_table(("budget", "verdict", "why"), [(each.name, *each[-2:]) for each in judged])
+    show_text("--csv FILE has what did not move, and each cell")
     return int(any(each.verdict == "broken" for each in judged))
 
 
-def _show_changes(changed: Sequence[Change], base: str, other: str) -> None:
-    """Show what moved, and in any case the times of jobs and the errors of models."""
-    rows = list[tuple[str, ...]]()
+def _rows(changed: Sequence[Change]) -> Iterator[tuple[str, ...]]:
+    """What moved, and in any case the times of jobs and the errors of models."""
     for each in changed:
-        is_moved = each.verdict in ("larger", "smaller")
-        if each.name != "job_s" and (each.cell or not (is_moved or each.name == "body_s")):
-            continue
-        factor, unit = (100, " %") if each.kind == "error" else (1, "")
-        numbers = ((each.base, each.base_spread), (each.other, each.other_spread))
-        texts = [
-            f"{factor * value:.4g}" + ("" if spread is None else f" ± {factor * spread:.2g}") + unit
-            for value, spread in numbers
-        ]
-        ends = " to ".join(f"{100 * end:+.3g}" for end in (each.low, each.high) if end is not None)
-        of = f"{each.model} {each.cell or each.workload}".strip()
-        verdict = each.verdict if each.chance is not None else "undecided: the noise is not known"
-        rows.append((each.name, of, *texts, f"{100 * each.change:+.3g}", ends, verdict))
-    show_table(("what", "of", base, other, "change, %", "95 %", "verdict"), rows)
-    show_text(f"{len(changed) - len(rows)} more numbers are not shown: --csv FILE has them")
+        is_job = (each.kind, each.name) == ("time", "job_s")
+        is_main = each.verdict in ("larger", "smaller") or each.name in ("job_s", "body_s")
+        if is_job or (is_main and not each.cell):
+            percent = 100 if each.kind == "error" else 1
+            numbers = ((each.base, each.base_spread), (each.other, each.other_spread))
+            texts = [
+                f"{percent * number:.4g}" + ("" if error is None else f" ± {percent * error:.2g}")
+                for number, error in numbers
+            ]
+            what = f"error of {each.name}, %" if each.kind == "error" else each.name
+            ends = (f"{100 * end:+.3g}" for end in (each.low, each.high) if end is not None)
+            of = f"{each.model} {each.cell or each.workload}".strip()
+            unknown = ": the noise is not known" if each.chance is None else ""
+            change = f"{100 * each.change:+.3g}"
+            yield what, of, *texts, change, " to ".join(ends), each.verdict + unknown
 
 
 def _junit(judged: Sequence[Budget]) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from harness.evaluate.changes import Change, Side
 from harness.experiment.document import Document
 from harness.models import MODELS
 from harness.scoring.score import LEVELS
-from harness.stats.resampling import FEWEST_CELLS
 from harness.text import did_you_mean, excerpt
 from harness.workloads import WORKLOADS
 
@@ -21,7 +21,7 @@ _KEYS = {
     "error": ("quantity", "workload", "model"),
     "changes": ("statistic", "workload"),
 }
-_LIMITED = {"slower": "time", "changes": "cost"}
+_KINDS = {"slower": "time", "error": "error", "changes": "cost"}
 _PERCENT = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*%\s*", re.ASCII)
 
 
@@ -73,47 +73,35 @@ def read_budgets(text: str, source: str, sides: Sequence[Side]) -> list[Budget]:
     return budgets
 
 
-def judge(
-    budget: Budget, changed: Sequence[Change], others: Sequence[Side], *, strict: bool
-) -> Budget:
+def judge(budget: Budget, changed: Sequence[Change], *, strict: bool) -> Budget:
     """
-    Judge *budget* by the 95 % intervals of what *changed*, or of the errors in the *others*.
+    Judge *budget* by the 95 % intervals of what *changed*, of errors those in the other run.
 
     It is broken where one of them lies beyond the limit as a whole, or *strict* where it cannot be
     decided, and kept where all are within.
     """
+    least = -budget.most if budget.limit == "changes" else -math.inf
     texts: dict[str, list[str]] = {"broken": [], "undecided": [], "kept": []}
-    for what, low, high in _intervals(budget, changed, others):
-        verdict, ends = "undecided", "the interval is not known"
+    for each in changed:
+        about = {"workload": each.workload, "model": each.model}
+        about |= {"quantity": each.name, "statistic": each.name}
+        is_chosen = budget.chosen.items() <= about.items()
+        if each.kind != _KINDS[budget.limit] or each.cell or not is_chosen:
+            continue
+        verdict, ends, low, high = "undecided", "the interval is not known", each.low, each.high
         if low is not None and high is not None:
+            if each.kind == "error":  # its own interval is as much wider than its spread
+                spreads = (each.base_spread or 0.0), (each.other_spread or 0.0)
+                reach = (high - each.change) * spreads[1] / (math.hypot(*spreads) or 1.0)
+                low, high = each.other - reach, each.other + reach
             ends = f"{100 * low:.3g} to {100 * high:.3g} %"
-            verdict = "broken" if low > budget.most else "kept" if high <= budget.most else verdict
-        texts[verdict].append(f"{what}: {ends}")
+            if low > budget.most or high < least:
+                verdict = "broken"
+            elif least <= low and high <= budget.most:
+                verdict = "kept"
+        texts[verdict].append(f"{each.model} {each.workload} in {each.run}: {ends}".strip())
     verdict = next((each for each in texts if texts[each]), "undecided")
     reason = "; ".join(texts[verdict]) or "the runs have nothing of it in common"
     if strict and verdict == "undecided":
         verdict, reason = "broken", f"undecided, and --strict counts that: {reason}"
     return budget._replace(verdict=verdict, reason=reason)
-
-
-def _intervals(
-    budget: Budget, changed: Sequence[Change], others: Sequence[Side]
-) -> Iterator[tuple[str, float | None, float | None]]:
-    """What *budget* is about, each with the ends of its interval."""
-    for change in changed:
-        about = dict.fromkeys(("quantity", "statistic"), change.name)
-        about["workload"] = change.workload
-        is_chosen = change.kind == _LIMITED.get(budget.limit) and not change.cell
-        if is_chosen and budget.chosen.items() <= about.items():
-            low, high = change.low, change.high
-            if change.kind == "cost" and low is not None and high is not None:
-                low, high = max(0.0, low, -high), max(-low, high)
-            yield f"{change.workload} in {change.run}", low, high
-    for side in others if budget.limit == "error" else ():
-        for each in side.scores.summaries:
-            about = {"quantity": each.quantity, "workload": each.workload, "model": each.model}
-            is_chosen = each.speed == "raw" and each.workload != "*"
-            if is_chosen and budget.chosen.items() <= about.items():
-                error = each.metrics.get("mape") if each.cells >= FEWEST_CELLS else None
-                low, high = (error.low, error.high) if error else (None, None)
-                yield f"{each.model} for {each.workload} in {side.run.id}", low, high

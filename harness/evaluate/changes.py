@@ -18,11 +18,12 @@ from typing import NamedTuple
 from harness.errors import DataError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.experiment.grid import axis_values, label, readable, varying
-from harness.records.score import Measurement, Score, ScoreBook
-from harness.scoring.comparisons import FAMILY_ERROR, MARGIN, refitted
+from harness.records.score import Measurement, ScoreBook
+from harness.records.trial import Cell
+from harness.scoring.comparisons import FAMILY_ERROR, MARGIN
 from harness.scoring.score import LEVELS
 from harness.stats.pairs import change_tests
-from harness.stats.resampling import jackknife_variance, kept_cells, mean_variance
+from harness.stats.resampling import FEWEST_REFITS, jackknife_variance
 from harness.stats.spread import ENOUGH_REPEATS, mean_floors
 from harness.store.compare import leaves
 from harness.text import excerpt
@@ -35,7 +36,7 @@ _VARIES = (".load", ".free_bytes")
 _MOST_NAMED = 3
 
 Key = tuple[str, str, str, str, str]  # the first fields of `Change`
-# Value, standard error and degrees of freedom (NaN: not known); NaN where that is not all noise.
+# Value, standard error, degrees of freedom, and a further error that cells share; NaN: not known.
 Estimate = tuple[float, float, float, float]
 
 
@@ -72,7 +73,7 @@ class Side:
 
     def __init__(self, evaluation: Evaluation) -> None:
         """Read it; `DataError` where it has not come to its end, or is not as it was measured."""
-        self.run, self.missing, self.scores = evaluation.run, list[str](), ScoreBook()
+        self.run, self.scores = evaluation.run, ScoreBook()
         if not self.run.measured.finished:
             ended, planned = len(self.run.trial_ids()), len(evaluation.plan)
             what = f"run {self.run.id} is not finished: {ended} of {planned} trials have ended"
@@ -81,17 +82,14 @@ class Side:
         self.run.check_evidence()
         self.profiles = self.run.read_profiles()
         self.predictions = [*chain(*self.run.read_predictions().values())]
-        if not self.profiles:
-            self.missing.append(f"{self.run.id} has no profile: harness profile makes it")
         if (self.run.path / "scores").exists():
             self.scores = self.run.read_scores()
-        else:
-            self.missing.append(f"{self.run.id} has no scores: harness score makes them")
-        self.scored = {
-            (each.model, each.quantity, each.cell): each
-            for each in self.scores.scores
-            if each.speed == "raw" and each.quantity in LEVELS
-        }
+        parts = {"profile": self.profiles, "score": self.scores.scores}
+        self.missing = [
+            f"{self.run.id} has no {noun}s: harness {noun} makes them"
+            for noun, given in parts.items()
+            if not given
+        ]
         self.rates = [rate for each in evaluation.done.values() if (rate := evaluation.rate(each))]
         self.trials = defaultdict[str, list[Measurement]](list)
         measurements = evaluation.measurements(self.scores.measurements, profiling=True)
@@ -116,7 +114,10 @@ class Side:
         self.facts |= {f"code of {each.model}": each.code[:12] for each in self.predictions}
 
     def estimates(self, labels: Mapping[str, str]) -> Iterator[tuple[Key, Estimate]]:
-        """Times of the cells of *labels*, which it names, as logarithms; costs of the profiles."""
+        """Logarithms of times and errors of the cells of *labels*, which it names; all costs."""
+        import numpy as np
+
+        freedoms = dict[str, int]()
         for quantity, workload in product(LEVELS, sorted(self.axes["workload"])):
             times_s = {
                 cell: times_s
@@ -127,10 +128,21 @@ class Side:
             every, floors = sum(map(len, times_s.values())), mean_floors([*times_s.values()])
             for (cell, repeats_s), floor in zip(times_s.items(), floors, strict=True):
                 few = len(repeats_s) < ENOUGH_REPEATS  # which share their spread
-                freedom = every - len(times_s) if few else len(repeats_s) - 1
+                freedoms[cell] = every - len(times_s) if few else len(repeats_s) - 1
                 if cell in labels:
-                    estimate = math.log(fmean(repeats_s)), floor or math.nan, freedom, 0.0
+                    estimate = math.log(fmean(repeats_s)), floor or math.nan, freedoms[cell], 0.0
                     yield ("time", workload, "", quantity, labels[cell]), estimate
+        refits = {(each.model, each.cell): each.refits for each in self.predictions}
+        for score in self.scores.scores:
+            if score.speed == "raw" and score.quantity in LEVELS and score.cell in labels:
+                workload = self.cells[score.cell].workload.name
+                times = refits.get((score.model, score.cell), {}).get(score.quantity, ())
+                errors = abs(np.asarray(times, dtype=float) / score.measured_s - 1)
+                is_known = len(errors) >= FEWEST_REFITS
+                of_profile = float(jackknife_variance(errors)) ** 0.5 if is_known else math.nan
+                noise = (score.floor or math.nan) * score.predicted_s / score.measured_s
+                key = "error", workload, score.model, score.quantity, labels[score.cell]
+                yield key, (score.relative_error, noise, freedoms[score.cell], of_profile)
         if len(self.rates) > 1:
             rate, spread = fmean(self.rates), stdev(self.rates) / len(self.rates) ** 0.5
             yield ("cost", "", "", "speed_probe_rate", ""), (rate, spread, len(self.rates) - 1, 0.0)
@@ -141,24 +153,6 @@ class Side:
                 root = 1.0 if is_error else min(cost.count, len(profile.trials) or 1) ** 0.5
                 spread = cost.spread / root if cost.count > 1 else math.nan
                 yield ("cost", workload, "", name, ""), (cost.value, spread, cost.count - 1, 0.0)
-
-    def mean_error(self, scores: Sequence[Score]) -> Estimate:
-        """Mean error of a model over the cells of *scores*: it varies with them and the profile."""
-        import numpy as np
-
-        errors = np.asarray([each.relative_error for each in scores])
-        kept, model = kept_cells([each.input for each in scores]), scores[0].model
-        variance = float(mean_variance(errors, kept)) if len(scores) > 1 else math.nan
-        refits = {
-            (model, each.cell, name): times_s
-            for each in self.predictions
-            if each.model == model
-            for name, times_s in each.refits.items()
-        }
-        if (shares := refitted({model: scores}, refits)) is None:
-            return float(errors.mean()), variance**0.5, len(kept) - 1, math.nan
-        variance += float(jackknife_variance(abs(shares[:, 0] - 1).mean(axis=-1)))
-        return float(errors.mean()), variance**0.5, min(len(kept), len(shares)) - 1, 0.0
 
 
 def differences(base: Side, other: Side) -> list[tuple[str, str, str]]:
@@ -178,83 +172,73 @@ def shared_cells(base: Side, other: Side) -> dict[str, str]:
     cells = [*base.cells.values(), *other.cells.values()]
     kept = {"workload", "input"}.union(*(cell.workload.parameters for cell in cells))
     kept |= {axis for side in (base, other) for axis in side.axes if len(side.axes[axis]) > 1}
-    one, two = (
-        {
-            tuple(pair for pair in sorted(axis_values(cell).items()) if pair[0] in kept): cell_id
-            for cell_id, cell in side.cells.items()
-        }
-        for side in (base, other)
+
+    def point(cell: Cell) -> tuple[tuple[str, object], ...]:
+        return tuple(pair for pair in sorted(axis_values(cell).items()) if pair[0] in kept)
+
+    twins = {point(cell): cell_id for cell_id, cell in other.cells.items()}
+    if shared := {
+        cell_id: twins[point(cell)] for cell_id, cell in base.cells.items() if point(cell) in twins
+    }:
+        return shared
+    apart = [f"{name} {one} and {two}" for name, one, two in differences(base, other)]
+    raise SpecError(
+        f"the runs share no cell: {'; '.join(apart[:_MOST_NAMED])}",
+        where=f"{base.run.path}, {other.run.path}",
+        fix="compare runs that measured a workload with the same input",
     )
-    if one.keys().isdisjoint(two):
-        apart = [f"{each[0]} {each[1]} and {each[2]}" for each in differences(base, other)]
-        raise SpecError(
-            f"the runs share no cell: {'; '.join(apart[:_MOST_NAMED])}",
-            where=f"{base.run.path}, {other.run.path}",
-            fix="compare runs that measured a workload with the same input",
-        )
-    return {cell_id: two[point] for point, cell_id in one.items() if point in two}
-
-
-def _estimates(base: Side, other: Side) -> tuple[dict[Key, Estimate], dict[Key, Estimate]]:
-    """Give all numbers that both have, of each; no times where both are of one measurement."""
-    shared, axes = shared_cells(base, other), varying(base.cells.values())
-    labels = {cell: label(base.cells[cell], axes) for cell in shared}
-    one = dict(base.estimates(labels))
-    two = dict(other.estimates({shared[cell]: text for cell, text in labels.items()}))
-    groups = defaultdict[Key, list[Key]](list)
-    for key in [*one]:
-        is_same = base.run.measured.path.samefile(other.run.measured.path)
-        if key not in two or (is_same and key[0] == "time"):
-            del one[key]
-        elif key[0] == "time":
-            groups[*key[:4], ""].append(key)
-    for whole, keys in groups.items():
-        for side in (one, two):
-            logarithms, floors, freedoms, _ = zip(*(side[key] for key in keys), strict=True)
-            side[whole] = fmean(logarithms), math.hypot(*floors) / len(keys), max(freedoms), 0.0
-    pairs = defaultdict[Key, list[tuple[Score, Score]]](list)
-    for (model, quantity, cell), score in base.scored.items():
-        if twin := other.scored.get((model, quantity, shared.get(cell, ""))):
-            workload = base.cells[cell].workload.name
-            pairs["error", workload, model, quantity, ""].append((score, twin))
-    for whole, several in pairs.items():
-        firsts, seconds = zip(*several, strict=True)
-        one[whole], two[whole] = base.mean_error(firsts), other.mean_error(seconds)
-    return one, two
 
 
 def changes(base: Side, other: Side) -> list[Change]:
-    """Judge every number that both runs have."""
+    """Judge every number that both runs have; no times where both are of one measurement."""
+    shared, axes = shared_cells(base, other), varying(base.cells.values())
+    labels = {cell: label(base.cells[cell], axes) for cell in shared}
+    is_same = base.run.measured.path.samefile(other.run.measured.path)
+    one = dict(base.estimates(labels))
+    two = dict(other.estimates({shared[cell]: text for cell, text in labels.items()}))
+    wholes, families = defaultdict[Key, list[Key]](list), defaultdict[str, list[Key]](list)
+    for key in one:
+        if key in two and not (is_same and key[0] == "time"):
+            families[f"{key[0]} {key[3] if key[0] != 'cost' else ''}"].append(key)
+            wholes[*key[:4], ""].append(key)
+    for whole, keys in wholes.items():
+        if whole not in one:
+            families[f"{whole[0]} {whole[3]}"].insert(0, whole)
+            for side in (one, two):
+                values, errors, freedoms, commons = zip(*(side[key] for key in keys), strict=True)
+                error, freedom = math.hypot(*errors) / len(keys), max(freedoms)
+                side[whole] = fmean(values), error, freedom, fmean(commons)
+    return [*chain(*(_judged(keys, one, two, other.run.id) for keys in families.values()))]
+
+
+def _judged(
+    keys: Sequence[Key], one: Mapping[Key, Estimate], two: Mapping[Key, Estimate], run: str
+) -> Iterator[Change]:
+    """Judge the numbers of one family."""
     import numpy as np
 
-    one, two = _estimates(base, other)
-    families, changed = defaultdict[tuple[str, str], list[Key]](list), list[Change]()
-    for key in one:
-        families[key[0], key[3] if key[0] != "cost" else ""].append(key)
-    for (kind, _), keys in families.items():
-        table = np.asarray([[side[key] for key in keys] for side in (one, two)])
-        values, spreads, freedoms, unknown = np.moveaxis(table, -1, 0)
-        scale = np.ones(len(keys))
-        if kind == "cost":  # where both are 0, the spread is all that there is
-            sizes = np.abs([*values, spreads.sum(axis=0), scale])
-            scale = sizes[(sizes > 0).argmax(axis=0), range(len(keys))]
-        gaps, variances = (values[1] - values[0]) / scale, (spreads / scale) ** 2
-        tests = change_tests(gaps, variances, np.maximum(freedoms, 1), margin=MARGIN)
-        ends, chances = np.asarray([gaps, *tests[:2]]), np.asarray(tests[2:]) + unknown.sum(axis=0)
-        if kind == "time":  # logarithms, until here
-            values, ends = np.exp(values), np.expm1(np.minimum(ends, 99))
-            spreads = spreads * values
-        is_equal, is_distinct = chances[1] <= FAMILY_ERROR, chances[0] <= FAMILY_ERROR
-        verdicts = np.select(
-            [is_equal, is_distinct & (gaps > 0), is_distinct],
-            ["equal", "larger", "smaller"],
-            "undecided",
-        )
-        table = np.asarray([*values, *spreads, *ends, chances[0]]).T
-        for key, row, verdict in zip(keys, table.tolist(), verdicts.tolist(), strict=True):
-            known = (None if math.isnan(number) else number for number in row)
-            changed.append(Change._make((*key, other.run.id, *known, verdict)))
-    return changed
+    table = np.asarray([[side[key] for key in keys] for side in (one, two)])
+    values, spreads, freedoms, commons = np.moveaxis(table, -1, 0)
+    scale = np.ones(len(keys))
+    if keys[0][0] == "cost":  # where both are 0, the spread is all that there is
+        sizes = np.abs([*values, spreads.sum(axis=0), scale])
+        scale = sizes[(sizes > 0).argmax(axis=0), range(len(keys))]
+    gaps, spreads = (values[1] - values[0]) / scale, np.hypot(spreads, np.nan_to_num(commons))
+    tests = change_tests(gaps, (spreads / scale) ** 2, np.maximum(freedoms, 1), margin=MARGIN)
+    ends, chances = np.asarray([gaps, *tests[:2]]), np.asarray(tests[2:]) + 0 * commons.sum(axis=0)
+    if keys[0][0] == "time":  # logarithms, until here
+        values, ends = np.exp(values), np.expm1(np.minimum(ends, 99))
+        spreads = spreads * values
+    is_distinct = chances[0] <= FAMILY_ERROR
+    verdicts = np.select(
+        [chances[1] <= FAMILY_ERROR, is_distinct & (gaps > 0), is_distinct],
+        ["equal", "larger", "smaller"],
+        "undecided",
+    )
+    numbers = np.asarray([*values, *spreads, *ends, chances[0]]).T
+    for key, row, verdict in zip(keys, numbers.tolist(), verdicts.tolist(), strict=True):
+        known = (None if math.isnan(number) else number for number in row)
+        yield Change._make((*key, run, *known, verdict))
 
 
 def sentence(base: Side, other: Side, changed: Sequence[Change], which: str) -> str:

@@ -193,11 +193,7 @@ class Evaluation:
     def measurements(
         self, known: Iterable[Measurement] = (), *, profiling: bool = False
     ) -> list[Measurement]:
-        """
-        Measured times of every scored trial, raw and at reference speed; *known* ones as is.
-
-        With *profiling*, those of the trials that fed the profiles, too.
-        """
+        """Measured times of each scored trial, with *profiling* of all; *known* ones as is."""
         profiles = self.run.read_profiles()
         stored, measurements = {each.trial: each for each in known}, []
         for trial_id, record in self.done.items():

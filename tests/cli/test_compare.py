@@ -80,7 +80,7 @@ def test_what_moved_is_the_first_line(runs, capsys):
     assert first.startswith("terasort is 1.6")
     assert first.endswith(" in the second run: disk 20 MiB/s there, unlimited here")
     assert "what differs" in out
-    assert "--csv FILE has them" in err
+    assert "--csv FILE has what did not move" in err
 
 
 def test_budgets_are_judged(runs, tmp_path, capsys):
@@ -116,7 +116,7 @@ def test_of_equal_runs_nothing_moved(runs, tmp_path, capsys):
     assert compared([runs[0], runs[2]], "--budgets", budgets) == 0
     out, err = capsys.readouterr()
     assert out.startswith("nothing moved beyond the noise in the second run\n")
-    assert f"not compared: {runs[2].id} has no profile: harness profile makes it" in err
+    assert f"not compared: {runs[2].id} has no profiles: harness profile makes them" in err
     assert f"not compared: {runs[2].id} has no scores: harness score makes them" in err
     assert "kept" in out
     assert compared([runs[0], runs[2]], "--budgets", budgets, "--strict") == 1
