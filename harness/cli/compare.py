@@ -67,8 +67,11 @@ def compare(
     if junit and not budgets:
         raise click.UsageError("--junit has a test case for each budget: give --budgets FILE")
     evaluations = [open_evaluation(name, results_dir) for name in names]
-    if not 2 <= len({each.run.path.resolve() for each in evaluations}) == len(names) <= 10:
-        what = f"{len(names)} runs are named, and not two to ten different ones"
+    for each in evaluations:
+        show_text(f"run: {each.run.path}")
+    different = len({each.run.path.resolve() for each in evaluations})
+    if not 2 <= different == len(names) <= 10:
+        what = f"{len(names)} named, {different} of them different: two to ten runs are compared"
         raise SpecError(what, where=" ".join(names), fix="'harness runs' lists what there is")
     base, *others = sides = [*map(Side, evaluations)]
     text = budgets.read_text(encoding="utf-8", errors="replace") if budgets else ""

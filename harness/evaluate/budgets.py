@@ -47,9 +47,10 @@ def read_budgets(text: str, source: str, sides: Sequence[Side]) -> list[Budget]:
         if side.profiles:
             known["statistic"] |= {key[3] for key, _ in side.estimates({}) if key[0] == "cost"}
     entries = document.at(("budgets",))
-    if document.at(("schema",)) != "1" or not isinstance(entries, list) or not entries:
+    is_known = document.at(("schema",)) == "1" and isinstance(entries, list) and entries
+    if not is_known or document.mapping().keys() != {"schema", "budgets"}:
         fix = "write 'schema: 1', 'budgets:' and lines such as '- {quantity: job_s, slower: 5 %}'"
-        document.problem((), "the file lacks schema 1, or a list of budgets", fix)
+        document.problem((), "the file is not schema 1 with a list of budgets alone", fix)
     for place in range(len(entries) if isinstance(entries, list) else 0):
         path, entry = ("budgets", place), document.mapping("budgets", place)
         limit = next((key for key in _KEYS if key in entry), "slower")

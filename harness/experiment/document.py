@@ -172,9 +172,9 @@ class Document:
         if len(problems) > _MOST_PROBLEMS:
             lines.append(f"  and {len(problems) - _MOST_PROBLEMS} more")
         raise SpecError(
-            "\n".join([f"{len(problems)} things are wrong with this experiment", *lines]),
+            "\n".join([f"{len(problems)} things are wrong in this file", *lines]),
             where=str(first),
-            fix="correct these lines; 'harness plan FILE' checks the file and starts nothing",
+            fix="correct these lines; 'harness plan FILE' checks an experiment and starts nothing",
         )
 
     def override(self, override: str) -> None:

@@ -125,8 +125,8 @@ def test_of_equal_runs_nothing_moved(runs, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("places", "options", "refusal"),
     [
-        ((0,), (), (2, "1 runs are named, and not two to ten different ones")),
-        ((0, 0), (), (2, "2 runs are named, and not two to ten different ones")),
+        ((0,), (), (2, "1 named, 1 of them different")),
+        ((0, 0), (), (2, "2 named, 1 of them different")),
         ((0, 3), (), (7, "is not finished: 0 of 8 trials have ended")),
         ((0, 1), ("--junit", "j.xml"), (2, "give --budgets")),
         ((0, 1), ("--budgets", "none.yaml"), (2, "does not exist")),

@@ -365,9 +365,14 @@ class TestBudgets:
     @pytest.mark.parametrize(
         ("text", "place", "message"),
         [
-            ("[]", "1:1", "lacks schema 1"),
-            ("schema: 2\nbudgets: [{quantity: job_s, slower: 5 %}]", "1:1", "lacks schema 1"),
-            ("schema: 1\nbudgets: {}", "1:1", "a list of budgets"),
+            ("[]", "1:1", "is not schema 1"),
+            ("schema: 2\nbudgets: [{quantity: job_s, slower: 5 %}]", "1:1", "is not schema 1"),
+            ("schema: 1\nbudgets: {}", "1:1", "a list of budgets alone"),
+            (
+                "schema: 1\nname: x\nbudgets: [{quantity: job_s, slower: 5 %}]",
+                "1:1",
+                "budgets alone",
+            ),
             ("{quantity: job_s, slower: 5}", "3:3", "a budget is a percentage"),
             ("{quantity: job_s, slower: [5 %]}", "3:3", "a budget is a percentage"),
             ("{quantity: job_s}", "3:3", "a budget is a percentage"),
