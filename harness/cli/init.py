@@ -19,7 +19,7 @@ from harness.text import did_you_mean
 _MOST_AT_ONCE, _MEMORY_SHARE = 8, 0.8
 _HOSTS = {  # where the cluster is not made on this machine
     "ansible": "\n  hosts: [10.0.0.1, 10.0.0.2, 10.0.0.3, 10.0.0.4]   # yours, the master first",
-    "existing": "   # as many as are there; HADOOP_CONF_DIR says where (docs/clusters.md)",
+    "existing": "   # as many as are there; HADOOP_CONF_DIR says where (docs/clusters/existing.md)",
 }
 _TEXT = """\
 # yaml-language-server: $schema={schema}

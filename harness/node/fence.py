@@ -1,7 +1,7 @@
 """
 What root does on a host before its daemons start: their account, its folders, the packet filter.
 
-docs/clusters.md says what the filter lets through.  A first packet (SYN) is marked in its urgent
+docs/clusters/hosts.md says what it lets through.  A first packet (SYN) is marked in its urgent
 pointer, which means nothing without its flag, which routers do not touch, and which only root can
 set.  An answer to one carries the uid of who listens, each later packet that of who has the socket.
 """

@@ -106,7 +106,7 @@ def test_version_two():
     sources["harness/providers/kernel.py"] = (PROJECT / "harness/providers/kernel.py").read_text()
 
     output = virtual_machine.run(SCRIPT, sources)
-    print(output)  # noqa: T201  (the output that docs/clusters.md quotes)
+    print(output)  # noqa: T201  (the output that docs/clusters/slower.md quotes)
     answer = json.loads(output.splitlines()[-1])
 
     assert (answer["version"], answer["refusal"], answer["disks"]) == (2, "", "")
