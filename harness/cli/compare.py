@@ -114,17 +114,17 @@ def _rows(changed: Sequence[Change]) -> Iterator[tuple[str, ...]]:
         is_main = each.verdict in ("larger", "smaller") or each.name in ("job_s", "body_s")
         if is_job or (is_main and not each.cell):
             percent = 100 if each.kind == "error" else 1
-            numbers = ((each.base, each.base_spread), (each.other, each.other_spread))
-            texts = [
-                f"{percent * number:.4g}" + ("" if error is None else f" ± {percent * error:.2g}")
-                for number, error in numbers
+            pairs = ((each.base, each.base_spread), (each.other, each.other_spread))
+            numbers = [
+                " ± ".join(f"{percent * number:.3g}" for number in pair if number is not None)
+                for pair in pairs
             ]
             what = f"error of {each.name}, %" if each.kind == "error" else each.name
             ends = (f"{100 * end:+.3g}" for end in (each.low, each.high) if end is not None)
             of = f"{each.model} {each.cell or each.workload}".strip()
             unknown = ": the noise is not known" if each.chance is None else ""
             change = f"{100 * each.change:+.3g}"
-            yield what, of, *texts, change, " to ".join(ends), each.verdict + unknown
+            yield what, of, *numbers, change, " to ".join(ends), each.verdict + unknown
 
 
 def _junit(judged: Sequence[Budget]) -> str:

@@ -29,9 +29,7 @@ from harness.store.compare import leaves
 from harness.text import excerpt
 
 # What a manifest and its experiment say beside axes; of it, what is different every time.
-_FACTS = (
-    "harness", "commit", "python", "nodes", "machine", "gpus", "repeat", "seed", "tracing"
-)  # fmt: skip
+_FACTS = ("harness", "commit", "python", "nodes", "machine", "gpus", "repeat", "seed", "tracing")
 _VARIES = (".load", ".free_bytes")
 _MOST_NAMED = 3
 
@@ -105,9 +103,9 @@ class Side:
         document = {name: {**manifest, **experiment}.get(name) for name in _FACTS}
         document |= {"hosts": cluster.get("hosts"), "limits": cluster.get("nodes")}
         document["jars"] = manifest.get("versions", {}).get("jars")
-        disturbed = sum(bool(each.disturbed) for each in chain(*self.trials.values()))
+        disturbed = [bool(each.disturbed) for each in chain(*self.trials.values())] or [False]
         self.facts = {axis: ", ".join(sorted(texts)) for axis, texts in self.axes.items()}
-        self.facts["disturbed trials"] = str(disturbed)
+        self.facts["disturbed trials"] = f"{100 * fmean(disturbed):.0f} %"
         for (_, name), value in leaves(document, ""):
             if not name.endswith(_VARIES):
                 self.facts[name[1:]] = excerpt(value, 40)
@@ -177,10 +175,9 @@ def shared_cells(base: Side, other: Side) -> dict[str, str]:
         return tuple(pair for pair in sorted(axis_values(cell).items()) if pair[0] in kept)
 
     twins = {point(cell): cell_id for cell_id, cell in other.cells.items()}
-    if shared := {
-        cell_id: twins[point(cell)] for cell_id, cell in base.cells.items() if point(cell) in twins
-    }:
-        return shared
+    pairs = {cell_id: twins.get(point(cell), "") for cell_id, cell in base.cells.items()}
+    if any(pairs.values()):
+        return {cell_id: twin for cell_id, twin in pairs.items() if twin}
     apart = [f"{name} {one} and {two}" for name, one, two in differences(base, other)]
     raise SpecError(
         f"the runs share no cell: {'; '.join(apart[:_MOST_NAMED])}",
@@ -255,6 +252,11 @@ def sentence(base: Side, other: Side, changed: Sequence[Change], which: str) -> 
     if not moved:
         return f"nothing moved beyond the noise in the {which} run"
     what = ", ".join(texts) or f"no job time moved beyond the noise, but {len(moved)} numbers did,"
-    apart = [f"{name} {there} there, {here} here" for name, here, there in differences(base, other)]
+    apart = [
+        f"{name} {there} there, {here} here"
+        for name, here, there in differences(base, other)
+        if name not in ("workload", "input")  # by which, and by what varies, cells are matched
+        and max(len(side.axes.get(name, ())) for side in (base, other)) < 2
+    ]
     cause = "; ".join(apart[:_MOST_NAMED]) or "nothing that the runs say of themselves differs"
     return f"{what} in the {which} run: {cause}"

@@ -115,6 +115,18 @@ class TestTimes:
             " in the second run: disk 20 MiB/s there, unlimited here"
         )
 
+    def test_what_cells_are_matched_by_is_no_cause(self, tmp_path):
+        """
+        Another run had fewer inputs: the table says so, the sentence does not.
+        """
+        generator = np.random.default_rng(2)
+        base = side(tmp_path, cells(), noisy(generator))
+        other = side(tmp_path, cells(SIZES[1:], disk=DISK), noisy(generator, 20)[1:], "two")
+
+        assert [name for name, *_ in differences(base, other)] == ["disk", "input"]
+        text = sentence(base, other, changes(base, other), "second")
+        assert text.endswith(" in the second run: disk 20 MiB/s there, unlimited here")
+
     def test_a_faster_run_is_called_faster(self, tmp_path):
         """
         The factor is above 1 either way.
