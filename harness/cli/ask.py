@@ -95,18 +95,25 @@ def ask_models(
 
 
 def show(rows: Sequence[dict[str, Any]], last_name: str) -> None:
-    """Print *rows* for people; below them phases and changes of the cell *last_name*."""
+    """Print *rows* for people; below them phases of the cell *last_name*, and what it rests on."""
     from harness.reports.wording import number, percent
 
     texts, lines = list[tuple[str, ...]](), list[str]()
     phases: dict[str, dict[str, str]] = {}
     for row in rows:
         model, cell, job_s, error = (row[name] for name in ("model", "cell", "job_s", "error"))
-        change = percent(row["change"], signed=True) if row["change"] is not None else ""
         ends = f"{number(row['low_80_s'])} to {number(row['high_80_s'])}" if row["low_80_s"] else ""
+        times_s = [model, cell, number(job_s), ends]
+        if row["change"] is None:
+            times_s += ["", "", ""]
+        else:
+            times_s += [percent(row[each], signed=True) for each in ("change", "from_base")]
+            word = "within" if abs(row["change"]) <= (error or 0.0) else "beyond"
+            times_s.append(f"{word} {percent(error)}" if error else "")
         share = row["phases"][row["limits"]]["job_s"] / job_s if job_s else 0.0
-        limits = f"{row['limits']}, {percent(share)}" if job_s else ""
-        texts.append((model, cell, number(job_s), ends, change, row["range"], limits))
+        texts.append(
+            (*times_s, row["range"], f"{row['limits']}, {percent(share)}" if job_s else "")
+        )
         lines += [f"{model} is not applicable: {row['not_applicable']}"] * (job_s is None)
         if cell != last_name:
             continue
@@ -115,13 +122,8 @@ def show(rows: Sequence[dict[str, Any]], last_name: str) -> None:
             phases.setdefault(phase, {})[model] = number(times["job_s"]) + task
         lines += [f"never profiled: {row['outside']}"] * bool(row["outside"])
         lines += [f"no model reads what {cell} changes"] * (not row["is_read"])
-        if change:
-            word = "within" if error and abs(row["change"]) <= error else "more than"
-            known = f", {word} its mean error on this run ({percent(error)})" if error else ""
-            from_base = percent(row["from_base"], signed=True)
-            lines.append(f"{model}: {cell} changes the job by {change}{known}; in all {from_base}")
-    columns = ("model", "cell", "job, s", "80 % interval, s", "change", "range", "takes most")
-    show_table(columns, texts[:_MOST_ROWS])
+    times = ("job, s", "80 % interval, s", "change", "from base", "its error here")
+    show_table(("model", "cell", *times, "range", "takes most"), texts[:_MOST_ROWS])
     if len(texts) > _MOST_ROWS:
         click.echo(f"{len(texts)} rows: --csv and --json have all\n")
     models = list(dict.fromkeys(row["model"] for row in rows))

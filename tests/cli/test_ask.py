@@ -4,6 +4,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 
@@ -43,10 +44,9 @@ def test_people_read_what_it_does_and_how_far_to_trust_it(stored, capsys):  # no
     assert main(["ask", str(stored.path), "--set", f"{SORT_MB}=2", "--model", "whatif"]) == 0
     shown = capsys.readouterr().out
     assert f"never profiled: {SORT_MB} 2 (profiled: 1)" in shown
-    assert f"whatif: + {SORT_MB}=2 changes the job by" in shown
-    assert "its mean error on this run" in shown
+    assert re.search(rf"whatif +\+ {SORT_MB}=2 +[\d.]+ .*(within|beyond) \d+ %", shown)
     assert main(["ask", str(profile), "--set", "input=12 MB", "--set", f"{REDUCES}=2"]) == 0
-    assert "its mean error" not in capsys.readouterr().out
+    assert not re.search("within|beyond", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,10 @@ from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.run.preflight import known_names
 from harness.units import MIB
+from harness.workloads import WORKLOADS
 from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
-from tests.evaluate.test_model_inputs import Says
-from tests.run.fakes import terasort
+from tests.evaluate.test_model_inputs import BODIES, MeanBody, Says, profile_of
+from tests.run.fakes import Rounds, terasort
 
 GIB = 1024 * MIB
 SORT_MB, REDUCES = "mapreduce.task.io.sort.mb", "mapreduce.job.reduces"
@@ -215,3 +216,18 @@ def test_a_basis_without_scores_has_no_error():
     Nothing is said of an error that nobody measured.
     """
     assert Basis(BASE, "", Profile(workload="terasort")).errors == {}
+
+
+def test_refits_give_an_interval(monkeypatch):
+    """
+    As a run's predictions have it; none where nothing is known of the profiling cells.
+    """
+    monkeypatch.setitem(WORKLOADS, "rounds", Rounds(1))
+    monkeypatch.setitem(MODELS, "whatif", MeanBody())
+    cell, profile = terasort(name="rounds").cell, profile_of(BODIES, without=BODIES)
+    request = [("base", cell, "base")]
+    (known,) = answers("whatif", request, Basis(cell, "", profile, dict.fromkeys(BODIES, cell)))
+    (alone,) = answers("whatif", request, Basis(cell, "", profile))
+
+    assert known["low_80_s"] < known["job_s"] == 19.0 < known["high_80_s"]
+    assert (alone["job_s"], alone["low_80_s"]) == (19.0, None)
