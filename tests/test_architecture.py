@@ -121,6 +121,9 @@ NOT_STORED = {
     },
     "harness/run/secrets.py": {"path.open", "path.read_bytes"},
     "harness/run/session.py": {"path.read_text"},  # the experiment file
+    "harness/reports/drawing.py": {  # of the package
+        "files('harness.reports').joinpath('templates/report.css').read_text"
+    },
     "harness/reports/formats.py": {  # of the package
         "files('harness.reports').joinpath('templates/report.css').read_text"
     },

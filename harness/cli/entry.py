@@ -45,6 +45,8 @@ COMMANDS = {
     "ask": ("harness.cli.ask:ask_models", "Predict any setting, without a job."),
     "score": ("harness.cli.reading:score", "Compare sealed predictions with measurements."),
     "report": ("harness.cli.reading:report", "Write the report of a run."),
+    "plot": ("harness.cli.export:plot", "Write a figure of a report as SVG, PDF or PNG."),
+    "export": ("harness.cli.export:export", "Write a run as CSV, Parquet, LaTeX and JUnit."),
     "runs": ("harness.cli.runs:runs", "List the runs that there are."),
     "show": ("harness.cli.runs:show", "Show what a run measured, and what was asked of it."),
     "gc": ("harness.cli.runs:gc", "Name and remove empty and abandoned runs."),

@@ -183,12 +183,16 @@ class Evaluation:
     def report(self, folder: Path | None = None) -> tuple[list[Path], Document]:
         """Write the report in every format, into *folder* if given; and give it, path and text."""
         self.run.check_evidence()
-        document = make_document(replace(self.report_data(), vet=self.vet(self.done.values())))
+        document = self.document()
         paths = [
             self.run.write_report(name, REPORTS[kind].render(document), folder)
             for kind, name in REPORT_FILES.items()
         ]
         return paths, document
+
+    def document(self) -> Document:
+        """Make the report, which every format renders."""
+        return make_document(replace(self.report_data(), vet=self.vet(self.done.values())))
 
     def measurements(
         self, known: Iterable[Measurement] = (), *, profiling: bool = False

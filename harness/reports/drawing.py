@@ -10,10 +10,12 @@ from __future__ import annotations
 import io
 import logging
 import re
+import textwrap
 import warnings
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.resources import files
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree as ET
@@ -23,9 +25,12 @@ from harness.reports.wording import number, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
-WIDE = 9.4  # inches: the width of a page
+WIDE = 9.4  # inches: the width of a page of HTML
+COLUMN, PAGE = 3.5, 7.16  # of a paper in two columns
 INK, MUTED, GRID, SURFACE = "#1b1f24", "#56606c", "#dde2e8", "#ffffff"
+_ENTRY = 2.3  # inches: the longest entry of a legend
 BAND, BAD = "#ccd5e0", "#b3261e"
 SERIES = (
     "#1f5fa8", "#b4500a", "#0b7a69", "#7a479f", "#b02f62", "#67660a", "#46525f", "#8a3a2a",
@@ -43,6 +48,13 @@ VARIABLES = {
 _PLAIN, _RISING = (8, ""), (5, "M-1 1L1 -1M0 5L5 0M4 6L6 4")
 _FALLING = (6, "M-1 5L1 7M0 0L6 6M5 -1L7 1")
 _UPRIGHT, _LEVEL, _CROSSED = (5, "M2.5 0V5"), (5, "M0 2.5H5"), (8, "M0 0L8 8M8 0L0 8")
+_SORT, _REDUCE = (5, "M0 0L5 5M0 5L5 0"), (8, "M-1 7L1 9M0 0L8 8M7 -1L9 1")
+_FAILED, _KILLED = (6, "M0 0L6 6M0 6L6 0"), (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5")
+# The same where matplotlib draws them itself.
+_HATCHES = {
+    _PLAIN: "", _RISING: "////", _FALLING: "\\\\\\\\", _UPRIGHT: "||||", _LEVEL: "----",
+    _CROSSED: "xx", _SORT: "xxxx", _REDUCE: "\\\\", _FAILED: "xxxx", _KILLED: "////",
+}  # fmt: skip
 # Tiles of phases and parts of tasks by hue: grey before and after the work, the hue of its phase
 # within it, one hue for all waiting; what only logs show, a sum, is crossed.
 _TILES: dict[str, dict[str, tuple[int, str]]] = {
@@ -50,15 +62,15 @@ _TILES: dict[str, dict[str, tuple[int, str]]] = {
             "map_loop": _PLAIN, "map_loop_blocked": _CROSSED},
     "map-tail": {"map_tail": _RISING, "merge": _LEVEL},
     "shuffle": {"shuffle": _UPRIGHT, "connect": _UPRIGHT, "copy": _PLAIN},
-    "sort": {"sort": (5, "M0 0L5 5M0 5L5 0"), "spill_sort": _PLAIN, "spill_combine": _RISING,
+    "sort": {"sort": _SORT, "spill_sort": _PLAIN, "spill_combine": _RISING,
              "spill_write": _UPRIGHT, "spill": _CROSSED, "memory_merge": _LEVEL,
              "disk_merge": _FALLING, "last_merges": _LEVEL},
-    "reduce": {"reduce": (8, "M-1 7L1 9M0 0L8 8M7 -1L9 1"), "read_merge": _RISING,
+    "reduce": {"reduce": _REDUCE, "read_merge": _RISING,
                "reduce_function": _PLAIN, "output": _UPRIGHT, "reduce_loop": _PLAIN},
     "wait": {"blocked": _PLAIN, "wait_spill": _RISING, "wait": _UPRIGHT, "stall": _CROSSED},
     "start": {"launch": _RISING, "jvm": _PLAIN, "init": _UPRIGHT, "start": _CROSSED,
               "commit": _LEVEL, "end": _FALLING},
-    "surface": {"failed": (6, "M0 0L6 6M0 6L6 0"), "killed": (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5")},
+    "surface": {"failed": _FAILED, "killed": _KILLED},
     "band": {"other": _PLAIN},
 }  # fmt: skip
 TEXTURES = {
@@ -173,7 +185,7 @@ class Canvas:
             legend = self.figure.legend(
                 handles=[*handles.values()],
                 loc="outside upper left",
-                ncols=min(columns, len(handles)),
+                ncols=min(columns, len(handles), int(self.figure.get_figwidth() / _ENTRY)),
             )
             for patch, texture in zip(legend.get_patches(), handles, strict=True):
                 self.mark(patch, texture=texture)
@@ -237,6 +249,36 @@ def render_figure(figure: Figure) -> str:
         "width": f"{figure.width * 96:.0f}",
     }
     return ET.tostring(root, encoding="unicode")
+
+
+def draw_alone(figure: Figure, width: float | None = None) -> Drawing:
+    """
+    Draw it as a matplotlib figure that needs no page: with its title, and hatches for textures.
+
+    *width* is in inches; without one a small figure fits one column of two, a wide one both.
+    """
+    from matplotlib.font_manager import FontProperties
+
+    is_small = figure.width < PAGE
+    width = width or (COLUMN if is_small else PAGE)
+    height = figure.height * width / figure.width if is_small else figure.height
+    style = files("harness.reports").joinpath("templates/report.css").read_text("utf-8")
+    colours = dict(re.findall(r"--([\w-]+): (#\w+)", style.partition("}")[0]))
+    with drawing():
+        canvas = Canvas(width, height + 0.4)
+        figure.draw(canvas)
+        for artist in canvas.figure.findobj(lambda each: each.get_gid() in canvas.marked):
+            if texture := canvas.marked[artist.get_gid() or ""][0]:
+                hue, tile = TEXTURES[texture]
+                artist.set(facecolor=colours[hue], hatch=_HATCHES[tile])
+        title = textwrap.fill(one_line(figure.title), int(13 * width))
+        font = FontProperties(weight="bold", size=9.5)
+        if is_small or not canvas.figure.legends:
+            canvas.figure.suptitle(title, x=0.02, ha="left", fontproperties=font)
+        for legend in [] if is_small else canvas.figure.legends[:1]:  # which is above the figure
+            legend.set_title(title, font)
+            legend.set_alignment("left")
+    return canvas.figure
 
 
 def texture_definitions() -> str:

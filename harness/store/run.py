@@ -231,6 +231,11 @@ class Run:
         """What the tracer recorded in the tasks of a trial, one task at a time."""
         return tables.read_recordings(self.measured.opener, self.trial_dir(trial_id) / "trace")
 
+    def read_parts(self, trial_id: str, table_name: str) -> Iterator[dict[str, Any]]:
+        """Columns of the table `attempts` or `spans` of a trial, by their names, part by part."""
+        folder = self.trial_dir(trial_id) / "trace"
+        return tables.read_parts(self.measured.opener, folder, table_name)
+
     def read_units(self, trial_id: str) -> Iterator[UnitTimes]:
         """Seconds of every few records of the tasks of a trial, where they were asked for."""
         return tables.read_units(self.measured.opener, self.trial_dir(trial_id) / "trace")

@@ -55,6 +55,7 @@ _TASK = {**_columns(TaskSpans, "loop", "spans"), **_LOOP}
 _SPAN = {"attempt_id": str, "place": int, **_columns(Span)}
 _SEGMENT = {"attempt_id": str, **_columns(SegmentTimes)}
 _ATTEMPT = {"job_id": str, **_columns(TaskAttempt, "counters")}
+_BY_NAME = {"attempts": _ATTEMPT, "spans": _SPAN}
 _adapter = cache(TypeAdapter)
 
 
@@ -139,6 +140,13 @@ def read_columns(
     except (arrow.ArrowException, OSError, KeyError, ValueError) as error:
         problem = f"{file_path.name} is not a table: {excerpt(error, 300)}"
         raise DataError(problem, where=str(file_path), fix=FROM_RAW) from error
+
+
+def read_parts(opener: Opener, folder: Path, table_name: str) -> Iterator[dict[str, Any]]:
+    """Columns of `attempts` or `spans` by their names, part after part; none without a table."""
+    file_path, columns = folder / f"{table_name}.parquet", _BY_NAME[table_name]
+    for part in read_columns(opener, file_path, columns) if file_path.exists() else ():
+        yield dict(zip(columns, part, strict=True))
 
 
 def _values(column: Any) -> Any:

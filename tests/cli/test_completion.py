@@ -46,7 +46,7 @@ def complete(tmp_path):
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        (["pl"], ["plan"]),
+        (["pl"], ["plan", "plot"]),
         (["cluster", "u"], ["up"]),
         (["list", "m"], ["models", "metrics"]),
         (["plan", "--j"], ["--json"]),

@@ -2,6 +2,9 @@
 Tests for `harness net`.
 """
 
+import subprocess
+import sys
+
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -60,3 +63,26 @@ def test_says_what_is_wrong(words, complaint, capsys):
     """
     assert main(["net", *words]) == 2
     assert complaint in capsys.readouterr().err
+
+
+READER = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import pm4py
+net, start, _ = pm4py.read_pnml(sys.argv[1])
+enabled = pm4py.objects.petri_net.semantics.enabled_transitions(net, start)
+print(len(net.places), len(net.transitions), len(net.arcs), start, sorted(t.name for t in enabled))
+"""
+
+
+@pytest.mark.process
+def test_other_programs_read_the_standard_form(tmp_path):
+    """
+    pm4py finds the net: its nodes, its arcs, its marking, and what may fire first.
+    """
+    file = tmp_path / "net.pnml"
+    file.write_text(run("--format", "pnml", "--variant", "shared_read").stdout)
+    words = [sys.executable, "-c", READER, str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip().splitlines()[-1] == "23 21 47 ['start:1'] ['load']"

@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 from harness.evaluate.observations import job_task_times
 from harness.records.trace import TaskAttempt
 from harness.reports.document import Figure, table
-from harness.reports.drawing import SERIES, TEXTURES, VARIABLES, drawing, render_figure
+from harness.reports.drawing import (
+    _HATCHES,
+    SERIES,
+    TEXTURES,
+    VARIABLES,
+    draw_alone,
+    drawing,
+    render_figure,
+)
 from harness.reports.sections import cells, task_times, threads
 from harness.reports.sections.machine import speed_over_time
 from harness.reports.sections.phases import phase_means
@@ -149,6 +157,54 @@ class TestDrawings:
 
         assert "<title>&lt;script&gt; &amp; \\x1b</title>" in svg
         assert '<title id="t-title">&lt;b&gt;</title>' in svg
+
+
+@pytest.mark.process
+class TestAlone:
+    def test_all_of_it_lies_on_the_paper(self, document):
+        """
+        Of each figure at the width of a column or a page: titles, legends and labels.
+        """
+        offenders = []
+        for name, figure in document.figures().items():
+            drawn = draw_alone(figure)
+            drawn.draw_without_rendering()
+            for artist in (*drawn.texts, *drawn.legends, *drawn.axes):
+                box = artist.get_tightbbox()
+                left, right, top = box.x0 / drawn.dpi, box.x1 / drawn.dpi, box.y1 / drawn.dpi
+                if left < -0.02 or right > drawn.get_figwidth() + 0.02:
+                    offenders.append((name, "wide", left, right, drawn.get_figwidth()))
+                if top > drawn.get_figheight() + 0.02:
+                    offenders.append((name, "high", top, drawn.get_figheight()))
+
+        assert offenders == []
+
+    def test_says_what_it_is(self, document):
+        """
+        Its title stands above it, whatever the words around it in the report said.
+        """
+        untitled = []
+        for name, figure in document.figures().items():
+            drawn = draw_alone(figure)
+            texts = [legend.get_title().get_text() for legend in drawn.legends]
+            texts += [drawn.get_suptitle()]
+            if figure.title not in [" ".join(text.split()) for text in texts]:
+                untitled.append((name, texts))
+
+        assert untitled == []
+
+    def test_bars_are_told_apart_without_a_page(self, document):
+        """
+        Colours and hatches stand for the page's textures, and no two textures share both.
+        """
+        drawn = draw_alone(document.figures()["timeline0"])
+        bars = drawn.findobj(lambda each: str(each.get_gid()).startswith("marked"))
+
+        from matplotlib.colors import to_hex
+
+        assert {to_hex(bar.get_facecolor()) for bar in bars if bar.get_hatch()} > {"#6b7683"}
+        looks = [(hue, _HATCHES[tile]) for hue, tile in TEXTURES.values()]
+        assert len(set(looks)) == len(set(TEXTURES.values()))
 
 
 def test_every_figure_has_its_data(document):

@@ -181,7 +181,7 @@ def _draw_tasks(canvas: Canvas, shown: Sequence[ShownTask], heights: Sequence[fl
         time_axis(thread_axes, scale_s)
         where = f"{one_line(attempt.attempt_id, 44)} on {one_line(attempt.host, 24)}"
         title = f"{why}: {where}, {seconds(attempt.duration_s, 0.05)}"
-        thread_axes.set_title(title, fontsize=8.5)
+        thread_axes.set_title(one_line(title, int(11 * canvas.figure.get_figwidth())), fontsize=8.5)
     panels[-1, 0].set_xlabel("seconds since the task was launched")
     canvas.texture_legend(DRAWN, columns=4)
 

@@ -1,0 +1,1 @@
+"""Finished runs in Python: what `harness.open` gives (docs/api.md is made from these modules)."""

@@ -1,0 +1,106 @@
+"""A run for other programs: tables, LaTeX, and test reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from harness.api.run import Run
+from harness.experiment.grid import label, varying
+from harness.reports.document import Table
+from harness.reports.wording import floor_percent, one_line, percent
+from harness.store import os_error_as_machine_error
+from harness.text import printable
+
+FRAMES = ("trials", "measurements", "attempts", "spans", "predictions", "scores", "comparisons")
+_IN_LATEX = ("scores", "comparisons")  # sections of the report
+_LONG = 40  # characters of a text that is wrapped
+# What a spreadsheet takes for the beginning of a formula, as wide characters, too.
+_FORMULA = tuple("=+-@\t\uff1d\uff0b\uff0d\uff20")
+_SURE = 2.0  # noise floors: 95 of 100 perfect predictions are within them
+
+
+def export(run: Run, folder: Path) -> Iterator[Path]:
+    """
+    Write the frames of *run* as CSV and Parquet, tables as LaTeX, and junit.xml; give their paths.
+
+    In CSV a text that a spreadsheet would take for a formula has an apostrophe before it.
+    """
+
+    def harmless(value: object) -> object:
+        text = printable(value) if isinstance(value, str) else ""
+        return f"'{text}" if text.startswith(_FORMULA) else text or value
+
+    with os_error_as_machine_error(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in FRAMES:
+            frame, path = getattr(run, name), folder / f"{name}.parquet"
+            frame.to_parquet(path, index=False)
+            yield path
+            safe, path = frame.map(harmless).rename(columns=harmless), path.with_suffix(".csv")
+            safe.to_csv(path, index=False)
+            yield path
+        texts = {"junit.xml": junit(run)}
+        for section in run.document.sections:
+            if section.id in _IN_LATEX:
+                tables = [each for each in section.shown() if isinstance(each, Table)]
+                texts[f"{section.id}.tex"] = "\n".join(latex(each) for each in tables[:1])
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+            yield folder / name
+
+
+def latex(shown: Table) -> str:
+    """*shown* for LaTeX with the packages booktabs and, for `<` and `>`, fontenc with T1."""
+    import pandas as pd
+
+    rows = [[*map(one_line, texts)] for texts in shown.texts()]
+    frame = pd.DataFrame(rows, columns=shown.columns)
+    columns = zip(shown.align, zip(*rows, strict=True), strict=True)
+    align = "".join(
+        "p{3cm}" if len(max(texts, key=len)) > _LONG else letter.replace("c", "l")
+        for letter, texts in columns
+    )
+    caption = shown.caption.replace("%", r"\%").replace("_", r"\_")
+    text = frame.to_latex(index=False, escape=True, column_format=align, caption=caption)
+    return str(text).replace("\u2212", "$-$")
+
+
+def junit(run: Run) -> str:
+    """
+    Write a test case per model and scored cell, which fails where the prediction is surely wrong.
+
+    That is where its error is more than two noise floors of the cell: 95 of 100 perfect predictions
+    are within them.  Skipped are cells without an answer, a measurement or a known noise.
+    """
+    score_book, cells = run.run.read_scores(), run.evaluation.cells
+    ranking, axes, suites = (
+        score_book.ranking("raw"),
+        varying(cells.values()),
+        ET.Element("testsuites"),
+    )
+    of = (ranking.quantity if ranking else "job_s"), "raw"
+    scores = {(s.model, s.cell): s for s in score_book.scores if (s.quantity, s.speed) == of}
+    for model, predictions in run.run.read_predictions().items():
+        suite = ET.SubElement(suites, "testsuite", name=printable(model))
+        for each in predictions:
+            score, name = scores.get((model, each.cell)), one_line(label(cells[each.cell], axes))
+            case = ET.SubElement(suite, "testcase", classname=suite.attrib["name"], name=name)
+            if score is None:
+                lacks = ", ".join(each.not_applicable)
+                message = f"not applicable: {lacks}" if lacks else "not measured"
+            elif score.floor is None:
+                message = "the noise is not known: nothing was repeated"
+            else:
+                error = percent(score.signed_error, score.floor, signed=True)
+                message = f"{of[0]} predicted {score.predicted_s:.4g}, measured"
+                message += f" {score.measured_s:.4g}: {error}, noise {floor_percent(score.floor)}"
+            if score is None or score.floor is None:
+                ET.SubElement(case, "skipped", message=one_line(message))
+            elif score.relative_error > _SURE * score.floor:
+                ET.SubElement(case, "failure", message=message)
+        for kind, tag in (("tests", "testcase"), ("failures", "failure"), ("skipped", "skipped")):
+            suite.set(kind, str(len(list(suite.iter(tag)))))
+    ET.indent(suites)
+    return ET.tostring(suites, "unicode", xml_declaration=True) + "\n"

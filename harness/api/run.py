@@ -1,0 +1,256 @@
+"""A run with its frames, profiles, predictions and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import cached_property, partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import DataError
+from harness.evaluate.ask import asked_cells, basis_of_run
+from harness.evaluate.flow import Evaluation
+from harness.evaluate.model_inputs import predict_cells
+from harness.experiment.grid import axis_values, meaning, varying
+from harness.records.prediction import Prediction
+from harness.records.profile import Profile
+from harness.records.score import Comparison, Measurement
+from harness.reports.document import Document
+from harness.reports.drawing import draw_alone
+from harness.run.preflight import known_names
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame, Series
+
+
+class Run:
+    """
+    A run, or an analysis of one, as pandas frames; `harness.open` gives it.
+
+    A frame is read when it is first asked for.  All but `comparisons` begin with the settings of a
+    row's cell: `workload`, `input` (bytes), and a column for each axis on which the run's cells
+    differ, by its name in the experiment file.  `cell` and `trial` are ids, which join frames.
+    Columns that end in `_s` are seconds; moments are seconds since the epoch.  `DataError` names a
+    file that is damaged or not there yet.
+    """
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        """Read the files of *evaluation*: its `run` has their `id` and `path`."""
+        self.evaluation, self.run = evaluation, evaluation.run
+
+    def __repr__(self) -> str:
+        return f"<run {self.run.id} of {self.evaluation.experiment.name}>"
+
+    @cached_property
+    def trials(self) -> DataFrame:
+        """
+        Every trial that has ended: `state`, `use` (`profile` or `score`), `job_s` where it is done.
+
+        `job_s` is the sum of its jobs' times.  `busy`, `others` and `steal` are shares of all
+        cores' time, the most of any machine; `disturbed` names the rule that marked the trial.
+        """
+        rows = []
+        for record in self.run.trials().values():
+            trial, job_s = record.trial, None
+            if record.state == "done":
+                job_s = sum(job.job_s for job in self.run.read_trace(trial.id, whole=False))
+            row = {"cell": trial.cell.id, "trial": trial.id, "repetition": trial.repetition}
+            row |= {"use": "profile" if trial.profiling else "score", "job_s": job_s}
+            for name in ("state", "started_s", "finished_s", "reason", "disturbed", "device"):
+                row[name] = getattr(record, name)
+            for name in ("busy", "others", "steal"):
+                shares = [getattr(load, name) for load in record.loads.values()]
+                row[name] = None if None in shares else max(shares, default=None)
+            rows.append(row | record.harness_s)
+        return self._frame(rows, "cell", "trial", "state", "use", "job_s")
+
+    @cached_property
+    def measurements(self) -> DataFrame:
+        """
+        Times of every scored trial that is done, a column for each quantity; of tasks means.
+
+        With `reference_` before it a quantity is at reference speed.  `range` says where the cell
+        lies in what was profiled; `start` names the start of the cluster.
+        """
+        known, rows = tuple[Measurement, ...](), []
+        with suppress(DataError):  # not scored yet: they are made from the traces
+            known = self.run.read_scores().measurements
+        for each in self.evaluation.measurements(known):
+            row = each.model_dump(include={"cell", "trial", "range", "disturbed", "start"})
+            reference = {f"reference_{name}": time_s for name, time_s in each.reference_s.items()}
+            rows.append({**row, **each.raw_s, **reference})
+        return self._frame(rows, "cell", "trial", "job_s", "body_s", "frame_s")
+
+    @cached_property
+    def attempts(self) -> DataFrame:
+        """Every attempt of a map or reduce task: `kind`, `state`, `host`, and when it ran."""
+        return self._tables("attempts", "attempt_id", "kind", "state", "host")
+
+    @cached_property
+    def spans(self) -> DataFrame:
+        """
+        What was recorded inside tasks (`trace: spans`): `name`, `thread`, `wall_s`, `cpu_s`.
+
+        `parent` is the `place` of the span around it in the same attempt, -1 for the outermost.
+        """
+        return self._tables("spans", "attempt_id", "name", "thread", "wall_s")
+
+    @cached_property
+    def predictions(self) -> DataFrame:
+        """
+        What each model says of each scored cell: `body_s`, `job_s`, `published_s`, phases.
+
+        `job_s_low_80` and `job_s_high_80` are its interval at 80 %, empty where it is unbounded;
+        `not_applicable` names what a model without an answer lacks.
+        """
+        rows = []
+        for each in chain.from_iterable(self.run.read_predictions().values()):
+            row = {name: value for name, value in each if not isinstance(value, dict | tuple)}
+            for quantity, levels in each.intervals.items():
+                for level, ends in levels.items():
+                    low, high = ends or (None, None)
+                    row |= {f"{quantity}_low_{level}": low, f"{quantity}_high_{level}": high}
+            for name in ("warnings", "not_applicable"):
+                row[name] = "; ".join(getattr(each, name))
+            rows.append(row | each.measurable)
+        return self._frame(rows, "model", "cell", "body_s", "job_s")
+
+    @cached_property
+    def scores(self) -> DataFrame:
+        """
+        Each model, cell and quantity: `predicted_s`, `measured_s`, `signed_error`, `floor`.
+
+        Errors and `floor`, the noise of the cell's mean, are shares of `measured_s`.  Choose one
+        `quantity` and one `speed` (`raw`, `reference`) before you take a mean.
+        """
+        rows = [vars(each) for each in self.run.read_scores().scores]
+        return self._frame(rows, "model", "cell", "quantity", "speed")
+
+    @cached_property
+    def comparisons(self) -> DataFrame:
+        """Pairs of models: the `verdict` (`nearer`, `equal`, `undecided`), and its `reason`."""
+        import pandas as pd
+
+        rows = [vars(each) for each in self.run.read_scores().comparisons]
+        return pd.DataFrame(rows, columns=[*Comparison.model_fields])
+
+    @cached_property
+    def document(self) -> Document:
+        """Its report: sections of texts, tables and figures."""
+        return self.evaluation.document()
+
+    @cached_property
+    def plot(self) -> Plots:
+        """The figures of its report: `run.plot.errors()`, and so on."""
+        return Plots(self.document)
+
+    def profile(self, workload: str) -> Profile:
+        """What models know of *workload*: its `statistics`, `costs` and `frame`, by their names."""
+        profiles = self.run.read_profiles()
+        if workload not in profiles:
+            fix = f"choose from {', '.join(profiles)}" if profiles else "harness profile RUN"
+            raise DataError(
+                f"there is no profile of {workload!a}", where=str(self.run.path), fix=fix
+            )
+        return profiles[workload]
+
+    def predict(self, model: str, cell: Mapping[str, Any] | Series) -> Prediction:
+        """
+        What *model* says of a *cell*, measured or not: `body_s`, `job_s`, `intervals`, and more.
+
+        *cell* is a row of a frame, changed or not, or settings by the names of axes and of Hadoop's
+        properties: `{"workload": "terasort", "input": "1 GiB"}`.  What settings leave out is as in
+        the largest scored cell of the workload.  Nothing is stored.
+        """
+        cells, settings = self.evaluation.cells, dict(cell)
+        if "cell" in settings:
+            base = cells[str(settings["cell"])]
+            settings = {name: settings[name] for name in self._settings if name in settings}
+        else:
+            base = basis_of_run(self.evaluation, str(settings.get("workload", ""))).base
+        changes, values = [], axis_values(base)
+        for name, value in settings.items():
+            # In a frame 2 may be 2.0, and nan where the cell has no such axis.
+            text = f"{value:.15g}" if isinstance(value, float) else str(value)
+            if text != "nan" and meaning(text) != meaning(values.get(name, "")):
+                changes.append(f"{name}={text}{' B' * (name == 'input' and text.isdigit())}")
+        (chosen,) = asked_cells(base, changes, known_names()) if changes else [base]
+        (prediction,) = predict_cells(model, [chosen], self.run.read_profiles(), cells)
+        return prediction
+
+    @cached_property
+    def _settings(self) -> DataFrame:
+        """Values of each cell, by its id, on the axes; numbers where all values are."""
+        import pandas as pd
+
+        cells = self.evaluation.cells
+        values, columns = [axis_values(cell) for cell in cells.values()], {}
+        for axis in dict.fromkeys(("workload", "input", *varying(cells.values()))):
+            column = pd.Series([each.get(axis) for each in values], index=[*cells])
+            numbers = pd.to_numeric(column, errors="coerce")
+            texts = column.map(str, na_action="ignore")
+            columns[axis] = numbers if (numbers.notna() == column.notna()).all() else texts
+        return pd.DataFrame(columns)
+
+    def _frame(self, rows: Iterable[Mapping[str, Any]] | DataFrame, *first: str) -> DataFrame:
+        """*rows* behind the settings of their `cell`; the columns *first* are always there."""
+        import pandas as pd
+
+        own = pd.DataFrame(rows)
+        own = own.reindex(columns=dict.fromkeys([*first, *own])).drop(
+            columns="schema_version", errors="ignore"
+        )
+        # What is nowhere known is no text: it can be calculated with, and has a type in files.
+        own = own.astype({name: float for name in own if own[name].isna().all()})
+        shown = self._settings.reindex(own["cell"]).reset_index(drop=True)
+        return pd.concat([shown, own.drop(columns=shown.columns, errors="ignore")], axis=1)
+
+    def _tables(self, table_name: str, *first: str) -> DataFrame:
+        import pandas as pd
+
+        parts = [pd.DataFrame(columns=["cell", "trial"])]
+        for trial_id, record in self.run.trials().items():
+            ids = {"cell": record.trial.cell.id, "trial": trial_id}
+            read = self.run.read_parts(trial_id, table_name)
+            parts += [pd.DataFrame({**ids, **part}) for part in read]
+        return self._frame(
+            pd.concat(parts[1:] or parts, ignore_index=True), "cell", "trial", *first
+        )
+
+
+class Plots:
+    """
+    The figures of a report, a method for each kind: `run.plot.phases("terasort")`.
+
+    A method takes what begins the figure's title (a workload, a model), needed where there are
+    several, and a `width` in inches; it gives a matplotlib figure: `figure.savefig("errors.pdf")`.
+    Without a width a small figure fits one column of a paper of two, a wide one both.
+    """
+
+    def __init__(self, document: Document) -> None:
+        """Draw figures of *document*; `figures` has them by their names."""
+        self.figures = document.figures()
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *{name.rstrip("0123456789") for name in self.figures}]
+
+    def __getattr__(self, name: str) -> Callable[..., Figure]:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return partial(self.draw, name)
+
+    def draw(self, name: str, of: str = "", width: float | None = None) -> Figure:
+        """Draw the figure *name*, with its number or without; `DataError` if it is not one."""
+        chosen = [
+            known
+            for known, figure in self.figures.items()
+            if name in (known, known.rstrip("0123456789")) and figure.title.startswith(of)
+        ]
+        if len(chosen) != 1:
+            titles = [f"{each} ({self.figures[each].title})" for each in chosen]
+            what = f"{len(chosen) or 'no'} figures are called '{f'{name} {of}'.strip()}'"
+            fix = f"choose from {', '.join(titles or self.figures)}"
+            raise DataError(what, where="the figures of the report", fix=fix)
+        return draw_alone(self.figures[chosen[0]], width)
