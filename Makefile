@@ -9,7 +9,9 @@ setup:  ## .venv with the command .venv/bin/harness, Hadoop's jars and ours
 cuda:  ## setup, and the GPU workloads' library for CUDA devices (105 MB of compiler; needs g++, no GPU)
 	@HARNESS_CUDA=1 scripts/setup core
 
-demo: setup  ## a real cluster, a small grid, predictions, scores, a report
+demo:  ## a real cluster, a small grid, predictions, scores, a report
+	@echo "demo: the set-up takes one to five minutes the first time, the 16 trials about 7 on two cores"
+	@$(MAKE) --no-print-directory setup
 	.venv/bin/harness all experiments/demo.yaml
 
 test:  ## three rings: fast, process, live

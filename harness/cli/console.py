@@ -126,6 +126,11 @@ class Progress:
         if done >= total:
             self.close()
 
+    def note(self, text: str) -> None:
+        """Show in the bar what is going on; nothing where there is no terminal."""
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], note=printable(text))
+
     def close(self) -> None:
         """Leave the bar as it is, and end its line."""
         if self._bar is not None:

@@ -7,16 +7,24 @@ import os
 
 from itertools import product
 from pathlib import Path
+from typing import IO, Any
 
 import click
 
-from harness.cli import completion
+from harness import experiment
 from harness.cli.console import print_json, show_text
 from harness.cli.steps import json_option
-from harness.errors import SpecError
-from harness.text import did_you_mean
+from harness.experiment.model import NAME
+from harness.hadoop.slots import effective
+from harness.monitor.machine import machine_facts
+from harness.providers import PROVIDERS
+from harness.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
+from harness.run.preflight import memory_needed
+from harness.workloads import WORKLOADS
+from harness.workloads.base import GPU
 
 _MOST_AT_ONCE, _MEMORY_SHARE = 8, 0.8
+_SHOWN: dict[str, Any] = {"show_default": True, "help": "See 'harness list'."}
 _HOSTS = {  # where the cluster is not made on this machine
     "ansible": "\n  hosts: [10.0.0.1, 10.0.0.2, 10.0.0.3, 10.0.0.4]   # yours, the master first",
     "existing": "   # as many as are there; HADOOP_CONF_DIR says where (docs/clusters/existing.md)",
@@ -56,17 +64,11 @@ predict:
 
 
 @click.command("init")
-@click.option("--workload", default="terasort", show_default=True, help="What to measure.")
-@click.option(
-    "--provider",
-    default="local",
-    show_default=True,
-    help="What makes the cluster (harness list providers).",
-    shell_complete=completion.providers,
-)
-@click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="A new file.")
+@click.option("--workload", type=click.Choice(list(WORKLOADS)), default="terasort", **_SHOWN)
+@click.option("--provider", type=click.Choice(list(PROVIDERS)), default="local", **_SHOWN)
+@click.option("-o", "--output", type=click.File("x"), default="-", help="A new file.")
 @json_option
-def init(workload: str, provider: str, output: Path | None, as_json: bool) -> None:
+def init(workload: str, provider: str, output: IO[str], as_json: bool) -> None:
     """
     Write a commented experiment, sized for this machine's cores and memory; overwrite nothing.
 
@@ -75,41 +77,18 @@ def init(workload: str, provider: str, output: Path | None, as_json: bool) -> No
         harness init -o experiments/mine.yaml
         harness init --workload wordcount --provider docker
     """
-    text = experiment_text(workload, provider, output)
-    if output is not None:
-        try:
-            with output.open("x", encoding="utf-8") as file:
-                file.write(text)
-        except OSError as error:
-            what = f"the experiment cannot be written: {error.strerror}"
-            fix = "name a file that is not there yet, in a folder that is"
-            raise SpecError(what, where=str(output.absolute()), fix=fix) from error
-        show_text(f"written: {output}; its trials and how long they take: harness plan {output}")
+    path = Path(str(getattr(output, "name", "-")))
+    text = experiment_text(workload, provider, path)
     if as_json:
-        print_json({"file": output, "experiment": text})
-    elif output is None:
-        click.echo(text, nl=False)
+        print_json({"experiment": text})
+    if path.exists():
+        show_text(f"its trials, and how long they take: harness plan {path}")
+    if path.exists() or not as_json:
+        output.write(text)
 
 
-def experiment_text(workload_name: str, provider_name: str, output: Path | None) -> str:
-    """Text of an experiment for the file *output*; `SpecError` where a name is unknown."""
-    from harness import experiment
-    from harness.experiment.model import NAME
-    from harness.hadoop.slots import effective
-    from harness.monitor.machine import machine_facts
-    from harness.providers import PROVIDERS
-    from harness.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
-    from harness.run.preflight import memory_needed
-    from harness.workloads import WORKLOADS
-    from harness.workloads.base import GPU
-
-    for option, name, known in (
-        ("--workload", workload_name, list(WORKLOADS)),
-        ("--provider", provider_name, list(PROVIDERS)),
-    ):
-        if name not in known:
-            what, fix = f"there is no {option[2:]} '{name}'", did_you_mean(name, known)
-            raise SpecError(what, where=option, fix=fix)
+def experiment_text(workload_name: str, provider_name: str, output: Path) -> str:
+    """Text of an experiment for the file *output*."""
     workload, facts = WORKLOADS[workload_name], machine_facts()
     cores, memory_bytes = facts["cores_usable"], facts.get("memory_bytes") or math.inf
     for at_once, workers in product(range(min(cores, _MOST_AT_ONCE), 0, -1), (3, 2, 1)):
@@ -122,15 +101,14 @@ def experiment_text(workload_name: str, provider_name: str, output: Path | None)
     block = 1 if workload_name == "sleep" else 8 if is_iterative else 32
     parts = (0.5, *(at_once * quarters / 4 for quarters in (3, 4, 5, 6, 7, 8, 9)))
     inputs = [f"{block * part:g} MiB" for part in parts]
-    stem, folder = (output.stem, output.parent) if output else ("mine", Path())
     schema = Path(experiment.__file__).with_name("experiment.schema.json")
     arguments = (
         f"    # {name}: {parameter.default}   # the default: {parameter.meaning}\n"
         for name, parameter in workload.parameters.items()
     )
     return _TEXT.format(
-        schema=os.path.relpath(schema, folder),
-        name=stem if NAME.fullmatch(stem) else "mine",
+        schema=os.path.relpath(schema, output.parent),
+        name=output.stem if NAME.fullmatch(output.stem) else "mine",
         workload=workload,
         provider=provider_name,
         workers=workers,

@@ -107,7 +107,8 @@ def show_plan(session: Session, *, as_json: bool) -> None:
         use = "profile" if trial["profiling"] else "score"
         rows.append((trial["id"], trial["label"], trial["repetition"], use, trial["state"]))
     show_table(("trial", "cell", "repetition", "use", "state"), rows)
-    click.echo(f"{len(trials)} trials, about {format_duration(plan['estimate_s'])} to go")
+    left, basis = format_duration(plan["estimate_s"]), plan["estimated"]
+    click.echo(f"{len(trials)} trials, about {left} to go ({basis})")
 
 
 @click.command("plan")

@@ -14,6 +14,9 @@ class Console(Protocol):
     def step(self, done: int, total: int, left_s: float | None, text: str) -> None:
         """Report that *done* of *total* are done, and the seconds that are probably left."""
 
+    def note(self, text: str) -> None:
+        """Show on a terminal, until the next step, what is going on."""
+
 
 class QuietConsole(Console):
     """Reports nothing."""

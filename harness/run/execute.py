@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -63,8 +63,9 @@ class Execution:
     *on_disturbed* ``repeat``, a trial that others disturbed is run a second time, after all others
     of its cluster and use; the second one counts, disturbed or not.  *needs_rates*: models need the
     rates of a node's disk and memory.  *seal* gives the SHA-256 of the sealed predictions, and
-    makes them before the first trial that is scored.  *durations* are seconds of the trials that
-    count.  *wall* is the wall clock, in seconds since the epoch.
+    makes them before the first trial that is scored.  *estimates_s* are expected seconds of trials,
+    *durations* those of the trials that count, both by their ids.  *wall* is the
+    wall clock, in seconds since the epoch.
     """
 
     run: Run
@@ -78,7 +79,8 @@ class Execution:
     retries: int = 0
     needs_rates: bool = False
     seal: Callable[[], str] = lambda: ""
-    durations: list[float] = field(default_factory=list)
+    estimates_s: Mapping[str, float] = field(default_factory=dict)
+    durations: dict[str, float] = field(default_factory=dict)
     wall: Callable[[], float] = time.time
     failures: Counter[str] = field(default_factory=Counter)
     repeated: set[str] = field(default_factory=set)
@@ -93,20 +95,20 @@ class Execution:
     def execute(self, trials: Sequence[Trial], done: set[str]) -> int:
         """Run those of *trials* that are not *done*; return how many of them failed."""
         pending = [trial for trial in trials if trial.id not in done]
-        total, trials_left, failed = len(trials), len(pending), 0
-        self.console.step(total - trials_left, total, None, "")
+        total, waiting, failed = len(trials), {trial.id for trial in pending}, 0
+        self.console.step(total - len(waiting), total, self._left_s(waiting), "")
         with os_error_as_machine_error(self.run.path, is_long=True):
             for _, group in groupby(pending, key=lambda trial: trial.cell.cluster.id):
                 # Closed at once, whatever ends the loop: the cluster must not wait for a collector.
                 with closing(self._run_on_cluster(list(group))) as records:
                     for record in records:
-                        trials_left -= 1
+                        waiting.discard(record.trial.id)
                         failed += record.state != "done"
                         summary = f"{record.trial.cell.workload.name} {record.state}"
                         if record.reason:
                             summary += f": {record.reason}"
-                        left_s = trials_left * sum(self.durations) / len(self.durations)
-                        self.console.step(total - trials_left, total, left_s, summary)
+                        left_s = self._left_s(waiting)
+                        self.console.step(total - len(waiting), total, left_s, summary)
                         if record.state != "done" and self.on_error == "stop":
                             raise JobError(
                                 f"trial {record.trial.id} {record.state}: {record.reason}",
@@ -114,6 +116,15 @@ class Execution:
                                 fix="read its logs, or go on past failures with --on-error skip",
                             )
         return failed
+
+    def _left_s(self, waiting: Iterable[str]) -> float | None:
+        """Seconds that the trials *waiting* take, at the pace of those that are done."""
+        durations, planned = self.durations, self.estimates_s
+        if not durations:
+            return sum(planned.get(trial_id, 0.0) for trial_id in waiting) or None
+        mean_s = sum(durations.values()) / len(durations)
+        pace = sum(durations.values()) / sum(planned.get(done, mean_s) for done in durations)
+        return pace * sum(planned.get(trial_id, mean_s) for trial_id in waiting)
 
     def _run_on_cluster(self, trials: list[Trial]) -> Generator[TrialRecord]:
         """Run *trials*, which share one cluster specification, on as many clusters as it takes."""
@@ -134,10 +145,13 @@ class Execution:
             ):
                 if monitor.machines:
                     self.run.update_manifest(machines=monitor.machines)
-                jobs = JobRunner(cluster, self.limit_s, on_tick=check_interrupt)
+                note = self.console.note
+                jobs = JobRunner(cluster, self.limit_s, on_tick=check_interrupt, note=note)
                 inputs = Inputs(jobs, logs, self.console.say)
                 block_size = block_bytes(cluster.spec)
-                runner = TrialRunner(cluster, inputs, block_size, self.limit_s, check_interrupt)
+                runner = TrialRunner(
+                    cluster, inputs, block_size, self.limit_s, check_interrupt, note=note
+                )
                 is_lost = any(
                     self._attempt(runner, trials[0], monitor, is_warmup=True).is_cluster_lost
                     for _ in range(self.warmup)
@@ -251,7 +265,7 @@ class Execution:
                 folder.commit(record)
                 for complaint in write_trace(self.run, record, outcome.traces):
                     self.console.say(f"warning: trial {trial.id}: {complaint}")
-                self.durations.append(elapsed_s)
+                self.durations[trial.id] = elapsed_s
             else:
                 folder.discard("warmup" if is_warmup else "retried", record)
         return Attempt(record, counts, outcome.is_cluster_lost, is_repeated)

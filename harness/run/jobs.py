@@ -35,6 +35,8 @@ _POLL_S = 0.05
 _HEALTH_S = 1.0
 # What YarnClientImpl and Job log once a job is accepted; a job may be named before, and refused.
 _JOB = re.compile(rb"(?:Submitted application application|Running job: job)_(\d{1,20}_\d{1,10})\b")
+_SPLITS = re.compile(r"number of splits:(\d{1,10})\b")
+_SHARES = re.compile(r" map (\d{1,3})% reduce (\d{1,3})%")
 
 
 class TimeLimitError(JobError):
@@ -51,7 +53,8 @@ class JobRunner:
     Runs clients on *cluster*, each until *deadline* (monotonic seconds) at the latest.
 
     *on_tick* is called while a client runs; what it raises ends the client.  *on_limit* is called
-    when a client has reached its limit, before it is ended.  *jars* join the class path of all.
+    when a client has reached its limit, before it is ended.  *note* is told how far a job is.
+    *jars* join the class path of all.
     """
 
     cluster: Cluster
@@ -60,6 +63,7 @@ class JobRunner:
     on_tick: Callable[[], None] = lambda: None
     on_limit: Callable[[], None] = lambda: None
     jars: Sequence[Path] = ()
+    note: Callable[[str], None] = lambda _: None
 
     def run(self, command: JobCommand, properties: Mapping[str, str], log: Path) -> tuple[str, ...]:
         """
@@ -88,6 +92,7 @@ class JobRunner:
                 if current_s - checked_s > _HEALTH_S:
                     checked_s = current_s
                     self.check_alive()
+                    self.note(job_progress(log, properties))
                 self.on_tick()
                 time.sleep(_POLL_S)
         finally:
@@ -117,6 +122,21 @@ def job_ids(log: Path) -> tuple[str, ...]:
     """Ids of the jobs that a client's log reports as submitted, each once, in their order."""
     numbers = _JOB.findall(log.read_bytes())
     return tuple(dict.fromkeys(f"job_{number.decode()}" for number in numbers))
+
+
+def job_progress(log: Path, properties: Mapping[str, str]) -> str:
+    """
+    How far the last job of a client is, by the client's own *log*: nothing else is asked.
+
+    The shares are of the work of all maps and all reduces: half of a task counts as a half.
+    """
+    splits = _SPLITS.split(log.read_bytes().decode("utf-8", "replace"))  # number, rest, ...
+    jobs, reduces = len(job_ids(log)), properties.get("mapreduce.job.reduces", "1")
+    if not jobs or len(splits) < 3:
+        return "starting the job's client"
+    maps_done, reduces_done = (_SHARES.findall(splits[-1]) or [("0", "0")])[-1]
+    number = f"job {jobs}, " if jobs > 1 else ""
+    return f"{number}{maps_done} % of {splits[-2]} maps, {reduces_done} % of {reduces} reduces"
 
 
 def last_line(log: Path, width: int = 300) -> str:

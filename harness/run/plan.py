@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from statistics import fmean, median
 from typing import Any
 
 from harness.errors import SpecError
@@ -21,65 +20,60 @@ from harness.experiment.grid import label, varying
 from harness.experiment.model import Experiment
 from harness.hadoop.site import block_bytes
 from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord
-
-# The rule while nothing was measured: seen on two cores, within a factor of two.
-CLUSTER_START_S = 15.0
-LIMITING_S = 20.0  # more, where nodes are limited and measured first
-TRIAL_S = 9.0
-BYTES_PER_S = 6 * 2**20
-SOME_JOBS = 5  # of a trial that takes as many as it needs
+from harness.run.estimate import LIMITING_S, Estimator, input_of
 
 
 def make_plan(
-    experiment: Experiment, trials: Sequence[Trial], records: Mapping[str, TrialRecord]
+    experiment: Experiment,
+    trials: Sequence[Trial],
+    records: Mapping[str, TrialRecord],
+    estimator: Estimator,
+    *,
+    is_finished: bool = False,
 ) -> dict[str, Any]:
     """
     What `harness plan --json` prints of *trials*: each with its state among *records*, and seconds.
 
-    A trial is expected to take as long as the done trials of its cell; else as the rule says
-    (`TRIAL_S` + input / `BYTES_PER_S` for each of its jobs), scaled by what the done trials say of
-    the rule.  Each group of trials on one cluster adds its start and its warm-up trials.
+    Each group of trials on one cluster adds its start and its warm-up trials, each input that is
+    new there its generation.  *is_finished*: all is measured anew.
     """
-    measured_s: dict[str, list[float]] = {}
-    ratios = []
-    for trial in trials:
-        record = records.get(trial.id)
-        if record is not None and record.state == "done":
-            seconds = record.finished_s - record.started_s
-            measured_s.setdefault(trial.cell.id, []).append(seconds)
-            ratios.append(seconds / _rule_s(trial.cell))
-    scale = median(ratios) if ratios else 1.0
     axes = varying(trial.cell for trial in trials)
-    planned, pending = list[dict[str, Any]](), list[tuple[ClusterSpec, float]]()
-    for trial in trials:
-        record, measured = records.get(trial.id), measured_s.get(trial.cell.id)
-        expected_s = fmean(measured) if measured else scale * _rule_s(trial.cell)
-        planned.append(
-            {
-                "id": trial.id,
-                "cell": trial.cell.model_dump(mode="json"),
-                "cell_id": trial.cell.id,
-                "label": label(trial.cell, axes),
-                "repetition": trial.repetition,
-                "profiling": trial.profiling,
-                "state": "pending" if record is None else record.state,
-                "estimate_s": min(experiment.trial_limit_s, expected_s),
-            }
-        )
-        if record is None:
-            pending.append((trial.cell.cluster, min(experiment.trial_limit_s, expected_s)))
-    total_s = 0.0
-    for _, group in groupby(pending, key=lambda on_cluster: on_cluster[0].id):
-        clusters, estimates_s = zip(*group, strict=True)
-        total_s += CLUSTER_START_S + LIMITING_S * clusters[0].limited
-        total_s += experiment.warmup * estimates_s[0] + sum(estimates_s)
-    return {"trials": planned, "estimate_s": total_s}
-
-
-def _rule_s(cell: Cell) -> float:
-    """Seconds of a trial while nothing was measured."""
-    jobs = workload_of(cell).jobs(cell.workload) or SOME_JOBS
-    return jobs * (TRIAL_S + cell.workload.input_bytes / BYTES_PER_S)
+    planned, expected, total_s = list[dict[str, Any]](), dict[str, tuple[float, float]](), 0.0
+    for _, group in groupby(trials, key=lambda trial: trial.cell.cluster.id):
+        inputs = set[str]()
+        for trial in group:
+            cell, cell_id, record = trial.cell, trial.cell.id, records.get(trial.id)
+            if cell_id not in expected:
+                work_s = min(experiment.trial_limit_s, estimator.seconds(cell))
+                generation_s = estimator.seconds(cell, is_generation=True)
+                expected[cell_id] = work_s + estimator.gap_s, generation_s
+            expected_s, generation_s = expected[cell_id]
+            if record is None or is_finished:
+                if not inputs:
+                    total_s += estimator.start_s + LIMITING_S * cell.cluster.limited
+                    total_s += experiment.warmup * expected_s
+                expected_s += 0.0 if input_of(cell) in inputs else generation_s
+                inputs.add(input_of(cell))
+                total_s += expected_s
+            planned.append(
+                {
+                    "id": trial.id,
+                    "cell": cell.model_dump(mode="json"),
+                    "cell_id": cell_id,
+                    "label": label(cell, axes),
+                    "repetition": trial.repetition,
+                    "profiling": trial.profiling,
+                    "state": "pending" if record is None else record.state,
+                    "estimate_s": expected_s,
+                }
+            )
+    others = {trial.cell.workload.name for trial in trials if not estimator.knows(trial.cell)}
+    count = estimator.run_count
+    basis = f"from {count} earlier run{'s' if count > 1 else ''} on this machine"
+    if others:
+        basis = f"no earlier run of {', '.join(sorted(others))} here: within a factor of two"
+    total_s += estimator.end_s if total_s else 0.0
+    return {"trials": planned, "estimate_s": total_s, "estimated": basis}
 
 
 def refuse_cells(

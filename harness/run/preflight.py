@@ -7,6 +7,7 @@ may not expect of it.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 
@@ -18,7 +19,7 @@ from harness.errors import HarnessError, MachineError, SpecError
 from harness.evaluate.model_inputs import effective_configuration, required_jars
 from harness.evaluate.own_code import OwnCode, own_workload
 from harness.experiment.file import KnownNames, Own
-from harness.experiment.grid import expand
+from harness.experiment.grid import expand, is_profiling
 from harness.experiment.model import Experiment
 from harness.hadoop.properties import is_known, is_own, objection, resembling
 from harness.hadoop.site import AM_MEMORY_MB, client_properties
@@ -33,11 +34,13 @@ from harness.records.prediction import Cluster
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.run import Console
 from harness.run.secrets import user_secrets
+from harness.stats.resampling import FEWEST_CELLS
 from harness.units import MIB, format_bytes
 from harness.workloads import WORKLOADS, workload_for
 
 DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
 LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block-size)
+_MOST_MEMORY = 0.8  # of what the machine has: its own programs take some, too
 MOST_WARNINGS = 5  # of one kind: each says the same
 
 
@@ -175,10 +178,20 @@ class Preflight:
     def warn(self) -> None:
         """Report before anything is started what will not be what its author expects."""
         warnings = [*self._unknown_properties(), *self.overridden_properties()]
-        cores, offered, contention = os.cpu_count() or 1, 0, ""
+        predict, memory = self.experiment.predict, machine_facts().get("memory_bytes") or math.inf
+        if self.experiment.repeat == 1:
+            warnings.append("repeat: 1 shows no noise, so nothing is proved: write repeat: 2")
+        scored = sum(not is_profiling(cell, predict) for cell in self.cells)
+        if predict.models and scored < FEWEST_CELLS:
+            few = (
+                f"{scored} of {len(self.cells)} cells are scored, below {FEWEST_CELLS} there is no"
+            )
+            warnings.append(f"{few} interval: give an axis more values")
+        cores, offered, contention, needed = os.cpu_count() or 1, 0, "", 0
         for cell in self.cells if self.is_here else ():
             offered = max(offered, cell.cluster.node.gpus * cell.cluster.workers)
             slots = effective(cell.cluster, effective_configuration(cell))
+            needed = max(needed, memory_needed(cell.cluster, slots))
             containers = max(slots.map_slots, slots.reduce_slots)
             if containers > cores and not contention:
                 contention = (
@@ -188,6 +201,9 @@ class Preflight:
                 )
         if contention:
             warnings.append(contention)
+        if _MOST_MEMORY * memory < needed <= memory:
+            there = f"{format_bytes(needed)} of this machine's {format_bytes(memory)}"
+            warnings.append(f"the cluster may take {there} of memory: lower cluster.workers")
         if offered:
             # GPUs that this machine has not, or has lost.
             devices = find_devices(here)
@@ -214,7 +230,8 @@ class Preflight:
             try:
                 check()
             except MachineError as error:
-                self.console.say(f"warning: {error.what}: this machine will not run it")
+                lack = f"{error.what}: this machine will not run it"
+                self.console.say(f"warning: {lack} (fix: {error.fix})")
         try:
             self.look()
         except HarnessError as error:

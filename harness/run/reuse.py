@@ -32,7 +32,7 @@ def take_over(run: Run, store: Store, trials: Sequence[Trial]) -> dict[str, str]
         if not held_trials or other.id == run.id:
             continue
         try:
-            if not _is_same(other.read_manifest().machine, here) or not other.check_evidence():
+            if not is_same(other.read_manifest().machine, here) or not other.check_evidence():
                 continue
         except DataError:
             continue
@@ -45,7 +45,7 @@ def take_over(run: Run, store: Store, trials: Sequence[Trial]) -> dict[str, str]
     return taken
 
 
-def _is_same(machine: dict[str, object], here: dict[str, object]) -> bool:
+def is_same(machine: dict[str, object], here: dict[str, object]) -> bool:
     """Whether the facts of a *machine*, which has an id, are those of this one."""
     names = {*machine, *here}.difference(_VARIES)
     return "id" in here and all(machine.get(name) == here.get(name) for name in names)

@@ -25,17 +25,19 @@ from harness.experiment.grid import expand, is_profiling, order
 from harness.experiment.model import Experiment
 from harness.hadoop.slots import refusals
 from harness.hadoop_home.home import HadoopHome
+from harness.monitor.machine import machine_facts
 from harness.monitor.probe import probe_jar
 from harness.monitor.rates import are_rates_required
 from harness.providers import PROVIDERS, remove
 from harness.providers.calibrate import unsupported_limits
-from harness.records.trial import ClusterSpec, Code, Trial, Versions, trial_id
+from harness.records.trial import ClusterSpec, Code, Trial, TrialRecord, Versions, trial_id
 from harness.run import Console
+from harness.run.estimate import Estimator
 from harness.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.run.manifest import record_command
 from harness.run.plan import make_plan, refuse_cells, refuse_inputs
 from harness.run.preflight import Preflight, known_names
-from harness.run.reuse import take_over
+from harness.run.reuse import is_same, take_over
 from harness.run.secrets import user_secrets
 from harness.run.traces import remake_trace
 from harness.scoring.repeats import next_repeats
@@ -43,6 +45,9 @@ from harness.stats.sequential import LOOKS
 from harness.store import Run, Store, new_analysis
 from harness.store.run import EXPERIMENT, measured_part
 from harness.text import excerpt, nearest_name
+from harness.units import format_duration
+
+_MOST_RUNS = 20  # of which times are read for an estimate
 
 
 @dataclass
@@ -107,7 +112,8 @@ class Session:
         self.preflight.warn()
         self.preflight.warn_of_lacks()
         runs = [run for run in Store(self.results_dir).fitting(experiment) if run.trial_ids()]
-        plan = make_plan(experiment, trials, runs[-1].trials() if runs else {})
+        records, is_finished = (runs[-1].trials(), runs[-1].finished) if runs else ({}, False)
+        plan = make_plan(experiment, trials, records, self.estimator(), is_finished=is_finished)
         held_count = sum(trial["state"] != "pending" for trial in plan["trials"])
         if not held_count:
             return plan
@@ -118,6 +124,18 @@ class Session:
             f"run {runs[-1].path} holds {held_count} of {len(trials)} trials, and {end}"
         )
         return {**plan, "run": runs[-1].path}
+
+    def estimator(self) -> Estimator:
+        """What the newest runs that this machine measured say of the time that trials take."""
+        here, known = machine_facts(), list[tuple[float, list[TrialRecord]]]()
+        for run in reversed(Store(self.results_dir).all_runs()):
+            with suppress(DataError):  # a damaged run says nothing
+                manifest = run.read_manifest()
+                if is_same(manifest.machine, here) and run.trial_ids():
+                    known.append((manifest.created_s, run.attempts()))
+            if len(known) == _MOST_RUNS:
+                break
+        return Estimator(known)
 
     def next_trials(self, run: Run) -> list[Trial]:
         """Trials of the next look at the data: none where it has a verdict or no time is left."""
@@ -190,6 +208,11 @@ class Session:
             record_command(run, experiment, self.versions, self.overrides)
             done = {trial.id for trial in self.trials} & set(run.trials())
             self.console.say(f"run {run.path} ({len(done)} of {len(self.trials)} trials done)")
+            plan = make_plan(experiment, self.trials, run.trials(), self.estimator())
+            if plan["estimate_s"]:
+                left = format_duration(plan["estimate_s"])
+                self.console.say(f"it will take about {left} ({plan['estimated']})")
+            estimates_s = {each["id"]: each["estimate_s"] for each in plan["trials"]}
             execution = Execution(
                 run=run,
                 home=self.home,
@@ -200,6 +223,7 @@ class Session:
                 on_error=on_error,
                 retries=retries,
                 on_disturbed=on_disturbed,
+                estimates_s=estimates_s,
                 needs_rates=are_rates_required(experiment.predict.models),
                 seal=cache(lambda: self.seal(run) if experiment.predict.is_blind else ""),
             )

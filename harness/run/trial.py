@@ -33,6 +33,7 @@ from harness.run.jobs import (
     job_ids,
 )
 from harness.text import first_line
+from harness.units import format_bytes
 from harness.workloads.base import Workload, unbalanced
 
 THREADS = "threads"
@@ -76,6 +77,7 @@ class TrialRunner:
     limit_s: float
     on_tick: Callable[[], None] = lambda: None
     seal: str = ""
+    note: Callable[[str], None] = lambda _: None
 
     def run(self, trial: Trial, raw_folder: Path) -> Outcome:
         """Run *trial*, its evidence into *raw_folder*; whatever goes wrong is its outcome."""
@@ -103,9 +105,11 @@ class TrialRunner:
         """Run the jobs of *trial*, prove them right and collect their logs, with a lap for each."""
         cluster, workload_spec = self.cluster, trial.cell.workload
         workload, lap_start_s = workload_of(trial.cell), time.monotonic()
+        subject = f"{workload_spec.name} {format_bytes(workload_spec.input_bytes)}"
 
-        def end_lap(name: str) -> None:
+        def end_lap(name: str, next_step: str) -> None:
             nonlocal lap_start_s
+            self.note(f"{subject}: {next_step}")
             current_s = time.monotonic()
             outcome.seconds[name], lap_start_s = current_s - lap_start_s, current_s
 
@@ -114,6 +118,7 @@ class TrialRunner:
                 cluster.dump_threads(raw_folder / THREADS)
 
         self.inputs.jobs.on_limit = save_thread_dumps
+        self.inputs.jobs.note = lambda text: self.note(f"input of {subject}: {text}")
         ready_input = self.inputs.ensure(workload, workload_spec, self.block_bytes)
         outcome.input_bytes = ready_input.plan.bytes
         outcome.num_splits = len(ready_input.plan.files)
@@ -121,16 +126,17 @@ class TrialRunner:
         cluster.hdfs.delete(output)
         cluster.drop_page_cache()
         bytes_before = cluster.disk_bytes()
-        end_lap("prepare_s")
+        end_lap("prepare_s", "starting the job")
 
         deadline = time.monotonic() + self.limit_s
         jobs = JobRunner(cluster, self.limit_s, deadline, self.on_tick, save_thread_dumps)
+        jobs.note = lambda text: self.note(f"{subject}: {text}")
         properties = effective_configuration(trial.cell)
         properties |= cluster.trace_properties(trial.cell.tracing, properties)
         properties |= {SEAL: self.seal} if self.seal else {}
         for number, command in enumerate(workload.submit(workload_spec, ready_input.uri, output)):
             outcome.job_ids += jobs.run(command, properties, raw_folder / f"client-{number}.log")
-        end_lap("client_s")
+        end_lap("client_s", "checking the output")
 
         for node, bytes_after in cluster.disk_bytes().items():
             before = bytes_before.get(node, {})
@@ -141,10 +147,10 @@ class TrialRunner:
             outcome.traces.append(fetch_history(cluster, job, raw_folder, number, _HISTORY_WAIT_S))
         self._verify(workload, workload_spec, output, ready_input, outcome)
         cluster.hdfs.delete(output)
-        end_lap("verify_s")
+        end_lap("verify_s", "waiting until its containers are gone")
 
         cluster.await_idle(timeout_s=_IDLE_LIMIT_S)
-        end_lap("am_exit_s")
+        end_lap("am_exit_s", "collecting logs")
 
         self._collect_containers(outcome.job_ids, raw_folder)
         jobs.check_alive()
@@ -152,7 +158,7 @@ class TrialRunner:
             what = f"{', '.join(unreachable)} was lost during the trial"
             fix = "look at its node's network; the next trial gets a new cluster"
             raise ClusterError(what, where="cluster", fix=fix)
-        end_lap("logs_s")
+        end_lap("logs_s", "storing what was collected")
 
     def _verify(
         self,

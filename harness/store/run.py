@@ -41,7 +41,7 @@ from harness.store.files import (
 )
 from harness.store.opener import MANIFEST, Opener
 from harness.store.seal import PLAN, PREDICT, PREDICTIONS, PROFILES, RunSeal
-from harness.store.trials import RECORD, RawLogs, TrialFolder, read_trial
+from harness.store.trials import DISCARDED, RECORD, RawLogs, TrialFolder, read_trial
 from harness.units import MIB, format_bytes
 
 EXPERIMENT, FINISHED, ANALYSES = "experiment.yaml", "finished", "analyses"
@@ -177,6 +177,13 @@ class Run:
             for trial in self.read_plan()
             if trial.id in records
         }
+
+    def attempts(self) -> list[TrialRecord]:
+        """All attempts at trials, by their start: warm-up trials, repeated ones and those above."""
+        kinds = (self._trials, *(self.path / kind for kind in DISCARDED))
+        paths = [path for kind in kinds for path in folders(kind)]
+        records = [read_trial(self.opener, path, path.name.split("-")[0]) for path in paths]
+        return sorted(records, key=lambda record: record.started_s)
 
     def trial_ids(self) -> tuple[str, ...]:
         """Ids of the trials that have ended, without a look into them."""

@@ -27,7 +27,7 @@ from harness.store.files import (
 from harness.store.opener import Opener
 from harness.text import excerpt
 
-RECORD = "trial.json"
+RECORD, DISCARDED = "trial.json", ("retried", "warmup", "disturbed")
 _RERUN = (
     "restore it from a copy, or move the trial's folder out of the run:"
     " harness run FILE measures it again"

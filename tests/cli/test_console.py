@@ -216,6 +216,24 @@ class TestProgress:
         assert "trial 3" in screen.getvalue()
         assert screen.getvalue().rfind("\x1b[?25h") > screen.getvalue().rfind("\x1b[?25l")
 
+    def test_notes_stand_in_the_bar_alone(self, monkeypatch, capsys):
+        """
+        What is going on within a step is shown on a terminal, and floods no log.
+        """
+        progress = Progress()
+        progress.step(1, 3, 90.0, "")
+        progress.note("terasort 64 MiB: 50 % of 2 maps")
+        assert capsys.readouterr().err == "1 of 3 trials, 1 min 30 s left\n"
+
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stderr", screen)
+        monkeypatch.setenv("TERM", "xterm")
+        progress = Progress()
+        progress.step(1, 3, 90.0, "")
+        progress.note("terasort 64 MiB: 50 % of 2 maps")
+        progress.close()
+        assert "terasort 64 MiB: 50 % of 2 maps" in screen.getvalue()
+
     def test_dumb_terminal_gets_lines(self, monkeypatch):
         """
         A terminal that cannot move its cursor is no place for a bar.

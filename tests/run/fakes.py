@@ -316,10 +316,13 @@ class RecordingConsole:
     """
 
     def __init__(self):
-        self.lines, self.steps = [], []
+        self.lines, self.steps, self.notes = [], [], []
 
     def say(self, text):
         self.lines.append(text)
 
     def step(self, done, total, left_s, text):
         self.steps.append((done, total, left_s, text))
+
+    def note(self, text):
+        self.notes.append(text)

@@ -228,6 +228,17 @@ class TestGoodRun:
         assert [step[2] is None for step in e.console.steps] == [True, False, False]
         assert e.console.steps[-1][2] == 0
 
+    def test_the_time_left_follows_the_estimates(self, execution):
+        """
+        Trials that are expected to take long weigh more; the pace is that of those that are done.
+        """
+        first, second, third = (trial.id for trial in plan())
+        e = execution(estimates_s={first: 10.0, second: 40.0, third: 60.0})
+
+        assert e._left_s([first, second, third]) == 110.0
+        e.durations[first] = 20.0
+        assert e._left_s([second, third]) == 200.0
+
 
 BUSY_MACHINE = MachineLoad(busy=1.0, steal=0.0, others=0.4, swap_bytes_per_s=0.0)
 

@@ -22,6 +22,7 @@ from harness.run.jobs import (
     fetch_history,
     find_files,
     job_ids,
+    job_progress,
     last_line,
 )
 from harness.workloads.base import JOBS, JobCommand
@@ -299,3 +300,30 @@ def _ended(pid, within_s=5.0):
             return True
         time.sleep(0.01)
     return False
+
+
+_FIRST = "number of splits:3\nRunning job: job_1_0001\n"
+_SECOND = "number of splits:4\nRunning job: job_1_0002\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "progress"),
+    [
+        ("", "starting the job's client"),
+        ("number of splits:3\n", "starting the job's client"),
+        (_FIRST, "0 % of 3 maps, 0 % of 2 reduces"),
+        (
+            f"{_FIRST} map 67% reduce 0%\n map 100% reduce 44%\n",
+            "100 % of 3 maps, 44 % of 2 reduces",
+        ),
+        (f"{_FIRST} map 100% reduce 100%\n{_SECOND}", "job 2, 0 % of 4 maps, 0 % of 2 reduces"),
+    ],
+)
+def test_progress_is_what_the_client_says(tmp_path, log, progress):
+    """
+    Of the last job that it runs; nobody else is asked.
+    """
+    path = tmp_path / "client.log"
+    path.write_text(log)
+
+    assert job_progress(path, {"mapreduce.job.reduces": "2"}) == progress

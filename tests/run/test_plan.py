@@ -10,15 +10,17 @@ from harness.errors import SpecError
 from harness.experiment.grid import expand, order
 from harness.experiment.model import ClusterAxes, Experiment, Node, Predict, WorkloadAxes
 from harness.records.trial import TrialRecord, Versions
-from harness.run.plan import (
+from harness.run.estimate import (
     BYTES_PER_S,
     CLUSTER_START_S,
+    END_S,
+    GENERATION_S,
     LIMITING_S,
     SOME_JOBS,
     TRIAL_S,
-    make_plan,
-    refuse_cells,
+    Estimator,
 )
+from harness.run.plan import make_plan, refuse_cells
 from harness.workloads import WORKLOADS
 from tests.run.fakes import Rounds
 
@@ -43,7 +45,7 @@ def plan(records=(), **rest):
     The plan of the experiment with what is there of it.
     """
     e = experiment(**rest)
-    return make_plan(e, trials(e), {r.trial.id: r for r in records})
+    return make_plan(e, trials(e), {r.trial.id: r for r in records}, Estimator([]))
 
 
 def trials(e=None):
@@ -64,31 +66,33 @@ def record(trial, took=10.0, state="done"):
 
 
 class TestEstimate:
+    ALL = CLUSTER_START_S + 4 * TRIAL_S + 2 * 66 + 2 * GENERATION_S + 66 + END_S
+
     def test_follows_the_rule_while_nothing_was_measured(self):
         """
-        Each trial costs a constant and its bytes, each cluster its start.
+        Each trial costs a constant and its bytes, each input too, each cluster its start.
         """
-        assert plan()["estimate_s"] == pytest.approx(CLUSTER_START_S + 4 * TRIAL_S + 2 * 66)
+        assert plan()["estimate_s"] == pytest.approx(self.ALL)
+        assert plan()["estimated"] == "no earlier run of terasort here: within a factor of two"
 
     @pytest.mark.parametrize(("promised", "jobs"), [(4, 4), (None, SOME_JOBS)])
     def test_counts_every_job_of_a_trial(self, monkeypatch, promised, jobs):
         """
-        A trial of several jobs takes as many times as long as one of them.
+        A trial of several jobs takes as many times as long as one of them; its input is one.
         """
         monkeypatch.setitem(WORKLOADS, "terasort", Rounds(promised))
 
-        assert plan()["estimate_s"] == pytest.approx(
-            CLUSTER_START_S + jobs * (4 * TRIAL_S + 2 * 66)
-        )
+        more_s = (jobs - 1) * (4 * TRIAL_S + 2 * 66)
+        assert plan()["estimate_s"] == pytest.approx(self.ALL + more_s)
 
     def test_counts_the_warm_up(self):
         """
-        Warm-up trials are as long as the first trial of their cluster.
+        Warm-up trials are as long as the first trial of their cluster, whose input is there.
         """
-        p = plan(warmup=2)
+        first = plan()["trials"][0]["cell"]["workload"]["input_bytes"]
 
-        assert p["estimate_s"] - plan()["estimate_s"] == pytest.approx(
-            2 * p["trials"][0]["estimate_s"]
+        assert plan(warmup=2)["estimate_s"] - plan()["estimate_s"] == pytest.approx(
+            2 * (TRIAL_S + first / BYTES_PER_S)
         )
 
     def test_counts_every_start_of_a_cluster(self):
@@ -115,31 +119,94 @@ class TestEstimate:
 
         assert difference == pytest.approx(LIMITING_S)
 
-    def test_takes_what_was_measured(self):
-        """
-        A cell that was measured takes as long again; the others by the rule, scaled.
-        """
-        first = trials()[0]
-        rule = {t.cell.id: TRIAL_S + t.cell.workload.input_bytes / BYTES_PER_S for t in trials()}
-
-        p = plan([record(first, took=3 * rule[first.cell.id])])
-
-        rest = sum(rule[t.cell.id] for t in trials()[1:])
-        assert p["estimate_s"] == pytest.approx(CLUSTER_START_S + 3 * rest)
-
     def test_never_exceeds_the_limit_of_a_trial(self):
         """
-        A trial ends at its limit at the latest.
+        A trial ends at its limit at the latest; the generation of inputs has its own.
         """
-        assert plan(trial_limit_s=5.0)["estimate_s"] == pytest.approx(CLUSTER_START_S + 4 * 5.0)
+        assert plan(trial_limit_s=5.0)["estimate_s"] == pytest.approx(
+            CLUSTER_START_S + 4 * 5.0 + 2 * GENERATION_S + 66 + END_S
+        )
 
     def test_is_zero_when_all_is_there(self):
         """
-        Nothing to do takes no time, not even a cluster.
+        Nothing to do takes no time, not even a cluster; of a finished run all is measured anew.
         """
-        p = plan([record(t) for t in trials()])
+        records = {t.id: record(t) for t in trials()}
+        p, anew = (
+            make_plan(experiment(), trials(), records, Estimator([]), is_finished=is_finished)
+            for is_finished in (False, True)
+        )
 
         assert (p["estimate_s"], {t["state"] for t in p["trials"]}) == (0.0, {"done"})
+        assert anew["estimate_s"] == pytest.approx(self.ALL)
+
+
+class TestEstimator:
+    def measured(self, sizes, generation_s=4.0, start_s=30.0, opened_s=100.0):
+        """
+        A run of one cluster: a trial of each size in MiB takes 10 s and one more for each MiB.
+        """
+        at, attempts = opened_s + start_s, []
+        for number, size in enumerate(sizes):
+            cell = expand(experiment())[0]
+            workload = cell.workload.model_copy(update={"input_bytes": size * MIB})
+            trial = trials()[0].model_copy(
+                update={"cell": cell.model_copy(update={"workload": workload}), "id": f"{number}"}
+            )
+            prepare_s = 0.5 if size in sizes[:number] else generation_s + size / 2
+            end = at + prepare_s + 10 + size
+            attempts.append(
+                TrialRecord(
+                    trial=trial, state="done", started_s=at, finished_s=end, versions=VERSIONS,
+                    job_ids=(f"job_{opened_s:.0f}_0001",), harness_s={"prepare_s": prepare_s},
+                )
+            )  # fmt: skip
+            at = end + 2
+        return opened_s, attempts
+
+    def test_takes_the_line_of_what_was_measured(self):
+        """
+        Work, generation, starts and gaps are told apart, and other inputs lie on the line.
+        """
+        e = Estimator([self.measured([10, 30, 10, 30])])
+        cell = expand(experiment())[0]
+        wanted = cell.model_copy(
+            update={"workload": cell.workload.model_copy(update={"input_bytes": 20 * MIB})}
+        )
+
+        assert e.seconds(wanted) == pytest.approx(30)
+        assert e.seconds(wanted, is_generation=True) == pytest.approx(14)
+        assert (e.start_s, e.gap_s, e.run_count) == (30.0, 2.0, 1)
+        assert e.end_s == pytest.approx(2 * END_S)
+        assert e.knows(wanted)
+
+    def test_one_input_scales_the_rule(self):
+        """
+        Where all trials have one input, the rule says what another makes of it.
+        """
+        e, cell = Estimator([self.measured([12])]), expand(experiment())[0]  # of 6 s of bytes
+
+        assert e.seconds(cell) == pytest.approx(22 / (TRIAL_S + 1) * (TRIAL_S + 6))
+
+    def test_what_was_measured_elsewhere_says_nothing(self):
+        """
+        Another workload goes by the rule, and the plan says so.
+        """
+        e, cell = Estimator([self.measured([12])]), expand(experiment())[0]
+        other = cell.model_copy(
+            update={"workload": cell.workload.model_copy(update={"name": "sort"})}
+        )
+
+        assert (e.knows(other), e.seconds(other)) == (False, pytest.approx(TRIAL_S + 6))
+
+    def test_an_interrupted_run_has_no_start_of_hours(self):
+        """
+        Of several starts the lower median counts; trials that were taken over have none.
+        """
+        slow = self.measured([10], start_s=9000.0)
+        taken_over = (5e9, self.measured([10])[1])
+
+        assert Estimator([slow, self.measured([10]), taken_over]).start_s == 30.0
 
 
 def test_trials_have_their_state_in_the_order_of_the_plan():
@@ -160,7 +227,7 @@ def test_json_says_what_the_plan_says():
     """
     document = plan([record(trials()[0])])
 
-    assert document.keys() == {"trials", "estimate_s"}
+    assert document.keys() == {"trials", "estimate_s", "estimated"}
     assert [t["id"] for t in document["trials"]] == [t.id for t in trials()]
     assert document["trials"][0]["state"] == "done"
     assert document["trials"][0]["cell"] == trials()[0].cell.model_dump(mode="json")

@@ -120,7 +120,7 @@ class TestMeasure:
         s.plan()
 
         assert clusters.running == 0
-        assert [x for x in s.console.lines if x.endswith(": this machine will not run it")]
+        assert [x for x in s.console.lines if ": this machine will not run it (fix: lower" in x]
 
     def test_jobs_that_are_not_built_are_refused(self, session, clusters, monkeypatch):
         """
@@ -154,7 +154,7 @@ class TestMeasure:
         _, failed = session(overrides=["trace=logs"]).measure()
 
         assert failed == 0
-        assert [x for x in s.console.lines if x.endswith(": this machine will not run it")]
+        assert [x for x in s.console.lines if ": this machine will not run it (fix: make" in x]
 
     def test_a_plan_tells_what_is_there_already(self, session, monkeypatch):
         """
@@ -192,6 +192,19 @@ class TestMeasure:
             s.measure()
 
         assert (clusters.attempts, Store(s.results_dir).runs(s.experiment.name)) == (0, ())
+
+    def test_what_will_not_decide_is_told(self, session, monkeypatch):
+        """
+        One repeat has no noise, a few cells no interval, and memory that is all taken no room.
+        """
+        monkeypatch.setattr(preflight, "machine_facts", lambda: {"memory_bytes": 3 * 2**30})
+        s = session(overrides=["repeat=1"])
+        s.plan()
+
+        lines = "\n".join(s.console.lines)
+        assert "warning: repeat: 1 shows no noise, so nothing is proved: write repeat: 2" in lines
+        assert "warning: 1 of 2 cells are scored, below 6 there is no interval" in lines
+        assert "of this machine's 3 GiB of memory: lower cluster.workers" in lines
 
     def test_a_tiny_input_is_told(self, session):
         """

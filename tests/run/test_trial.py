@@ -80,6 +80,20 @@ class TestGoodTrial:
         assert set(outcome.seconds) >= {"client_s", "verify_s", "am_exit_s", "logs_s"}
         assert not [p for p in b.cluster.hdfs.files if p.startswith("/harness/output")]
 
+    def test_shows_each_of_its_steps(self, bench):
+        """
+        What is going on, and of which trial.
+        """
+        b, notes = bench(), []
+        b.runner.note = notes.append
+        b.run()
+
+        assert [note.partition(": ")[2] for note in notes if " of " not in note] == [
+            "starting the job", "checking the output", "waiting until its containers are gone",
+            "collecting logs", "storing what was collected",
+        ]  # fmt: skip
+        assert {note.partition(":")[0] for note in notes} == {"terasort 5.72 MiB"}
+
     def test_waits_until_the_cluster_is_idle(self, bench):
         """
         No trial shares the cluster with the application master of its input, or of another trial.

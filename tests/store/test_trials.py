@@ -110,6 +110,17 @@ class TestCommit:
         assert [r.reason for r in kept] == ["one", "two"]
         assert run.trials()[trial.id].state == "done"
 
+    def test_all_attempts_are_there_by_their_start(self, run, make):
+        """
+        Those that do not count, too: how long work takes is seen in each.
+        """
+        trial = make.trials()[0]
+        for kind, started_s in (("warmup", 5.0), ("retried", 3.0), ("disturbed", 1.0)):
+            started = make.record(trial).model_copy(update={"started_s": started_s})
+            run.start_trial(trial).discard(kind, started)
+
+        assert [each.started_s for each in run.attempts()] == [1.0, 3.0, 5.0]
+
     @pytest.mark.parametrize("kind", ["warmup", "retried"])
     def test_discarded_trials_do_not_count(self, run, make, kind):
         """
