@@ -223,7 +223,7 @@ class TestProgress:
         progress = Progress()
         progress.step(1, 3, 90.0, "")
         progress.note("terasort 64 MiB: 50 % of 2 maps")
-        assert capsys.readouterr().err == "1 of 3 trials, 1 min 30 s left\n"
+        assert capsys.readouterr().err == "1 of 3 trials, 90.0 s left\n"
 
         screen = Terminal()
         monkeypatch.setattr(sys, "stderr", screen)
