@@ -55,14 +55,14 @@ class Estimator:
 
     def knows(self, cell: Cell) -> bool:
         """Whether the workload of *cell* was measured here."""
-        return (_likenesses(cell)[-1], False) in self._points
+        return (_likenesses(cell)[-2], False) in self._points
 
     def seconds(self, cell: Cell, *, is_generation: bool = False) -> float:
         """
         Expected seconds of a trial of *cell*, its input there; or of the generation of that.
 
-        From trials of the cell, else of those that differ by input alone, else of its workload's:
-        by the line over their inputs, or where all have one, by the rule in proportion.
+        From trials of the cell, else of those that differ by input alone, else of its workload's,
+        else of all: by the line over their inputs, or where all have one, by the rule in proportion.
         """
         jobs, size = workload_of(cell).jobs(cell.workload), cell.workload.input_bytes
         count = 1 if is_generation else jobs or SOME_JOBS
@@ -84,8 +84,9 @@ def input_of(cell: Cell) -> str:
     return cell.workload.model_dump_json()
 
 
-def _likenesses(cell: Cell) -> tuple[str, str, str]:
+def _likenesses(cell: Cell) -> tuple[str, ...]:
     """What *cell* has in common with others, the nearest first."""
     workload = cell.workload.model_copy(update={"input_bytes": 1})
     others = cell.model_copy(update={"workload": workload})
-    return cell.id, others.id, f"{cell.cluster.provider} {workload.name}"
+    provider = cell.cluster.provider
+    return cell.id, others.id, f"{provider} {workload.name}", provider

@@ -197,14 +197,14 @@ class TestMeasure:
         """
         One repeat has no noise, a few cells no interval, and memory that is all taken no room.
         """
-        monkeypatch.setattr(preflight, "machine_facts", lambda: {"memory_bytes": 3 * 2**30})
+        monkeypatch.setattr(preflight, "machine_facts", lambda: {"memory_bytes": 3500 * 2**20})
         s = session(overrides=["repeat=1"])
         s.plan()
 
         lines = "\n".join(s.console.lines)
         assert "warning: repeat: 1 shows no noise, so nothing is proved: write repeat: 2" in lines
         assert "warning: 1 of 2 cells are scored, below 6 there is no interval" in lines
-        assert "of this machine's 3 GiB of memory: lower cluster.workers" in lines
+        assert "of this machine's 3.42 GiB of memory: lower cluster.workers" in lines
 
     def test_a_tiny_input_is_told(self, session):
         """
