@@ -62,7 +62,7 @@ class Estimator:
         Expected seconds of a trial of *cell*, its input there; or of the generation of that.
 
         From trials of the cell, else of those that differ by input alone, else of its workload's,
-        else of all: by the line over their inputs, or where all have one, by the rule in proportion.
+        else of all: by the line over their inputs; where all have one, by the rule in proportion.
         """
         jobs, size = workload_of(cell).jobs(cell.workload), cell.workload.input_bytes
         count = 1 if is_generation else jobs or SOME_JOBS
