@@ -236,15 +236,19 @@ class Evaluation:
         return measurements
 
     def report_data(self) -> ReportData:
-        """Everything the report shows; `DataError` where a sealed file has changed."""
-        self.run.seal.check()
+        """Everything the report shows so far; `DataError` where a sealed file has changed."""
+        is_sealed = self.run.finished or self.run.seal.exists()
+        if is_sealed:
+            self.run.seal.check()
         records, axes = self.run.trials(), varying(self.cells.values())
         workloads = dict.fromkeys(cell.workload.name for cell in self.cells.values())
         typical = [record for cell_id in workloads if (record := self.typical_trial(cell_id))]
         timelines = [(record, joined(self.jobs(record))) for record in typical]
         rates = {trial_id: self.rate(record) for trial_id, record in records.items()}
         by_start = sorted(records.values(), key=lambda record: record.started_s)
-        score_book = self.run.read_scores()
+        is_scored = self.run.finished or self.run.is_scored
+        score_book = self.run.read_scores() if is_scored else ScoreBook()
+        not_blind = blind_refusals(self.run, self.done.values())[:1] if is_sealed else []
         return ReportData(
             experiment=self.experiment,
             cells={cell_id: (cell, label(cell, axes)) for cell_id, cell in self.cells.items()},
@@ -255,7 +259,7 @@ class Evaluation:
             score_book=score_book,
             profiles=self.run.read_profiles(),
             manifest=self.run.read_manifest().document(),
-            seal={"not_blind": blind_refusals(self.run, self.done.values())[:1]},
+            seal={"not_blind": not_blind} if is_sealed else {},
             timelines=timelines,
             jobs={record.trial.id: self.jobs(record) for record in typical},
             task_times={record.trial.id: self.task_times(record, job) for record, job in timelines},

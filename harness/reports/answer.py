@@ -43,6 +43,8 @@ def headline(results: ReportData) -> str:
         return f"No answer yet: {count(done, 'trial')} done, and no model has predicted anything."
     if not results.measurements:
         return "No answer yet: predictions are there, and no scored cell has been measured."
+    if not results.score_book.measurements:
+        return "No answer yet: what was measured has not been scored (harness score RUN)."
     return "No answer: no prediction could be scored."
 
 

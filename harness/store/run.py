@@ -309,6 +309,11 @@ class Run:
             tables.write_scores(folder, scores)
             Chain(self.opener).append(SCORES, hash_folder(folder, self.opener))
 
+    @property
+    def is_scored(self) -> bool:
+        """Whether there are scores."""
+        return (self.path / SCORES).exists()
+
     def read_scores(self) -> ScoreBook:
         """Scores that were written last."""
         return self.opener.read_record(ScoreBook, self.path / SCORES / tables.SCORES_FILE, _RESCORE)

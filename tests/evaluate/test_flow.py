@@ -17,6 +17,7 @@ from harness.evaluate.provenance import model_code
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
 from harness.monitor.machine import PROBE_LOG, THIS_MACHINE
+from harness.records.score import ScoreBook
 from harness.records.tasks import MapTimes, RecordLoop, Span, TaskSpans
 from harness.records.trial import MachineLoad, Tracing, TrialRecord
 from harness.reports.data import JobTaskTimes
@@ -488,6 +489,18 @@ class TestReport:
         names = [(r.trial.cell.workload.name, r.trial.profiling) for r, _ in data.timelines]
         assert sorted(names) == [("terasort", False), ("wordcount", False)]
         assert data.rates[data.timelines[0][0].trial.id] in RATES
+
+    def test_a_run_that_is_not_finished_has_one(self, copy):
+        """
+        Of what there is so far, before anything was predicted or scored.
+        """
+        for name in ("scores", "predictions"):
+            shutil.rmtree(copy.path / name)
+        (copy.path / "finished").unlink(missing_ok=True)
+        data = evaluation(copy).report_data()
+
+        assert (data.score_book, data.seal) == (ScoreBook(), {})
+        assert data.planned == len(copy.read_plan())
 
 
 def recorded(attempt):

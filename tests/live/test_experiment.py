@@ -161,6 +161,6 @@ def test_a_machine_that_refuses_namespaces(tmp_path, environment):
     assert [limitation for limitation in limitations if limitation not in written] == []
     assert reported["manifest"]["limitations"] == limitations
     assert {f"The cluster: {limitation}." for limitation in limitations} <= set(
-        reported["answer"]["details"]
+        reported["answer"]["caveats"]
     )
     assert clusters(environment) == []

@@ -123,12 +123,14 @@ class TestHeadline:
             headline(make(**nothing, predictions=())),
             headline(make(**nothing, measurements=())),
             headline(make(**nothing)),
+            headline(make(score_book=ScoreBook(measurements=make().measurements), timelines=())),
         ]
 
         assert sentences == [
             "No answer yet: no trial has been run.",
             "No answer yet: 52 trials done, and no model has predicted anything.",
             "No answer yet: predictions are there, and no scored cell has been measured.",
+            "No answer yet: what was measured has not been scored (harness score RUN).",
             "No answer: no prediction could be scored.",
         ]
 

@@ -45,7 +45,7 @@ def section(results: ReportData) -> Section:
         title="Scores",
         blocks=[
             score_table(results),
-            score_table(results, further=True),
+            *(score_table(results, further=speed) for speed in results.speeds()),
         ],
         missing="No prediction has been scored.",
         values=lambda: {
@@ -108,12 +108,12 @@ def _job_rows(
             summaries = {
                 speed: results.summary(model, speed, workload, quantity) for _, speed in columns
             }
-            if (raw_summary := summaries.get("raw")) is not None:
-                lacking = raw_summary.not_applicable
+            if (summary := next(iter(summaries.values()), None)) is not None:
+                lacking = summary.not_applicable
                 table_rows.append(
                     (
                         *("all" if workload == "*" else workload, model, QUANTITIES[quantity]),
-                        *(str(raw_summary.cells), share),
+                        *(str(summary.cells), share),
                         *(metric_text(results, name, summaries[speed]) for name, speed in columns),
                         Value(str(lacking), "mark" if lacking else ""),
                     )
@@ -121,22 +121,25 @@ def _job_rows(
     return table_rows
 
 
-def score_table(results: ReportData, *, further: bool = False) -> Table:
-    """Metrics of the times of jobs by workload and model; *further*: those without a column."""
+def score_table(results: ReportData, *, further: Speed | None = None) -> Table:
+    """Metrics of the times of jobs by workload and model; *further*: the others, at that speed."""
     columns = [
         (name, speed)
         for speed in results.speeds()
         for name, metric in results.metrics.items()
-        if (not metric.columns if further else speed in metric.columns)
+        if (not metric.columns and speed == further if further else speed in metric.columns)
     ]
-    titles = [_title(results.metrics[name], speed) for name, speed in columns]
+    titles = [_title(results.metrics[name], "raw" if further else speed) for name, speed in columns]
     caption = "Error of the predicted body, of the job, and of the job as published"
+    if further:
+        caption = "Further metrics of the same times"
+        caption += " at reference speed" if further == "reference" else ""
     shown = table(
-        "Further metrics of the same times" if further else caption,
+        caption,
         ("Workload", "Model", "Time", "Cells", "Frame", *titles, "No answer"),
         "lllrr" + "r" * len(titles) + "r",
         _job_rows(results, columns),
-        folded=further,
+        folded=bool(further),
     )
     notes = [_described(results, shown)]
     if not further:
