@@ -31,6 +31,7 @@ from harness import __version__
 from harness.cli.console import show_text
 from harness.errors import HarnessError, MachineError, SpecError
 from harness.hadoop.secrets import SECRETS
+from harness.text import nearest_name
 
 # Name -> where the command is, and the line that `harness --help` shows: listing imports none.
 COMMANDS = {
@@ -183,6 +184,11 @@ def usage_text(error: click.ClickException) -> str:
         return f"error: {lower(what)}"
     usage = " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
     fix, help_command = lower(hint or ""), f"{context.command_path} --help"
+    if choice := re.search(r"'([^']+)' is not one of (.*)", what):
+        near = nearest_name(choice[1], re.findall(r"'([^']+)'", choice[2]))
+        fix = f"did you mean {near}?" if near else fix
+    elif "'--output': " in what:
+        fix = "name a file that is not there yet, in a folder that is"
     if isinstance(error, click.MissingParameter) and (lines := example_lines(context.command)):
         fix = lines[0]
     fix = f"{fix} ({help_command} says more)" if fix else help_command

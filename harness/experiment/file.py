@@ -23,6 +23,7 @@ from harness.experiment.model import (
     NAME,
     ClusterAxes,
     Experiment,
+    Node,
     WorkloadAxes,
     argument_value,
     has_unit,
@@ -267,6 +268,11 @@ def _note_errors(error: ValidationError, document: Document, known: KnownNames |
             parent = dotted(key_path[:-1]) or "the experiment"
             problem = f"unknown key '{excerpt(key_path[-1])}' in {parent}"
             fix, is_key = did_you_mean(str(key_path[-1]), known_names), True
+            inner: dict[str, type[BaseModel]] = {"cluster": ClusterAxes, "cluster.node": Node}
+            for place, record in inner.items():
+                names_there = {str(info.validation_alias) for info in record.model_fields.values()}
+                if str(key_path[-1]) in names_there:
+                    fix = f"it stands in {place}: write {place}.{key_path[-1]}"
         elif kind in ("model_type", "dict_type"):
             names = f"; names are {', '.join(keys)}" if kind == "model_type" else ""
             problem, fix = f"{name} is not a mapping", f"write NAME: VALUE lines{names}"

@@ -75,7 +75,7 @@ def test_a_file_is_named_and_never_overwritten(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("option", "name", "fix"),
     [
-        ("--workload", "tersort", "one of 'wordcount', 'terasort'"),
+        ("--workload", "tersort", "fix: did you mean terasort?"),
         ("--provider", "x", "one of 'local'"),
     ],
 )

@@ -35,7 +35,7 @@ class TestUsage:
             (["plan", "a", "--sett", "b"], "no such option '--sett'", "did you mean '--set'?"),
             (["plan", "a", "b"], "got unexpected extra argument (b)", "harness plan --help"),
             (["cluster", "upp"], "no such command 'upp'", "did you mean 'up'?"),
-            (["list", "modles"], "invalid value for '[workloads|", "harness list --help"),
+            (["list", "modles"], "invalid value for '[workloads|", "did you mean models?"),
             (["list"], "missing argument '[workloads|", "harness list models ("),
             (["all", "a", "--on-error", "x"], "invalid value for '--on-error'", "harness all -"),
             (["all", "a", "--retries", "11"], "invalid value for '--retries'", "harness all -"),

@@ -251,6 +251,8 @@ class TestErrors:
             ("repeat: 2", "design: {halton: 3}", "write full, {sobol: 32} or {latin: 32}"),
             ("repeat: 2", "budgets: {mape: 0.2}", "unknown key 'budgets'"),
             ("repeat: 2", "verbose: on", "unknown key 'verbose'"),
+            ("repeat: 2", "workers: 2", "it stands in cluster: write cluster.workers"),
+            ("repeat: 2", "map_slots: 2", "write cluster.node.map_slots"),
         ],
     )  # fmt: skip
     def test_name_what_is_wrong(self, old, new, what):
