@@ -143,7 +143,8 @@ def check_own(path: str, as_json: bool) -> int:
     if "predict" in own.lines:
         noun, model = "model", OwnModel(own)
         complaints = [*model_complaints(model)]
-        show_text(model.printed)
+        if model.printed:
+            show_text(model.printed)
     else:
         noun, workload = "workload", own_workload(own.code)
         spec = WorkloadSpec(name=own.name, input_bytes=64 * MIB, code=own.code)

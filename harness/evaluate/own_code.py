@@ -71,7 +71,7 @@ def read_own(text: str, folder: Path = Path()) -> OwnCode:
     `SpecError` where there is no such class in such a file; nothing of it is run here.
     """
     file_name, _, class_name = text.rpartition(":")
-    path = folder / Path(file_name).expanduser()
+    path = folder / Path(file_name or text).expanduser()
     if (folder / "manifest.json").exists():
         what = f"'{excerpt(text)}' is named by the experiment of a stored run, and is not run"
         raise SpecError(what, where=str(folder), fix="name the run's folder, or a file of your own")
