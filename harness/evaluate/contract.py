@@ -82,7 +82,7 @@ def workload_complaints(
         "an empty output": [b""],
         "half of the output": [output[:middle]],
         "an output whose end is repeated": [output + output[-100:]],
-        "an output whose halves are exchanged": [output[middle:] + output[:middle]],
+        "an output that begins in its middle": [output[middle:] + output[:50]],
         "zeros": [bytes(len(output))],
         "an output with one bit changed": [bytes(changed)],
     }.items():
