@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from harness.evaluate.flow import Evaluation
     from harness.store import Run
 
-_LINES = {
-    "question": "question", "state": "state", "trials": "trials", "cells": "cells",
-    "axes": "axes", "models": "models", "profile_on": "profiles from", "verdict": "verdict",
-    "when": "opened", "machine": "machine", "versions": "versions", "harness": "harness",
-    "command": "command", "reused": "taken over", "limitations": "cannot show",
-    "analyses": "analyses", "folder": "folder",
-}  # fmt: skip
-
 
 @click.command("runs")
 @results_option
@@ -76,49 +68,33 @@ def show(evaluation: Evaluation, as_json: bool) -> None:
         harness show experiments/quick.yaml
         harness show 20261121T0323 --json
     """
-    from harness.experiment.grid import varying
+    from harness.experiment.grid import meaning, readable, varying
 
     run, experiment = evaluation.run, evaluation.experiment
-    manifest, summary = run.read_manifest(), describe(run)
-    missing = summary["planned"] - summary["done"] - summary["failed"]
-    state = "finished" if run.finished else "not finished"
-    facts: dict[str, Any] = {
-        **summary,
+    manifest, facts = run.read_manifest(), describe(run)
+    missing = facts["planned"] - facts["done"] - facts["failed"]
+    facts |= {
         "question": experiment.question,
-        "state": f"{state}, {missing} trials missing" if missing else state,
-        "cells": len(evaluation.cells),
+        "state": ("finished" if run.finished else "not finished") + f", {missing} trials missing",
         "axes": varying(evaluation.cells.values()),
         "models": experiment.predict.models,
-        "profile_on": experiment.predict.profile_on,
+        "profile_on": {
+            axis: [readable(axis, meaning(value)) for value in values]
+            for axis, values in experiment.predict.profile_on.items()
+        },
         "versions": manifest.nodes or manifest.versions,
         "harness": manifest.harness,
         "command": manifest.command,
         "reused": manifest.reused,
         "limitations": manifest.limitations,
-        "analyses": [describe(each) for each in run.analyses()],
+        "analyses": {each.id: _verdict(each) for each in run.analyses()},
     }
     if as_json:
         print_json(facts)
         return
-    done, failed = summary["done"], summary["failed"]
-    texts = facts | {
-        "trials": f"{done} of {summary['planned']} done, {failed} failed",
-        "axes": ", ".join(facts["axes"]),
-        "models": ", ".join(experiment.predict.models),
-        "profile_on": "; ".join(
-            f"{axis}: {', '.join(values)}" for axis, values in experiment.predict.profile_on.items()
-        ),
-        "versions": ", ".join(
-            f"{name} {version}"
-            for name, version in (manifest.nodes or {"hadoop": "unknown"}).items()
-        ),
-        "reused": f"{len(manifest.reused)} trials of other runs" if manifest.reused else "",
-        "limitations": "; ".join(manifest.limitations),
-        "analyses": "\n".join(f"{each['run']}: {each['verdict']}" for each in facts["analyses"]),
-    }
-    for name, title in _LINES.items():
-        for number, line in enumerate(str(texts[name]).splitlines() if texts[name] else ()):
-            click.echo(printable(f"{'' if number else title:<14} {line}"))
+    for name, value in facts.items():
+        if text := _text(value):
+            click.echo(printable(f"{name:<12} {text}"))
 
 
 @click.command("gc")
@@ -190,6 +166,15 @@ def describe(run: Run) -> dict[str, Any]:
     except HarnessError as error:
         facts["verdict"] = f"cannot be read: {first_line(error.what, '')}"
     return facts
+
+
+def _text(value: Any) -> str:
+    """A fact in one line."""
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {_text(part)}" for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
 
 
 def _verdict(run: Run) -> str:
