@@ -16,6 +16,7 @@ from harness.cli import completion
 from harness.cli.console import print_json, show_table, show_text
 from harness.cli.steps import json_option, open_session, results_option, set_option
 from harness.errors import SpecError
+from harness.text import printable
 
 if TYPE_CHECKING:
     from harness.evaluate.flow import Evaluation
@@ -157,9 +158,10 @@ def predict(
     run, experiment = evaluation.run, evaluation.experiment
     if models or profile_on:
         experiment = asked_anew(run, models, profile_on)
-    files = list[Path]()
+    files, verdict = list[Path](), ""
     if run.seal.exists() or experiment.predict != run.experiment().predict:
-        with analyse(run, experiment) as analysis:
+        with analyse(run, experiment) as (analysis, document):
+            verdict = document.headline
             predictions = list(chain.from_iterable(analysis.run.read_predictions().values()))
         folder = analysis.run.path.with_name(analysis.run.id.lstrip("."))
         files = [folder / name for name in REPORT_FILES.values()]
@@ -167,12 +169,14 @@ def predict(
         with run.lock():
             predictions = evaluation.predict()
     if as_json:
-        print_json({"predictions": predictions, "files": files})
+        print_json({"predictions": predictions, "verdict": verdict, "files": files})
         return
     axes = varying(evaluation.cells.values())
-    labels = {cell_id: label(cell, axes) for cell_id, cell in evaluation.cells.items()}
+    cells = sorted(evaluation.cells.values(), key=lambda cell: cell.workload.input_bytes)
+    labels = {cell.id: label(cell, axes) for cell in cells}
+    places = {cell_id: place for place, cell_id in enumerate(labels)}
     rows = []
-    for prediction in predictions:
+    for prediction in sorted(predictions, key=lambda each: places[each.cell]):
         seconds = (
             *(prediction.body_s, prediction.job_s, prediction.published_s),
             *(prediction.map_task_s, prediction.reduce_task_s),
@@ -182,6 +186,7 @@ def predict(
     columns = ("body, s", "job, s", "as published, s", "map task, s", "reduce task, s")
     show_table(("cell", "model", *columns), rows)
     if files:
+        click.echo(f"{printable(verdict)}\n")
         show_text(f"analysis, sealed after the measurement: {files[0].parent}")
         show_text(f"report: {files[0]}")
 

@@ -31,6 +31,7 @@ from harness.monitor.rates import are_rates_required
 from harness.providers import PROVIDERS, remove
 from harness.providers.calibrate import unsupported_limits
 from harness.records.trial import ClusterSpec, Code, Trial, TrialRecord, Versions, trial_id
+from harness.reports.document import Document
 from harness.run import Console
 from harness.run.estimate import Estimator
 from harness.run.execute import Execution, OnDisturbed, OnError, cluster_name
@@ -343,9 +344,9 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
 
 
 @contextmanager
-def analyse(run: Run, experiment: Experiment) -> Iterator[Evaluation]:
+def analyse(run: Run, experiment: Experiment) -> Iterator[tuple[Evaluation, Document]]:
     """
-    Ask *experiment* of what *run* measured, and give the answer, sealed, scored and reported.
+    Ask *experiment* of what *run* measured; give the answer, sealed and scored, and its report.
 
     When the block ends it is among the run's analyses; nothing is left where it fails.
     """
@@ -358,8 +359,8 @@ def analyse(run: Run, experiment: Experiment) -> Iterator[Evaluation]:
         evaluation.profile()
         evaluation.predict()
         evaluation.score()
-        evaluation.report()
-        yield evaluation
+        _, document = evaluation.report()
+        yield evaluation, document
 
 
 def read_experiment_file(path: Path) -> str:

@@ -846,7 +846,7 @@ class TestAskAgain:
         _, run = measured
         evaluation = session(overrides=MODELS).evaluation(asks=True)
         sealed = run.seal.path.read_bytes()
-        with module.analyse(run, evaluation.experiment) as analysis:
+        with module.analyse(run, evaluation.experiment) as (analysis, _):
             pass
 
         (stored,) = run.analyses()
@@ -867,7 +867,7 @@ class TestAskAgain:
         _, run = measured
         factor = "mapreduce.task.io.sort.factor"
         experiment = module.asked_anew(run, "", [f"{factor}=10"])
-        with module.analyse(run, experiment) as analysis:
+        with module.analyse(run, experiment) as (analysis, _):
             scores = analysis.run.read_scores()
             profile = analysis.run.read_profiles()["terasort"]
 
