@@ -180,6 +180,9 @@ def usage_text(error: click.ClickException) -> str:
     parts = re.fullmatch(r"(.*?)\.?(?: \(?((?:Did you mean|Choose from).*?)\)?)?", message)
     what, hint = parts.groups() if parts else (message, "")
     context = getattr(error, "ctx", None)
+    if isinstance(error, click.FileError):
+        fix = "name a file that is not there yet, in a folder that is"
+        return str(HarnessError(f"error: {lower(what)}", where=error.ui_filename, fix=fix))
     if context is None:
         return f"error: {lower(what)}"
     usage = " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
@@ -187,8 +190,6 @@ def usage_text(error: click.ClickException) -> str:
     if choice := re.search(r"'([^']+)' is not one of (.*)", what):
         near = nearest_name(choice[1], re.findall(r"'([^']+)'", choice[2]))
         fix = f"did you mean {near}?" if near else fix
-    elif "'--output': " in what:
-        fix = "name a file that is not there yet, in a folder that is"
     if isinstance(error, click.MissingParameter) and (lines := example_lines(context.command)):
         fix = lines[0]
     fix = f"{fix} ({help_command} says more)" if fix else help_command

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 
 from itertools import product
 from pathlib import Path
@@ -66,7 +67,7 @@ predict:
 @click.command("init")
 @click.option("--workload", type=click.Choice(list(WORKLOADS)), default="terasort", **_SHOWN)
 @click.option("--provider", type=click.Choice(list(PROVIDERS)), default="local", **_SHOWN)
-@click.option("-o", "--output", type=click.File("x"), default="-", help="A new file.")
+@click.option("-o", "--output", type=click.File("x", lazy=True), default="-", help="A new file.")
 @json_option
 def init(workload: str, provider: str, output: IO[str], as_json: bool) -> None:
     """
@@ -81,10 +82,11 @@ def init(workload: str, provider: str, output: IO[str], as_json: bool) -> None:
     text = experiment_text(workload, provider, path)
     if as_json:
         print_json({"experiment": text})
-    if path.exists():
-        show_text(f"its trials, and how long they take: harness plan {path}")
-    if path.exists() or not as_json:
+    is_file = path.name != "-" and output is not sys.stdout
+    if is_file or not as_json:
         output.write(text)
+    if is_file:
+        show_text(f"its trials, and how long they take: harness plan {path}")
 
 
 def experiment_text(workload_name: str, provider_name: str, output: Path) -> str:

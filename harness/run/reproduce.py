@@ -30,6 +30,7 @@ def reproduce(run: Run, folder: Path, given: str) -> Iterator[tuple[str, list[Di
         run.seal.check()
     experiment, plan, stages = run.experiment(), run.read_plan(), list(STAGES)
     first = stages.index(given) + 1 if given in stages else 0
+    first = first if run.measured is run else max(first, 1)  # traces are the run's
     again = run.link_to(folder, stages[:first])
     evaluation = Evaluation(again, experiment, plan)
     make: dict[str, Callable[[], object]] = {

@@ -49,6 +49,7 @@ from harness.reports.sections import make_document
 from harness.reports.sections.task_times import bars, parts_table
 from harness.reports.sections.threads import thinned, tracks
 from harness.reports.waterfall import chrome_events, render_task, render_tasks
+from harness.run.estimate import Estimator
 from harness.run.plan import make_plan, refuse_cells
 from harness.run.traces import write_trace
 from harness.scoring import measured
@@ -277,7 +278,7 @@ def _planned(experiment: Any) -> None:
     for cell in cells[:2]:
         model_inputs(cell)
     spoken(*(printable(label(cell, varying(cells))) for cell in cells[:50]))
-    json.dumps(make_plan(experiment, trials[:50], {}), allow_nan=False)
+    json.dumps(make_plan(experiment, trials[:50], {}, Estimator([])), allow_nan=False)
     reported(ReportData(experiment))
 
 

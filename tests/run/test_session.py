@@ -839,7 +839,7 @@ class TestAskAgain:
     What was measured once is asked again; nothing is measured, and no other run is answered for.
     """
 
-    def test_other_models_make_an_analysis(self, session, measured):
+    def test_other_models_make_an_analysis(self, session, measured, capsys):
         """
         Sealed after the measurement, beside the run, which stays as it is.
         """
@@ -859,6 +859,7 @@ class TestAskAgain:
         assert [] not in [stored.read_scores().scores, [*stored.path.glob("report.html")]]
         assert session(overrides=MODELS).evaluation().run.path == stored.path
         assert main(["reproduce", str(stored.path)]) == 0
+        assert "scores: equal" in capsys.readouterr().out
 
     def test_other_profiling_cells_swap_what_is_scored(self, session, measured):
         """
