@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from harness import __version__
 from harness.errors import DataError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.own_code import OwnCode, kept_own, read_own
@@ -354,7 +355,7 @@ def analyse(run: Run, experiment: Experiment) -> Iterator[tuple[Evaluation, Docu
         trial.model_copy(update={"profiling": is_profiling(trial.cell, experiment.predict)})
         for trial in run.measured.read_plan()
     ]
-    with new_analysis(run, experiment, plan) as analysis:
+    with new_analysis(run, experiment, plan, __version__) as analysis:
         evaluation = Evaluation.of(analysis)
         evaluation.profile()
         evaluation.predict()

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import __version__
 from harness.errors import DataError
 from harness.experiment.model import Experiment
 from harness.hadoop.secrets import DIGEST
@@ -199,18 +198,20 @@ def _new_name(now_s: float, earlier: Sequence[Run]) -> str:
 
 
 @contextmanager
-def new_analysis(run: Run, experiment: Experiment, plan: Sequence[Trial]) -> Iterator[Run]:
+def new_analysis(
+    run: Run, experiment: Experiment, plan: Sequence[Trial], version: str
+) -> Iterator[Run]:
     """
     Give an analysis of *run* to be filled, which appears beside its others if the block ends well.
 
-    *experiment* is what is asked, *plan* the trials of the run with their use in it.  Needs no
-    lock: every analysis has a folder of its own.
+    *experiment* is what is asked, *plan* the trials of the run with their use in it, *version* that
+    of the harness that asks.  Needs no lock: every analysis has a folder of its own.
     """
     measured, now_s = run.measured, time.time()
     name = _new_name(now_s, measured.analyses())
     analysis = Run(measured.path / ANALYSES / f".{name}")
     changes = {"run": name, "created_s": round(now_s, 3), "analysis_of": measured.id}
-    document = measured.read_manifest().document() | changes | {"harness": __version__}
+    document = measured.read_manifest().document() | changes | {"harness": version}
     document |= {"experiment": experiment.model_dump(mode="json")}
     document |= {"schema_version": SCHEMA_VERSION}
     with os_error_as_machine_error(analysis.path):
