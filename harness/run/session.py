@@ -193,8 +193,9 @@ class Session:
         with run.lock():
             if not run.seal.exists():  # nothing is predicted yet: the question may still change
                 run.update_manifest(experiment=experiment.model_dump(mode="json"))
-            elif run.experiment() != experiment:
-                experiment = run.experiment()
+            elif run.experiment() != experiment:  # what it was sealed with stays, and so its plan
+                experiment = self.experiment = run.experiment()
+                self.trials = trials = order(experiment, expand(experiment), self.versions)
                 fix = f"harness predict {self.source} asks others of it when it is measured"
                 self.console.say(f"the run keeps the models that it has predicted: {fix}")
             if remove(cluster_name(run), experiment.cluster.provider):

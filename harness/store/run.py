@@ -167,15 +167,16 @@ class Run:
         return TrialFolder(trial, self.opener, self._incoming)
 
     def trials(self) -> dict[str, TrialRecord]:
-        """Trials that have ended, by id; failed ones too; in an analysis, with their use there."""
-        opener, paths = self.measured.opener, folders(self._trials)
-        records = {path.name: read_trial(opener, path, path.name) for path in paths}
-        if self.measured is self:
-            return records
+        """Trials that have ended, by id, failed ones too, with their use in the plan."""
+        opener, plan = self.measured.opener, self.path / PLAN
+        planned = self.opener.read_lines(Trial, plan, _NEW_RUN) if plan.exists() else ()
+        trials = {trial.id: trial for trial in planned}
+        records = [read_trial(opener, path, path.name) for path in folders(self._trials)]
         return {
-            trial.id: records[trial.id].model_copy(update={"trial": trial})
-            for trial in self.read_plan()
-            if trial.id in records
+            record.trial.id: record.model_copy(
+                update={"trial": trials.get(record.trial.id, record.trial)}
+            )
+            for record in records
         }
 
     def attempts(self) -> list[TrialRecord]:

@@ -14,6 +14,7 @@ import pytest
 from harness.cli import main
 from harness.errors import ClusterError, DataError, EvidenceError, MachineError, SpecError
 from harness.evaluate import flow
+from harness.evaluate.flow import Evaluation
 from harness.evaluate.provenance import blind_refusals
 from harness.hadoop_home.home import JARS, HadoopHome
 from harness.monitor import rates
@@ -921,3 +922,31 @@ class TestAskAgain:
         assert third.check_evidence()
         assert clusters.jobs[jobs:] == ["teragen", "terasort", "terasort"]
         assert blind_refusals(third, third.trials().values()) != []
+
+    def test_a_run_that_goes_on_keeps_what_it_was_sealed_with(self, session):
+        """
+        Other profiling cells are asked of it later: its plan and its seal agree to the end.
+        """
+        swapped = ["predict.profile_on={mapreduce.task.io.sort.factor: [10]}"]
+        with pytest.raises(KeyboardInterrupt):
+            session(console=Interrupted(3)).measure()
+        s = session(overrides=swapped)
+        run, failed = s.measure()
+
+        assert (failed, len(run.trials())) == (0, 4)
+        assert Evaluation.of(run).score(strict=True).scores
+
+    def test_before_the_seal_the_profiling_cells_may_change(self, session):
+        """
+        A trial has the use that the plan gives it now, and one that is scored was not blind.
+        """
+        swapped = ["predict.profile_on={mapreduce.task.io.sort.factor: [10]}"]
+        with pytest.raises(KeyboardInterrupt):
+            session(console=Interrupted(1)).measure()
+        run, _ = session(overrides=swapped).measure()
+        uses = [record.trial.profiling for record in run.trials().values()]
+
+        assert (sum(uses), len(uses)) == (2, 4)
+        assert Evaluation.of(run).score().scores
+        with pytest.raises(EvidenceError, match="was measured before the predictions"):
+            Evaluation.of(run).score(strict=True)
