@@ -16,15 +16,7 @@ from hypothesis import strategies as st
 
 from harness.errors import ModelError
 from harness.models import EVALUATORS
-from harness.models.ptc.equations import (
-    METHODS,
-    TIMES,
-    PerWave,
-    Waves,
-    evaluate_waves,
-    leftover_by_waves,
-    ptc,
-)
+from harness.models.ptc.equations import METHODS, TIMES, Waves, evaluate_waves, ptc
 from harness.models.ptc.quantities import predict_ptc
 from harness.models.vectors import CaseInput, compute
 
@@ -42,14 +34,17 @@ JOB = {
     "reduce_task_s": 33.0, "shuffle_bytes_total": 4e10, "copy_bps_total": 8e8,
     "local_read_bps_total": 1.6e9, "local_write_bps_total": 1.2e9,
 }  # fmt: skip
-LISTS = ("map_wave_s", "schedule_map_wave_s", "network_copy_wave_s", "local_io_wave_s")
+WAVE_TIMES = (
+    "map_wave_s", "context_switch_wave_s", "schedule_map_wave_s", "network_copy_wave_s",
+    "local_io_wave_s",
+)  # fmt: skip
 
 
-def figure(**changes):
+def figure(method="wave", **changes):
     """
     Figure 4 (a) with other inputs.
     """
-    return ptc(**{**FIGURE, **changes})
+    return ptc({**FIGURE, **changes}, method)
 
 
 def job(method="wave", **changes):
@@ -69,33 +64,29 @@ def times(answer):
 @st.composite
 def waves(draw, most=12):
     """
-    Any waves: times of each alone, or the same for all.
+    Any waves.
     """
-    m = draw(st.integers(1, most))
-    equal = draw(st.booleans())
-
-    def per_wave():
-        if equal:
-            return PerWave(m, draw(seconds))
-        return PerWave(m, tuple(draw(st.lists(seconds, min_size=m, max_size=m))))
-
+    m, slowstart = draw(st.integers(1, most)), draw(st.none() | st.floats(0, 1))
+    names = (*WAVE_TIMES, "reduce_s", "schedule_reduce_wave_s")
     return Waves(
-        m=m, r=draw(st.integers(1, 5)), f=draw(st.integers(1, m)), maps=per_wave(),
-        context_switch=per_wave(), schedule_map=per_wave(), copy=per_wave(),
-        local_io=per_wave(), reduce_s=draw(seconds), schedule_reduce_s=draw(seconds),
-        saving_s=draw(st.floats(0, 10)),
+        map_waves=m, reduce_waves=draw(st.integers(1, 5)), slowstart=slowstart,
+        reduce_buffer_saving_wave_s=draw(st.floats(0, 10)),
+        **{name: draw(seconds) for name in names},
     )  # fmt: skip
 
 
-def spelled_out(each):
+def leftover_by_walk(each):
     """
-    The same waves with a value for each of them, so that nothing is taken from their being equal.
+    What is left to copy, followed from wave to wave as section 3.2 writes it.
     """
-    names = ("maps", "context_switch", "schedule_map", "copy", "local_io")
-    per_wave = {
-        n: PerWave(each.m, tuple(map(getattr(each, n).of, range(1, each.m + 1)))) for n in names
-    }
-    return replace(each, **per_wave)
+    first = each.map_waves - each.open_waves
+    left = first * each.network_copy_wave_s / each.reduce_waves
+    left -= each.network_copy_wave_s / each.reduce_waves
+    for _ in range(first, each.map_waves):
+        window = each.map_wave_s + each.context_switch_wave_s + each.schedule_map_wave_s
+        window += each.local_io_wave_s / each.reduce_waves
+        left = max(left + each.network_copy_wave_s / each.reduce_waves - window, 0.0)
+    return left
 
 
 def copied_outside(m, r):
@@ -114,8 +105,8 @@ class TestFigure4:
         """
         The paper's totals come out wave by wave; its closed form misses (c) by 5 s.
         """
-        answer = ptc(**case["input"], method="wave")
-        closed = ptc(**case["input"], method="closed")
+        answer = ptc(case["input"], "wave")
+        closed = ptc(case["input"], "closed")
         off = 5.0 if "_c_" in case["name"] else 0.0
 
         assert answer["total_s"] == pytest.approx(case["printed_total_s"])
@@ -124,16 +115,14 @@ class TestFigure4:
 
 class TestLaws:
     @given(waves())
-    def test_fast_form_is_the_walk_from_wave_to_wave(self, each):
+    def test_what_is_left_is_that_of_the_walk_from_wave_to_wave(self, each):
         """
-        Equal waves are summed, unequal ones walked through; both give the same job.
+        Waves are equal, so no walk is needed.
         """
-        obvious = evaluate_waves(spelled_out(each), "wave")
-        scale = obvious["total_s"] + 1e5
+        left = leftover_by_walk(each)
+        scale = evaluate_waves(each, "wave")["total_s"] + 1e5
 
-        assert times(evaluate_waves(each, "wave")) == pytest.approx(
-            times(obvious), abs=1e-12 * scale
-        )
+        assert evaluate_waves(each, "wave")["leftover_s"] == pytest.approx(left, abs=1e-12 * scale)
 
     @given(waves())
     def test_total_is_the_sum_of_its_parts(self, each):
@@ -154,20 +143,8 @@ class TestLaws:
         """
         In another unit of time all answers are in that unit.
         """
-        names = ("maps", "context_switch", "schedule_map", "copy", "local_io")
-        each = (
-            each if method == "wave" else replace(each, **{n: PerWave(each.m, 3.0) for n in names})
-        )
-        other = {
-            n: PerWave(
-                each.m, v.seconds * factor if v.is_equal else tuple(s * factor for s in v.seconds)
-            )
-            for n in names
-            for v in [getattr(each, n)]
-        }
-        other |= {
-            n: getattr(each, n) * factor for n in ("reduce_s", "schedule_reduce_s", "saving_s")
-        }
+        names = (*WAVE_TIMES, "reduce_s", "schedule_reduce_wave_s", "reduce_buffer_saving_wave_s")
+        other = {name: getattr(each, name) * factor for name in names}
 
         answer, scaled = (
             evaluate_waves(each, method),
@@ -234,55 +211,6 @@ class TestSlowStart:
         assert answer["leftover_s"] == pytest.approx(60 - 35)
 
 
-class TestUnequalWaves:
-    def test_lists_of_equal_values_are_the_number(self):
-        """
-        Section 3.2: equal values give the scalar result.
-        """
-        lists = {n: [FIGURE.get(n, 0.0)] * 3 for n in LISTS} | {"context_switch_wave_s": [5.0] * 2}
-
-        assert times(figure(**lists)) == pytest.approx(times(figure()))
-
-    def test_a_short_wave_hides_less(self):
-        """
-        In wave 2 of 1 s and 2 s of I/O 3 of 40 s are copied, in wave 3 of 20 + 2 s 22 of the rest.
-        """
-        answer = figure(
-            map_wave_s=[30, 1, 20], context_switch_wave_s=[0, 0],
-            network_copy_wave_s=[40, 5, 15], local_io_wave_s=[2, 2, 2],
-        )  # fmt: skip
-
-        assert answer["leftover_s"] == pytest.approx(40 - 3 + 5 - 22)
-        assert answer["nonoverlap_first_wave_s"] == pytest.approx(20 + 15)
-        assert answer["overlap_capacity_s"] == pytest.approx(45)
-
-    def test_time_left_in_an_early_wave_is_lost(self):
-        """
-        Nobody copies what is not there yet: a long second wave does not help the third.
-        """
-        early = {"context_switch_wave_s": 0.0, "local_io_wave_s": 0.0}
-
-        answer = figure(map_wave_s=[1, 99, 1], network_copy_wave_s=[10, 10, 10], **early)
-
-        assert answer["leftover_s"] == pytest.approx(9)
-        assert answer["overlap_window_s"] > answer["overlap_capacity_s"]
-
-    @pytest.mark.parametrize("name", [*LISTS, "context_switch_wave_s"])
-    def test_need_a_value_for_each_wave(self, name):
-        """
-        Context switching has one less: the first wave has none.
-        """
-        with pytest.raises(ModelError, match=f"{name} has 4 values, and 3 waves"):
-            figure(**{name: [1.0] * 4})
-
-    def test_are_no_matter_of_the_closed_form(self):
-        """
-        It spreads everything over all waves.
-        """
-        with pytest.raises(ModelError, match="method wave"):
-            figure(map_wave_s=[1, 2, 3], method="closed")
-
-
 class TestEdges:
     @methods
     def test_one_wave_of_maps(self, method):
@@ -303,8 +231,10 @@ class TestEdges:
         """
         Without reduces there is the map stage, and no time of copying is needed.
         """
-        answer = ptc(3, 0, map_wave_s=20.0, context_switch_wave_s=5.0, schedule_map_wave_s=1.0,
-                  method=method)  # fmt: skip
+        given = {"map_waves": 3, "reduce_waves": 0, "map_wave_s": 20.0,
+                 "context_switch_wave_s": 5.0, "schedule_map_wave_s": 1.0}  # fmt: skip
+
+        answer = ptc(given, method)
 
         assert answer["total_s"] == answer["producer_s"] == 63
         assert (answer["transporter_s"], answer["consumer_s"], answer["context_switch_s"]) == (
@@ -437,16 +367,3 @@ class TestRefuses:
             case = {k: v for k, v in given.items() if k != name}
 
             assert "error" in compute("mrtuner-ptc", CaseInput("a", case), EVALUATORS)
-
-
-def test_walk_needs_no_window_that_is_wide_enough():
-    """
-    The walk alone, by hand: 3 waves of 20 + 5 + 10 s hide 15 s each.
-    """
-    each = Waves(
-        m=3, r=1, f=1, maps=PerWave(3, 20.0), context_switch=PerWave(3, 5.0),
-        schedule_map=PerWave(3, 0.0), copy=PerWave(3, 40.0), local_io=PerWave(3, 10.0),
-        reduce_s=0.0, schedule_reduce_s=0.0, saving_s=0.0,
-    )  # fmt: skip
-
-    assert leftover_by_waves(each) == 10.0

@@ -42,7 +42,7 @@ _NOT_DATAFLOW = frozenset({*PHASES, "map_waves", "reduce_waves", "warnings"})
 
 
 def _answer_waves(case: CaseInput) -> dict[str, Any]:
-    return ptc(**_rename_slowstart(case), method=case.method or "wave")
+    return ptc(_rename_slowstart(case), case.method or "wave")
 
 
 def _answer_quantities(case: CaseInput) -> dict[str, Any]:

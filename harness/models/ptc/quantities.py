@@ -11,13 +11,12 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.errors import ModelError
-from harness.models.checks import check_number, count_field, number_field, range_error, read_fields
+from harness.models.checks import check_number, count_field, number_field, range_error
 from harness.models.nearest import nearest_cell
-from harness.models.ptc.equations import TIMES, check_method, ptc
+from harness.models.ptc.equations import TIMES, Waves, evaluate_waves, read_known
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import side_costs
 from harness.models.whatif.model import AFTER_SHUFFLE, around_tasks_s, inputs_of_cell
@@ -77,9 +76,7 @@ def predict_ptc(quantities: Mapping[str, Any], method: str = "wave") -> dict[str
 
 def read_quantities(given: Mapping[str, Any]) -> Quantities:
     """Check *given* quantities: names, ranges, and that reduces have slots."""
-    if unknown := given.keys() - {each.name for each in fields(Quantities)}:
-        raise ModelError(f"{min(unknown)} is not a quantity of this model", where=WHERE)
-    quantities = Quantities(**read_fields(Quantities, given, WHERE))
+    quantities = read_known(Quantities, given, WHERE)
     if quantities.num_reduces and quantities.reduce_slots < 1:
         wanted = "a whole number of at least 1"
         raise range_error("reduce_slots", quantities.reduce_slots, wanted, WHERE)
@@ -91,7 +88,6 @@ def read_quantities(given: Mapping[str, Any]) -> Quantities:
 
 def evaluate_quantities(quantities: Quantities, method: str) -> dict[str, Any]:
     """`predict_ptc` for quantities that have been checked."""
-    check_method(method)
     map_waves, reduce_waves = quantities.map_waves, quantities.reduce_waves
     wave_times = dict.fromkeys(
         ("network_copy_wave_s", "local_io_wave_s", "reduce_buffer_saving_wave_s"), 0.0
@@ -105,19 +101,18 @@ def evaluate_quantities(quantities: Quantities, method: str) -> dict[str, Any]:
             "local_io_wave_s": local_io(quantities.shuffle_bytes_total, quantities) / map_waves,
             "reduce_buffer_saving_wave_s": buffer_saving(quantities),
         }
-    times = ptc(
-        map_waves,
-        reduce_waves,
+    waves = Waves(
+        map_waves=map_waves,
+        reduce_waves=reduce_waves,
         map_wave_s=quantities.map_task_s,
         reduce_s=reduce_waves * quantities.reduce_task_s,
         context_switch_wave_s=quantities.context_switch_wave_s,
         schedule_map_wave_s=quantities.schedule_map_wave_s,
         schedule_reduce_wave_s=quantities.schedule_reduce_wave_s,
         slowstart=quantities.slowstart,
-        method=method,
         **wave_times,
     )
-    return wave_times | times
+    return wave_times | evaluate_waves(waves, method)
 
 
 def network_copy(quantities: Quantities) -> float:
