@@ -171,10 +171,10 @@ def check_own(path: str, as_json: bool) -> int:
 @click.option(
     "--format",
     "format_name",
-    type=click.Choice(["mermaid", "pnml", "pipe"]),
+    type=click.Choice(["mermaid", "pnml"]),
     default="mermaid",
     show_default=True,
-    help="A flowchart for Markdown, standard PNML, or PIPE2's variant of it.",
+    help="A flowchart for Markdown, or standard PNML.",
 )
 @click.option(
     "--mean",
@@ -193,11 +193,11 @@ def net(
     \b
     Example:
         harness net --maps 3 --reduces 2
-        harness net --maps 16 --reduces 4 --format pipe --mean t3_to_gpu_s 6.5
+        harness net --maps 16 --reduces 4 --format pnml --mean t3_to_gpu_s 6.5
     """
     from harness.models.spn_gc.net import timed_net
     from harness.models.spn_gc.phases import PHASES
-    from harness.sim.petri import to_mermaid, to_pipe, to_pnml
+    from harness.sim.petri import to_mermaid, to_pnml
 
     phase_means = dict(means)
     for name in phase_means:
@@ -205,6 +205,5 @@ def net(
             raise click.UsageError(f"There is no phase {name!r}. Choose from {', '.join(PHASES)}")
     timed = timed_net(dict.fromkeys(PHASES, 1.0) | phase_means, maps, reduces, variant)
     title = f"SPN-GC, {variant}: {maps} maps, {reduces} reduces"
-    texts = {"pnml": to_pnml, "pipe": to_pipe}
-    text = texts[format_name](timed, title) if format_name in texts else to_mermaid(timed)
+    text = to_pnml(timed, title) if format_name == "pnml" else to_mermaid(timed)
     click.echo(text, nl=False)

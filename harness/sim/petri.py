@@ -12,8 +12,7 @@ exponential one; among several enabled ones each is chosen with its *weight*'s s
 
 Other tools draw and open the text: `to_mermaid` writes a Mermaid flowchart, which Markdown viewers
 draw; `to_pnml` the standard's form of place/transition nets (ISO/IEC 15909-2), which has no word
-for time, so that a transition's timing stands in a part that other tools skip; `to_pipe` the form
-of PIPE2, which is older, and whose transitions have rates.
+for time, so that a transition's timing stands in a part that other tools skip.
 """
 
 from __future__ import annotations
@@ -129,42 +128,8 @@ def to_pnml(net: Net, title: str) -> str:
         element = ET.SubElement(page, "arc", id=f"arc{number}", source=source, target=target)
         if weight != 1:
             _add_label(element, "inscription", str(weight))
-    return _document(root)
-
-
-def to_pipe(net: Net, title: str) -> str:
-    """The net in PIPE2's form; the rate of an immediate transition is its weight."""
-    root = ET.Element("pnml")
-    whole = ET.SubElement(root, "net", id=title, type="P/T net")
-    colour = {"id": "Default", "enabled": "true", "red": "0", "green": "0", "blue": "0"}
-    ET.SubElement(whole, "token", colour)
-    positions = node_positions(net)
-    for place, tokens in zip(net.places, net.marking(), strict=True):
-        element = _add_node(whole, "place", place, positions, tag="value")
-        _add_label(element, "initialMarking", f"Default,{tokens}", tag="value")
-        _add_label(element, "capacity", "0", tag="value")
-    for node in net.transitions:
-        element = _add_node(whole, "transition", node.name, positions, tag="value")
-        for label, value in {
-            "orientation": "0",
-            "rate": repr(node.weight if node.is_immediate else 1 / node.mean),
-            "timed": "false" if node.is_immediate else "true",
-            "infiniteServer": "false",
-            "priority": "1",
-        }.items():
-            _add_label(element, label, value, tag="value")
-    for source, target, weight in net.arcs:
-        ends = {"id": f"{source} to {target}", "source": source, "target": target}
-        arc = ET.SubElement(whole, "arc", ends)
-        ET.SubElement(arc, "graphics")
-        _add_label(arc, "inscription", f"Default,{weight}", tag="value")
-        _add_label(arc, "tagged", "false", tag="value")
-        for number, end in enumerate((source, target)):
-            x, y = positions.get(end, (0, 0))
-            point = {"id": f"{number:03}", "x": f"{x}", "y": f"{y}", "curvePoint": "false"}
-            ET.SubElement(arc, "arcpath", point)
-        ET.SubElement(arc, "type", value="normal")
-    return _document(root)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
 
 def node_positions(net: Net) -> dict[str, tuple[int, int]]:
@@ -193,14 +158,10 @@ def node_positions(net: Net) -> dict[str, tuple[int, int]]:
 
 
 def _add_node(
-    parent: ET.Element,
-    kind: str,
-    name: str,
-    positions: dict[str, tuple[int, int]],
-    tag: str = "text",
+    parent: ET.Element, kind: str, name: str, positions: dict[str, tuple[int, int]]
 ) -> ET.Element:
     element = ET.SubElement(parent, kind, id=name)
-    label = _add_label(element, "name", name, tag=tag)
+    label = _add_label(element, "name", name)
     if name in positions:
         x, y = positions[name]
         ET.SubElement(ET.SubElement(label, "graphics"), "offset", {"x": "0", "y": "26"})
@@ -208,12 +169,7 @@ def _add_node(
     return element
 
 
-def _add_label(parent: ET.Element, kind: str, text: str, tag: str = "text") -> ET.Element:
+def _add_label(parent: ET.Element, kind: str, text: str) -> ET.Element:
     label = ET.SubElement(parent, kind)
-    ET.SubElement(label, tag).text = text
+    ET.SubElement(label, "text").text = text
     return label
-
-
-def _document(root: ET.Element) -> str:
-    ET.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"

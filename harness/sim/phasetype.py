@@ -30,14 +30,12 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from numpy.typing import NDArray
-
-from harness.errors import ModelError
 
 Floats = NDArray[np.float64]
 
@@ -59,48 +57,32 @@ class Moments:
     std: float
 
 
-def maximum(groups: Iterable[tuple[Sequence[float], int]]) -> Moments:
-    """
-    Moments of the maximum of independent sums of exponential delays.
-
-    Each group is the means of the delays of a sum, and how many copies of it there are.
-    """
-    counted_groups = []
-    for group_means, copies in groups:
-        if copies < 0:
-            raise ModelError(f"the maximum of {copies} delays", where="exponential delays")
-        if copies and len(means := positive_means(group_means)):
-            counted_groups.append((means, copies))
-    if not counted_groups:
+def maximum(means: Sequence[float], copies: int) -> Moments:
+    """Moments of the maximum of so many *copies* of a sum of exponential delays."""
+    positive = positive_means(means)
+    if not copies or not len(positive):
         return Moments(0.0, 0.0)
-    if len(counted_groups) == 1 and counted_groups[0][1] == 1:  # known in closed form
-        means = counted_groups[0][0]
-        return Moments(float(means.sum()), float(np.sqrt((means**2).sum())))
-
-    scale = max(float(means.sum()) for means, _ in counted_groups)
+    if copies == 1:  # known in closed form
+        return Moments(float(positive.sum()), float(np.sqrt((positive**2).sum())))
+    scale = float(positive.sum())
     abscissae, gauss_weights = np.polynomial.legendre.leggauss(_NODES)
     part_starts = np.arange(_PARTS)[:, None] / _PARTS
     nodes = (part_starts + (abscissae + 1) / 2 / _PARTS).ravel()
     weights = np.tile(gauss_weights / 2 / _PARTS, _PARTS)
-    width = _FIRST_PANEL * min(float(means.min()) for means, _ in counted_groups) / scale
-    chains = [panels(means / scale, width, nodes) for means, _ in counted_groups]
+    width = _FIRST_PANEL * float(positive.min()) / scale
     first_moment = second_moment = panel_start = 0.0
-    while True:
-        times = panel_start + width * nodes
-        log_reached = np.zeros_like(nodes)
-        for (_, copies), chain in zip(counted_groups, chains, strict=True):
-            _, tail, reached, _ = next(chain)
-            # log F from S where S is small, else from F itself
-            log_reached += copies * np.where(
-                tail < 0.5, np.log1p(-np.minimum(tail, 0.5)), np.log(reached)
-            )
-        remaining = -np.expm1(log_reached)
+    for times, tail, reached, _ in panels(positive / scale, width, nodes):
+        # log F from S where S is small, else from F itself
+        log_reached = np.where(tail < 0.5, np.log1p(-np.minimum(tail, 0.5)), np.log(reached))
+        remaining = -np.expm1(copies * log_reached)
         first_moment += width * float(weights @ remaining)
         second_moment += width * float(weights @ (2 * times * remaining))
         if remaining[-1] < _NO_TAIL:
-            variance = max(0.0, second_moment - first_moment**2)
-            return Moments(scale * first_moment, scale * math.sqrt(variance))
-        panel_start, width = panel_start + width, width if panel_start == 0 else 2 * width
+            break
+        panel_start += width
+        width = panel_start  # each panel but the first two is twice as wide as the one before
+    variance = max(0.0, second_moment - first_moment**2)
+    return Moments(scale * first_moment, scale * math.sqrt(variance))
 
 
 def panels(
@@ -147,10 +129,6 @@ def short_powers(rates: Floats, times: Floats) -> Floats:
 def positive_means(means: Sequence[float]) -> Floats:
     """*means* without those of 0 and those that are lost beside the others."""
     values = np.asarray(means, dtype=float)
-    if not np.all(np.isfinite(values) & (values >= 0)):
-        raise ModelError(
-            f"means of delays {list(means)} are not finite times", where="exponential delays"
-        )
     positive: Floats = values[values > NEGLIGIBLE * values.sum()]
     return positive
 
@@ -159,7 +137,7 @@ class Quantiles:
     """Inverse of the distribution function of a sum of exponential delays."""
 
     def __init__(self, means: Sequence[float]) -> None:
-        """Tabulate it for delays of these *means*; `ModelError` for one that is not a time."""
+        """Tabulate it for delays of these *means*."""
         positive = positive_means(means)
         self.scale = float(positive.sum())
         self.log_hazard = self.log_time = self.slope = np.zeros(0)

@@ -34,9 +34,7 @@ def test_table_is_computed():
     shapes = ([1.0], [1.0] * 2, [1.0] * 5, worked_example())
 
     expected = [
-        f"{maximum([(s, int(n.replace(',', '')))]).mean / sum(s):.2f}"
-        for n, _ in rows
-        for s in shapes
+        f"{maximum(s, int(n.replace(',', ''))).mean / sum(s):.2f}" for n, _ in rows for s in shapes
     ]
 
     assert len(rows) == 7

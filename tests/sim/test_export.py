@@ -5,8 +5,6 @@ Tests for `harness.sim.petri`: a net as others read it.
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
-import pytest
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +14,6 @@ from harness.sim.petri import (
     Transition,
     node_positions,
     to_mermaid,
-    to_pipe,
     to_pnml,
 )
 from tests.sim.nets import forward_nets, net
@@ -45,27 +42,6 @@ def read_pnml(text):
     return places, timings, arcs
 
 
-def read_pipe(text):
-    """
-    The same of PIPE2's form.
-    """
-    whole = ET.fromstring(text).find("net")
-
-    def number(node, path):
-        return int(node.findtext(path).removeprefix("Default,"))
-
-    places = {p.get("id"): number(p, "initialMarking/value") for p in whole.iter("place")}
-    rates = {
-        t.get("id"): (t.findtext("timed/value"), float(t.findtext("rate/value")))
-        for t in whole.iter("transition")
-    }
-    arcs = [
-        (a.get("source"), a.get("target"), number(a, "inscription/value"))
-        for a in whole.iter("arc")
-    ]
-    return places, rates, arcs
-
-
 class TestPnml:
     @settings(max_examples=15)
     @given(forward_nets())
@@ -83,23 +59,6 @@ class TestPnml:
         assert read_pnml(to_pnml(drawn, "net")) == (
             dict(zip(drawn.places, drawn.marking(), strict=True)),
             timings,
-            [*drawn.input_arcs, *drawn.output_arcs],
-        )
-
-    @settings(max_examples=15)
-    @given(forward_nets())
-    def test_pipe_holds_rates(self, drawn):
-        """
-        In the other form a mean is a rate, and all arcs have an inscription.
-        """
-        rates = {
-            t.name: ("false", t.weight) if t.is_immediate else ("true", 1 / t.mean)
-            for t in drawn.transitions
-        }
-
-        assert read_pipe(to_pipe(drawn, "net")) == (
-            dict(zip(drawn.places, drawn.marking(), strict=True)),
-            rates,
             [*drawn.input_arcs, *drawn.output_arcs],
         )
 
@@ -145,13 +104,12 @@ def test_mermaid_shows_every_node_and_arc(drawn, weight):
     assert f'    n0(("p0<br/>{heavy.initial["p0"]}"))' in lines
 
 
-@pytest.mark.parametrize("write", [to_pnml, to_pipe])
-def test_names_are_escaped(write):
+def test_names_are_escaped():
     """
     Whatever a node or a net is called, the text is XML, and a name makes no element of it.
     """
     odd = Net((HOSTILE,), (Transition(f"t{HOSTILE}"),), ((HOSTILE, f"t{HOSTILE}", 1),), ())
 
-    elements = ET.fromstring(write(odd, HOSTILE)).iter()
+    elements = ET.fromstring(to_pnml(odd, HOSTILE)).iter()
 
     assert "script" not in {e.tag.rpartition("}")[2] for e in elements}

@@ -9,21 +9,10 @@ from typing import Any
 
 from harness.models.checks import check_number, range_error, require_statistics
 from harness.models.scheduler import schedule, task_spans
-from harness.models.spn_gc.estimates import (
-    expectations,
-    expected_net_time,
-    simulate_net,
-    time_cost_ratio,
-)
+from harness.models.spn_gc.estimates import expectations, simulate_net
 from harness.models.spn_gc.net import build_net
 from harness.models.spn_gc.phases import FIELDS, PHASES, REQUIRED, spn_phases, warnings_of
-from harness.models.vectors import (
-    CaseInput,
-    Evaluator,
-    object_in,
-    refuse_too_many,
-    refuse_too_many_tasks,
-)
+from harness.models.vectors import CaseInput, Evaluator
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
 
@@ -37,9 +26,6 @@ STAND_IN = "gpu_stand_in"  # statistic: 1 where the processor did the work of th
 # Drawn with slots (4.2), which the paper's net does not have: so many runs, of so many tasks in
 # sum, as take no longer than the rest of a prediction.
 _SLOT_RUNS, _FEWEST_RUNS, _SLOT_TASKS = 100, 20, 100_000
-
-_MOST_REPLICATIONS = 1_000_000  # of a vector
-_NET = ("num_maps", "num_reduces", "variant")
 
 
 def _answer_phases(case: CaseInput) -> dict[str, Any]:
@@ -55,30 +41,11 @@ def _answer_phases(case: CaseInput) -> dict[str, Any]:
     return answer
 
 
-def _answer_net(case: CaseInput) -> dict[str, Any]:
-    return build_net(**{name: case.fields[name] for name in _NET if name in case.fields})
-
-
-def _answer_simulation(case: CaseInput) -> dict[str, Any]:
-    phases = object_in(case.fields, "phases")
-    values = {name: value for name, value in case.fields.items() if name != "phases"}
-    refuse_too_many_tasks(values)
-    refuse_too_many("replications", values.get("replications"), _MOST_REPLICATIONS)
-    net = {name: values[name] for name in _NET if name in values}
-    return expected_net_time(phases, **net) | simulate_net(phases, **values)
-
-
-def _answer_time_cost(case: CaseInput) -> dict[str, Any]:
-    return {"time_cost_ratio_percent": time_cost_ratio(**case.fields)}
-
-
 EVALUATORS: tuple[Evaluator, ...] = (
-    Evaluator("spn-gc", frozenset({"phases", "num_maps"}), _answer_simulation),
-    Evaluator("spn-gc", frozenset({"model_seconds", "job_seconds"}), _answer_time_cost),
     Evaluator("spn-gc", frozenset({"test_input_bytes"}), _answer_phases),
     Evaluator("spn-gc", frozenset({"input_bytes"}), _answer_phases),
-    Evaluator("spn-gc", frozenset({"num_maps"}), _answer_net),
-    Evaluator("spn-gc", frozenset({"num_reduces"}), _answer_net),
+    Evaluator("spn-gc", frozenset({"num_maps"}), lambda case: build_net(**case.fields)),
+    Evaluator("spn-gc", frozenset({"num_reduces"}), lambda case: build_net(**case.fields)),
 )
 
 

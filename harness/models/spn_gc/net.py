@@ -11,7 +11,7 @@ follows, and the counts of (1) and (2) do not apply.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from harness.errors import ModelError
@@ -35,8 +35,6 @@ _MAP = {
     "shared_shuffle": ("split", "read", *_ON_GPU),
 }
 
-Phases = Mapping[str, float | Sequence[float]]
-
 
 def num_places(num_maps: int, num_reduces: int) -> int:
     """Places, Eq. (1): 5 M + 3 R + 2."""
@@ -59,7 +57,10 @@ def num_arcs(num_maps: int, num_reduces: int, variant: str) -> tuple[int, int]:
 
 def build_net(num_maps: int, num_reduces: int, variant: str = "shared_read") -> dict[str, Any]:
     """Counts and lists of the net, by name; above `MOST_ARCS` counts alone."""
-    num_maps, num_reduces = check_tasks(num_maps, num_reduces, variant)
+    if variant not in VARIANTS:
+        raise range_error("variant", variant, "shared_read or shared_shuffle", WHERE)
+    num_maps = check_count("num_maps", num_maps, where=WHERE, low=1)
+    num_reduces = check_count("num_reduces", num_reduces, where=WHERE)
     inputs, outputs = num_arcs(num_maps, num_reduces, variant)
     if num_reduces and inputs + outputs > MOST_ARCS:
         return {
@@ -83,9 +84,10 @@ def build_net(num_maps: int, num_reduces: int, variant: str = "shared_read") -> 
     }
 
 
-def timed_net(phases: Phases, num_maps: int, num_reduces: int, variant: str = "shared_read") -> Net:
-    """The net with the delays of *phases*: a mean per phase, or one per map or reduce."""
-    num_maps, num_reduces = check_tasks(num_maps, num_reduces, variant)
+def timed_net(
+    phases: Mapping[str, float], num_maps: int, num_reduces: int, variant: str = "shared_read"
+) -> Net:
+    """The net whose transitions have the means of *phases*."""
     if sum(num_arcs(num_maps, num_reduces, variant)) > MOST_ARCS:
         what = f"a net of {num_maps} maps and {num_reduces} reduces"
         raise ModelError(f"{what} is too large to list", where=WHERE)
@@ -129,20 +131,13 @@ def timed_net(phases: Phases, num_maps: int, num_reduces: int, variant: str = "s
     transitions = dict.fromkeys(transition for _, transition, _ in inputs)
     return Net(
         tuple(places),
-        tuple(Transition(name, mean_of(phases, name)) for name in transitions),
+        tuple(
+            Transition(name, phases[PHASE_OF[name.rstrip("_0123456789")]]) for name in transitions
+        ),
         tuple(inputs),
         tuple(outputs),
         {"start": 1},
     )
-
-
-def mean_of(phases: Phases, transition: str) -> float:
-    """Mean of a *transition*: of its phase, where that has one per task the task's own."""
-    name, _, task_number = transition.rpartition("_")
-    phase_mean = phases[PHASE_OF[name if task_number.isdigit() else transition]]
-    if isinstance(phase_mean, int | float):
-        return float(phase_mean)
-    return float(phase_mean[int(task_number) - 1])
 
 
 def final_marking(num_maps: int, num_reduces: int, variant: str) -> dict[str, int]:
@@ -152,11 +147,3 @@ def final_marking(num_maps: int, num_reduces: int, variant: str) -> dict[str, in
     if variant == "shared_read":
         return {f"spilled_{number}": 1 for number in range(1, num_maps + 1)}
     return {"map_outputs": num_maps}
-
-
-def check_tasks(num_maps: int, num_reduces: int, variant: str) -> tuple[int, int]:
-    """Numbers of maps and reduces, checked with the *variant* of their net."""
-    if variant not in VARIANTS:
-        raise range_error("variant", variant, "shared_read or shared_shuffle", WHERE)
-    maps = check_count("num_maps", num_maps, where=WHERE, low=1)
-    return maps, check_count("num_reduces", num_reduces, where=WHERE)

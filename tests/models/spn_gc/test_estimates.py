@@ -19,7 +19,6 @@ from harness.models.spn_gc.estimates import (
     makespans,
     simulate_net,
     stage_ends,
-    time_cost_ratio,
 )
 from harness.models.spn_gc.net import VARIANTS
 from harness.models.spn_gc.phases import PHASES
@@ -158,7 +157,7 @@ class TestSlots:
         """
         In blocks, of both forms: 3,000 tasks on 4 slots take their sum over 4, and a little.
         """
-        mean = np.array([[1.0]])
+        mean = (1.0,)
         few, many = (stage_ends(mean, n, 4, 70, np.random.default_rng(2)) for n in (300, 3000))
 
         assert few.shape == many.shape == (70,)
@@ -197,75 +196,9 @@ class TestSlots:
         assert answer == sorted(answer)
 
 
-class TestTasksThatDiffer:
-    def test_equal_lists_are_one_number(self):
-        """
-        A mean per map, all the same: as one for all, in the exact form to the last digits.
-        """
-        listed = SMALL | {"t3_to_gpu_s": [SMALL["t3_to_gpu_s"]] * 8}
-
-        one, other = (expected_net_time(p, 8, 2) for p in (SMALL, listed))
-        assert other == pytest.approx(one, rel=1e-12)
-        assert simulate_net(listed, 8, 2) == simulate_net(SMALL, 8, 2, method="tasks")
-
-    def test_simulation_agrees_with_the_product_of_distributions(self):
-        """
-        Two slow maps among six, one slow reduce of two.
-        """
-        mixed = SMALL | {"t4_gpu_s": [1.0, 1.0, 30.0, 1.0, 1.0, 30.0], "t9_reduce_s": [5.0, 50.0]}
-        answer = simulate_net(mixed, 6, 2, replications=20_000)
-        exact = expected_net_time(mixed, 6, 2)
-
-        error = 4 * exact["std_s"] / math.sqrt(20_000)
-        assert answer["simulated_s"] == pytest.approx(exact["expected_s"], abs=error)
-
-    def test_refuses_a_list_of_another_length(self):
-        """
-        The error says how many means there should be.
-        """
-        with pytest.raises(ModelError, match=r"t4_gpu_s = \[1.0, 2.0\] is not a list of 3 means"):
-            simulate_net(SMALL | {"t4_gpu_s": [1.0, 2.0]}, 3, 1)
-
-
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        ({"replications": 0}, "replications = 0"),
-        ({"replications": 1.5}, "replications = 1.5"),
-        ({"seed": -1}, "seed = -1"),
-        ({"variant": "x"}, "variant = 'x'"),
-        ({"method": "x"}, "method = 'x' is not maxima or tasks"),
-        ({"method": "maxima", "map_slots": 2}, "method = 'maxima' is not tasks, as"),
-        ({"map_slots": 0}, "map_slots = 0"),
-        ({"reduce_slots": math.nan}, "reduce_slots = nan"),
-        ({"num_maps": 0}, "num_maps = 0"),
-        ({"num_reduces": -1}, "num_reduces = -1"),
-        ({"phases": SMALL | {"t4_gpu_s": math.nan}}, "t4_gpu_s = nan"),
-        ({"phases": SMALL | {"t4_gpu_s": -1.0}}, "t4_gpu_s = -1.0"),
-        ({"phases": {"t1_load_s": 1.0}}, "t2_read_s is missing"),
-        ({"num_maps": 10**8, "method": "tasks"}, "too many to draw"),
-    ],
-)
-def test_bad_input_is_refused_by_name(change, complaint):
+def test_too_many_delays_are_refused():
     """
-    Numbers, means and words that are none.
+    One by one they would take too long.
     """
-    usual = {"phases": SMALL, "num_maps": 4, "num_reduces": 2}
-    with pytest.raises(ModelError, match=complaint):
-        simulate_net(**usual | change)
-
-
-def test_one_replication_has_no_error():
-    """
-    Of one number nothing is known but itself.
-    """
-    assert simulate_net(SMALL, 4, 2, replications=1)["standard_error_s"] == 0.0
-
-
-def test_time_cost_ratio_is_in_percent():
-    """
-    Section 4.3; a job of no time has none.
-    """
-    assert time_cost_ratio(0.7, 100.0) == pytest.approx(0.7)
-    with pytest.raises(ModelError, match="job_seconds = 0"):
-        time_cost_ratio(1.0, 0.0)
+    with pytest.raises(ModelError, match="too many to draw"):
+        simulate_net(SMALL, 10**8, 2, method="tasks")
