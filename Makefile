@@ -18,7 +18,7 @@ test:  ## three rings: fast, process, live
 	@scripts/setup dev
 	@$(MAKE) --no-print-directory fast process live
 
-fast process: export PYTHONDONTWRITEBYTECODE :=  # pytest compiles its assertions once, not each time
+fast process live: export PYTHONDONTWRITEBYTECODE :=  # Python compiles what it imports once, not in each process
 
 fast:  ## no process, compiler, JVM or figure
 	.venv/bin/pytest -n auto -m "not process and not live and not long"

@@ -171,6 +171,7 @@ def running():
         address = private.address if private else os.environ.get("DOCKER_HOST", DEFAULT)
         if private:
             remove_all(address)
+            provide("debootstrap")  # for its base image, where no registry answers
         with_image(address)
         yield address, private
 

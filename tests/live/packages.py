@@ -23,6 +23,7 @@ PACKAGES = {
     "nft": ("nftables", "libnftables1", "libnftnl11", "libmnl0", "libjansson4", "libedit2",
             "libxtables12"),
     "ip": ("iproute2", "libbpf1", "libelf1", "libmnl0", "libcap2-bin"),
+    "debootstrap": ("debootstrap",),
 }  # fmt: skip
 FOLDERS = "usr/local/sbin", "usr/sbin", "usr/bin", "sbin", "bin"
 
@@ -59,6 +60,8 @@ def provide(program, folder=None):
     libraries = [str(each) for top in ("lib", "usr/lib") for each in root.glob(f"{top}/*-gnu*")]
     known = [os.environ["LD_LIBRARY_PATH"]] if os.environ.get("LD_LIBRARY_PATH") else []
     os.environ["LD_LIBRARY_PATH"] = os.pathsep.join([*libraries, *known])
+    if program == "debootstrap":
+        os.environ["DEBOOTSTRAP_DIR"] = str(root / "usr/share/debootstrap")
     return ""
 
 
