@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.providers.ssh.collect import Source, collect
+from harness.providers.collect import Source, collect
 from harness.providers.ssh.connection import Connection, pins_file, trust
 from harness.providers.ssh.host import SshHost
 from harness.providers.state import agent_file

@@ -437,7 +437,7 @@ def _yarn_nodes(running: Cluster) -> list[dict[str, Any]]:
         return value if isinstance(value, int) and 0 <= value < _MOST_COUNT else 0
 
     try:
-        listed = running.http_json("/ws/v1/cluster/nodes")["nodes"]["node"]
+        listed = running.hdfs.get_json("rm", "/ws/v1/cluster/nodes")["nodes"]["node"]
     except (ClusterError, ValueError, KeyError, TypeError):
         return []
     # Hadoop writes a list of one element as that element.

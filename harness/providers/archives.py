@@ -15,8 +15,7 @@ import tarfile
 import time
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -67,31 +66,6 @@ def in_time(pieces: Iterable[bytes], where: str, most_s: float = MOST_S) -> Iter
         yield piece
 
 
-@dataclass(frozen=True, slots=True)
-class PlainFile:
-    """A file of an archive: it can be read until the next one is asked for."""
-
-    name: str
-    size: int
-    stream: IO[bytes]
-
-    def save(self, target: Path) -> None:
-        """Write the content to *target*; `RefusedArchiveError` before the disk is full."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if shutil.disk_usage(target.parent).free - self.size < _LEAST_FREE_BYTES:
-            raise RefusedArchiveError(
-                f"no room for a file of {self.size} bytes",
-                where=str(target.parent),
-                fix="free some space on this machine's disk",
-            )
-        try:
-            with target.open("wb") as copy:
-                shutil.copyfileobj(self.stream, copy, CHUNK_BYTES)
-        except BaseException:
-            target.unlink(missing_ok=True)  # half a log would pass for a whole one
-            raise
-
-
 def pack(entries: Entries, target: IO[bytes], owner: int = 0) -> None:
     """
     Write an archive of *entries*, all of user *owner*, to *target*: equal content, equal bytes.
@@ -120,56 +94,39 @@ def pack(entries: Entries, target: IO[bytes], owner: int = 0) -> None:
 
 def unpack(pieces: Iterable[bytes], wanted: re.Pattern[str], into: Path, where: str) -> list[Path]:
     """
-    Write the wanted files of an archive below *into*; their paths, in the archive's order.
+    Write the wanted files of an archive that comes in *pieces* below *into*; their paths, in order.
 
-    A member is wanted when its whole name matches; the pattern's first group is its name here (for
-    ``container_1/syslog`` of ``application_1/container_1/syslog``).  Errors as for `plain_files`,
-    with *where*; files that arrived whole before an error stay.
-    """
-    written: dict[Path, None] = {}
-    with plain_files(pieces, where) as files:
-        for file in files:
-            match = wanted.fullmatch(file.name)
-            if match is None or not _PLAIN_NAME.fullmatch(match[1]):
-                continue
-            target = into / match[1]
-            if target in written:
-                raise _refused_error(f"the file {match[1]} twice", where)
-            try:
-                file.save(target)
-            except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-                raise _refused_error(f"{match[1]}, as a file and as a folder", where) from error
-            written[target] = None
-    return list(written)
-
-
-@contextmanager
-def plain_files(pieces: Iterable[bytes], where: str) -> Iterator[Iterator[PlainFile]]:
-    """
-    The plain files of an archive that comes in *pieces*, one after the other.
-
-    *pieces* is closed at the end, where it can be.  `ClusterError` for an archive that is broken or
-    cut off; `RefusedArchiveError` for one of more than `MOST_BYTES`, or `MOST_FILES`.
+    A plain file is wanted when its whole name matches; the pattern's first group is its name here.
+    *pieces* is closed at the end, where it can be; files that arrived whole before an error stay.
+    `ClusterError` for an archive that is broken or cut off; `RefusedArchiveError` for one of more
+    than `MOST_BYTES`, or `MOST_FILES`, or with a name twice.
     An archive that ends between two files looks whole: whoever brings the pieces has to notice it.
     """
-    reader = PiecesReader(pieces)
-
-    def each(archive: tarfile.TarFile) -> Iterator[PlainFile]:
-        count, total_bytes = 0, 0
-        for member in archive:
-            count, total_bytes = count + 1, total_bytes + member.size
-            if count > MOST_FILES:
-                raise _refused_error(f"more than {MOST_FILES} files", where)
-            if member.size < 0 or total_bytes > MOST_BYTES:
-                raise _refused_error(f"more than {MOST_BYTES} bytes", where)
-            reader.allowance = member.size + MOST_HEADER_BYTES
-            stream = archive.extractfile(member) if member.isreg() else None
-            if stream is not None and not member.issparse():
-                yield PlainFile(member.name, member.size, stream)
-
+    reader, written = PiecesReader(pieces), dict[Path, None]()
+    count, total_bytes = 0, 0
     try:
         with tarfile.open(fileobj=reader, mode="r|", bufsize=CHUNK_BYTES) as archive:
-            yield each(archive)
+            for member in archive:
+                count, total_bytes = count + 1, total_bytes + member.size
+                if count > MOST_FILES:
+                    raise _refused_error(f"more than {MOST_FILES} files", where)
+                if member.size < 0 or total_bytes > MOST_BYTES:
+                    raise _refused_error(f"more than {MOST_BYTES} bytes", where)
+                reader.allowance = member.size + MOST_HEADER_BYTES
+                match = wanted.fullmatch(member.name)
+                stream = archive.extractfile(member) if member.isreg() else None
+                is_plain = stream is not None and not member.issparse()
+                if not is_plain or match is None or not _PLAIN_NAME.fullmatch(match[1]):
+                    continue
+                target = into / match[1]
+                if target in written:
+                    raise _refused_error(f"the file {match[1]} twice", where)
+                try:
+                    _save(stream, member.size, target)
+                except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+                    what = f"{match[1]}, as a file and as a folder"
+                    raise _refused_error(what, where) from error
+                written[target] = None
     except (tarfile.TarError, EOFError, ValueError, RecursionError) as error:
         raise ClusterError(
             f"the archive is broken: {printable(str(error))[:200]}",
@@ -180,6 +137,25 @@ def plain_files(pieces: Iterable[bytes], where: str) -> Iterator[Iterator[PlainF
         close: Callable[[], None] = getattr(pieces, "close", lambda: None)
         with suppress(Exception):  # the rest is not wanted, however it would have ended
             close()
+    return list(written)
+
+
+def _save(stream: IO[bytes] | None, size: int, target: Path) -> None:
+    """Write the content of a file to *target*; `RefusedArchiveError` before the disk is full."""
+    assert stream is not None
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if shutil.disk_usage(target.parent).free - size < _LEAST_FREE_BYTES:
+        raise RefusedArchiveError(
+            f"no room for a file of {size} bytes",
+            where=str(target.parent),
+            fix="free some space on this machine's disk",
+        )
+    try:
+        with target.open("wb") as copy:
+            shutil.copyfileobj(stream, copy, CHUNK_BYTES)
+    except BaseException:
+        target.unlink(missing_ok=True)  # half a log would pass for a whole one
+        raise
 
 
 def _refused_error(what: str, where: str) -> RefusedArchiveError:

@@ -30,7 +30,17 @@ from harness.providers.calibrate import (
     requested_by_worker,
     unsupported_limits,
 )
-from harness.providers.host import Host, LocalHost, Running, application_name
+from harness.providers.collect import Source, collect
+from harness.providers.host import (
+    CONTAINER,
+    LOG,
+    Host,
+    LocalHost,
+    Running,
+    application_name,
+    at_once,
+    log_tail,
+)
 from harness.providers.lease import Controls, HostControl, Lease, renew, tell
 from harness.providers.masters import Hdfs
 from harness.providers.state import StateFile
@@ -101,14 +111,6 @@ class Cluster(ABC):
     @abstractmethod
     def dead_daemons(self) -> dict[str, str]:
         """Daemons that ``died`` or that hang (``has not answered for 15 s``); asked each second."""
-
-    @abstractmethod
-    def daemon_logs(self, lines: int = 20) -> dict[str, str]:
-        """The last lines of every daemon's log, by its name; safe to print."""
-
-    @abstractmethod
-    def container_logs(self, application_id: str, into: Path) -> list[Path]:
-        """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
 
     # what a provider may have, too
 
@@ -216,17 +218,32 @@ class Cluster(ABC):
         """Process id on this machine of each running daemon; nothing where they run elsewhere."""
         return {}
 
+    def daemon_logs(self, lines: int = 20) -> dict[str, str]:
+        """The last lines of every daemon's log, by its name; safe to print."""
+        every, folder = daemons.daemons(self.layout), f"{self.layout.base}/logs"
+        hosts = {host.name: host for host in self.hosts}
+        logs = [(hosts[daemon.member.name], f"{folder}/{daemon.key}.log") for daemon in every]
+        texts = at_once(lambda log: log_tail(*log, lines), logs)
+        return {daemon.name: text for daemon, text in zip(every, texts, strict=True)}
+
+    def container_logs(self, application_id: str, into: Path) -> list[Path]:
+        """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
+        application = application_name(application_id)
+        sources = [
+            Source(host, f"{host.folder}/userlogs/{application}", into / host.name)
+            for host in self.hosts[1:]
+        ]
+        wanted = f"{CONTAINER.pattern}/{LOG.pattern}"
+        return collect(sources, lambda host: self.agent(host, "pack"), wanted)
+
     def dump_threads(self, into: Path) -> list[Path]:
         """Have every JVM dump its threads, one file each in *into*; none where it cannot be."""
         return []
 
     def _supervision(self) -> dict[str, Any]:
         """Files of the gateway's supervisor, which starts the history server when told to."""
-        history_server = daemons.Daemon("historyserver", self.layout.master)
-        base = self.layout.base
-        return {
-            "deaths": f"{base}/deaths", "control": f"{base}/control", "start": history_server.key,
-        }  # fmt: skip
+        base, started = self.layout.base, f"historyserver-{self.layout.master.name}"
+        return {"deaths": f"{base}/deaths", "control": f"{base}/control", "start": started}
 
     def _expected_daemons(self) -> dict[str, dict[str, str]]:
         """Workers that must be healthy, and their daemons' names at the masters: host, or port."""
@@ -456,10 +473,6 @@ class Cluster(ABC):
             return argv
         numbers = (str(self.account["uid"]), str(self.account["gid"]))
         return self.agent(self.gateway, "become", *numbers, *argv)
-
-    def http_json(self, url_path: str, service: str = "rm") -> Any:
-        """JSON that a daemon of the master answers: *service* is rm, nn or jhs."""
-        return self.hdfs.get_json(service, url_path)
 
     def kill_application(self, application_id: str) -> None:
         """Have the ResourceManager end an application."""

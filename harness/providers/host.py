@@ -16,11 +16,11 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Protocol, Self, TypeVar
 
 from harness.errors import ClusterError
-from harness.text import printable
+from harness.text import excerpt, printable
 
 # Ids that a cluster gives become parts of paths and addresses, so no other text may.
 CONTAINER = re.compile(r"container_[0-9e_]{1,80}", re.ASCII)
@@ -29,6 +29,8 @@ _APPLICATION = re.compile(r"application_\d{1,20}_\d{1,10}", re.ASCII)
 _BYTES_PER_LINE = 400  # of a log whose last lines are shown
 MOST_OUTPUT = 2**26  # bytes of each stream of a command that is run to its end
 _MOST_AT_ONCE = 32
+LOOK_S = 20.0  # of a command that reads a little
+TRANSFER_S = 120.0  # of a file that is put
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -97,9 +99,23 @@ class Host(ABC):
     def open(self, argv: Sequence[str]) -> Running:
         """Start a command whose standard input, output and errors are pipes of ours."""
 
-    @abstractmethod
+    @property
+    def where(self) -> str:
+        """The host, for errors."""
+        return self.name
+
     def put(self, source: Path, target: str) -> None:
         """Copy a file of this machine to *target* on the host (relative: to its own folder)."""
+        path = str(PurePosixPath(self.folder, target))
+        argv = ["sh", "-c", 'cat > "$1"', "put", path]
+        completed = self.run(argv, TRANSFER_S, source.read_bytes())
+        if completed.status:
+            lines = completed.err.strip().splitlines() or ["no reason"]
+            raise ClusterError(
+                f"the host cannot write {excerpt(path, 400)}: {excerpt(lines[-1], 300)}",
+                where=self.where,
+                fix="check the path, its owner and the free space on its disk",
+            )
 
 
 class Group(subprocess.Popen[bytes]):
@@ -291,6 +307,16 @@ def last_lines(file: Path, lines: int = 20) -> str:
     except OSError:
         return ""
     return printable("\n".join(text.splitlines()[-lines:]))
+
+
+def log_tail(host: Host, log: str, lines: int) -> str:
+    """The same of a log on *host*; or why it cannot be read."""
+    try:
+        argv = ["tail", "-c", str(_BYTES_PER_LINE * lines), log]
+        output = host.run(argv, LOOK_S).out
+    except ClusterError as error:
+        output = error.what
+    return printable("\n".join(output.splitlines()[-lines:]))
 
 
 def system_reason(error: BaseException) -> str:

@@ -81,7 +81,11 @@ class FakeCluster:
     def java_on(self, host):
         return "/no/java"
 
-    def http_json(self, url_path, service="rm"):
+    @property
+    def hdfs(self):
+        return self
+
+    def get_json(self, service, url_path):
         node = {"id": "worker1:8041", "state": "RUNNING", "numContainers": 2, "version": "3.5.0"}
         return {"nodes": {"node": node | {"usedMemoryMB": 512, "availMemoryMB": 1024}}}
 
@@ -226,7 +230,7 @@ def test_status_of_a_hostile_resourcemanager(harness, monkeypatch, node):
     What it tells steers no terminal, fills none, and is no bug of ours.
     """
     harness("up", "--name", "a")
-    monkeypatch.setattr(FakeCluster, "http_json", lambda *_: {"nodes": {"node": [node, 7]}})
+    monkeypatch.setattr(FakeCluster, "get_json", lambda *_: {"nodes": {"node": [node, 7]}})
 
     shown, reported = harness("status"), harness("status", "--json")
 

@@ -261,7 +261,7 @@ def start_job(cluster, folder):
     while time.monotonic() < deadline:
         with suppress(ClusterError, KeyError, TypeError):  # its application master is on its way
             (app,) = apps(cluster)
-            jobs = cluster.http_json(f"/proxy/{app['id']}/ws/v1/mapreduce/jobs")
+            jobs = cluster.hdfs.get_json("rm", f"/proxy/{app['id']}/ws/v1/mapreduce/jobs")
             if jobs["jobs"]["job"][0]["mapsCompleted"] == 1:
                 return client, app["id"]
         time.sleep(0.5)
@@ -272,7 +272,7 @@ def apps(cluster):
     """
     All applications, as the ResourceManager knows them.
     """
-    return cluster.http_json("/ws/v1/cluster/apps")["apps"]["app"]
+    return cluster.hdfs.get_json("rm", "/ws/v1/cluster/apps")["apps"]["app"]
 
 
 @pytest.mark.parametrize("case", EVERY)

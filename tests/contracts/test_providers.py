@@ -511,7 +511,7 @@ class TestServices:
         """
         The ResourceManager answers in JSON.
         """
-        metrics = cluster.http_json("/ws/v1/cluster/metrics")["clusterMetrics"]
+        metrics = cluster.hdfs.get_json("rm", "/ws/v1/cluster/metrics")["clusterMetrics"]
 
         assert metrics["appsRunning"] == 0
 

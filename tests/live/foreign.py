@@ -73,7 +73,7 @@ def state_of(cluster):
     """
     layout = cluster.layout
     conf = [Path(layout.conf(member)) for member in (layout.master, *layout.workers)]
-    nodes = cluster.http_json("/ws/v1/cluster/metrics")["clusterMetrics"]
+    nodes = cluster.hdfs.get_json("rm", "/ws/v1/cluster/metrics")["clusterMetrics"]
     return {
         "daemons": cluster.daemon_pids(),
         "configuration": {f: file_digest(f) for c in conf for f in c.rglob("*") if f.is_file()},

@@ -91,7 +91,7 @@ def job(cluster, reduces):
     status = cluster.client(EXAMPLES, arguments, log=log).wait(timeout=PATIENCE_S)
     if status != 0:
         return {"status": status, "log": log.read_text()[-3000:]}
-    application = cluster.http_json("/ws/v1/cluster/apps")["apps"]["app"]
+    application = cluster.hdfs.get_json("rm", "/ws/v1/cluster/apps")["apps"]["app"]
     application = application[0] if isinstance(application, list) else application
     with tempfile.TemporaryDirectory() as folder:
         logs = cluster.container_logs(application["id"], Path(folder))

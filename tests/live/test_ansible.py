@@ -388,7 +388,7 @@ def pi(made, folder):
     status = made.client(example, ["pi", "2", "10"], log=log).wait(LIMIT_S)
     assert status == 0, log.read_text()[-3000:] + made.daemon_logs(30)["datanode on worker1"]
     made.await_idle(120)
-    (app,) = listed(made.http_json("/ws/v1/cluster/apps")["apps"]["app"])
+    (app,) = listed(made.hdfs.get_json("rm", "/ws/v1/cluster/apps")["apps"]["app"])
     copied = made.container_logs(app["id"], folder / "logs")
     return status, len({p.parent for p in copied if p.name == "syslog"}) >= 3
 

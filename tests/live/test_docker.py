@@ -28,13 +28,7 @@ from harness.providers.docker import image as images
 from harness.providers.docker import nodes
 from harness.providers.docker.cluster import DockerCluster
 from harness.providers.docker.engine import LABEL, DeathLog, Engine, EngineError, owner
-from harness.providers.docker.host import (
-    USER,
-    DockerHost,
-    copy_thread_dumps,
-    memory_kills,
-    state_of,
-)
+from harness.providers.docker.host import USER, DockerHost, memory_kills, state_of
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.store import Store
 from tests.live import engine as engines
@@ -302,7 +296,7 @@ class TestNode:
         assert health()["Log"][-1]["Output"] == "sleeper died\n"
 
     @long
-    def test_jvms_tell_their_threads(self, node, tmp_path):
+    def test_jvms_tell_their_threads(self, node, tmp_path, monkeypatch):
         """
         Each JVM of a node, by the name of its daemon, in a file here.
         """
@@ -314,7 +308,9 @@ class TestNode:
         host = node({"daemons": [{"key": "resourcemanager-bare", "argv": argv, **daemon}]})
         until(lambda: "hadoop" in host.run(["cat", "/cluster/log"]).out)  # it takes signals now
 
-        (dump,) = copy_thread_dumps(host, tmp_path / "dumps")
+        dumper = DockerCluster("asked", ClusterSpec(provider="docker"), HadoopHome.find())
+        monkeypatch.setattr(DockerCluster, "hosts", (host,))
+        (dump,) = dumper.dump_threads(tmp_path / "dumps")
 
         assert dump.name == "resourcemanager-bare.txt"
         assert "Full thread dump" in dump.read_text()

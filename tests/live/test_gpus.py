@@ -36,7 +36,7 @@ def test_no_more_maps_run_than_devices_allow(tmp_path, monkeypatch):
 
     with LocalCluster("gpus", spec, HadoopHome.find()) as cluster:
         bench = JobBench(cluster, tmp_path, Progress("jobs"))
-        (node,) = cluster.http_json("/ws/v1/cluster/nodes")["nodes"]["node"]
+        (node,) = cluster.hdfs.get_json("rm", "/ws/v1/cluster/nodes")["nodes"]["node"]
         types = node["totalResource"]["resourceInformations"]["resourceInformation"]
         observed = []
         for name, more in (("asking", NVIDIA_SMI), ("not", {})):

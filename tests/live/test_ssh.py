@@ -14,10 +14,10 @@ import pytest
 
 from harness.cli import main
 from harness.errors import ClusterError
+from harness.providers.collect import Source, collect
 from harness.providers.host import HostTimeoutError
 from harness.providers.ssh import connection as ssh_connection
 from harness.providers.ssh import host as ssh
-from harness.providers.ssh.collect import Source, collect
 from harness.providers.ssh.connection import Connection, pins_file, trust
 from harness.providers.ssh.host import SshHost
 from harness.records.trial import SshAccess

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from harness.errors import ClusterError
 from harness.providers import archives
+from harness.providers import collect as module
 from harness.providers.archives import RefusedArchiveError
+from harness.providers.collect import Source, collect
 from harness.providers.host import LocalHost
-from harness.providers.ssh import collect as module
-from harness.providers.ssh.collect import Source, collect
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process

@@ -10,9 +10,10 @@ import threading
 import pytest
 
 from harness.errors import ClusterError
+from harness.providers.collect import Source, collect
 from harness.providers.docker.engine import Engine
-from harness.providers.docker.host import DockerHost
-from harness.providers.host import HostTimeoutError
+from harness.providers.docker.host import AGENT_COMMAND, DockerHost
+from harness.providers.host import HostTimeoutError, log_tail
 from tests.providers.fake_engine import fake_engine
 
 pytestmark = pytest.mark.process
@@ -53,6 +54,27 @@ def host(request, tmp_path):
         engine = Engine.connect({"DOCKER_HOST": f"tcp://127.0.0.1:{port}", **more})
         yield DockerHost("worker1", "", str(tmp_path), "c", engine, {})
         engine.client.close()
+
+
+def test_files_go_to_a_node_and_come_back(host, tmp_path):
+    """
+    By commands: a file is put, the end of a log is read, wanted files are collected.
+    """
+    (tmp_path / "here").write_bytes(CONTENT)
+    (tmp_path / "logs").mkdir()
+
+    host.put(tmp_path / "here", "logs/there")
+    (tmp_path / "logs" / "log").write_text("first\nsecond \x1b[2J\nlast\n")
+    paths = collect(
+        [Source(host, f"{host.folder}/logs", tmp_path / "into")],
+        lambda _: [*AGENT_COMMAND, "pack"],
+        "th.*",
+    )
+
+    assert [(path.name, path.read_bytes() == CONTENT) for path in paths] == [("there", True)]
+    assert log_tail(host, f"{host.folder}/logs/log", 2) == "second \\x1b[2J\nlast"
+    with pytest.raises(ClusterError, match="the host cannot write /no/folder"):
+        host.put(tmp_path / "here", "/no/folder")
 
 
 def test_input_and_output_of_any_size(host):

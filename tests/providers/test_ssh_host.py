@@ -23,9 +23,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from harness.errors import ClusterError
+from harness.providers.collect import Source, collect
 from harness.providers.host import HostTimeoutError
 from harness.providers.ssh import host as ssh_host
-from harness.providers.ssh.collect import Source, collect
 from harness.providers.ssh.connection import Connection, trust
 from harness.providers.ssh.host import SshHost
 from harness.records.trial import SshAccess

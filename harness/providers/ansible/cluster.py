@@ -15,12 +15,11 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, HarnessError, MachineError, SpecError
 from harness.hadoop import daemons
-from harness.hadoop.daemons import Daemon, Layout
+from harness.hadoop.daemons import Layout
 from harness.hadoop_home.home import HadoopHome
 from harness.node import NAME
 from harness.node.fence import ACCOUNT
@@ -30,13 +29,11 @@ from harness.providers.ansible import hosts as bare
 from harness.providers.ansible.nodes import HostsState, home_bundle, java_bundle, new_owner
 from harness.providers.ansible.playbook import play, require_tools
 from harness.providers.base import Cluster
-from harness.providers.host import CONTAINER, LOG, Host, Running, application_name, at_once
-from harness.providers.ssh.collect import Source, collect
+from harness.providers.host import LOOK_S, Host, Running, at_once
 from harness.providers.ssh.connection import Connection
 from harness.providers.ssh.host import SshHost
 from harness.providers.survey import Finding
 from harness.records.trial import ClusterSpec, SshAccess
-from harness.text import printable
 
 _NOT_SHARED = (
     "daemons and tasks start about a second slower than on other clusters: class-data archives are"
@@ -44,7 +41,6 @@ _NOT_SHARED = (
 )
 _MOST_DEATHS = 2**20  # bytes of a host's record of deaths
 _DEATH = re.compile(r'^\{"key": "([a-z0-9-]+)"(?:, "unanswered_s": (\d{1,4}))?', re.MULTILINE)
-_LOOK_S = 20.0
 
 
 class AnsibleCluster(Cluster):
@@ -292,7 +288,7 @@ class AnsibleCluster(Cluster):
             try:
                 if follower is None or follower.poll() is not None:
                     # what is there already counts at once, before the follower has started
-                    read = host.run(["head", "-c", str(_MOST_DEATHS), deaths], _LOOK_S)
+                    read = host.run(["head", "-c", str(_MOST_DEATHS), deaths], LOOK_S)
                     known_deaths = read.out.encode()
                     local_copy.write_bytes(known_deaths)
                     command = ["tail", "-c", f"+{len(known_deaths) + 1}", "-F", deaths]
@@ -306,33 +302,6 @@ class AnsibleCluster(Cluster):
                 if daemon_key in daemon_names:
                     dead[daemon_names[daemon_key]] = describe_ending(unanswered_s)
         return dead
-
-    def daemon_logs(self, lines: int = 20) -> dict[str, str]:
-        """The last lines of every daemon's log, by its name; safe to print."""
-        hosts = {host.name: host for host in self.hosts}
-
-        def read_log(daemon: Daemon) -> str:
-            log = f"{self.layout.base}/logs/{daemon.key}.log"
-            try:
-                command = ["tail", "-c", str(400 * lines), log]
-                output = hosts[daemon.member.name].run(command, _LOOK_S).out
-            except ClusterError as error:
-                output = error.what
-            return printable("\n".join(output.splitlines()[-lines:]))
-
-        every = daemons.daemons(self.layout)
-        texts = at_once(read_log, every)
-        return {daemon.name: text for daemon, text in zip(every, texts, strict=True)}
-
-    def container_logs(self, application_id: str, into: Path) -> list[Path]:
-        """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
-        application = application_name(application_id)
-        sources = [
-            Source(host, f"{host.folder}/userlogs/{application}", into / host.name)
-            for host in self.hosts[1:]
-        ]
-        wanted = f"{CONTAINER.pattern}/{LOG.pattern}"
-        return collect(sources, lambda host: self.agent(host, "pack"), wanted)
 
 
 def _busy_error(name: str, starter: str) -> ClusterError:

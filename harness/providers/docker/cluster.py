@@ -8,22 +8,23 @@ port is published and no folder of this machine is mounted: everything goes thro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
 
-from harness.errors import ClusterError, HarnessError, MachineError
+from harness.errors import HarnessError, MachineError
 from harness.hadoop import daemons
 from harness.hadoop.daemons import Layout
 from harness.hadoop_home.home import HadoopHome
 from harness.providers import state as states
 from harness.providers.base import Cluster
+from harness.providers.collect import Source, collect
 from harness.providers.docker import host as hosts
 from harness.providers.docker import image as images
 from harness.providers.docker import nodes
-from harness.providers.docker.engine import DeathLog, Engine
+from harness.providers.docker.engine import DeathLog, Engine, EngineError
 from harness.providers.docker.host import DockerHost
-from harness.providers.host import Host, application_name, at_once
+from harness.providers.host import LOG, LOOK_S, Host, at_once
 from harness.providers.survey import Finding, find_devices, here
 from harness.records.trial import ClusterSpec, Hardware
 from harness.units import format_bytes
@@ -233,30 +234,21 @@ class DockerCluster(Cluster):
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """Last lines of every daemon's log, and how it ended; or the error of a lost engine."""
-        all_daemons = daemons.daemons(self.layout)
-        try:
-            tails = at_once(lambda host: hosts.log_tails(host, lines), self.hosts)
+        logs = super().daemon_logs(lines)
+        with suppress(EngineError):
             deaths = self._death_log.deaths() if self._death_log is not None else {}
-        except ClusterError as error:
-            return {daemon.name: f"[{error.what}]" for daemon in all_daemons}
-        texts = {name: text for by_file in tails for name, text in by_file.items()}
-        logs = {daemon.name: texts.get(f"{daemon.key}.log", "") for daemon in all_daemons}
-        for daemon in all_daemons:
-            if how := deaths.get(daemon.key):
-                ending = f"[{daemon.name} {how}]"
-                logs[daemon.name] = f"{logs[daemon.name]}\n{ending}".lstrip()
+            for daemon in daemons.daemons(self.layout):
+                if how := deaths.get(daemon.key):
+                    ending = f"[{daemon.name} {how}]"
+                    logs[daemon.name] = f"{logs[daemon.name]}\n{ending}".lstrip()
         return logs
 
     def dump_threads(self, into: Path) -> list[Path]:
         """Have every JVM of the nodes dump its threads; one file each in the folder *into*."""
-        copied = at_once(lambda host: hosts.copy_thread_dumps(host, into), self.hosts)
-        return [file_path for paths in copied for file_path in paths]
 
-    def container_logs(self, application_id: str, into: Path) -> list[Path]:
-        """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
-        application = application_name(application_id)
-        copied = at_once(
-            lambda host: hosts.copy_container_logs(host, application, into / host.name),
-            self.hosts[1:],
-        )
-        return [file_path for paths in copied for file_path in paths]
+        def dump(host: Host) -> None:
+            host.run(self.agent(host, "dump", hosts.PIDS, f"{host.folder}/threads"), LOOK_S)
+
+        at_once(dump, self.hosts)
+        sources = [Source(host, f"{host.folder}/threads", into) for host in self.hosts]
+        return collect(sources, lambda host: self.agent(host, "pack"), rf"{LOG.pattern}\.txt")

@@ -15,7 +15,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import tempfile
 import threading
 import time
 
@@ -24,15 +23,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import IO, Any
 
 from harness.errors import ClusterError
 from harness.node.supervise import MEMORY_EVENTS
-from harness.providers import archives
 from harness.providers.docker.engine import Engine, EngineError
-from harness.providers.host import CONTAINER, LOG, Host
-from harness.text import printable
+from harness.providers.host import Host
 
 BASE = "/cluster"  # all that a node is given and writes lies in it
 LOGS, PIDS, AGENT = f"{BASE}/logs", f"{BASE}/daemons", f"{BASE}/node.pyz"
@@ -45,8 +42,6 @@ _NOT_READY = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _END_LIMIT_S = 10.0
 _KILL_LIMIT_S = 1.0
 _SIGNALS = range(129, 128 + 65)
-_DUMP_LIMIT_S = 20.0
-_LINE_BYTES = 400  # of a log whose last lines are shown
 _KILLS = re.compile(r"^oom_kill (\d{1,18})$", re.MULTILINE)
 
 
@@ -270,21 +265,6 @@ class DockerHost(Host):
             outputs=outputs, source=source, label=command_label, pipes=pipes,
         )  # fmt: skip
 
-    def put(self, source: Path, target: str) -> None:
-        """Copy a file of this machine to the node (relative: into its own folder)."""
-        node_path = PurePosixPath(self.folder, target)
-        with tempfile.TemporaryFile() as packed:
-            archives.pack({node_path.name: source}, packed, owner=USER)
-            packed.seek(0)
-            with self.engine.translate_errors(f"{self.name}: writing {node_path}"):
-                self.engine.client.api.put_archive(self.container, str(node_path.parent), packed)
-
-
-def _read_archive(host: DockerHost, node_path: str) -> Iterator[bytes]:
-    """The pieces of an archive of a node's file or folder, within the total limit."""
-    pieces, _ = host.engine.client.api.get_archive(host.container, node_path)
-    return archives.in_time(pieces, f"{host.name}: {node_path}")
-
 
 def state_of(engine: Engine, container: str) -> str:
     """What has become of a container, for people; *out of memory* where that ended it."""
@@ -309,55 +289,3 @@ def memory_kills(host: DockerHost) -> int:
     except ClusterError:  # its first process may have been the one; the count is gone with it
         return int("OOMKilled" in state_of(host.engine, host.container))
     return sum(map(int, _KILLS.findall(events)))
-
-
-def log_tails(host: DockerHost, lines: int) -> dict[str, str]:
-    """The last *lines* of each log of one node's daemons, by file name; safe to print."""
-    engine, tails = host.engine, dict[str, str]()
-    try:
-        with (
-            engine.translate_errors(f"logs of {host.name}"),
-            archives.plain_files(_read_archive(host, LOGS), host.name) as files,
-        ):
-            for file in files:
-                last_bytes = b""
-                while piece := file.stream.read(_BUFFER):
-                    last_bytes = (last_bytes + piece)[-_LINE_BYTES * lines :]
-                last_lines = last_bytes.decode(errors="replace").splitlines()[-lines:]
-                tails[PurePosixPath(file.name).name] = printable("\n".join(last_lines))
-        state = state_of(engine, host.container)
-    except EngineError as error:
-        if error.status == 404:
-            return {}
-        raise
-    if state != "it runs":
-        return {log: f"{text}\n[{host.name}: {state}]".lstrip() for log, text in tails.items()}
-    return tails
-
-
-def copy_container_logs(host: DockerHost, application: str, into: Path) -> list[Path]:
-    """Copy logs of an application's containers to ``into/container/file``; none where none ran."""
-    name = f"({CONTAINER.pattern}/{LOG.pattern})"
-    return _copy_folder(host, f"userlogs/{application}", name, into)
-
-
-def copy_thread_dumps(host: DockerHost, into: Path) -> list[Path]:
-    """Have the JVMs of one node dump their threads, and copy that to *into*."""
-    argv = [*AGENT_COMMAND, "dump", PIDS, f"{host.folder}/threads"]
-    if host.run(argv, _DUMP_LIMIT_S).status != 0:
-        return []
-    return _copy_folder(host, "threads", r"([A-Za-z0-9][A-Za-z0-9._-]{0,199}\.txt)", into)
-
-
-def _copy_folder(host: DockerHost, folder_name: str, wanted: str, into: Path) -> list[Path]:
-    """Copy *wanted* files of a folder of a node's own; none where there is no such folder."""
-    node_path = PurePosixPath(host.folder, folder_name)
-    pattern = re.compile(f"{re.escape(node_path.name)}/{wanted}", re.ASCII)
-    try:
-        with host.engine.translate_errors(f"{host.name}: reading {node_path}"):
-            pieces = _read_archive(host, str(node_path))
-            return archives.unpack(pieces, pattern, into, f"{host.name}: {node_path}")
-    except EngineError as error:
-        if error.status == 404:
-            return []
-        raise

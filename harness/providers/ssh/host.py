@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import paramiko
 
 MOST_LOG = 2**30  # bytes that `start` copies
-TRANSFER_S = 120.0  # of a file that is put
 _KILL_S = 10.0
 _GRACE_S = 10.0
 MARK = b"-- harness: process group "
@@ -82,19 +81,6 @@ class SshHost(Host):
     def open(self, argv: Sequence[str]) -> SshRunning:
         """Start a command whose standard input, output and errors are pipes of ours."""
         return self._start(WATCHED, self._in_environment(argv)).with_pipes()
-
-    def put(self, source: Path, target: str) -> None:
-        """Copy a file of this machine to *target* on the host (relative: to its own folder)."""
-        remote_path = target if target.startswith("/") else f"{self.folder}/{target}"
-        argv = ["sh", "-c", 'cat > "$1"', "put", remote_path]
-        completed = self.run(argv, TRANSFER_S, source.read_bytes())
-        if completed.status:
-            lines = completed.err.strip().splitlines() or ["no reason"]
-            raise ClusterError(
-                f"the host cannot write {excerpt(remote_path, 400)}: {excerpt(lines[-1], 300)}",
-                where=self.where,
-                fix="check the path, its owner and the free space on its disk",
-            )
 
     def _in_environment(self, argv: Sequence[str]) -> list[str]:
         command = ["env", *(f"{name}={value}" for name, value in self.environment.items()), *argv]
