@@ -26,12 +26,12 @@ _file = partial(click.option, type=click.Path(path_type=Path, dir_okay=False))
 @_several("--set", "settings", metavar="KEY=VALUE", help="One setting to change; repeatable.")
 @_several("--grid", metavar="KEY=A,B,...", help="One axis to vary; repeatable.")
 @_several("--model", "models", help="A model to ask (default: the run's, or whatif); repeatable.")
-@click.option("--workload", default="", help="The workload, where the run has several.")
+@click.option("--workload", help="The workload, where the run has several.")
 @_file("--csv", "table", help="Write all answers there.")
 @_file("-o", "--output", "picture", help="Draw them there: .svg, .pdf or .png.")
 @json_option
 def ask_models(
-    source: str, results_dir: Path, workload: str, as_json: bool, **options: Any
+    source: str, results_dir: Path, workload: str | None, as_json: bool, **options: Any
 ) -> None:
     """
     Say what models expect of settings that nobody has measured; no job is run.
@@ -72,7 +72,7 @@ def ask_models(
     else:
         evaluation = open_evaluation(source, results_dir, asks=True)
         show_text(f"run: {evaluation.run.path}")
-        basis = basis_of_run(evaluation, workload)
+        basis = basis_of_run(evaluation, workload or "")
         if not models:
             predict = evaluation.experiment.predict
             models, own = predict.models, {n: kept_own(code) for n, code in predict.code.items()}

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from harness import providers
 from harness.cli import completion
-from harness.cli.console import print_json, show_table
+from harness.cli.console import print_json, show_table, show_text
 from harness.cli.steps import json_option, open_session
 from harness.errors import ClusterError, HarnessError, SpecError
+from harness.providers import lease, state
+from harness.providers.base import Cluster
 from harness.records.trial import format_control
 from harness.text import did_you_mean, excerpt, printable
 from harness.units import format_bytes, format_duration, parse_duration
-
-if TYPE_CHECKING:
-    from harness.providers.base import Cluster
 
 _NAME = click.option(
     "--name",
@@ -24,16 +25,27 @@ _NAME = click.option(
     shell_complete=completion.clusters,
 )
 
-_LIFETIME = click.option(
-    "--lifetime",
-    callback=lambda _context, _option, text: _parse_lifetime(text),
-    default="8 h",
-    show_default=True,
-    help="After so long it is removed, unless it is renewed.",
-)
-
 _LONGEST_S = 30 * 86400
 _MOST_NODES, _MOST_TEXT, _MOST_COUNT = 1000, 200, 2**53  # of what a ResourceManager reports
+
+
+def _lifetime_s(_context: click.Context, _option: click.Parameter, text: str) -> int:
+    """Whole seconds of a duration; an error of the command line where it is none."""
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    if not 60 <= seconds <= _LONGEST_S:
+        raise click.BadParameter(f"{text} is not between a minute and 30 days")
+    return int(seconds)
+
+
+_LIFETIME = click.option(
+    "--lifetime",
+    callback=_lifetime_s,
+    default="8 h",
+    help="After so long it is removed, unless it is renewed.",
+)
 
 
 @click.group("cluster")
@@ -53,11 +65,11 @@ def cluster() -> None:
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
     "--provider",
+    type=click.Choice(list(providers.PROVIDERS)),
     help="What makes the cluster (harness list providers).",
-    shell_complete=completion.providers,
 )
 @click.option("--workers", type=click.IntRange(1, 200), help="Number of worker nodes.")
-@click.option("--name", default="default", show_default=True, help="Name of the cluster.")
+@click.option("--name", default="default", help="Name of the cluster.")
 @_LIFETIME
 def up(
     file: Path | None, provider: str | None, workers: int | None, name: str, lifetime: int
@@ -72,7 +84,6 @@ def up(
     """
     from harness.experiment.grid import expand
     from harness.hadoop_home.home import HadoopHome
-    from harness.providers import PROVIDERS
     from harness.records.trial import ClusterSpec
 
     spec = ClusterSpec()
@@ -80,35 +91,27 @@ def up(
         spec = expand(open_session(file, Path(), ()).experiment)[0].cluster
     options = {"provider": provider, "workers": workers}
     spec = spec.model_copy(update={key: value for key, value in options.items() if value})
-    if spec.provider not in PROVIDERS:
-        raise SpecError(
-            f"no provider is called {spec.provider!r}",
-            where="--provider, or cluster.provider in the file",
-            fix=did_you_mean(spec.provider, sorted(PROVIDERS)),
-        )
-    new_cluster = PROVIDERS[spec.provider](name, spec, HadoopHome.find())
-    click.echo(f"starting cluster {name!r}: {spec.workers} workers", err=True)
-    click.echo(f"reach: {PROVIDERS[spec.provider].reach(spec)}", err=True)
+    provider_class = providers.PROVIDERS[spec.provider]
+    new_cluster = provider_class(name, spec, HadoopHome.find())
+    show_text(f"starting cluster {name!r}: {spec.workers} workers")
+    show_text(f"reach: {provider_class.reach(spec)}")
     new_cluster.up(lifetime_s=lifetime)
     for limitation in new_cluster.limitations:
-        click.echo(printable(f"warning: {limitation}"), err=True)
+        show_text(f"warning: {limitation}")
     for service, address in new_cluster.endpoints.items():
         click.echo(f"{service:<16} {address}")
     secret = new_cluster.services.get("secret")
-    request = f"curl {f'-H @{secret} ' if secret else ''}{new_cluster.endpoints['resourcemanager']}"
-    request += "/cluster"
-    if new_cluster.exec_prefix:
-        request = (
-            f"{new_cluster.exec_prefix} {request}  (addresses are valid only inside the cluster)"
-        )
-    click.echo(
+    header = f"-H @{secret} " if secret else ""
+    request = f"curl {header}{new_cluster.endpoints['resourcemanager']}/cluster"
+    if prefix := new_cluster.exec_prefix:
+        request = f"{prefix} {request}  (addresses are valid only inside the cluster)"
+    show_text(
         f"\nquery one:   {request}"
         f"\nlook at it:  harness cluster status --name {name}"
         f"\nits logs:    harness cluster logs --name {name}"
         f"\nstop it:     harness cluster down --name {name}"
         f"\nkeep it:     harness cluster renew --name {name}"
-        f"  (it is removed after {format_duration(lifetime)})",
-        err=True,
+        f"  (it is removed after {format_duration(lifetime)})"
     )
 
 
@@ -175,12 +178,9 @@ def renew(name: str | None, lifetime: int) -> None:
     Example:
         harness cluster renew --lifetime "24 h"
     """
-    from harness.providers import lease
-
     running = _attach(name)
     lease.renew(running.name, lifetime, running.controls())
-    ends = f"is removed after {format_duration(lifetime)}"
-    click.echo(f"cluster {running.name!r} {ends}", err=True)
+    show_text(f"cluster {running.name!r} is removed after {format_duration(lifetime)}")
 
 
 @cluster.command("list")
@@ -193,8 +193,6 @@ def list_clusters(as_json: bool) -> None:
     Example:
         harness cluster list
     """
-    from harness.providers import state
-
     facts: list[dict[str, Any]] = [
         {
             "name": name,
@@ -212,10 +210,10 @@ def list_clusters(as_json: bool) -> None:
 
 
 @cluster.command("logs")
-@click.argument("daemon", required=False, shell_complete=completion.daemons)
+@click.argument("daemon", default="")
 @_NAME
-@click.option("--lines", type=click.IntRange(1, 100_000), default=20, show_default=True)
-def logs(daemon: str | None, name: str | None, lines: int) -> None:
+@click.option("--lines", type=click.IntRange(1, 100_000), default=20)
+def logs(daemon: str, name: str | None, lines: int) -> None:
     """
     The last lines of the daemons' logs; DAEMON is part of a name, as `status` shows it.
 
@@ -225,14 +223,13 @@ def logs(daemon: str | None, name: str | None, lines: int) -> None:
         harness cluster logs namenode --lines 200
     """
     running = _attach(name)
-    part = daemon or ""
-    texts = {title: text for title, text in running.daemon_logs(lines).items() if part in title}
+    texts = {title: text for title, text in running.daemon_logs(lines).items() if daemon in title}
     if not texts:
         names = {title.partition(" ")[0] for title in running.daemon_logs(1)}
         raise SpecError(
             f"no daemon is called {daemon!r}",
             where=f"cluster {running.name!r}",
-            fix=did_you_mean(part, sorted(names)),
+            fix=did_you_mean(daemon, sorted(names)),
         )
     for title, text in texts.items():
         click.echo(f"==> {title} <==\n{text}\n")
@@ -260,9 +257,6 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
         harness cluster down
         harness cluster down --all
     """
-    from harness import providers
-    from harness.providers import state
-
     existing_names, errors = state.known_names(), list[HarnessError]()
     names = existing_names if everything else [name or _only_name(existing_names)]
     for chosen in names or [""]:
@@ -274,7 +268,7 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
             if not everything or not state.lease_s(chosen):
                 errors.append(error)
             else:
-                click.echo(f"left alone: {error.what}", err=True)
+                show_text(f"left alone: {error.what}")
             continue
         except HarnessError as error:  # a host or an engine is away: the others can still go
             errors.append(error)
@@ -283,9 +277,9 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
         if not was_there:
             message = f"no cluster {chosen!r} is up" if chosen else "no cluster is up"
             message += f"; there are: {', '.join(existing_names)}" if existing_names else ""
-        click.echo(message, err=True)
+        show_text(message)
     for failure in errors[:-1]:
-        click.echo(f"error: {failure}", err=True)
+        show_text(f"error: {failure}")
     if errors:
         raise errors[-1]
 
@@ -293,7 +287,7 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
 @click.command("trust")
 @click.argument("host")
 @click.option("--fingerprint", required=True, help="The host's fingerprint: SHA256:...")
-@click.option("--port", type=click.IntRange(1, 65535), default=22, show_default=True)
+@click.option("--port", type=click.IntRange(1, 65535), default=22)
 def trust(host: str, fingerprint: str, port: int) -> None:
     """
     Pin the SSH key of HOST, if it has the fingerprint that you give.
@@ -309,14 +303,11 @@ def trust(host: str, fingerprint: str, port: int) -> None:
     from harness.providers.ssh.connection import trust as pin_key
 
     kind = pin_key(host, fingerprint, port)
-    click.echo(f"{host}: {kind} key pinned in {pins_file()}", err=True)
+    show_text(f"{host}: {kind} key pinned in {pins_file()}")
 
 
 def _attach(name: str | None) -> Cluster:
     """The cluster of that name, or the only one; `ClusterError` where it is not up."""
-    from harness import providers
-    from harness.providers import state
-
     existing_names = state.known_names()
     chosen = name or _only_name(existing_names) or "default"
     state.require_ours(chosen)
@@ -330,17 +321,6 @@ def _attach(name: str | None) -> Cluster:
             fix=did_you_mean(attached.name, sorted(others)) if others else start,
         )
     return attached
-
-
-def _parse_lifetime(text: str) -> int:
-    """Whole seconds of a duration; an error of the command line where it is none."""
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-    if not 60 <= seconds <= _LONGEST_S:
-        raise click.BadParameter(f"{text} is not between a minute and 30 days")
-    return int(seconds)
 
 
 def _only_name(names: list[str]) -> str:
@@ -370,32 +350,20 @@ def _show_hosts(hosts: list[dict[str, Any]]) -> None:
     ]  # fmt: skip
     if rows:
         show_table(columns, rows)
-    for host in hosts:
+    for host in hosts:  # nodes on one machine see the same devices
         if host["error"]:
             click.echo(printable(f"  {host['name']:<28} {host['error']}"))
-    for host in hosts:  # nodes on one machine see the same devices
         for gpu in host["gpus"].get("devices", ()):
-            parts = [gpu["name"]]
-            if "memory_bytes" in gpu:
-                parts.append(format_bytes(gpu["memory_bytes"]))
-            if "driver" in gpu:
-                parts.append(f"driver {gpu['driver']}")
-            if "pcie_generation_max" in gpu and "pcie_width_max" in gpu:
-                parts.append(f"PCIe {gpu['pcie_generation_max']} x{gpu['pcie_width_max']}")
-            if links := gpu.get("nvlink_gb_per_s"):
-                parts.append(f"{len(links)} NVLinks, {sum(links):g} GB/s")
+            memory = f", {format_bytes(gpu['memory_bytes'])}" if "memory_bytes" in gpu else ""
+            driver = f", driver {gpu['driver']}" if "driver" in gpu else ""
             title = f"GPU of {host['name']}"
-            click.echo(printable(f"  {title:<28} {', '.join(parts)}"))
+            click.echo(printable(f"  {title:<28} {gpu['name']}{memory}{driver}"))
         if message := host["gpus"].get("message"):
             click.echo(printable(f"  note: nvidia-smi on {host['name']}: {message}"))
 
 
 def cluster_facts(running: Cluster) -> dict[str, Any]:
     """Everything that `harness cluster status --json` shows of a *running* cluster."""
-    from dataclasses import asdict
-
-    from harness.providers import state
-
     nodes = _yarn_nodes(running)
     pids, dead = running.daemon_pids(), running.dead_daemons()
     try:

@@ -40,29 +40,11 @@ def completes(names: Callable[[click.Context], Iterable[str]]) -> Complete:
 
 
 @completes
-def providers(_context: click.Context) -> Iterable[str]:
-    """Names of providers."""
-    from harness.providers import PROVIDERS
-
-    return list(PROVIDERS)
-
-
-@completes
 def clusters(_context: click.Context) -> Iterable[str]:
     """Names of clusters that are up, or left something behind."""
     from harness.providers.state import known_names
 
     return known_names()
-
-
-@completes
-def daemons(context: click.Context) -> Iterable[str]:
-    """First words of the daemons' names: a blank would end what the shell completes."""
-    from harness.providers import attach
-    from harness.providers.state import known_names
-
-    name = context.params.get("name") or next(iter(known_names()), "default")
-    return sorted({daemon.partition(" ")[0] for daemon in attach(name).daemon_logs(1)})
 
 
 @completes

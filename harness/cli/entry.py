@@ -96,7 +96,11 @@ class Commands(click.Group):
     "harness",
     cls=Commands,
     commands=dict.fromkeys(COMMANDS),  # names alone, of which an error offers the nearest
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
     epilog="""\b
 Example:
     harness all experiments/demo.yaml

@@ -8,7 +8,7 @@ import sys
 
 from itertools import product
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import click
 
@@ -25,7 +25,6 @@ from harness.workloads import WORKLOADS
 from harness.workloads.base import GPU
 
 _MOST_AT_ONCE, _MEMORY_SHARE = 8, 0.8
-_SHOWN: dict[str, Any] = {"show_default": True, "help": "See 'harness list'."}
 _HOSTS = {  # where the cluster is not made on this machine
     "ansible": "\n  hosts: [10.0.0.1, 10.0.0.2, 10.0.0.3, 10.0.0.4]   # yours, the master first",
     "existing": "   # as many as are there; HADOOP_CONF_DIR says where (docs/clusters/existing.md)",
@@ -65,8 +64,8 @@ predict:
 
 
 @click.command("init")
-@click.option("--workload", type=click.Choice(list(WORKLOADS)), default="terasort", **_SHOWN)
-@click.option("--provider", type=click.Choice(list(PROVIDERS)), default="local", **_SHOWN)
+@click.option("--workload", type=click.Choice(list(WORKLOADS)), default="terasort")
+@click.option("--provider", type=click.Choice(list(PROVIDERS)), default="local")
 @click.option("-o", "--output", type=click.File("x", lazy=True), default="-", help="A new file.")
 @json_option
 def init(workload: str, provider: str, output: IO[str], as_json: bool) -> None:

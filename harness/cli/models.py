@@ -159,13 +159,12 @@ def check_own(path: str, as_json: bool) -> int:
 
 
 @click.command("net")
-@click.option("--maps", type=click.IntRange(1), default=3, show_default=True, help="Map tasks.")
-@click.option("--reduces", type=click.IntRange(0), default=2, show_default=True, help="Reduces.")
+@click.option("--maps", type=click.IntRange(1), default=3, help="Map tasks.")
+@click.option("--reduces", type=click.IntRange(0), default=2, help="Reduces.")
 @click.option(
     "--variant",
     type=click.Choice(["shared_read", "shared_shuffle"]),
     default="shared_read",
-    show_default=True,
     help="Which phase all maps share.",
 )
 @click.option(
@@ -173,7 +172,6 @@ def check_own(path: str, as_json: bool) -> int:
     "format_name",
     type=click.Choice(["mermaid", "pnml"]),
     default="mermaid",
-    show_default=True,
     help="A flowchart for Markdown, or standard PNML.",
 )
 @click.option(

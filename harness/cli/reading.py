@@ -127,7 +127,7 @@ def profile(evaluation: Evaluation, as_json: bool) -> None:
 
 @click.command("predict")
 @partial(run_argument, asks=True)
-@click.option("--models", default="", metavar="A,B", help="The models, in the place of the run's.")
+@click.option("--models", metavar="A,B", help="The models, in the place of the run's.")
 @click.option(
     "--profile-on",
     multiple=True,
@@ -136,7 +136,7 @@ def profile(evaluation: Evaluation, as_json: bool) -> None:
 )
 @json_option
 def predict(
-    evaluation: Evaluation, models: str, profile_on: tuple[str, ...], as_json: bool
+    evaluation: Evaluation, models: str | None, profile_on: tuple[str, ...], as_json: bool
 ) -> None:
     """
     Predict every scored cell of RUN with every model, and seal the predictions; no job is run.
@@ -157,7 +157,7 @@ def predict(
 
     run, experiment = evaluation.run, evaluation.experiment
     if models or profile_on:
-        experiment = asked_anew(run, models, profile_on)
+        experiment = asked_anew(run, models or "", profile_on)
     files, verdict = list[Path](), ""
     if run.seal.exists() or experiment.predict != run.experiment().predict:
         with analyse(run, experiment) as (analysis, document):
@@ -253,7 +253,6 @@ def report(evaluation: Evaluation, into: Path | None, as_json: bool) -> None:
     "given",
     type=click.Choice(["raw", "trace", "profiles", "predictions"]),
     default="raw",
-    show_default=True,
     help="What is taken as it is stored; all that follows is made again.",
 )
 @json_option

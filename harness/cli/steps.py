@@ -21,7 +21,6 @@ _results_folder = partial(
     click.option,
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("results"),
-    show_default=True,
     envvar="HARNESS_RESULTS_DIR",
     help="Folder of all results.",
 )
@@ -59,21 +58,18 @@ def run_options(function: Callable[..., None]) -> Callable[..., None]:
         "--on-error",
         type=click.Choice(["skip", "stop"]),
         default="skip",
-        show_default=True,
         help="What to do when a trial fails.",
     )
     retries = click.option(
         "--retries",
         type=click.IntRange(0, 10),
         default=0,
-        show_default=True,
         help="How often a failed trial is run again before its failure counts.",
     )
     on_disturbed = click.option(
         "--on-disturbed",
         type=click.Choice(["repeat", "keep"]),
         default="keep",
-        show_default=True,
         help="What to do with a trial during which others used the machine: repeat it at the end.",
     )
     return on_error(retries(on_disturbed(new(reuse(function)))))
