@@ -7,7 +7,6 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from harness.api.run import Run
-from harness.experiment.grid import label, varying
 from harness.reports.document import Table
 from harness.reports.wording import floor_percent, one_line, percent
 from harness.store import os_error_as_machine_error
@@ -74,18 +73,14 @@ def junit(run: Run) -> str:
     That is where its error is more than two noise floors of the cell: 95 of 100 perfect predictions
     are within them.  Skipped are cells without an answer, a measurement or a known noise.
     """
-    score_book, cells = run.run.read_scores(), run.evaluation.cells
-    ranking, axes, suites = (
-        score_book.ranking("raw"),
-        varying(cells.values()),
-        ET.Element("testsuites"),
-    )
+    score_book, labels = run.run.read_scores(), run.evaluation.labels
+    ranking, suites = score_book.ranking("raw"), ET.Element("testsuites")
     of = (ranking.quantity if ranking else "job_s"), "raw"
     scores = {(s.model, s.cell): s for s in score_book.scores if (s.quantity, s.speed) == of}
     for model, predictions in run.run.read_predictions().items():
         suite = ET.SubElement(suites, "testsuite", name=printable(model))
         for each in predictions:
-            score, name = scores.get((model, each.cell)), one_line(label(cells[each.cell], axes))
+            score, name = scores.get((model, each.cell)), one_line(labels[each.cell])
             case = ET.SubElement(suite, "testcase", classname=suite.attrib["name"], name=name)
             if score is None:
                 lacks = ", ".join(each.not_applicable)

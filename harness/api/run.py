@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import DataError
@@ -106,7 +105,7 @@ class Run:
         `not_applicable` names what a model without an answer lacks.
         """
         rows = []
-        for each in chain.from_iterable(self.run.read_predictions().values()):
+        for each in self.evaluation.predictions:
             row = {name: value for name, value in each if not isinstance(value, dict | tuple)}
             for quantity, levels in each.intervals.items():
                 for level, ends in levels.items():

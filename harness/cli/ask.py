@@ -10,14 +10,14 @@ from typing import Any
 import click
 
 from harness.cli.console import print_json, show_table, show_text
+from harness.cli.export import picture_option
 from harness.cli.reading import open_evaluation
-from harness.cli.steps import json_option, results_option
+from harness.cli.steps import file_option, json_option, results_option
 from harness.errors import SpecError
 from harness.text import did_you_mean, printable
 
 _MOST_ROWS = 60  # shown to people; --json, --csv and the picture have all
 _several = partial(click.option, multiple=True)
-_file = partial(click.option, type=click.Path(path_type=Path, dir_okay=False))
 
 
 @click.command("ask")
@@ -27,8 +27,8 @@ _file = partial(click.option, type=click.Path(path_type=Path, dir_okay=False))
 @_several("--grid", metavar="KEY=A,B,...", help="One axis to vary; repeatable.")
 @_several("--model", "models", help="A model to ask (default: the run's, or whatif); repeatable.")
 @click.option("--workload", help="The workload, where the run has several.")
-@_file("--csv", "table", help="Write all answers there.")
-@_file("-o", "--output", "picture", help="Draw them there: .svg, .pdf or .png.")
+@file_option("--csv", "table", help="Write all answers there.")
+@picture_option
 @json_option
 def ask_models(
     source: str, results_dir: Path, workload: str | None, as_json: bool, **options: Any
@@ -57,9 +57,6 @@ def ask_models(
     from harness.store.opener import Opener
 
     settings, models, picture = [*options["settings"]], options["models"], options["picture"]
-    if picture is not None and picture.suffix not in (".svg", ".pdf", ".png"):
-        what, fix = f"no picture ends in '{picture.suffix}'", "end its name in .svg, .pdf or .png"
-        raise SpecError(what, where=f"-o {picture}", fix=fix)
     own = {name: read_own(name) for name in models if is_path(name)}
     for name in set(models) - MODELS.keys() - own.keys():
         fix = did_you_mean(name, list(MODELS))

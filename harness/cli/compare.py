@@ -5,26 +5,22 @@ from __future__ import annotations
 import csv
 
 from collections.abc import Iterator, Sequence
-from io import StringIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 import click
 
 from harness.cli.console import print_json, show_table, show_text
 from harness.cli.reading import open_evaluation
-from harness.cli.steps import json_option, results_option
+from harness.cli.steps import file_option, json_option, results_option
 from harness.errors import SpecError
 from harness.text import printable
 
 if TYPE_CHECKING:
     from harness.evaluate.budgets import Budget
     from harness.evaluate.changes import Change
-
-_ORDINALS = ("second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("compare")
@@ -36,8 +32,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="A YAML file of what may change, and by how much.",
 )
 @click.option("--strict", is_flag=True, help="A budget that cannot be decided is broken, too.")
-@click.option("--junit", type=_FILE, help="Write a test case for each budget.")
-@click.option("--csv", "table", type=_FILE, help="Write a line for each number.")
+@file_option("--junit", help="Write a test case for each budget.")
+@file_option("--csv", "table", help="Write a line for each number.")
 @json_option
 def compare(
     names: tuple[str, ...],
@@ -70,41 +66,45 @@ def compare(
     for each in evaluations:
         show_text(f"run: {each.run.path}")
     different = len({each.run.path.resolve() for each in evaluations})
-    if not 2 <= different == len(names) <= 10:
-        what = f"{len(names)} named, {different} of them different: two to ten runs are compared"
+    if not 2 <= different == len(names):
+        what = f"{len(names)} named, {different} of them different: two or more are compared"
         raise SpecError(what, where=" ".join(names), fix="'harness runs' lists what there is")
     base, *others = sides = [*map(Side, evaluations)]
     text = budgets.read_text(encoding="utf-8", errors="replace") if budgets else ""
     wanted = read_budgets(text, str(budgets), sides) if budgets else []
-    by_run = [changes(base, other) for other in others]
-    every = [*chain(*by_run)]
+    by_run = {other: changes(base, other) for other in others}
+    every = [*chain(*by_run.values())]
     judged = [judge(budget, every, strict=strict) for budget in wanted]
-    lines = StringIO()
-    csv.writer(lines).writerows([Change._fields, *every])
-    for path, content in ((table, lines.getvalue()), (junit, _junit(judged))):
-        if path:
-            with os_error_as_machine_error(path):
-                path.write_text(content, encoding="utf-8")
-    document: dict[str, Any] = {
-        "verdict": "; ".join(map(sentence, [base] * len(others), others, by_run, _ORDINALS)),
-        "missing": [*chain(*(side.missing for side in sides))],
-        "differences": {other.run.id: differences(base, other) for other in others},
-    }
+    is_broken = any(each.verdict == "broken" for each in judged)
+    if table:
+        with os_error_as_machine_error(table), table.open("w", encoding="utf-8") as lines:
+            csv.writer(lines).writerows([Change._fields, *every])
+    if junit:
+        with os_error_as_machine_error(junit):
+            junit.write_text(_junit(judged), encoding="utf-8")
+    verdict = "; ".join(sentence(base, other, changed) for other, changed in by_run.items())
+    missing = [*chain(*(side.missing for side in sides))]
     if as_json:
-        document |= {"changes": [each._asdict() for each in every]}
-        print_json(document | {"budgets": [each._asdict() for each in judged]})
-        return int(any(each.verdict == "broken" for each in judged))
-    click.echo(printable(document["verdict"]))
-    for missing in document["missing"]:
-        show_text(f"not compared: {missing}")
-    for other, changed in zip(others, by_run, strict=True):
+        document = {
+            "verdict": verdict,
+            "missing": missing,
+            "differences": {other.run.id: differences(base, other) for other in others},
+            "changes": [each._asdict() for each in every],
+            "budgets": [each._asdict() for each in judged],
+        }
+        print_json(document)
+        return int(is_broken)
+    click.echo(printable(verdict))
+    for text in missing:
+        show_text(f"not compared: {text}")
+    for other, changed in by_run.items():
         ids = base.run.id, other.run.id
-        show_table(("what differs", *ids), document["differences"][other.run.id])
+        show_table(("what differs", *ids), differences(base, other))
         show_table(("what", "of", *ids, "change, %", "95 %", "verdict"), _rows(changed))
     if judged:
         show_table(("budget", "verdict", "why"), [(each.name, *each[-2:]) for each in judged])
     show_text("--csv FILE has what did not move, and each cell")
-    return int(any(each.verdict == "broken" for each in judged))
+    return int(is_broken)
 
 
 def _rows(changed: Sequence[Change]) -> Iterator[tuple[str, ...]]:

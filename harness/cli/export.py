@@ -9,13 +9,26 @@ import click
 
 from harness.cli.console import print_json, show_table
 from harness.cli.reading import run_argument
-from harness.cli.steps import json_option
+from harness.cli.steps import file_option, json_option
 
 if TYPE_CHECKING:
     from harness.evaluate.flow import Evaluation
 
 # Format -> its name for the date, which is left out: equal runs give equal files.
 _DATES = {".svg": "Date", ".pdf": "CreationDate", ".png": "Creation Time"}
+
+
+def _picture(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
+    """*file*, if its name says which kind of picture it is."""
+    if file is not None and file.suffix not in _DATES:
+        endings = ", ".join(_DATES)
+        raise click.BadParameter(f"no picture ends in '{file.suffix}'. Choose from {endings}")
+    return file
+
+
+picture_option = file_option(
+    "-o", "--output", "picture", callback=_picture, help="File to write: .svg, .pdf or .png."
+)
 
 
 @click.command("export")
@@ -47,13 +60,7 @@ def export(evaluation: Evaluation, folder: Path, as_json: bool) -> None:
 @click.command("plot")
 @run_argument
 @click.argument("name", default="")
-@click.option(
-    "-o",
-    "--output",
-    "file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File to write: .svg, .pdf or .png.",
-)
+@picture_option
 @click.option(
     "--width",
     type=click.FloatRange(1, 40),
@@ -62,7 +69,7 @@ def export(evaluation: Evaluation, folder: Path, as_json: bool) -> None:
 )
 @json_option
 def plot(
-    evaluation: Evaluation, name: str, file: Path | None, width: float | None, as_json: bool
+    evaluation: Evaluation, name: str, picture: Path | None, width: float | None, as_json: bool
 ) -> None:
     """
     Write the figure NAME of the report of RUN; without a name list all.
@@ -78,20 +85,17 @@ def plot(
 
     plots = Run(evaluation).plot
     if name:
-        if file is None or file.suffix not in _DATES:
-            endings = ", ".join(f"-o {name}{ending}" for ending in _DATES)
-            raise click.UsageError(
-                f"A figure is a file of one of these kinds. Choose from {endings}"
-            )
+        if picture is None:
+            raise click.UsageError(f"A figure needs a file to be written to, such as -o {name}.svg")
         import matplotlib as mpl
 
         figure = plots.draw(name, width=width)
-        with drawing(), os_error_as_machine_error(file):
+        with drawing(), os_error_as_machine_error(picture):
             mpl.rc("svg", fonttype="path")
             mpl.rc("pdf", fonttype=42)
-            figure.savefig(file, dpi=300, metadata={_DATES[file.suffix]: None})
+            figure.savefig(picture, dpi=300, metadata={_DATES[picture.suffix]: None})
     titles = {each: figure.title for each, figure in plots.figures.items()}
     if as_json:
-        print_json({"file": file} if name else {"figures": titles})
+        print_json({"file": picture} if name else {"figures": titles})
     elif not name:
         show_table(("name", "figure"), titles.items())

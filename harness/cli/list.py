@@ -67,7 +67,7 @@ def _document(kind: str, name: str, value: Any) -> dict[str, Any]:
                 "name": key,
                 "default": parameter.default,
                 "meaning": parameter.meaning,
-                "choices": list(parameter.choices),
+                "choices": parameter.choices,
                 # Infinite bounds have no word in JSON, and none is needed.
                 "least": None if parameter.least == -math.inf else parameter.least,
                 "most": None if parameter.most == math.inf else parameter.most,

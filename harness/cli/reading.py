@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial, wraps
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -152,7 +151,6 @@ def predict(
         harness predict 20261121T0323 --profile-on 'input=16 MiB,48 MiB' --json
     """
     from harness.evaluate.flow import REPORT_FILES
-    from harness.experiment.grid import label, varying
     from harness.run.session import analyse, asked_anew
 
     run, experiment = evaluation.run, evaluation.experiment
@@ -162,7 +160,7 @@ def predict(
     if run.seal.exists() or experiment.predict != run.experiment().predict:
         with analyse(run, experiment) as (analysis, document):
             verdict = document.headline
-            predictions = list(chain.from_iterable(analysis.run.read_predictions().values()))
+            predictions = analysis.predictions
         folder = analysis.run.path.with_name(analysis.run.id.lstrip("."))
         files = [folder / name for name in REPORT_FILES.values()]
     else:
@@ -171,18 +169,13 @@ def predict(
     if as_json:
         print_json({"predictions": predictions, "verdict": verdict, "files": files})
         return
-    axes = varying(evaluation.cells.values())
-    cells = sorted(evaluation.cells.values(), key=lambda cell: cell.workload.input_bytes)
-    labels = {cell.id: label(cell, axes) for cell in cells}
-    places = {cell_id: place for place, cell_id in enumerate(labels)}
+    sizes = {key: cell.workload.input_bytes for key, cell in evaluation.cells.items()}
+    times = ("body_s", "job_s", "published_s", "map_task_s", "reduce_task_s")
     rows = []
-    for prediction in sorted(predictions, key=lambda each: places[each.cell]):
-        seconds = (
-            *(prediction.body_s, prediction.job_s, prediction.published_s),
-            *(prediction.map_task_s, prediction.reduce_task_s),
-        )
+    for each in sorted(predictions, key=lambda each: (sizes[each.cell], each.cell)):
+        seconds = (getattr(each, name) for name in times)
         texts = ("not applicable" if value is None else f"{value:.2f}" for value in seconds)
-        rows.append((labels[prediction.cell], prediction.model, *texts))
+        rows.append((evaluation.labels[each.cell], each.model, *texts))
     columns = ("body, s", "job, s", "as published, s", "map task, s", "reduce task, s")
     show_table(("cell", "model", *columns), rows)
     if files:

@@ -44,16 +44,9 @@ def runs(results_dir: Path, as_json: bool) -> None:
     if not listed:
         show_text(f"there is no run in {results_dir.absolute()}: harness run FILE makes one")
         return
-    columns = ("experiment", "run", "opened", "machine", "done", "failed", "of", "verdict", "size")
-    rows = [
-        (
-            *(each[name] for name in ("experiment", "run", "when", "machine")),
-            *(each[name] for name in ("done", "failed", "planned", "verdict")),
-            format_bytes(each["bytes"]),
-        )
-        for each in listed
-    ]
-    show_table(columns, rows)
+    columns = ("experiment", "run", "when", "machine", "done", "failed", "planned", "verdict")
+    rows = [(*(each[name] for name in columns), format_bytes(each["bytes"])) for each in listed]
+    show_table((*columns, "size"), rows)
 
 
 @click.command("show")
@@ -117,8 +110,8 @@ def gc(results_dir: Path, remove: bool, as_json: bool) -> None:
 
     rows = list[dict[str, Any]]()
     for run in Store(results_dir).all_runs():
-        reasons = {Run(path): "an analysis that was interrupted"
-                   for path in run.path.glob("analyses/.*")}  # fmt: skip
+        unfinished = map(Run, run.path.glob("analyses/.*"))
+        reasons = dict.fromkeys(unfinished, "an analysis that was interrupted")
         reasons |= {} if run.trial_ids() else {run: "no trial has ended"}
         for each, reason in reasons.items():
             try:
@@ -136,9 +129,8 @@ def gc(results_dir: Path, remove: bool, as_json: bool) -> None:
     if not rows:
         show_text("nothing to remove: every run has a trial")
         return
-    show_table(
-        ("what", "why", "size"), [(r["path"], r["reason"], format_bytes(r["bytes"])) for r in rows]
-    )
+    texts = [(each["path"], each["reason"], format_bytes(each["bytes"])) for each in rows]
+    show_table(("what", "why", "size"), texts)
     show_text("removed" if remove else "harness gc --remove removes them")
 
 

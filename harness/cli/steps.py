@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.store import Run
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+file_option = partial(click.option, type=click.Path(path_type=Path, dir_okay=False))
 _results_folder = partial(
     click.option,
     type=click.Path(path_type=Path, file_okay=False),

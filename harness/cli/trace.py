@@ -16,7 +16,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.console import Progress, print_json, show_table, show_text
-from harness.cli.steps import json_option, results_option
+from harness.cli.steps import file_option, json_option, results_option
 from harness.errors import DataError
 
 if TYPE_CHECKING:
@@ -62,9 +62,8 @@ def trace() -> None:
     metavar="K",
     help="Show only the K-th of several jobs.",
 )
-@click.option(
+@file_option(
     "--chrome",
-    type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Write the job as a trace that Perfetto (ui.perfetto.dev) opens; .gz compresses it.",
 )
@@ -167,20 +166,14 @@ def read_job(run: Run, trial_id: str, job_number: int | None) -> JobTrace:
 def write_chrome(file: Path, job: JobTrace, recordings: Sequence[TaskSpans]) -> None:
     """Write the tasks of *job* as events that Perfetto opens; ``.gz`` compresses them."""
     from harness.reports.waterfall import chrome_events
+    from harness.store import os_error_as_machine_error
 
     opener: Any = gzip.open if file.suffix == ".gz" else open
-    try:
-        with opener(file, "wt", encoding="utf-8") as stream:
-            stream.write('{"displayTimeUnit":"ms","traceEvents":[\n')
-            for index, event in enumerate(chrome_events(job, recordings)):
-                stream.write((",\n" if index else "") + json.dumps(event))
-            stream.write("\n]}\n")
-    except OSError as error:
-        raise DataError(
-            f"the file cannot be written: {error.strerror}",
-            where=str(file),
-            fix="name a file in a folder where you may write",
-        ) from error
+    with os_error_as_machine_error(file), opener(file, "wt", encoding="utf-8") as stream:
+        stream.write('{"displayTimeUnit":"ms","traceEvents":[\n')
+        for index, event in enumerate(chrome_events(job, recordings)):
+            stream.write((",\n" if index else "") + json.dumps(event))
+        stream.write("\n]}\n")
 
 
 @trace.command("selftest")
@@ -203,15 +196,13 @@ def selftest(as_json: bool) -> None:
     with cluster_for(SMALL, home, progress) as cluster:
         checks = run_selftest(cluster, progress)
     failed = [check for check in checks if not check.ok]
+    columns = ("job", "name", "expected", "found", "ok")
     rows = [(check.job, check.name, check.expected, check.observed, check.ok) for check in checks]
     if as_json:
-        names = ("job", "name", "expected", "found", "ok")
-        print_json(
-            {"ok": not failed, "checks": [dict(zip(names, row, strict=True)) for row in rows]}
-        )
+        documents = [dict(zip(columns, row, strict=True)) for row in rows]
+        print_json({"ok": not failed, "checks": documents})
     else:
-        marked = [("ok" if ok else "WRONG", *texts) for *texts, ok in rows]
-        show_table(("", "job", "check", "expected", "found"), marked)
+        show_table(columns, rows)
     if failed:
         for check in failed:
             show_text(f"{check.job}, {check.name}: {check.expected} expected, {check.observed}")
@@ -236,7 +227,6 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
         harness vet 3f0a --json
     """
     from harness.evaluate.flow import Evaluation
-    from harness.experiment.grid import label, varying
     from harness.reports.data import ReportData
     from harness.reports.document import Table, Text
     from harness.reports.sections import vet as vet_section
@@ -245,12 +235,11 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
     run, trial_id = Run(Path(target)), None
     if not Path(target).is_dir():
         run, trial_id = Store(results_dir).find_trial(target)
-    evaluation = Evaluation(run, run.experiment(), run.read_plan())
-    axes = varying(evaluation.cells.values())
+    evaluation = Evaluation.of(run)
     trials = [trial for key, trial in evaluation.done.items() if trial_id in (None, key)]
     data = ReportData(
         experiment=evaluation.experiment,
-        cells={key: (cell, label(cell, axes)) for key, cell in evaluation.cells.items()},
+        cells={key: (cell, evaluation.labels[key]) for key, cell in evaluation.cells.items()},
         trials=trials,
         vet=evaluation.vet(trials),
     )

@@ -64,7 +64,7 @@ def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
     scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
     cells = [each for each in evaluation.cells.values() if each.workload.name == profile.workload]
     base = max(cells, key=lambda cell: (cell.id in scored, cell.workload.input_bytes, cell.id))
-    note, errors = f"{label(base, varying(cells))}, the largest cell that the run scores", {}
+    note, errors = f"{evaluation.labels[base.id]}, the largest cell that the run scores", {}
     with suppress(DataError):  # it was not scored
         scores = run.read_scores()
         times_s = [each.raw_s["job_s"] for each in scores.measurements if each.cell == base.id]

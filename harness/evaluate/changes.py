@@ -79,7 +79,7 @@ class Side:
             raise DataError(what, where=str(self.run.path), fix=fix)
         self.run.check_evidence()
         self.profiles = self.run.read_profiles()
-        self.predictions = [*chain(*self.run.read_predictions().values())]
+        self.predictions = evaluation.predictions
         if (self.run.path / "scores").exists():
             self.scores = self.run.read_scores()
         parts = {"profile": self.profiles, "score": self.scores.scores}
@@ -238,8 +238,8 @@ def _judged(
         yield Change._make((*key, run, *known, verdict))
 
 
-def sentence(base: Side, other: Side, changed: Sequence[Change], which: str) -> str:
-    """Say what moved in the run that is *which* ("second"), and what else differs."""
+def sentence(base: Side, other: Side, changed: Sequence[Change]) -> str:
+    """Say what moved in the *other* run, and what else differs."""
     moved = [each for each in changed if each.verdict in ("larger", "smaller")]
     jobs = [each for each in moved if (each.kind, each.name) == ("time", "job_s")]
     texts = list[str]()
@@ -250,7 +250,7 @@ def sentence(base: Side, other: Side, changed: Sequence[Change], which: str) -> 
         name = each.cell or each.workload
         texts.append(f"{name} is {middle:.3g} times {word} ({low:.3g} to {high:.3g})")
     if not moved:
-        return f"nothing moved beyond the noise in the {which} run"
+        return f"nothing moved beyond the noise in run {other.run.id}"
     what = ", ".join(texts) or f"no job time moved beyond the noise, but {len(moved)} numbers did,"
     apart = [
         f"{name} {there} there, {here} here"
@@ -259,4 +259,4 @@ def sentence(base: Side, other: Side, changed: Sequence[Change], which: str) -> 
         and max(len(side.axes.get(name, ())) for side in (base, other)) < 2
     ]
     cause = "; ".join(apart[:_MOST_NAMED]) or "nothing that the runs say of themselves differs"
-    return f"{what} in the {which} run: {cause}"
+    return f"{what} in run {other.run.id}: {cause}"

@@ -89,6 +89,17 @@ class Evaluation:
         """All cells of the plan, by id."""
         return {trial.cell.id: trial.cell for trial in self.plan}
 
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """Short name of each cell, by its id: its workload, and what varies over the plan."""
+        axes = varying(self.cells.values())
+        return {cell_id: label(cell, axes) for cell_id, cell in self.cells.items()}
+
+    @property
+    def predictions(self) -> list[Prediction]:
+        """All stored predictions, model by model."""
+        return list(chain.from_iterable(self.run.read_predictions().values()))
+
     def jobs(self, record: TrialRecord) -> tuple[JobTrace, ...]:
         """Traces of the jobs that a done trial measured, in their order; one at least."""
         traces = self.run.read_trace(record.trial.id)
@@ -176,7 +187,7 @@ class Evaluation:
             fix = "measure it with predict: {order: blind}, or score it without --strict"
             raise EvidenceError(what, where=str(self.run.path), fix=fix)
         error = LOOK_ERROR if self.experiment.is_until_decided else FAMILY_ERROR
-        score_book = score(self._read_predictions(), self.measurements(), error=error)
+        score_book = score(self.predictions, self.measurements(), error=error)
         self.run.write_scores(score_book)
         return score_book
 
@@ -240,21 +251,20 @@ class Evaluation:
         is_sealed = self.run.finished or self.run.seal.exists()
         if is_sealed:
             self.run.seal.check()
-        records, axes = self.run.trials(), varying(self.cells.values())
+        records = self.run.trials()
         workloads = dict.fromkeys(cell.workload.name for cell in self.cells.values())
         typical = [record for cell_id in workloads if (record := self.typical_trial(cell_id))]
         timelines = [(record, joined(self.jobs(record))) for record in typical]
         rates = {trial_id: self.rate(record) for trial_id, record in records.items()}
-        by_start = sorted(records.values(), key=lambda record: record.started_s)
         is_scored = self.run.finished or self.run.is_scored
         score_book = self.run.read_scores() if is_scored else ScoreBook()
         not_blind = blind_refusals(self.run, self.done.values())[:1] if is_sealed else []
         return ReportData(
             experiment=self.experiment,
-            cells={cell_id: (cell, label(cell, axes)) for cell_id, cell in self.cells.items()},
+            cells={key: (cell, self.labels[key]) for key, cell in self.cells.items()},
             trials=[records[trial.id] for trial in self.plan if trial.id in records],
             measurements=self.measurements(score_book.measurements),
-            predictions=self._read_predictions(),
+            predictions=self.predictions,
             metrics=METRICS,
             score_book=score_book,
             profiles=self.run.read_profiles(),
@@ -264,7 +274,6 @@ class Evaluation:
             jobs={record.trial.id: self.jobs(record) for record in typical},
             task_times={record.trial.id: self.task_times(record, job) for record, job in timelines},
             rates={trial_id: rate for trial_id, rate in rates.items() if rate is not None},
-            order=[record.trial.id for record in by_start],
             planned=len(self.plan),
             evidence={
                 trial_id: f"{self.run.to_measured}trials/{trial_id}/raw" for trial_id in records
@@ -300,6 +309,3 @@ class Evaluation:
         }
         middle_s = median_low(seconds.values()) if seconds else None
         return next((self.done[each] for each in seconds if seconds[each] == middle_s), None)
-
-    def _read_predictions(self) -> list[Prediction]:
-        return list(chain.from_iterable(self.run.read_predictions().values()))

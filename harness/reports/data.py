@@ -67,11 +67,10 @@ class ReportData:
 
     *cells* have the label people see.  *timelines* hold one representative job per workload; where
     its trial has several, they are joined in it, and *jobs* has each, by the trial.  *rates* are
-    those of the speed probe during each trial, units per CPU second.  *order* lists trials as they
-    ran; without it their starts decide.  *evidence* is the place of a trial's logs, as the reader
-    would type it.  *task_times* is what is known of the tasks of a timeline, by its trial.  *seal*
-    says why the run is `not_blind` (empty: it is).  *planned* counts the trials of the plan, run or
-    not.
+    those of the speed probe during each trial, units per CPU second.  *evidence* is the place of a
+    trial's logs, as the reader would type it.  *task_times* is what is known of the tasks of a
+    timeline, by its trial.  *seal* says why the run is `not_blind` (empty: it is).  *planned*
+    counts the trials of the plan, run or not.
     """
 
     experiment: Experiment
@@ -86,7 +85,6 @@ class ReportData:
     timelines: Sequence[tuple[TrialRecord, JobTrace]] = ()
     jobs: Mapping[str, Sequence[JobTrace]] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)
-    order: Sequence[str] = ()
     evidence: Mapping[str, str] = field(default_factory=dict)
     task_times: Mapping[str, JobTaskTimes] = field(default_factory=dict)
     vet: VetBook = field(default_factory=VetBook)
@@ -130,13 +128,8 @@ class ReportData:
 
     @cached_property
     def ordered_trials(self) -> tuple[TrialRecord, ...]:
-        """Trials in the order in which they ran; those that *order* does not name come last."""
-        place = {trial: index for index, trial in enumerate(self.order)}
-
-        def by_order(record: TrialRecord) -> tuple[int, float, str]:
-            return place.get(record.trial.id, len(place)), record.started_s, record.trial.id
-
-        return tuple(sorted(self.trials, key=by_order))
+        """Trials in the order in which they ran."""
+        return tuple(sorted(self.trials, key=lambda record: (record.started_s, record.trial.id)))
 
     @cached_property
     def failed_trials(self) -> tuple[TrialRecord, ...]:

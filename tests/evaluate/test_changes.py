@@ -110,9 +110,9 @@ class TestTimes:
         whole = next(each for each in changed if not each.cell)
         assert (whole.verdict, len(changed)) == ("larger", 9)
         assert whole.low < 0.6 < whole.high
-        assert sentence(base, other, changed, "second").startswith("terasort is 1.6")
-        assert sentence(base, other, changed, "second").endswith(
-            " in the second run: disk 20 MiB/s there, unlimited here"
+        assert sentence(base, other, changed).startswith("terasort is 1.6")
+        assert sentence(base, other, changed).endswith(
+            " in run two: disk 20 MiB/s there, unlimited here"
         )
 
     def test_what_cells_are_matched_by_is_no_cause(self, tmp_path):
@@ -124,8 +124,8 @@ class TestTimes:
         other = side(tmp_path, cells(SIZES[1:], disk=DISK), noisy(generator, 20)[1:], "two")
 
         assert [name for name, *_ in differences(base, other)] == ["disk", "input"]
-        text = sentence(base, other, changes(base, other), "second")
-        assert text.endswith(" in the second run: disk 20 MiB/s there, unlimited here")
+        text = sentence(base, other, changes(base, other))
+        assert text.endswith(" in run two: disk 20 MiB/s there, unlimited here")
 
     def test_a_faster_run_is_called_faster(self, tmp_path):
         """
@@ -137,9 +137,9 @@ class TestTimes:
             for run, mean_s in {"a": 20, "b": 10}.items()
         )
 
-        text = sentence(base, other, changes(base, other), "second")
+        text = sentence(base, other, changes(base, other))
         assert " times faster (1." in text
-        assert text.endswith("in the second run: nothing that the runs say of themselves differs")
+        assert text.endswith("in run b: nothing that the runs say of themselves differs")
 
     @pytest.mark.parametrize("repeats_s", [[[10.0]] * 8, [[10.0, 10.0]] * 8])
     def test_without_noise_nothing_is_decided(self, tmp_path, repeats_s):
@@ -154,8 +154,8 @@ class TestTimes:
         changed = changes(base, other)
 
         assert {(each.verdict, each.low) for each in changed} == {("undecided", None)}
-        assert sentence(base, other, changed, "second") == (
-            "nothing moved beyond the noise in the second run"
+        assert sentence(base, other, changed) == (
+            f"nothing moved beyond the noise in run {other.run.id}"
         )
 
     def test_equal_times_are_called_equal_where_that_is_shown(self, tmp_path):

@@ -273,13 +273,3 @@ class TestMethod:
         Nothing of a manifest is lost, not even an empty entry.
         """
         assert list(flatten({"a": {}, "b": {"c": None}})) == [("a", {}), ("b.c", None)]
-
-
-def test_given_order_beats_the_clock(whole):
-    """
-    Trials stand as the run ordered them; those it does not name follow by their start.
-    """
-    first, second, third = (r.trial.id for r in whole.trials[:3])
-    data = dataclasses.replace(whole, trials=whole.trials[:3], order=(third, first))
-
-    assert [r.trial.id for r in data.ordered_trials] == [third, first, second]
