@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -77,8 +75,10 @@ def compare(
     judged = [judge(budget, every, strict=strict) for budget in wanted]
     is_broken = any(each.verdict == "broken" for each in judged)
     if table:
-        with os_error_as_machine_error(table), table.open("w", encoding="utf-8") as lines:
-            csv.writer(lines).writerows([Change._fields, *every])
+        import pandas as pd
+
+        with os_error_as_machine_error(table):
+            pd.DataFrame(every, columns=Change._fields).to_csv(table, index=False)
     if junit:
         with os_error_as_machine_error(junit):
             junit.write_text(_junit(judged), encoding="utf-8")
