@@ -130,7 +130,7 @@ def test_of_equal_runs_nothing_moved(runs, tmp_path, capsys):
         ((0, 3), (), (7, "is not finished: 0 of 8 trials have ended")),
         ((0, 1), ("--junit", "j.xml"), (2, "give --budgets")),
         ((0, 1), ("--budgets", "none.yaml"), (2, "does not exist")),
-        ((0, 1), ("--csv", "none/c.csv"), (3, "no such file or directory")),
+        ((0, 1), ("--csv", "none/c.csv"), (3, "non-existent directory")),
     ],
 )
 def test_what_cannot_be_compared_is_refused(runs, capsys, places, options, refusal):
