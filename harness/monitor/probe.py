@@ -9,19 +9,15 @@ its core: one that is free to move wakes on an idle core, and does not see what 
 from __future__ import annotations
 
 import os
-import subprocess
-import tempfile
 import time
 
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, Self
+from typing import Self
 
 from harness.errors import MachineError
 from harness.hadoop_home.home import find_java
-from harness.node.sample import pin_threads
-from harness.text import first_line
+from harness.node.sample import Probe
 
 FLAGS = (
     # One fast compiler and a tiny heap: the probe must not disturb what it measures.
@@ -30,8 +26,6 @@ FLAGS = (
     "-XX:+DisplayVMOutputToStderr",  # standard output holds samples alone
 )  # fmt: skip
 _START_LIMIT_S = 60.0
-_STOP_LIMIT_S = 5.0
-_NAMES_LIMIT_S, _NAMES_POLL_S = 5.0, 0.01
 
 
 def probe_jar(environment: Mapping[str, str] = os.environ) -> Path:
@@ -60,68 +54,44 @@ class SpeedProbe:
     def __init__(self, *, log: Path, threads: int | None = None) -> None:
         """Have *threads* append their samples to *log*: one per core, unless it is given."""
         self.log, self.threads = log, threads or usable_cores()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._errors: IO[bytes]
+        self._probe: Probe | None = None
 
     @property
     def pid(self) -> int | None:
         """Process id while the probe runs."""
-        return self._process.pid if self._process and self._process.poll() is None else None
+        return self._probe.jvm.pid if self._probe and self._probe.jvm.poll() is None else None
 
     def __enter__(self) -> Self:
         jar, java = probe_jar(), str(find_java().launcher)
-        argv = [java, *FLAGS, "-jar", str(jar), str(self.threads)]
-        self._errors = tempfile.TemporaryFile()
         with self.log.open("ab") as log:
             start = log.tell()
             try:
-                self._process = subprocess.Popen(
-                    argv, stdin=subprocess.PIPE, stdout=log, stderr=self._errors
-                )
+                probe = Probe(java, [*FLAGS, "-jar", str(jar)], self.threads, log)
             except OSError as error:
-                self._errors.close()
                 what = f"the speed probe does not start: {error.strerror}"
                 raise MachineError(what, where=java, fix="harness doctor") from error
+        self._probe = probe
         try:
             # The probe writes its first line when it is warm.
             deadline = time.monotonic() + _START_LIMIT_S
             while self.log.stat().st_size <= start:
-                status = self._process.poll()
+                status = probe.jvm.poll()
                 if status is not None or time.monotonic() > deadline:
-                    self._errors.seek(0)
                     ending = "no sample after 60 s" if status is None else f"exit status {status}"
-                    reason = first_line(self._errors.read().decode("utf-8", "replace"), ending)
-                    what = f"the speed probe does not measure: {reason}"
+                    what = f"the speed probe does not measure: {probe.error() or ending}"
                     raise MachineError(what, where=str(jar), fix="make setup, then harness doctor")
                 time.sleep(0.01)
-            # A thread gets its name, by which it is found, when it first runs, which on a busy
-            # machine may be a moment later.
-            pinned, deadline = set[str](), time.monotonic() + _NAMES_LIMIT_S
-            while len(pinned) < self.threads and self.pid and time.monotonic() < deadline:
-                with suppress(FileNotFoundError):  # it has ended
-                    pinned |= set(pin_threads(self._process.pid, sorted(os.sched_getaffinity(0))))
-                time.sleep(_NAMES_POLL_S if len(pinned) < self.threads else 0)
+            while self.pid and not probe.pin():
+                time.sleep(0.01)
         except BaseException:
-            self._stop()
+            self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop()
-
-    def _stop(self) -> None:
-        """End the probe by the end of its input; kill it where that does not help."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            process.wait(_STOP_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        self._errors.close()
+        probe, self._probe = self._probe, None
+        if probe is not None:
+            probe.end()
 
 
 def usable_cores() -> int:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_NAMES_LIMIT_S, _STOP_LIMIT_S = 5.0, 2.0
+_NAMES_LIMIT_S, _STOP_LIMIT_S = 5.0, 5.0
 _INPUT, _CHUNK, _MOST_LINE, _MOST_ERROR = 0, 2**16, 1024, 300
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -169,25 +169,28 @@ def pin_threads(pid: int, cores: Sequence[int]) -> Iterator[str]:
 
 
 class Probe:
-    """The speed probe of this machine."""
+    """The speed probe of this machine; its *threads* are pinned to the cores that we may use."""
 
-    def __init__(self, arguments: Sequence[str]) -> None:
-        """Start it; `OSError` where there is no such JVM."""
-        self._cores = sorted(os.sched_getaffinity(0))
+    def __init__(self, java: str, arguments: Sequence[str], threads: int, output: Any) -> None:
+        """Start it, its samples into *output*; `OSError` where there is no such JVM."""
+        self._threads = threads
         self._pinned: Set[str] = set()
         self._pending = b""
-        self._pin_until = time.monotonic() + _NAMES_LIMIT_S
-        java = Path(os.environ.get("JAVA_HOME", ""), "bin", "java")
+        self._pin_until = 0.0
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `end` closes it
-        self._jvm = subprocess.Popen(
-            [str(java), *arguments, str(len(self._cores))],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, bufsize=0,
-        )  # fmt: skip
+        try:
+            self.jvm = subprocess.Popen(
+                [java, *arguments, str(threads)],
+                stdin=subprocess.PIPE, stdout=output, stderr=self._errors, bufsize=0,
+            )  # fmt: skip
+        except OSError:
+            self._errors.close()
+            raise
 
     def fileno(self) -> int:
         """What to wait for."""
-        assert self._jvm.stdout is not None
-        return self._jvm.stdout.fileno()
+        assert self.jvm.stdout is not None
+        return self.jvm.stdout.fileno()
 
     def lines(self) -> Optional[List[bytes]]:
         """The whole lines that are there to be read; `None` when it has ended."""
@@ -195,11 +198,18 @@ class Probe:
         *whole, self._pending = (self._pending + received).split(b"\n")
         return whole if received and len(self._pending) < _MOST_LINE else None
 
-    def pin(self) -> None:
-        """Pin its threads; one gets its name when it first runs, which may be a moment later."""
-        if len(self._pinned) < len(self._cores) and time.monotonic() < self._pin_until:
+    def pin(self) -> bool:
+        """
+        Pin its threads; whether there is no more to do.
+
+        A thread gets its name, by which it is found, when it first runs, a moment later perhaps.
+        """
+        self._pin_until = self._pin_until or time.monotonic() + _NAMES_LIMIT_S
+        if len(self._pinned) < self._threads and time.monotonic() < self._pin_until:
             with suppress(OSError):  # it has ended, or this node may not: it measures all the same
-                self._pinned |= set(pin_threads(self._jvm.pid, self._cores))
+                self._pinned |= set(pin_threads(self.jvm.pid, sorted(os.sched_getaffinity(0))))
+            return len(self._pinned) == self._threads
+        return True
 
     def error(self) -> str:
         """The first line that it wrote to its standard error, or nothing."""
@@ -209,14 +219,14 @@ class Probe:
 
     def end(self) -> None:
         """End it by the end of its input; kill it where that does not help."""
-        for pipe in (self._jvm.stdin, self._jvm.stdout):
-            assert pipe is not None
-            pipe.close()
+        for pipe in (self.jvm.stdin, self.jvm.stdout):
+            if pipe is not None:
+                pipe.close()
         try:
-            self._jvm.wait(_STOP_LIMIT_S)
+            self.jvm.wait(_STOP_LIMIT_S)
         except subprocess.TimeoutExpired:
-            self._jvm.kill()
-            self._jvm.wait()
+            self.jvm.kill()
+            self.jvm.wait()
         self._errors.close()
 
 
@@ -238,8 +248,10 @@ def main(arguments: List[str]) -> None:
         if wanted == b"load":
             write_samples(interval_s, None)
         elif wanted == b"speed":
+            java = str(Path(os.environ.get("JAVA_HOME", ""), "bin", "java"))
+            threads = len(os.sched_getaffinity(0))
             try:
-                probe = Probe(probe_arguments)
+                probe = Probe(java, probe_arguments, threads, subprocess.PIPE)
             except OSError as error:
                 print(f"failed {error.filename}: {error.strerror}", flush=True)
                 return
