@@ -2,7 +2,7 @@
 What this machine can do, and for each lack the command that repairs it.
 
 Each check looks at one thing and gives one `Finding`, or a `MachineError` about its lack; none
-changes anything, and none waits longer than a few seconds.  Providers bring checks of their own.
+changes anything, and none waits longer than some seconds.  Providers bring checks of their own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,9 +23,11 @@ from harness.hadoop_home import setup
 from harness.hadoop_home.home import HadoopHome, find_java, job_jar
 from harness.monitor.machine import machine_facts, read_or_empty
 from harness.monitor.probe import probe_jar
+from harness.node.facts import memory_bytes
 from harness.providers import PROVIDERS, kernel, state
+from harness.providers.host import Completed
 from harness.providers.local import namespace
-from harness.providers.survey import LIBRARY, Finding, driver_file
+from harness.providers.survey import LIBRARY, Finding, driver_file, here
 from harness.records.trial import ClusterSpec
 from harness.run.preflight import memory_needed
 from harness.text import first_line
@@ -35,7 +36,6 @@ from harness.workloads.base import GPU
 
 LEAST_DISK = 4096 * MIB  # inputs, the clusters' copies of them, intermediate data, logs
 MOST_LOAD = 0.5  # runnable threads per core, before we have started anything
-_COMMAND_LIMIT_S = 10.0
 
 
 def examine(results: Path) -> list[Finding]:
@@ -52,7 +52,6 @@ def examine(results: Path) -> list[Finding]:
         "commands": check_commands,
         "namespaces": check_namespaces,
         "cgroups": check_cgroups,
-        "selinux": check_selinux,
         "node disks": check_node_disks,
         "traffic control": check_traffic_control,
         "hadoop home": check_hadoop_home,
@@ -144,8 +143,7 @@ def check_memory() -> Finding:
     """Memory for a cluster of three workers, the one that the ready-made experiments ask for."""
     spec = ClusterSpec(workers=3)
     needed = memory_needed(spec, effective(spec, {}))
-    sizes = (machine_facts().get("memory_bytes"), memory_limit())
-    total = min(size for size in sizes if size is not None)
+    total = memory_bytes()
     summary = f"{format_bytes(total)}; three workers take up to {format_bytes(needed)}"
     if total < needed:
         return Finding("memory", "lacking", summary, "lower cluster.workers, or add memory")
@@ -175,13 +173,13 @@ def check_namespaces() -> Finding:
     if namespace.find_tool("unshare") is None:
         return Finding("namespaces", "lacking", "no unshare", "apt-get install -y util-linux")
     completed = run_command(namespace.make_argv(["true"]))
-    if completed.returncode == 0:
+    if completed.status == 0:
         user = "root" if os.geteuid() == 0 else "an ordinary user"
         return Finding("namespaces", "ok", f"network, mount and process namespaces, as {user}")
-    if refusal := namespace.refusal_error(completed.stderr):
+    if refusal := namespace.refusal_error(completed.err):
         summary = f"{refusal.what}; clusters use ports of the loopback address, with less isolation"
         return Finding("namespaces", "note", summary, refusal.fix)
-    what = f"unshare failed: {first_line(completed.stderr)}"
+    what = f"unshare failed: {first_line(completed.err)}"
     return Finding("namespaces", "lacking", what, "run as root, or with --privileged")
 
 
@@ -196,15 +194,6 @@ def check_cgroups() -> Finding:
     remedy = "run as root, in a container: docker run --privileged --cgroupns=host"
     summary = f"version {groups.version or 'unknown'}; nodes cannot be limited: {reason}"
     return Finding("cgroups", "note", summary, remedy)
-
-
-def check_selinux() -> Finding:
-    """SELinux: whether it enforces its rules, under which nothing of this was ever tried."""
-    enforced = read_or_empty("/sys/fs/selinux/enforce").strip()
-    if enforced != "1":
-        return Finding("selinux", "ok", "permissive" if enforced else "not in use")
-    remedy = "if something is refused: ausearch -m AVC -ts recent, setenforce 0, try again"
-    return Finding("selinux", "note", "it enforces its rules: never tried so", remedy)
 
 
 def check_node_disks() -> Finding:
@@ -226,10 +215,10 @@ def check_traffic_control() -> Finding:
     tc_argv = ["tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "100mbit"]
     tc_argv += ["burst", "32kb", "latency", "50ms"]
     completed = run_command(namespace.make_argv(tc_argv))
-    if completed.returncode == 0:
+    if completed.status == 0:
         return Finding("traffic control", "ok", "links of nodes can be given a rate (tbf)")
-    remedy = "modprobe sch_tbf" if "Specified qdisc" in completed.stderr else ""
-    return Finding("traffic control", "note", f"tc: {first_line(completed.stderr)}", remedy)
+    remedy = "modprobe sch_tbf" if "Specified qdisc" in completed.err else ""
+    return Finding("traffic control", "note", f"tc: {first_line(completed.err)}", remedy)
 
 
 def _nearest_folder(folder: Path) -> Path:
@@ -243,12 +232,6 @@ def cpu_quota() -> float | None:
     """Cores that the control group of version 2 allows, `None` without a limit."""
     match = re.match(r"(\d+) (\d+)", read_or_empty("/sys/fs/cgroup/cpu.max"))
     return int(match[1]) / int(match[2]) if match else None
-
-
-def memory_limit() -> int | None:
-    """Bytes that the control group of version 2 allows, `None` without a limit."""
-    limit = read_or_empty("/sys/fs/cgroup/memory.max").strip()
-    return int(limit) if limit.isdecimal() else None
 
 
 def check_python() -> Finding:
@@ -324,16 +307,16 @@ def check_compiler() -> Finding:
 
 def check_gpus() -> Finding:
     """GPUs by their driver, and the driver's library, without which no task can use them."""
-    library_file = driver_file(run_command(["ldconfig", "-p"]).stdout)
+    library_file = driver_file(run_command(["ldconfig", "-p"]).out)
     driver = f"driver file {library_file}" if library_file else f"no driver file {LIBRARY}"
     if shutil.which("nvidia-smi") is None:
         return Finding("gpu", "note", f"none: no nvidia-smi; {driver}")
     query = "--query-gpu=name,memory.total,driver_version"
     completed = run_command(["nvidia-smi", query, "--format=csv,noheader"])
-    if completed.returncode != 0:
-        summary = first_line(completed.stdout or completed.stderr)
+    if completed.status != 0:
+        summary = first_line(completed.out or completed.err)
         return Finding("gpu", "note", f"nvidia-smi fails: {summary}; {driver}", "nvidia-smi")
-    devices = "; ".join(completed.stdout.strip().splitlines())
+    devices = "; ".join(completed.out.strip().splitlines())
     return Finding("gpu", "ok" if library_file else "note", f"{devices}; {driver}")
 
 
@@ -365,21 +348,12 @@ def check_kernels() -> Finding:
     return Finding("gpu workloads", "ok", f"built for {' and '.join(kinds)}")
 
 
-def run_command(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def run_command(argv: Sequence[str]) -> Completed:
     """Run *argv* with nothing to read; one that hangs or is missing has failed (status 127)."""
-    environment = {**os.environ, "PATH": namespace.search_path(), "LC_ALL": "C"}
-    try:
-        return subprocess.run(
-            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=_COMMAND_LIMIT_S, env=environment,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        # The system's own words, where it has some, without number and path.
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        return subprocess.CompletedProcess(list(argv), 127, "", reason)
+    return here(argv, {**os.environ, "PATH": namespace.search_path(), "LC_ALL": "C"})
 
 
 def read_output(argv: Sequence[str]) -> str:
     """All that *argv* writes: stdout, then stderr."""
     completed = run_command(argv)
-    return completed.stdout + completed.stderr
+    return completed.out + completed.err

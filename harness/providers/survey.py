@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import IO, Any, Literal
 
 from harness.errors import ClusterError, HarnessError
-from harness.providers.host import Completed, Host, LocalHost, at_once, end_command
+from harness.providers.host import Completed, Host, LocalHost, at_once, end_command, system_reason
 from harness.text import excerpt, first_line, read_json
 from harness.units import MIB
 
@@ -290,13 +290,13 @@ def _output_of(run: Run, argv: Sequence[str]) -> Completed:
     try:
         return run(argv)
     except (ClusterError, OSError) as error:  # it hangs (a lost device), or there is no command
-        reason = error.what if isinstance(error, ClusterError) else str(error)
+        reason = error.what if isinstance(error, ClusterError) else system_reason(error)
         return Completed(tuple(argv), 127, "", reason)
 
 
-def here(argv: Sequence[str]) -> Completed:
-    """Run a command on this machine; a missing one has status 127, as in a shell."""
-    host = LocalHost("this machine", "127.0.0.1", "/", list, os.environ)
+def here(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> Completed:
+    """Run a command on this machine; one that hangs or is missing has status 127."""
+    host = LocalHost("this machine", "127.0.0.1", "/", list, environment)
     return _output_of(lambda words: host.run(words, _GPU_LIMIT_S), argv)
 
 

@@ -42,21 +42,6 @@ class TestExamine:
         assert Finding("java", "lacking", what, "install one") in examine(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("enforced", "answer"), [("", "not in use"), ("0\n", "permissive"), ("1\n", "never tried so")]
-)
-def test_selinux(monkeypatch, enforced, answer):
-    """
-    Where it enforces its rules, that this was never tried is said, with what shows its refusals.
-    """
-    monkeypatch.setattr(checks, "read_or_empty", lambda path: enforced)
-
-    finding = checks.check_selinux()
-
-    assert answer in finding.what
-    assert finding.state == ("note" if "1" in enforced else "ok")
-
-
 class TestMissingNeeds:
     """Who needs what is lacking."""
 

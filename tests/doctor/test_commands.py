@@ -4,8 +4,8 @@ Tests for `harness.doctor.checks`: commands with a time limit, and findings abou
 
 import pytest
 
-from harness.doctor import checks
 from harness.doctor.checks import read_output, run_command
+from harness.providers import survey
 
 pytestmark = pytest.mark.process
 
@@ -18,12 +18,12 @@ class TestRun:
         Its time is over: it has failed, and says why.
         """
         shim("slow", "exec sleep 60")
-        monkeypatch.setattr(checks, "_COMMAND_LIMIT_S", 0.2)
+        monkeypatch.setattr(survey, "_GPU_LIMIT_S", 0.2)
 
         done = run_command(["slow"])
 
-        assert (done.returncode, done.stdout) == (127, "")
-        assert "timed out" in done.stderr
+        assert (done.status, done.out) == (127, "")
+        assert "has not ended after 0.2 s" in done.err
 
     def test_one_that_is_not_there(self):
         """
@@ -31,7 +31,7 @@ class TestRun:
         """
         done = run_command(["no-such-command"])
 
-        assert (done.returncode, done.stderr) == (127, "No such file or directory")
+        assert (done.status, done.err) == (127, "No such file or directory")
 
     def test_one_that_reads(self, shim):
         """
@@ -39,7 +39,7 @@ class TestRun:
         """
         shim("reader", "cat; echo end of input")
 
-        assert run_command(["reader"]).stdout == "end of input\n"
+        assert run_command(["reader"]).out == "end of input\n"
 
 
 def test_output_is_all_that_was_written(shim):

@@ -42,7 +42,7 @@ class TestMemory:
         """
         A control group's limit counts where it is below the machine's memory.
         """
-        monkeypatch.setattr(checks, "memory_limit", lambda: 1 << 30)
+        monkeypatch.setattr(checks, "memory_bytes", lambda: 1 << 30)
 
         finding = checks.check_memory()
 

@@ -9,6 +9,7 @@ import pytest
 from harness.doctor import checks
 from harness.errors import MachineError
 from harness.monitor.probe import probe_jar
+from harness.providers import survey
 
 pytestmark = pytest.mark.process
 
@@ -148,12 +149,12 @@ class TestDevices:
         A command that does not end has failed, and the doctor goes on.
         """
         shim("nvidia-smi", "exec sleep 60")
-        monkeypatch.setattr(checks, "_COMMAND_LIMIT_S", 0.2)
+        monkeypatch.setattr(survey, "_GPU_LIMIT_S", 0.2)
 
         finding = checks.check_gpus()
 
         assert finding.state == "note"
-        assert "timed out" in finding.what
+        assert "has not ended after 0.2 s" in finding.what
 
     def test_compiler(self, shim):
         """

@@ -44,13 +44,12 @@ _SSH_OPTIONS = {
 @dataclass
 class Outcome:
     """
-    What a playbook did: how many tasks were fine (*ok*), and *changed* something, by host.
+    What a playbook did: how many tasks *changed* something, by host.
 
     *failed* are host, task and reason; *messages* are those of Ansible itself.
     """
 
     changed: dict[str, int] = field(default_factory=dict)
-    ok: dict[str, int] = field(default_factory=dict)
     failed: list[tuple[str, str, str]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     finished: bool = False
@@ -63,10 +62,8 @@ class Outcome:
         task_result = event_data.get("res") or {}
         if event_kind == "playbook_on_task_start" and progress is not None:
             progress(task_name)
-        elif event_kind == "runner_on_ok":
-            self.ok[host_name] = self.ok.get(host_name, 0) + 1
-            if task_result.get("changed"):
-                self.changed[host_name] = self.changed.get(host_name, 0) + 1
+        elif event_kind == "runner_on_ok" and task_result.get("changed"):
+            self.changed[host_name] = self.changed.get(host_name, 0) + 1
         elif event_kind == "runner_on_unreachable" or (
             event_kind == "runner_on_failed" and not event_data.get("ignore_errors")
         ):

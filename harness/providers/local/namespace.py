@@ -10,7 +10,6 @@ import os
 import random
 import shutil
 import socket
-import subprocess
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from harness.errors import MachineError
 from harness.hadoop.daemons import BLOCK_PORTS
+from harness.providers.survey import here
 
 _REFUSALS = ("unshare failed", "write failed", "mount /proc failed", "cannot open /proc/self")
 # setting of the kernel -> the value that refuses namespaces, and one that allows them
@@ -106,15 +106,9 @@ def kernel_refusal() -> str:
     """Why the kernel makes none for this user; empty where it does, or where tools are missing."""
     if find_tool("unshare") is None:
         return ""
-    try:
-        process = subprocess.run(
-            make_argv(["true"]), check=False,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
-            errors="replace", env={"PATH": search_path(), "LC_ALL": "C"},
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return ""  # the start itself will report it
-    error = refusal_error(process.stderr) if process.returncode else None
+    completed = here(make_argv(["true"]), {"PATH": search_path(), "LC_ALL": "C"})
+    # what else it reports, the start itself will report
+    error = refusal_error(completed.err) if completed.status else None
     return f"{error.what} ({error.fix})" if error else ""
 
 
