@@ -19,7 +19,6 @@ VERBS = {
     "clear": ("clear", "main"),
     "await": ("daemons", "await_answer"),
     "health": ("health", "main"),
-    "deaths": ("health", "report_deaths"),
     "hdfs": ("hdfs", "main"),
     "facts": ("facts", "main"),
     "sample": ("sample", "main"),

@@ -16,10 +16,6 @@ Wait for a cluster on one of its nodes: one process that looks, and answers once
         idle: no application runs or waits, and none has a container.
 
     answer: {"ok": bool, "missing": [daemon, ...], "died": {key: "died" or what else it has done}}
-
-    node.pyz deaths PLAN           (the supervisor's plan)
-
-Status 0 while no daemon has ended or hangs; else 1, and those on standard output.
 """
 
 import json
@@ -49,14 +45,6 @@ def main(_arguments: List[str]) -> None:
             break
         time.sleep(_PAUSE_S)
     print(json.dumps({"ok": not missing and not died, "missing": missing, "died": died}))
-
-
-def report_deaths(arguments: List[str]) -> None:
-    """Answer by the exit status whether a daemon of the plan has ended or hangs."""
-    deaths = read_deaths(json.loads(Path(arguments[0]).read_text())["deaths"])
-    for key, ending in deaths:
-        print(key, ending)
-    raise SystemExit(1 if deaths else 0)
 
 
 def read_deaths(deaths: Optional[str]) -> List[Tuple[str, str]]:

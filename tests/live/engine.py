@@ -195,7 +195,12 @@ def with_image(address):
     """
     engine = Engine.connect({"DOCKER_HOST": address})
     try:
-        docker_image.ensure(engine, HadoopHome.find())
+        try:
+            docker_image.ensure(engine, HadoopHome.find())
+        except MachineError:  # no registry: a base is made, as the error says
+            own = {"DOCKER_HOST": address, "HARNESS_PYTHON": sys.executable}
+            subprocess.run([PROJECT / "docker" / "base"], env={**os.environ, **own}, check=False)
+            docker_image.ensure(engine, HadoopHome.find())
     finally:
         engine.client.close()
 

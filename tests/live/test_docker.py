@@ -95,7 +95,6 @@ def node(alone):
         files["plan.json"] = json.dumps(whole).encode()
         container = api.create_container(
             images.ensure(alone, HadoopHome.find()), name=name,
-            healthcheck={"interval": 10**9},  # the rest of it is the image's
             labels=labels,
             host_config=api.create_host_config(**{"network_mode": "none", **limits}),
         )["Id"]  # fmt: skip
@@ -274,26 +273,6 @@ class TestNode:
         assert "OOMKilled" in state_of(alone, host.container)
         assert memory_kills(host) == 1
         log.close()
-
-    def test_health_is_shown(self, alone, node):
-        """
-        Healthy while its daemons run; then unhealthy, with the name of the one that has ended.
-        """
-        sleeper = {
-            "key": "sleeper", "argv": ["/bin/sleep", "600"], "env": {}, "cwd": "/cluster",
-            "log": "/cluster/log", "at_once": True,
-        }  # fmt: skip
-        host = node({"daemons": [sleeper]})
-
-        def health():
-            return alone.client.api.inspect_container(host.container)["State"]["Health"]
-
-        well = until(lambda: health()["Status"] == "healthy")
-        host.run(["sh", "-c", "kill -9 $(cat /cluster/daemons/sleeper)"])
-        ill = until(lambda: health()["Status"] == "unhealthy")
-
-        assert (well, ill) == (True, True), health()
-        assert health()["Log"][-1]["Output"] == "sleeper died\n"
 
     @long
     def test_jvms_tell_their_threads(self, node, tmp_path, monkeypatch):

@@ -2,8 +2,8 @@
 The image of a node: built on the engine when a cluster first needs it, or when its inputs changed.
 
 It is built on any Debian 12 or newer, the first of: the image that ``HARNESS_DOCKER_BASE`` names;
-Debian's or our own where the engine has it; Debian's, pulled; where no registry can be reached and
-this user is root, a Debian root made on the spot (``docker/base``).  Each step is reported.
+Debian's or our own (of ``docker/base``) where the engine has it; Debian's, pulled.  Each step is
+reported.
 """
 
 from __future__ import annotations
@@ -12,16 +12,12 @@ import fcntl
 import hashlib
 import os
 import queue
-import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +44,6 @@ _LAMBDAS = lambdas_file(CLASS_LIST.parent, "17")
 _BUILD_LIMIT_S = 1800.0
 _LAST_LINES = 25  # of a failed build
 _SILENCE_S = 60.0  # an engine that reaches no registry reports it after some 15 s, or never
-_MAKE_LIMIT_S = 900.0
 
 
 def report(text: object) -> None:
@@ -191,24 +186,12 @@ def find_base(engine: Engine, environment: Mapping[str, str] = os.environ) -> tu
     try:
         _pull(engine, image_name)
     except EngineError as error:
-        obstacle = ""  # why this user cannot make a base here
-        if os.geteuid() != 0:
-            obstacle = "only root can build one"
-        elif shutil.which("debootstrap") is None:
-            obstacle = "debootstrap is not installed"
-        elif not (SOURCE / "base").is_file():
-            obstacle = f"{SOURCE}/base is not there"
-        if chosen or obstacle:
-            raise MachineError(
-                f"the base image {image_name} is not available: {error.what}"
-                + ("" if chosen else f"; it cannot be built here: {obstacle}"),
-                where=error.where,
-                fix="sudo docker/base  (builds one with debootstrap), or name one that the engine"
-                " has: HARNESS_DOCKER_BASE",
-            ) from error
-        report(f"it is not available: {error.what}")
-        _make_base(engine)
-        return OWN, "a Debian root built here"
+        raise MachineError(
+            f"the base image {image_name} is not available: {error.what}",
+            where=error.where,
+            fix="sudo docker/base  (builds one with debootstrap), or name one that the engine has:"
+            " HARNESS_DOCKER_BASE",
+        ) from error
     return image_name, "pulled"
 
 
@@ -241,27 +224,3 @@ def _pull(engine: Engine, image_name: str) -> None:
         problem = f"the engine has not pulled {image_name}"
     if problem:
         raise EngineError(problem, where=f"Docker engine at {engine.address}, pulling {image_name}")
-
-
-def _make_base(engine: Engine) -> None:
-    """Have ``docker/base`` make a base; it reports its steps, and cleans up whatever ends it."""
-    environment = {**os.environ, **engine.settings, "HARNESS_PYTHON": sys.executable}
-    argv = [str(SOURCE / "base")]
-    process = subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, process_group=0)
-    try:
-        status = process.wait(_MAKE_LIMIT_S)
-    except BaseException as error:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
-        if not isinstance(error, subprocess.TimeoutExpired):
-            raise
-        status = -signal.SIGTERM
-    if status != 0:
-        raise MachineError(
-            "no base image could be pulled and no Debian root could be built"
-            + (f" within {_MAKE_LIMIT_S:g} s" if status < 0 else ""),
-            where=f"{SOURCE}/base",
-            fix="read the lines above; then sudo docker/base MIRROR, or name a base that the"
-            " engine has: HARNESS_DOCKER_BASE",
-        )
