@@ -11,20 +11,17 @@ from __future__ import annotations
 import math
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from numpy.typing import NDArray
 
-from harness.errors import ModelError
 from harness.models.checks import LARGEST_COUNT, Counts, Numbers, not_finite_error, range_error
 from harness.models.whatif import map_task as m
 from harness.models.whatif import reduce_task as r
 from harness.models.whatif import shuffle as sh
 from harness.models.whatif.inputs import (
-    RULES,
     Costs,
     Dataflow,
     Given,
@@ -87,40 +84,20 @@ def evaluate_grid(
     """
     *quantities* of very many configurations, by name: arrays with one value per configuration.
 
-    Each field of the four mappings is one value or an array (or list) of n values; with no array n
-    is 1.  The values are those of `evaluate` for each configuration (counts and flags as floats),
-    NaN where that answer does not have the quantity, as the reduce side of a map-only job.
-    `quantity_names` lists the quantities that there are.  There are no warnings.
+    Each field of the four mappings is one value or an array of n values; with no array n is 1.  The
+    values are those of `evaluate` for each configuration (counts and flags as floats), NaN where
+    that answer does not have the quantity, as the reduce side of a map-only job.  There are no
+    warnings.
 
-    ``ModelError`` as from `evaluate`, with the number of the first configuration that is refused.
+    ``ModelError`` as from `evaluate`, with the number of a configuration that is refused.
     """
-    names = dict.fromkeys(quantities)
-    if unknown := [name for name in names if name not in quantity_names()]:
-        raise ModelError(
-            f"{unknown[0]!r} is not a quantity of the model",
-            where="what-if grid",
-            fix="name quantities that `evaluate` answers, such as job_s",
-        )
-    inputs = read_inputs(statistics, costs, config, cluster, rules, grid=True)
-    answer = {name: np.full(inputs.size, np.nan) for name in names}
+    inputs = read_inputs(statistics, costs, config, cluster, rules)
+    answer = {name: np.full(inputs.size, np.nan) for name in quantities}
     for rows in _blocks(inputs):
-        values = evaluate_rows(inputs, rows, names.keys())
-        for name in names.keys() & values.keys():
+        values = evaluate_rows(inputs, rows, answer.keys())
+        for name in answer.keys() & values.keys():
             answer[name][rows] = values[name]
     return answer
-
-
-@cache
-def quantity_names() -> frozenset[str]:
-    """Names of all numbers that `evaluate` answers under some rules."""
-    names: set[str] = set()
-    for rules in RULES:
-        for reduces in (0, 1):
-            config = {"num_maps": 1, "num_reduces": reduces}
-            names |= evaluate(
-                {"input_record_bytes": 1.0}, {}, config, {"num_nodes": 1}, rules
-            ).keys()
-    return frozenset(names - {"warnings", "disk_file_units"})
 
 
 def _blocks(inputs: Inputs) -> Iterator[Rows]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeAlias, TypeVar
@@ -29,7 +29,6 @@ from harness.models.checks import (
     Flags,
     Numbers,
     check_count,
-    check_flag,
     count_field,
     flag_field,
     number_field,
@@ -204,12 +203,10 @@ class Inputs:
         """
 
         def choose(arrays: Arrays) -> Arrays:
-            chosen = {}
-            for name, all_values in arrays.items():
-                values = all_values if all_values.size == 1 else all_values[rows]
-                is_flag = values.dtype.kind == "b"
-                chosen[name] = values if is_flag else values.astype(float, copy=False)
-            return chosen
+            return {
+                name: values if values.size == 1 else values[rows]
+                for name, values in arrays.items()
+            }
 
         config = Config(**choose(self.config))
         statistics = drop_unused(Statistics(**choose(self.statistics)), config)
@@ -232,36 +229,30 @@ def drop_unused(record: _Part, config: Config) -> _Part:
 
 
 def read_inputs(
-    statistics: Given,
-    costs: Given,
-    config: Given,
-    cluster: Given,
-    rules: str,
-    *,
-    grid: bool = False,
+    statistics: Given, costs: Given, config: Given, cluster: Given, rules: str
 ) -> Inputs:
     """
-    Check all inputs; arrays and lists are values of many configurations where *grid* allows them.
+    Check all inputs; arrays are values of many configurations.
 
-    ``ModelError`` names also the first configuration in which a field is outside its range.
+    ``ModelError`` names also a configuration in which a field is outside its range.
     """
     if rules not in RULES:
         raise range_error("rules", rules, "paper, engine or mr2", "what-if")
     heap = {"reduce_heap_bytes": HEAP_BYTES[rules]}
-    settings = _read(Config, {**heap, **config}, "configuration", grid=grid)
-    nodes = _read(ClusterSize, cluster, "cluster", grid=grid)
+    settings = _read(Config, {**heap, **config}, "configuration")
+    nodes = _read(ClusterSize, cluster, "cluster")
     _check_together(settings, nodes, rules)
-    flow = _read(Statistics, statistics, "statistics", grid=grid)
+    flow = _read(Statistics, statistics, "statistics")
     if "combine_bytes_selectivity" not in statistics:
         # Without a statistic of its own, a combiner shrinks bytes as it shrinks records.
         flow["combine_bytes_selectivity"] = flow["combine_records_selectivity"]
     maps, reduces = (
         # The printed form has one cost for both (W40).
-        _read(Costs, costs if rules == "paper" else side_costs(costs, side), "costs", grid=grid)
+        _read(Costs, costs if rules == "paper" else side_costs(costs, side), "costs")
         for side in SIDES
     )
-    of_reduces = {f"{name}_reduce": values for name, values in reduces.items()}
-    size = _common_size(settings | nodes | flow | maps | of_reduces)
+    given_parts = (flow, maps, reduces, settings, nodes)
+    size = max(values.size for part in given_parts for values in part.values())
     return Inputs(flow, (maps, reduces), settings, nodes, rules, size)
 
 
@@ -270,69 +261,27 @@ def in_grid(where: str, index: int, size: int) -> str:
     return where if size == 1 else f"{where}, configuration {index} of the grid"
 
 
-def _read(part: type[Any], given: Given, kind: str, *, grid: bool) -> Arrays:
+def _read(part: type[Any], given: Given, kind: str) -> Arrays:
     where = f"what-if {kind}"
     arrays: Arrays = {}
     for each in fields(part):
         value = given.get(each.name, each.default)
         if value is MISSING:
             raise ModelError(f"{each.name} is missing", where=where)
-        check, limits = each.metadata["check"], each.metadata["limits"]
-        if isinstance(value, np.generic):
-            value = value.item()
-        if grid and isinstance(value, np.ndarray):
-            if value.ndim > 1:
-                shape = f"an array of shape {value.shape}"
-                raise range_error(each.name, shape, "one value, or a row of values", where)
-            if value.ndim == 1 and _is_inside(each, value):
-                arrays[each.name] = value
-                continue
-            value = value.tolist()
-        # Lists, arrays of Python objects, and whatever is out of range: value by value.
-        if grid and isinstance(value, Sequence) and not isinstance(value, str | bytes):
-            checked = [
-                check(each.name, one, where=in_grid(where, index, len(value)), **limits)
-                for index, one in enumerate(value)
-            ]
-            arrays[each.name] = np.array(checked, dtype=bool if check is check_flag else float)
+        check = partial(each.metadata["check"], each.name, **each.metadata["limits"])
+        if isinstance(value, np.ndarray):
+            # The extremes, which are NaN if any is, and the first fraction stand for all values.
+            places = value.argmin(), value.argmax(), (value == np.trunc(value)).argmin()
+            for place in sorted(map(int, places)):
+                check(value[place].item(), where=in_grid(where, place, value.size))
         else:
-            arrays[each.name] = np.array([check(each.name, value, where=where, **limits)])
+            value = np.array([check(value, where=where)])
+        arrays[each.name] = value if value.dtype.kind == "b" else value.astype(float, copy=False)
     return arrays
-
-
-def _is_inside(each: Field[Any], values: NDArray[Any]) -> bool:
-    """Whether all *values* of an array pass the field's check; its extremes are looked at."""
-    check, limits = each.metadata["check"], each.metadata["limits"]
-    if check is check_flag or values.dtype.kind not in "iuf":
-        return check is check_flag and values.dtype.kind == "b"
-    if check is check_count and values.dtype.kind == "f" and not (values == np.floor(values)).all():
-        return False
-    try:
-        for extreme in (values.min(), values.max()) if values.size else ():  # NaN if any is
-            check(each.name, extreme.item(), where="", **limits)
-    except ModelError:
-        return False
-    return True
-
-
-def _common_size(arrays: Arrays) -> int:
-    size, first = 1, ""
-    for name, values in arrays.items():
-        if values.size in {1, size}:
-            continue
-        if first:
-            raise ModelError(
-                f"{name} has {values.size} values, {first} has {size}",
-                where="what-if grid",
-                fix="give every field one value, or one for each configuration",
-            )
-        size, first = values.size, name
-    return size
 
 
 def _check_together(config: Arrays, cluster: Arrays, rules: str) -> None:
     """Ranges that depend on the rules or on another field."""
-    size = _common_size(config | cluster)
     where, mr2 = f"what-if configuration, {rules} rules", rules == "mr2"
     reduces, slots = config["num_reduces"] > 0, cluster["reduce_slots_per_node"]
     limit, merge = config["shuffle_segment_limit_percent"], config["shuffle_merge_percent"]
@@ -347,7 +296,7 @@ def _check_together(config: Arrays, cluster: Arrays, rules: str) -> None:
         if refused.any():
             index = int(refused.argmax())
             value = float(values[index if values.size > 1 else 0])
-            raise range_error(name, value, wanted, in_grid(place, index, size))
+            raise range_error(name, value, wanted, in_grid(place, index, refused.size))
 
 
 def read_job(

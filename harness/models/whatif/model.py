@@ -124,7 +124,7 @@ def cost_terms(
     *of_parts* those of the parts that a recording times: they add up to the tasks, Eqs. (90) and
     (91), too, and those that the job does not have (the write of a map with reduces) are absent.
     """
-    answer = evaluate_rows(read_inputs(statistics, _UNIT_COSTS, config, cluster, "mr2", grid=True))
+    answer = evaluate_rows(read_inputs(statistics, _UNIT_COSTS, config, cluster, "mr2"))
     phases = measurable(answer)
     if of_parts:
         phases = parts_of(answer, answer.get("spill_s", 0.0) * _UNIT_COSTS[_SORT_COST])
