@@ -219,8 +219,7 @@ def _answer_tasks(case: CaseInput) -> dict[str, Any]:
     )
     refuse_too_many_tasks(config)
     _refuse_too_many_segments(reduce_side)
-    startup_s = case.fields.get("startup_s", 0.0)
-    return tasks(map_side, reduce_side, statistics, costs, config, startup_s)
+    return tasks(map_side, reduce_side, statistics, costs, config)
 
 
 def _refuse_too_many_segments(values: Mapping[str, Any]) -> None:

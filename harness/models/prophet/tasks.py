@@ -19,15 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.models.checks import (
-    check_count,
-    check_number,
-    count_field,
-    not_finite_error,
-    number_field,
-    range_error,
-    read_fields,
-)
+from harness.models.checks import check_count, not_finite_error
 from harness.models.merge import File, simulate_merge
 from harness.models.prophet.map_spill import map_and_spill
 from harness.models.prophet.shuffle import (
@@ -39,7 +31,7 @@ from harness.models.prophet.shuffle import (
     read_setting,
     run_shuffle,
 )
-from harness.models.scheduler import POOLS, Span, place_tasks
+from harness.models.scheduler import Span, place_tasks
 from harness.models.whatif import map_task as m
 from harness.models.whatif import reduce_task as r
 from harness.models.whatif.evaluation import python_numbers
@@ -55,15 +47,15 @@ _ANY_CLUSTER = {"num_nodes": 1, "map_slots_per_node": 1, "reduce_slots_per_node"
 class Plan:
     """Tasks, and where they run."""
 
-    map_task_s: float = number_field()
-    num_maps: int = count_field()
-    num_reduces: int = count_field()
-    num_nodes: int = count_field(low=1)
-    map_slots: int = count_field(low=1)
-    reduce_slots: int = count_field()
-    slowstart: float = number_field(high=1)
-    task_overhead_s: float = number_field(0.0)
-    job_overhead_s: float = number_field(0.0)
+    map_task_s: float
+    num_maps: int
+    num_reduces: int
+    num_nodes: int
+    map_slots: int
+    reduce_slots: int
+    slowstart: float
+    task_overhead_s: float = 0.0
+    job_overhead_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -87,13 +79,12 @@ class JobTimes:
     job_s: float
 
 
-def tasks(  # noqa: PLR0917 - the parts of a case
+def tasks(
     map_side: Mapping[str, Any],
     reduce_side: Mapping[str, Any],
     statistics: Mapping[str, float],
     costs: Mapping[str, float],
     config: Mapping[str, Any],
-    startup_s: float = 0.0,
 ) -> dict[str, Any]:
     """
     One map and one reduce task: quantities of section 4, of the merge, `map_task_s`; `shuffle`,
@@ -104,7 +95,7 @@ def tasks(  # noqa: PLR0917 - the parts of a case
     its range.
     """  # noqa: D205
     job, of_maps, of_reduces = task_job(statistics, costs, config)
-    answer = map_task(map_side, job, of_maps, startup_s)
+    answer = map_task(map_side, job, of_maps)
     groups = read_groups(reduce_side.get("groups"))
     outcome = run_shuffle(groups, read_setting(reduce_side, reduce_side.get("costs", {})))
     after = after_shuffle(outcome, job, of_reduces)
@@ -126,13 +117,9 @@ def task_job(
 # Map task
 
 
-def map_task(
-    values: Mapping[str, Any], job: Job, costs: Costs, startup_s: float = 0.0
-) -> dict[str, Any]:
+def map_task(values: Mapping[str, Any], job: Job, costs: Costs) -> dict[str, Any]:
     """Section 4's quantities, the merge of equal spill files, Eqs. (24) to (36); `map_task_s`."""
-    startup = check_number("startup_s", startup_s, where="prophet map task")
     answer = map_and_spill(values)
-    before_s = startup + answer["map_and_spill_s"]
     # Codec and combiner are in the bytes of a file, What-If's combiner in its records.
     num_spills, combined = answer["num_spills"], job.statistics.combine_records_selectivity
     share = 1 / num_spills if num_spills else 0.0
@@ -144,14 +131,15 @@ def map_task(
     vars(dataflow).update(m.map_merge(dataflow, job))
     passes_s = float(m.map_intermediate_merge_s(dataflow, job, costs))
     final_s = float(m.map_final_merge_s(dataflow, job, costs))
-    if not math.isfinite(before_s + passes_s + final_s):
+    merge_s = passes_s + final_s
+    if not math.isfinite(map_task_s := answer["map_and_spill_s"] + merge_s):
         raise not_finite_error("prophet")
     return answer | {
         **python_numbers(vars(dataflow)),
         "map_intermediate_merge_s": passes_s,
         "map_final_merge_s": final_s,
-        "map_merge_s": passes_s + final_s,
-        "map_task_s": before_s + (passes_s + final_s),
+        "map_merge_s": merge_s,
+        "map_task_s": map_task_s,
     }
 
 
@@ -257,9 +245,6 @@ class ReduceSide:
 
 def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes:
     """Steps 1 to 7 under a *pool*; without a *side* no reduce runs."""
-    if pool not in POOLS:
-        raise range_error("pool", pool, "separate or shared", WHERE)
-    read_fields(Plan, vars(plan), WHERE)
     if plan.num_reduces and pool == "separate":
         check_count("reduce_slots", plan.reduce_slots, where=WHERE, low=1)
     maps, free_at = place_tasks(

@@ -37,13 +37,13 @@ AFTER = {"reduce_merge_s": 5.0, "reduce_function_s": 0.0, "reduce_write_s": 0.0}
 SETTING = {"reduce_heap_bytes": 200 * MIB, "merge_factor": 10, "parallel_copies": 5}
 
 
-def answer(startup_s=0.0, **parts):
+def answer(**parts):
     """
     The vectors' first case, with fields of its parts replaced.
     """
     case = {name: {**part, **parts.get(name, {})} for name, part in PLAIN.items()}
     return tasks(case["map_and_spill"], case["shuffle"], case["statistics"], case["costs"],
-                 case["config"], startup_s)  # fmt: skip
+                 case["config"])  # fmt: skip
 
 
 def plan(**fields):
@@ -71,13 +71,6 @@ def times(job_plan, pool="separate", *, mib=16.0, costs=COSTS):
 
 
 class TestTasks:
-    def test_start_is_added_to_the_map_alone(self):
-        """
-        A measured start lengthens the map task.
-        """
-        assert answer(2.0)["map_task_s"] == pytest.approx(answer()["map_task_s"] + 2.0)
-        assert answer(2.0)["reduce_task_s"] == answer()["reduce_task_s"]
-
     def test_one_spill_is_renamed(self):
         """
         A buffer that holds all output leaves nothing to merge.
@@ -130,13 +123,6 @@ class TestTasks:
         """
         with pytest.raises(ModelError, match=field):
             answer(**{part: {field: value}})
-
-    def test_refuses_a_negative_start(self):
-        """
-        No task starts before its start.
-        """
-        with pytest.raises(ModelError, match="startup_s"):
-            answer(-1.0)
 
 
 class TestAfterShuffle:
@@ -247,35 +233,9 @@ class TestJob:
 
         assert all(r.outcome.shuffle_s == 0 for r in job.reduces)
 
-    @pytest.mark.parametrize(
-        ("field", "value"),
-        [
-            ("map_slots", 0),
-            ("reduce_slots", 0),
-            ("num_nodes", 0),
-            ("num_maps", -1),
-            ("map_task_s", float("nan")),
-            ("task_overhead_s", -1.0),
-        ],
-    )
-    def test_refuses_by_name(self, field, value):
+    def test_refuses_reduces_without_a_slot(self):
         """
         As the unified scheduler does.
         """
-        with pytest.raises(ModelError, match=field):
-            times(plan(**{field: value}))
-
-    def test_refuses_a_slow_start_above_one(self):
-        """
-        More maps than there are never finish.
-        """
-        with pytest.raises(ModelError, match="slowstart"):
-            times(plan(slowstart=1.1))
-        with pytest.raises(ModelError, match="pool"):
-            times(plan(), "both")
-
-    def test_reduce_slots_do_not_matter_in_a_shared_pool(self):
-        """
-        There is one pool, whose maps go first.
-        """
-        assert times(plan(reduce_slots=0), "shared").job_s > 0
+        with pytest.raises(ModelError, match="reduce_slots"):
+            times(plan(reduce_slots=0))

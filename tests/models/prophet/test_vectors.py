@@ -52,7 +52,6 @@ def test_a_case_that_lacks_a_part_is_refused(kind, field):
         ("shuffle", lambda case: case.update(costs=[])),
         ("tasks", lambda case: case["shuffle"].update(groups=[None])),
         ("tasks", lambda case: case["config"].update(num_maps=MOST_TASKS + 1)),
-        ("tasks", lambda case: case.update(startup_s="soon")),
         ("map_spill", lambda case: case.update(map_in_records="many")),
     ],
 )
