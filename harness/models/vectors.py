@@ -168,10 +168,10 @@ def object_in(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     return part
 
 
-def refuse_too_many(name: str, count: Any, most: int = MOST_TASKS) -> None:
+def refuse_too_many(name: str, count: Any) -> None:
     """``ModelError`` where a case asks for more than a model can compute one by one."""
-    if isinstance(count, int | float) and count > most:
-        raise ModelError(f"{name} is above {most}")
+    if isinstance(count, int | float) and count > MOST_TASKS:
+        raise ModelError(f"{name} is above {MOST_TASKS}")
 
 
 def refuse_too_many_tasks(config: Mapping[str, Any]) -> None:

@@ -37,6 +37,7 @@ from harness.stats.spread import standard_deviation
 COMPRESSED = "_compressed"
 
 Counters = Mapping[str, int]
+Codec = Literal["map_output", "output", ""]
 _MaybePair = tuple[float | None, float | None]
 
 
@@ -52,23 +53,22 @@ class TaskStatistic:
     text: str
     pair: Callable[[Any, Counters], _MaybePair]
     is_time: bool = True
-    codec: Literal["map_output", "output", ""] = ""
+    codec: Codec = ""
     of: str = ""
 
 
-def _fields(dividend: str, divisor: str = "") -> Callable[[Any, Counters], _MaybePair]:
-    """A field of the task, over another one, over a counter (in capitals), or by itself."""
+def _fields(text: str, dividend: str, divisor: str, codec: Codec = "") -> TaskStatistic:
+    """A field of the task over another one, or over a counter (in capitals)."""
 
     def pair(task_times: Any, counters: Counters) -> _MaybePair:
-        task_value = getattr(task_times, dividend)
         if divisor.isupper():
-            return task_value, counters.get(f"{TASK_COUNTER}.{divisor}")
-        return task_value, getattr(task_times, divisor) if divisor else 1
+            return getattr(task_times, dividend), counters.get(f"{TASK_COUNTER}.{divisor}")
+        return getattr(task_times, dividend), getattr(task_times, divisor)
 
-    return pair
+    return TaskStatistic(text, pair, codec=codec, of=dividend)
 
 
-def _spills(dividend: str, divisor: str) -> Callable[[MapTimes, Counters], _MaybePair]:
+def _spills(text: str, dividend: str, divisor: str, codec: Codec = "") -> TaskStatistic:
     """Sums of two fields over the spills of which both are known."""
 
     def pair(map_times: MapTimes, _: Counters) -> Pair:
@@ -76,10 +76,10 @@ def _spills(dividend: str, divisor: str) -> Callable[[MapTimes, Counters], _Mayb
         known_pairs = [known_pair for known_pair in pairs if None not in known_pair]
         return math.fsum(top for top, _ in known_pairs), math.fsum(low for _, low in known_pairs)
 
-    return pair
+    return TaskStatistic(text, pair, codec=codec)
 
 
-def _merges(kind: str) -> Callable[[ReduceTimes, Counters], Pair]:
+def _merges(kind: str) -> TaskStatistic:
     def pair(reduce_times: ReduceTimes, _: Counters) -> Pair:
         merges = [
             (merge.finish_s - merge.start_s, merge.bytes)
@@ -88,7 +88,7 @@ def _merges(kind: str) -> Callable[[ReduceTimes, Counters], Pair]:
         ]
         return math.fsum(seconds for seconds, _ in merges), float(sum(size for _, size in merges))
 
-    return pair
+    return TaskStatistic(f"{kind} merges / bytes written", pair, codec="map_output")
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
@@ -102,42 +102,32 @@ def _spill_files(map_times: MapTimes) -> float | None:
     return _sum(spill.file_bytes for spill in map_times.spills)
 
 
-def _sent_bytes(reduce_times: ReduceTimes) -> float:
-    return math.fsum(segment.sent_bytes for segment in reduce_times.segments)
-
-
 MAP: dict[str, TaskStatistic] = {
-    "map_s_per_record": TaskStatistic(
+    "map_s_per_record": _fields(
         "map function with reading and collecting, no spill running / records",
-        _fields("alone_s", "alone_records"),
-        of="alone_s",
+        "alone_s",
+        "alone_records",
     ),
-    "map_while_spilling_s_per_record": TaskStatistic(
+    "map_while_spilling_s_per_record": _fields(
         "map function with reading and collecting, a spill running / records",
-        _fields("spilling_s", "spilling_records"),
-        codec="map_output",
-        of="spilling_s",
+        "spilling_s",
+        "spilling_records",
+        "map_output",
     ),
-    "read_s_per_record": TaskStatistic("reading / records", _fields("read_s", "records")),
-    "collect_s_per_record": TaskStatistic(
-        "collecting / map output records",
-        _fields("collect_s", "MAP_OUTPUT_RECORDS"),
-        of="collect_s",
+    "read_s_per_record": _fields("reading / records", "read_s", "records"),
+    "collect_s_per_record": _fields(
+        "collecting / map output records", "collect_s", "MAP_OUTPUT_RECORDS"
     ),
-    "sort_s_per_record": TaskStatistic(
-        "sorting in spills / their records", _spills("sort_s", "records")
-    ),
+    "sort_s_per_record": _spills("sorting in spills / their records", "sort_s", "records"),
     # The combiner writes as it goes, so its time holds the codec's.
-    "combine_s_per_record": TaskStatistic(
-        "combining in spills / their records", _spills("combine_s", "records"), codec="map_output"
+    "combine_s_per_record": _spills(
+        "combining in spills / their records", "combine_s", "records", "map_output"
     ),
-    "spill_write_s_per_byte": TaskStatistic(
-        "writing of spills / bytes of their files",
-        _spills("write_s", "file_bytes"),
-        codec="map_output",
+    "spill_write_s_per_byte": _spills(
+        "writing of spills / bytes of their files", "write_s", "file_bytes", "map_output"
     ),
-    "spill_s_per_record": TaskStatistic(
-        "whole spills / their records", _spills("duration_s", "records"), codec="map_output"
+    "spill_s_per_record": _spills(
+        "whole spills / their records", "duration_s", "records", "map_output"
     ),
     "spill_bytes_selectivity": TaskStatistic(
         "bytes of spill files / bytes taken from the buffer",
@@ -168,27 +158,18 @@ REDUCE: dict[str, TaskStatistic] = {
                 segment.finish_s - segment.start_s + (segment.connect_s or 0.0)
                 for segment in reduce_times.segments
             ),
-            _sent_bytes(reduce_times),
+            math.fsum(segment.sent_bytes for segment in reduce_times.segments),
         ),
         codec="map_output",
     ),
-    "memory_merge_s_per_byte": TaskStatistic(
-        "memory merges / bytes written", _merges("memory"), codec="map_output"
+    "memory_merge_s_per_byte": _merges("memory"),
+    "disk_merge_s_per_byte": _merges("disk"),
+    "reduce_read_s_per_record": _fields(
+        "reading with the last merge / records", "read_s", "records"
     ),
-    "disk_merge_s_per_byte": TaskStatistic(
-        "disk merges / bytes written", _merges("disk"), codec="map_output"
-    ),
-    "reduce_read_s_per_record": TaskStatistic(
-        "reading with the last merge / records", _fields("read_s", "records"), of="read_s"
-    ),
-    "reduce_s_per_record": TaskStatistic(
-        "reduce function / records", _fields("function_s", "records"), of="function_s"
-    ),
-    "reduce_write_s_per_record": TaskStatistic(
-        "writing / output records",
-        _fields("write_s", "REDUCE_OUTPUT_RECORDS"),
-        codec="output",
-        of="write_s",
+    "reduce_s_per_record": _fields("reduce function / records", "function_s", "records"),
+    "reduce_write_s_per_record": _fields(
+        "writing / output records", "write_s", "REDUCE_OUTPUT_RECORDS", "output"
     ),
 }
 

@@ -8,7 +8,7 @@ A transition is *enabled* when each of its input places holds at least as many t
 weight.  Firing takes these tokens and puts the output arcs' weights into the output places.  An
 exponential transition fires after a delay of its *mean*; it is one server: several sets of tokens
 in front of it wait for one another.  An immediate transition (mean 0) fires at once, before any
-exponential one; among several enabled ones each is chosen with its *weight*'s share.
+exponential one.
 
 Other tools draw and open the text: `to_mermaid` writes a Mermaid flowchart, which Markdown viewers
 draw; `to_pnml` the standard's form of place/transition nets (ISO/IEC 15909-2), which has no word
@@ -36,11 +36,10 @@ _COLUMN, _ROW = 74, 62  # distance of neighbours, in the tools' pixels
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A transition: its mean delay (0: immediate), its weight among immediate ones."""
+    """A transition and its mean delay (0: immediate)."""
 
     name: str
-    mean: float = 0.0
-    weight: float = 1.0
+    mean: float
 
     @property
     def is_immediate(self) -> bool:
@@ -119,7 +118,7 @@ def to_pnml(net: Net, title: str) -> str:
             element, "toolspecific", {"tool": "mapreduce-harness", "version": "1"}
         )
         timing = (
-            {"kind": "immediate", "weight": repr(node.weight)}
+            {"kind": "immediate"}
             if node.is_immediate
             else {"kind": "exponential", "mean": repr(node.mean)}
         )

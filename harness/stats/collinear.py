@@ -2,7 +2,7 @@
 Which columns of a design no data of that design can distinguish.
 
 Columns are brought to length 1 first, so units do not matter.  A direction whose singular value
-is less than 1 / *limit* of the largest (its *condition index* is above the limit) is a combination
+is less than 1 / `LIMIT` of the largest (its *condition index* is above it) is a combination
 of columns that leaves almost no trace in the data: exactly none where columns are proportional or
 linearly dependent.  A column belongs to it when more than half of the variance of its coefficient
 comes from such directions (Belsley, Kuh and Welsch, Regression Diagnostics, 1980, chapter 3, who
@@ -20,7 +20,7 @@ _SMALLEST = 1e-10
 _COUPLED = 0.01
 
 
-def groups(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
+def groups(design: np.ndarray) -> list[tuple[int, ...]]:
     """
     Columns that cannot be distinguished, each group in the order of its columns.
 
@@ -31,7 +31,7 @@ def groups(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
     used_columns, unit, _ = _unit_columns(design)
     if used_columns.size < 2:
         return []
-    projector, share = _unseen_directions(unit, limit)
+    projector, share = _unseen_directions(unit)
     members = np.flatnonzero(share > 0.5)
     coupling = np.abs(projector[members])
     coupling[np.arange(len(members)), members] = 0.0
@@ -45,16 +45,16 @@ def groups(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
     return [columns for columns in every if len(columns) > 1]
 
 
-def proportional(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ...]]:
+def proportional(design: np.ndarray) -> list[tuple[int, ...]]:
     """
-    Columns that are multiples of each other, as far as the *limit* shows.
+    Columns that are multiples of each other, as far as `LIMIT` shows.
 
     Every column is in one tuple, most of them alone.  Two columns at an angle a have the condition
     index 1 / tan(a / 2).
     """
     lengths = np.linalg.norm(design, axis=0)
     unit = design / np.where(lengths > 0, lengths, 1.0)
-    least_cosine = np.cos(2 * np.arctan(1 / limit))
+    least_cosine = np.cos(2 * np.arctan(1 / LIMIT))
     multiples: list[list[int]] = []
     for column in range(design.shape[1]):
         for columns in multiples:
@@ -66,9 +66,7 @@ def proportional(design: np.ndarray, limit: float = LIMIT) -> list[tuple[int, ..
     return [tuple(columns) for columns in multiples]
 
 
-def soft_constraints(
-    design: np.ndarray, group: tuple[int, ...], ratios: np.ndarray, limit: float = LIMIT
-) -> np.ndarray:
+def soft_constraints(design: np.ndarray, group: tuple[int, ...], ratios: np.ndarray) -> np.ndarray:
     """
     Rows whose product with the coefficients is 0 where the *group* divides as *ratios* say.
 
@@ -77,7 +75,7 @@ def soft_constraints(
     """
     columns = list(group)
     used_columns, unit, lengths = _unit_columns(design)
-    projector, _ = _unseen_directions(unit, limit)
+    projector, _ = _unseen_directions(unit)
     places = [used_columns.tolist().index(column) for column in columns]
     values, vectors = np.linalg.eigh(projector[np.ix_(places, places)])
     open_directions = vectors[:, values > 0.5].T
@@ -98,12 +96,12 @@ def _unit_columns(design: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return used_columns, design[:, used_columns] / lengths[used_columns], lengths[used_columns]
 
 
-def _unseen_directions(unit: np.ndarray, limit: float) -> tuple[np.ndarray, np.ndarray]:
+def _unseen_directions(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Projector on the unseen directions, and their share in each coefficient's variance."""
     missing = max(0, unit.shape[1] - len(unit))
     square = np.vstack([unit, np.zeros((missing, unit.shape[1]))])
     _, values, constraint_rows = np.linalg.svd(square, full_matrices=False)
-    hidden = values < values[0] / limit
+    hidden = values < values[0] / LIMIT
     variance = constraint_rows**2 / np.maximum(values, values[0] * _SMALLEST)[:, None] ** 2
     return constraint_rows[hidden].T @ constraint_rows[hidden], variance[hidden].sum(
         axis=0

@@ -65,17 +65,10 @@ def nnls_robust(
 
     *weights* multiply the residuals (a row of weight 2 counts as if measured twice as exactly).
     Rows of *constraints* times the coefficients are brought to 0 where the data leave them open.
-    Columns that are zero in every row get coefficient 0 and an infinite variance.  ``ValueError``
-    for shapes that do not fit, no rows, or numbers that are not finite.
+    Columns that are zero in every row get coefficient 0 and an infinite variance.
     """
     factor = np.ones(len(target)) if weights is None else np.asarray(weights, dtype=float)
-    if design.ndim != 2 or design.shape[0] != len(target) or len(factor) != len(target):
-        raise ValueError(f"a design of {design.shape} does not fit {len(target)} values")
-    if len(target) == 0:
-        raise ValueError("no rows: a fit needs at least one")
     rows, values = design * factor[:, None], target * factor
-    if not (np.isfinite(rows).all() and np.isfinite(values).all()):
-        raise ValueError("a number is not finite")
     lengths = np.linalg.norm(rows, axis=0)
     used_columns = lengths > 0
     unit = rows[:, used_columns] / lengths[used_columns]

@@ -154,7 +154,6 @@ class JobBench:
     folder: Path
     console: Console
     jobs: int = field(init=False, default=0)
-    last_job: str = field(init=False, default="")
 
     def run_traced(
         self, name: str, command: JobCommand, properties: Mapping[str, str], jars: _Jars = ()
@@ -184,10 +183,10 @@ class JobBench:
         folder = self.folder / f"{self.jobs}-{name}"
         folder.mkdir()
         runner = JobRunner(self.cluster, _LIMIT_S, jars=jars)
-        (self.last_job,) = runner.run(command, properties, folder / "client.log")
-        trace = fetch_history(self.cluster, self.last_job, folder, 0, _HISTORY_S)
+        (job_id,) = runner.run(command, properties, folder / "client.log")
+        trace = fetch_history(self.cluster, job_id, folder, 0, _HISTORY_S)
         self.cluster.await_idle(timeout_s=60.0)
-        application = self.last_job.replace("job_", "application_", 1)
+        application = job_id.replace("job_", "application_", 1)
         self.cluster.container_logs(application, folder / "containers")
         self.cluster.hdfs.delete(_OUTPUT)
         recordings, task_logs = {}, {}

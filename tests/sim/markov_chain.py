@@ -55,7 +55,7 @@ def explore(net, most_markings=100_000):
     for marking in markings:  # which grows meanwhile
         able = nets.enabled(net, marking)
         nodes = [net.transitions[index] for index in able]
-        chances = [node.weight if node.is_immediate else 1 / node.mean for node in nodes]
+        chances = [1.0 if node.is_immediate else 1 / node.mean for node in nodes]
         step = {}
         for index, chance in zip(able, chances, strict=True):
             after = nets.fire(net, marking, index)

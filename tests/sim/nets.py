@@ -11,15 +11,14 @@ from harness.sim.petri import Net, Transition
 means = st.one_of(st.just(0.0), st.floats(0.1, 10.0))
 
 
-def net(arrows, initial, **settings):
+def net(arrows, initial):
     """
     A net written as {transition: (mean, "a b", "c")}: one token per place that is named.
     """
     inputs = [(p, t, 1) for t, (_, before, _) in arrows.items() for p in before.split()]
     outputs = [(t, p, 1) for t, (_, _, after) in arrows.items() for p in after.split()]
     named = dict.fromkeys([*(p for p, _, _ in inputs), *(p for _, p, _ in outputs), *initial])
-    weights = settings.get("weights", {})
-    nodes = [Transition(t, mean, weights.get(t, 1.0)) for t, (mean, _, _) in arrows.items()]
+    nodes = [Transition(t, mean) for t, (mean, _, _) in arrows.items()]
     return Net(tuple(named), tuple(nodes), tuple(inputs), tuple(outputs), initial)
 
 
@@ -35,7 +34,7 @@ def forward_nets(draw):
         first = draw(st.integers(0, size - 2))
         before = draw(st.sets(st.integers(0, first), min_size=1, max_size=2))
         after = draw(st.sets(st.integers(max(before) + 1, size - 1), max_size=2))
-        nodes.append(Transition(f"t{i}", draw(means), draw(st.floats(0.5, 3.0))))
+        nodes.append(Transition(f"t{i}", draw(means)))
         inputs += [(places[p], f"t{i}", draw(st.integers(1, 2))) for p in sorted(before)]
         outputs += [(f"t{i}", places[p], 1) for p in sorted(after)]
     initial = {"p0": draw(st.integers(1, 3)), "p1": draw(st.integers(0, 2))}

@@ -50,7 +50,7 @@ class TestPnml:
         Read again, it has the same places, tokens, transitions, timings and arcs.
         """
         timings = {
-            t.name: {"kind": "immediate", "weight": repr(t.weight)}
+            t.name: {"kind": "immediate"}
             if t.is_immediate
             else {"kind": "exponential", "mean": repr(t.mean)}
             for t in drawn.transitions
@@ -108,7 +108,7 @@ def test_names_are_escaped():
     """
     Whatever a node or a net is called, the text is XML, and a name makes no element of it.
     """
-    odd = Net((HOSTILE,), (Transition(f"t{HOSTILE}"),), ((HOSTILE, f"t{HOSTILE}", 1),), ())
+    odd = Net((HOSTILE,), (Transition(f"t{HOSTILE}", 0.0),), ((HOSTILE, f"t{HOSTILE}", 1),), ())
 
     elements = ET.fromstring(to_pnml(odd, HOSTILE)).iter()
 

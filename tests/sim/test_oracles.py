@@ -80,16 +80,16 @@ class TestExactTime:
         """
         assert time_to_end(explore(net({"t": (2.0, "p", "q")}, {"p": 3})))[0] == pytest.approx(6.0)
 
-    def test_of_weights(self):
+    def test_of_a_choice(self):
         """
-        Of two immediate transitions each is taken with its weight's share.
+        Of two immediate transitions each is taken half of the time.
         """
         choice = net(
             {"a": (0.0, "p", "q"), "b": (0.0, "p", "r"), "then": (4.0, "q", "s")},
-            {"p": 1}, weights={"a": 3.0},
+            {"p": 1},
         )  # fmt: skip
 
-        assert time_to_end(explore(choice))[0] == pytest.approx(3.0)
+        assert time_to_end(explore(choice))[0] == pytest.approx(2.0)
 
     def test_of_a_loop_that_is_left(self):
         """

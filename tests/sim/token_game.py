@@ -46,8 +46,7 @@ def play(net, rng, delay=None, most_firings=10_000):
         if not able:
             return Run(now, marking, tuple(firings))
         if immediate:
-            weights = np.array([net.transitions[index].weight for index in immediate])
-            chosen = int(rng.choice(immediate, p=weights / weights.sum()))
+            chosen = int(rng.choice(immediate))
         else:
             now, chosen = min((at, index) for index, at in clocks.items())
             del clocks[chosen]
@@ -75,9 +74,7 @@ def simulate(net, replications, rng):
     marking = np.tile(np.array(net.marking())[:, None], (1, replications))
     runs, ends = np.arange(replications), np.zeros(replications)
     immediate = np.array([node.is_immediate for node in net.transitions])
-    speeds = np.array(
-        [node.weight if node.is_immediate else 1 / node.mean for node in net.transitions]
-    )
+    speeds = np.array([1.0 if node.is_immediate else 1 / node.mean for node in net.transitions])
     while True:
         able = np.array([np.all([marking[p] >= w for p, w in arcs], axis=0) for arcs in taken_from])
         at_once = able[immediate].any(axis=0)

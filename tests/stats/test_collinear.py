@@ -53,13 +53,12 @@ def test_several_groups(design):
 @given(designs(columns=(3, 4)), SEEDS)
 def test_practically_the_same(design, seed):
     """
-    A copy that differs by less than the limit allows is a group; a stricter limit splits it.
+    A copy that differs by less than the limit allows is a group.
     """
     noise = np.random.default_rng(seed).normal(1, 1e-3, len(design))
     wide = np.column_stack([design, design[:, 0] * noise])
 
     assert groups(wide) == [(0, design.shape[1])]
-    assert groups(wide, limit=1e6) == []
 
 
 def test_columns_of_zeros():

@@ -102,14 +102,6 @@ class TestMeanInterval:
         """
         assert mean_interval([2.0] * 8) == (2.0, 2.0)
 
-    @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
-    def test_refuses_what_has_no_interval(self, values):
-        """
-        No values and what is not finite are errors, never an interval.
-        """
-        with pytest.raises(ValueError, match="needs at least one value"):
-            mean_interval(values)
-
 
 def covered(draws, truth, inputs=()):
     """

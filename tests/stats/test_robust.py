@@ -105,22 +105,6 @@ class TestCoefficients:
         assert fit.error(np.array([0.0, 1.0])) == float("inf")
         assert fit.error(np.array([1.0, 0.0])) < 0.1
 
-    @pytest.mark.parametrize(
-        ("design", "target"),
-        [
-            (np.ones((2, 1)), np.ones(3)),
-            (np.ones((0, 1)), np.ones(0)),
-            (np.array([[np.nan]]), np.ones(1)),
-            (np.ones(2), np.ones(2)),
-        ],
-    )
-    def test_refused(self, design, target):
-        """
-        Shapes that do not fit and numbers that are none are errors.
-        """
-        with pytest.raises(ValueError):
-            nnls_robust(design, target)
-
 
 class TestErrors:
     """Standard errors."""
