@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -35,16 +34,9 @@ def doctor(results_dir: Path, as_json: bool) -> None:
     findings = examine(results_dir)
     lacking = missing_needs(findings)
     if as_json:
-        print_json(
-            {
-                "machine": machine_facts(),
-                "findings": [asdict(finding) for finding in findings],
-                "ready": [
-                    {"name": name, "ready": not missing, "lacks": missing}
-                    for name, missing in lacking.items()
-                ],
-            }
-        )
+        ready = [{"name": name, "ready": not lacks, "lacks": lacks}
+                 for name, lacks in lacking.items()]  # fmt: skip
+        print_json({"machine": machine_facts(), "findings": findings, "ready": ready})
     else:
         width = max(len(finding.name) for finding in findings)
         for finding in findings:

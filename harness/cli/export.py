@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.console import print_json, show_table
+from harness.cli.console import show_table
 from harness.cli.reading import run_argument
-from harness.cli.steps import file_option, json_option
+from harness.cli.steps import file_option
 
 if TYPE_CHECKING:
     from harness.evaluate.flow import Evaluation
@@ -34,8 +34,7 @@ picture_option = file_option(
 @click.command("export")
 @run_argument
 @click.option("-o", "--output", "folder", required=True, type=click.Path(path_type=Path))
-@json_option
-def export(evaluation: Evaluation, folder: Path, as_json: bool) -> None:
+def export(evaluation: Evaluation, folder: Path) -> None:
     """
     Write RUN into a folder: CSV and Parquet, tables for LaTeX (booktabs), JUnit XML.
 
@@ -49,11 +48,7 @@ def export(evaluation: Evaluation, folder: Path, as_json: bool) -> None:
     from harness.api.export import export as write
     from harness.api.run import Run
 
-    paths = [*write(Run(evaluation), folder)]
-    if as_json:
-        print_json({"files": paths})
-        return
-    for path in paths:
+    for path in write(Run(evaluation), folder):
         click.echo(path)
 
 
@@ -67,10 +62,7 @@ def export(evaluation: Evaluation, folder: Path, as_json: bool) -> None:
     metavar="INCHES",
     help="Width (default: one column of a paper of two, 3.5; of wide figures both, 7.16).",
 )
-@json_option
-def plot(
-    evaluation: Evaluation, name: str, picture: Path | None, width: float | None, as_json: bool
-) -> None:
+def plot(evaluation: Evaluation, name: str, picture: Path | None, width: float | None) -> None:
     """
     Write the figure NAME of the report of RUN; without a name list all.
 
@@ -84,18 +76,16 @@ def plot(
     from harness.store import os_error_as_machine_error
 
     plots = Run(evaluation).plot
-    if name:
-        if picture is None:
-            raise click.UsageError(f"A figure needs a file to be written to, such as -o {name}.svg")
-        import matplotlib as mpl
+    if not name:
+        titles = [(each, figure.title) for each, figure in plots.figures.items()]
+        show_table(("name", "figure"), titles)
+        return
+    if picture is None:
+        raise click.UsageError(f"A figure needs a file to be written to, such as -o {name}.svg")
+    import matplotlib as mpl
 
-        figure = plots.draw(name, width=width)
-        with drawing(), os_error_as_machine_error(picture):
-            mpl.rc("svg", fonttype="path")
-            mpl.rc("pdf", fonttype=42)
-            figure.savefig(picture, dpi=300, metadata={_DATES[picture.suffix]: None})
-    titles = {each: figure.title for each, figure in plots.figures.items()}
-    if as_json:
-        print_json({"file": picture} if name else {"figures": titles})
-    elif not name:
-        show_table(("name", "figure"), titles.items())
+    figure = plots.draw(name, width=width)
+    with drawing(), os_error_as_machine_error(picture):
+        mpl.rc("svg", fonttype="path")
+        mpl.rc("pdf", fonttype=42)
+        figure.savefig(picture, dpi=300, metadata={_DATES[picture.suffix]: None})

@@ -13,8 +13,7 @@ from typing import IO
 import click
 
 from harness import experiment
-from harness.cli.console import print_json, show_text
-from harness.cli.steps import json_option
+from harness.cli.console import show_text
 from harness.experiment.model import NAME
 from harness.hadoop.slots import effective
 from harness.monitor.machine import machine_facts
@@ -67,8 +66,7 @@ predict:
 @click.option("--workload", type=click.Choice(list(WORKLOADS)), default="terasort")
 @click.option("--provider", type=click.Choice(list(PROVIDERS)), default="local")
 @click.option("-o", "--output", type=click.File("x", lazy=True), default="-", help="A new file.")
-@json_option
-def init(workload: str, provider: str, output: IO[str], as_json: bool) -> None:
+def init(workload: str, provider: str, output: IO[str]) -> None:
     """
     Write a commented experiment, sized for this machine's cores and memory; overwrite nothing.
 
@@ -78,13 +76,8 @@ def init(workload: str, provider: str, output: IO[str], as_json: bool) -> None:
         harness init --workload wordcount --provider docker
     """
     path = Path(str(getattr(output, "name", "-")))
-    text = experiment_text(workload, provider, path)
-    if as_json:
-        print_json({"experiment": text})
-    is_file = path.name != "-" and output is not sys.stdout
-    if is_file or not as_json:
-        output.write(text)
-    if is_file:
+    output.write(experiment_text(workload, provider, path))
+    if path.name != "-" and output is not sys.stdout:
         show_text(f"its trials, and how long they take: harness plan {path}")
 
 

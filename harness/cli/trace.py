@@ -106,18 +106,13 @@ def show(
         show_text(f"wrote {chrome}: open it at https://ui.perfetto.dev")
         return
     if not recordings:
-        raise DataError(
-            f"nothing was recorded in the tasks of trial {trial_id}",
-            where=str(run.trial_dir(trial_id)),
-            fix="measure it with 'trace: spans' in the experiment",
-        )
+        what = f"nothing was recorded in the tasks of trial {trial_id}"
+        fix = "measure it with 'trace: spans' in the experiment"
+        raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)
     chosen = [recording for recording in recordings if (task or "") in recording.attempt_id]
     if not chosen:
-        raise DataError(
-            f"no recorded attempt is called {task!a}",
-            where=job.job_id,
-            fix=f"write an id, or a part of it, such as {recordings[0].attempt_id}",
-        )
+        fix = f"write an id, or a part of it, such as {recordings[0].attempt_id}"
+        raise DataError(f"no recorded attempt is called {task!a}", where=job.job_id, fix=fix)
     durations = {key: attempt.duration_s for key, attempt in attempts.items()}
     chosen.sort(key=lambda recording: -durations.get(recording.attempt_id, 0.0))
     if as_json:
@@ -143,24 +138,16 @@ def read_job(run: Run, trial_id: str, job_number: int | None) -> JobTrace:
     """Trace of the *job_number*-th job of a trial, from 1; without a number, of all its jobs."""
     from harness.records.trace import joined
 
-    traces, folder = run.read_trace(trial_id), str(run.trial_dir(trial_id))
-    if not traces:
-        raise DataError(
-            f"trial {trial_id} left no history of a job",
-            where=folder,
-            fix="read why it failed in its trial.json",
-        )
-    if job_number is None:
-        if len(traces) > 1:
-            show_text(f"{len(traces)} jobs, one after the other; --job K shows one of them")
-        return joined(traces)
-    if job_number > len(traces):
-        raise DataError(
-            f"trial {trial_id} has no job {job_number}: its jobs are 1 to {len(traces)}",
-            where=folder,
-            fix=f"write --job {len(traces)}, or leave it out for all",
-        )
-    return traces[job_number - 1]
+    traces = run.read_trace(trial_id)
+    if not traces or (job_number or 1) > len(traces):
+        what = f"trial {trial_id} left the history of {len(traces)} jobs"
+        fix = "leave out --job for all of them; its trial.json says why there are no more"
+        raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)
+    if job_number is not None:
+        return traces[job_number - 1]
+    if len(traces) > 1:
+        show_text(f"{len(traces)} jobs, one after the other; --job K shows one of them")
+    return joined(traces)
 
 
 def write_chrome(file: Path, job: JobTrace, recordings: Sequence[TaskSpans]) -> None:
@@ -244,11 +231,8 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
         vet=evaluation.vet(trials),
     )
     if not data.vet.jobs:
-        raise DataError(
-            "no finished task has times of its records",
-            where=str(run.path if trial_id is None else run.trial_dir(trial_id)),
-            fix="measure it with 'trace: units' in the experiment",
-        )
+        what, fix = "no finished task has times of its records", "measure it with 'trace: units'"
+        raise DataError(what, where=target, fix=f"{fix} in the experiment")
     section = vet_section.section(data)
     if as_json:
         print_json(dict(section.values()["vet"]))
@@ -256,6 +240,5 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
     for block in section.shown():
         if isinstance(block, Table):
             show_table(block.columns, block.texts(), title=block.caption)
-    for block in section.shown():
-        if isinstance(block, Text):
+        elif isinstance(block, Text):
             show_text(block.text)

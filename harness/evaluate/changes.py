@@ -20,12 +20,12 @@ from harness.evaluate.flow import Evaluation
 from harness.experiment.grid import axis_values, label, readable, varying
 from harness.records.score import Measurement, ScoreBook
 from harness.records.trial import Cell
+from harness.reports.sections.method import flatten
 from harness.scoring.comparisons import FAMILY_ERROR, MARGIN
 from harness.scoring.score import LEVELS
 from harness.stats.pairs import change_tests
 from harness.stats.resampling import FEWEST_REFITS, jackknife_variance
 from harness.stats.spread import ENOUGH_REPEATS, mean_floors
-from harness.store.compare import leaves
 from harness.text import excerpt
 
 # What a manifest and its experiment say beside axes; of it, what is different every time.
@@ -106,9 +106,9 @@ class Side:
         disturbed = [bool(each.disturbed) for each in chain(*self.trials.values())] or [False]
         self.facts = {axis: ", ".join(sorted(texts)) for axis, texts in self.axes.items()}
         self.facts["disturbed trials"] = f"{100 * fmean(disturbed):.0f} %"
-        for (_, name), value in leaves(document, ""):
+        for name, value in flatten(document):
             if not name.endswith(_VARIES):
-                self.facts[name[1:]] = excerpt(value, 40)
+                self.facts[name] = excerpt(value, 40)
         self.facts |= {f"code of {each.model}": each.code[:12] for each in self.predictions}
 
     def estimates(self, labels: Mapping[str, str]) -> Iterator[tuple[Key, Estimate]]:

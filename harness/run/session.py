@@ -33,6 +33,7 @@ from harness.providers import PROVIDERS, remove
 from harness.providers.calibrate import unsupported_limits
 from harness.records.trial import ClusterSpec, Code, Trial, TrialRecord, Versions, trial_id
 from harness.reports.document import Document
+from harness.reports.sections.method import flatten
 from harness.run import Console
 from harness.run.estimate import Estimator
 from harness.run.execute import Execution, OnDisturbed, OnError, cluster_name
@@ -287,8 +288,8 @@ class Session:
         runs = [run for run in store.fitting(experiment) if run.trial_ids()]
         if runs:
             return runs[-1]
-        wanted = dict(leaves(measured_part(experiment)))
-        there = dict(leaves(measured_part(latest.experiment())))
+        wanted = dict(flatten(measured_part(experiment)))
+        there = dict(flatten(measured_part(latest.experiment())))
         differs = [key for key in there | wanted if there.get(key) != wanted.get(key)]
         what = f"no run of this experiment has a trial yet; the newest is {latest.path}"
         if differs:
@@ -298,15 +299,6 @@ class Session:
             what = f"{what} {'; '.join(shown)}"
         fix = f"name that run in the place of the file, or measure: harness run {self.source}"
         raise DataError(what, where=self.source, fix=fix)
-
-
-def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Values within nested mappings, by their dotted keys; a list is one value."""
-    if not isinstance(value, dict):
-        yield key, value
-        return
-    for name, part in value.items():
-        yield from leaves(part, f"{key}.{name}".lstrip("."))
 
 
 def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:

@@ -1,6 +1,6 @@
 """Tests for `harness export` and `harness plot`: what other programs read of a run."""
 
-import json
+import re
 
 from xml.etree import ElementTree as ET
 
@@ -157,12 +157,12 @@ class TestJunit:
 class TestCommands:
     def test_export_names_its_files(self, run, tmp_path, capsys):
         """
-        A line each, or one document.
+        A line each.
         """
         folder = tmp_path / "new" / "folder"
 
-        assert main(["export", str(run.run.path), "-o", str(folder), "--json"]) == 0
-        files = json.loads(capsys.readouterr().out)["files"]
+        assert main(["export", str(run.run.path), "-o", str(folder)]) == 0
+        files = capsys.readouterr().out.split()
         assert sorted(files) == sorted(str(path) for path in folder.iterdir())
 
     def test_export_into_a_file_says_so(self, run, tmp_path, capsys):
@@ -192,10 +192,8 @@ class TestCommands:
         """
         With their titles.
         """
-        assert main(["plot", str(run.run.path), "--json"]) == 0
-
-        figures = json.loads(capsys.readouterr().out)["figures"]
-        assert figures["speed"].startswith("Speed of the machine")
+        assert main(["plot", str(run.run.path)]) == 0
+        assert re.search(r"speed +Speed of the machine", capsys.readouterr().out)
 
     @pytest.mark.parametrize("output", [[], ["-o", "errors.jpg"], ["-o", "errors"]])
     def test_plot_refuses_what_it_cannot_write(self, run, capsys, output):

@@ -2,8 +2,6 @@
 Tests for `harness init`.
 """
 
-import json
-
 from pathlib import Path
 
 import pytest
@@ -85,13 +83,3 @@ def test_unknown_names_are_refused(capsys, option, name, fix):
     """
     assert main(["init", option, name]) == 2
     assert fix in capsys.readouterr().err
-
-
-def test_json_has_the_text(capsys):
-    """
-    For programs: what would be written.
-    """
-    assert main(["init", "--json"]) == 0
-
-    document = json.loads(capsys.readouterr().out)
-    assert document["experiment"] == experiment_text("terasort", "local", Path("-"))

@@ -144,7 +144,7 @@ class TestErrors:
             ([""], "matches several trials|no trial ''"),
             (["{id}", "--task", "m_000009"], "no recorded attempt is called 'm_000009'"),
             (["{id}", "--chrome", "/nowhere/x.json"], "no such file"),
-            (["{id}", "--job", "2"], "has no job 2: its jobs are 1 to 1"),
+            (["{id}", "--job", "2"], "left the history of 1 jobs"),
         ],
     )
     def test_say_what_and_where(self, tmp_path, trial, arguments, what):
