@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, field
 from typing import Any
 
-from harness.errors import ModelError
 from harness.models.checks import (
     METADATA_BYTES,
     check_number,
@@ -26,10 +25,17 @@ from harness.units import MIB
 
 WHERE = "prophet map and spill"
 
-REQUIRED = (
-    "map_records_selectivity", "map_bytes_selectivity", "sort_s_per_record",
-    "spill_write_s_per_byte", "map_s_per_record",
-)  # fmt: skip
+
+def _check_machines(name: str, value: Any, *, where: str) -> list[float]:
+    """*value*, if it is a list of numbers from 0 on."""
+    if not isinstance(value, list | tuple) or not value:
+        raise range_error(name, value, "a list of numbers, one per machine", where)
+    return [check_number(name, number, where=where) for number in value]
+
+
+def _machines_field(default: Any = MISSING) -> Any:
+    """Field of a statistic, given with one value per machine; its mean counts."""
+    return field(default=default, metadata={"check": _check_machines, "limits": {}})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,14 +46,14 @@ class MapTask:
     map_in_bytes: float = number_field()
     sort_buffer_mb: float = number_field(100.0)
     sort_spill_percent: float = number_field(0.8, high=1.0, above=True)
-    map_records_selectivity: float
-    map_bytes_selectivity: float
-    sort_s_per_record: float
-    combine_s_per_record: float
-    spill_write_s_per_byte: float
-    combine_bytes_selectivity: float
-    map_s_per_record: float
-    map_while_spilling_s_per_record: float
+    map_records_selectivity: float = _machines_field()
+    map_bytes_selectivity: float = _machines_field()
+    sort_s_per_record: float = _machines_field()
+    combine_s_per_record: float = _machines_field(0.0)
+    spill_write_s_per_byte: float = _machines_field()
+    combine_bytes_selectivity: float = _machines_field(1.0)
+    map_s_per_record: float = _machines_field()
+    map_while_spilling_s_per_record: float = _machines_field(None)
 
 
 @dataclass(frozen=True)
@@ -93,29 +99,16 @@ def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
 def read_map_task(values: Mapping[str, Any]) -> MapTask:
     """Check section 2.1's fields and take the plain means over machines, section 3."""
     checked = read_fields(MapTask, values, WHERE)
-    for name in REQUIRED:
-        if name not in values:
-            raise ModelError(f"{name} is missing", where=WHERE)
-    machine_lists: dict[str, list[float]] = {}
-    for name in (field.name for field in fields(MapTask) if not field.metadata):
-        if name not in values:
-            continue
-        machine_values = values[name]
-        if not isinstance(machine_values, list | tuple) or not machine_values:
-            raise range_error(name, machine_values, "a list of numbers, one per machine", WHERE)
-        machine_lists[name] = [check_number(name, value, where=WHERE) for value in machine_values]
-    machines = len(machine_lists["map_s_per_record"])
-    for name, machine_values in machine_lists.items():
-        if len(machine_values) != machines:
-            wanted = f"a list of {machines} numbers, one per machine as in map_s_per_record"
-            raise range_error(name, machine_values, wanted, WHERE)
-    defaults = {
-        "combine_s_per_record": [0.0] * machines,
-        "combine_bytes_selectivity": [1.0] * machines,
-        "map_while_spilling_s_per_record": machine_lists["map_s_per_record"],
-    }
-    means = {name: sum(numbers) / machines for name, numbers in (defaults | machine_lists).items()}
-    return MapTask(**checked, **means)
+    machines = len(checked["map_s_per_record"])
+    for name, numbers in checked.items():
+        if isinstance(numbers, list):
+            if len(numbers) != machines:
+                wanted = f"a list of {machines} numbers, one per machine as in map_s_per_record"
+                raise range_error(name, numbers, wanted, WHERE)
+            checked[name] = sum(numbers) / machines
+    if checked["map_while_spilling_s_per_record"] is None:
+        checked["map_while_spilling_s_per_record"] = checked["map_s_per_record"]
+    return MapTask(**checked)
 
 
 def _without_output(map_task: MapTask) -> dict[str, Any]:
