@@ -23,11 +23,12 @@ import heapq
 import math
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from harness.models.checks import check_count, check_number, range_error
 from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
 from harness.records.prediction import TaskSpan
+from harness.records.trace import TaskKind
 
 Span = tuple[float, float]  # start and end of a task
 
@@ -141,10 +142,12 @@ def place_tasks(
     return spans, free
 
 
-def task_spans(kind: Literal["map", "reduce"], spans: Iterable[Span]) -> tuple[TaskSpan, ...]:
-    """Tasks of a timeline from their starts and ends, numbered in their order."""
+def timeline(maps: Iterable[Span], reduces: Iterable[Span] = ()) -> tuple[TaskSpan, ...]:
+    """Tasks from their starts and ends, numbered in their order."""
+    kinds: list[tuple[TaskKind, Iterable[Span]]] = [("map", maps), ("reduce", reduces)]
     return tuple(
         TaskSpan(task=f"{kind} {number}", kind=kind, start_s=start, end_s=end)
+        for kind, spans in kinds
         for number, (start, end) in enumerate(spans)
     )
 

@@ -30,7 +30,7 @@ from harness.models.prophet.tasks import (
     task_job,
     tasks,
 )
-from harness.models.scheduler import POOLS, task_spans
+from harness.models.scheduler import POOLS, timeline
 from harness.models.vectors import (
     CaseInput,
     Evaluator,
@@ -302,7 +302,7 @@ class Prophet:
             map_waves=separate.map_waves,
             reduce_waves=separate.reduce_waves,
             estimates={f"scheduler_{pool}_s": times.job_s for pool, times in pool_times.items()},
-            timeline=(*task_spans("map", separate.maps), *task_spans("reduce", reduce_spans)),
+            timeline=timeline(separate.maps, reduce_spans),
             warnings=tuple(dict.fromkeys([*answer.get("warnings", ()), *view.warnings()])),
             **details,
         )

@@ -24,7 +24,7 @@ from harness.models.ptc.quantities import (
     published_quantities,
     whatif_tasks,
 )
-from harness.models.scheduler import task_spans
+from harness.models.scheduler import timeline
 from harness.models.vectors import CaseInput, Evaluator
 from harness.models.whatif.model import measurable
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
@@ -133,9 +133,9 @@ def _timeline(quantities: Quantities, answer: Mapping[str, Any]) -> tuple[TaskSp
     map_waves, reduce_waves = answer["map_waves"], answer["reduce_waves"]
     maps_end = answer["producer_s"]
     ends = [maps_end * wave / map_waves for wave in range(1, map_waves + 1)]
-    maps = task_spans("map", _wave_spans(quantities.num_maps, quantities.map_slots, 0.0, ends))
+    maps = _wave_spans(quantities.num_maps, quantities.map_slots, 0.0, ends)
     if not reduce_waves:
-        return maps
+        return timeline(maps)
     wave_s = (answer["local_io_s"] + answer["consumer_s"]) / reduce_waves
     first_end = maps_end + answer["nonoverlap_first_wave_s"] + wave_s
     last_end = maps_end + answer["transporter_s"] + answer["consumer_s"]
@@ -143,7 +143,7 @@ def _timeline(quantities: Quantities, answer: Mapping[str, Any]) -> tuple[TaskSp
     first_start = ends[first_copied_wave(map_waves, quantities.slowstart) - 1]
     ends = [first_end + length * wave for wave in range(reduce_waves)]
     spans = _wave_spans(quantities.num_reduces, quantities.reduce_slots, first_start, ends)
-    return (*maps, *task_spans("reduce", spans))
+    return timeline(maps, spans)
 
 
 def _wave_spans(

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from harness.models.checks import check_number, range_error, require_statistics
-from harness.models.scheduler import schedule, task_spans
+from harness.models.scheduler import schedule, timeline
 from harness.models.spn_gc.estimates import expectations, simulate_net
 from harness.models.spn_gc.net import build_net
 from harness.models.spn_gc.phases import FIELDS, PHASES, REQUIRED, spn_phases, warnings_of
@@ -119,10 +119,7 @@ class SpnGc:
                 if name not in PHASES and name not in estimates
             },
             estimates=estimates,
-            timeline=(
-                *task_spans("map", plan["map_spans"]),
-                *task_spans("reduce", plan["reduce_spans"]),
-            ),
+            timeline=timeline(plan["map_spans"], plan["reduce_spans"]),
             warnings=tuple(warnings),
         )
 

@@ -244,15 +244,10 @@ def vet_of_tasks(tasks: Sequence[VetTask], task_seconds: Any = None) -> VetJob:
 
 def pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
     """Pearson's correlation; `None` of fewer than three pairs, or where one side never differs."""
-    samples = [_read_numbers("a", a), _read_numbers("b", b)]
-    if len(samples[0]) != len(samples[1]):
-        raise ModelError(f"a has {len(samples[0])} values and b has {len(samples[1])}", where=WHERE)
-    if len(samples[0]) < _FEWEST_FOR_PEARSON or any(
-        min(numbers) == max(numbers) for numbers in samples
-    ):
+    if len(a) < _FEWEST_FOR_PEARSON or any(min(numbers) == max(numbers) for numbers in (a, b)):
         return None
     scaled = []  # deviations from the mean: no square of one vanishes
-    for numbers in samples:
+    for numbers in (a, b):
         deviations = np.array(numbers) - fmean(numbers)
         scaled.append((deviations / np.abs(deviations).max()).tolist())
     return max(-1.0, min(1.0, correlation(*scaled)))

@@ -39,7 +39,7 @@ from harness.models.checks import (
     check_number,
     require_statistics,
 )
-from harness.models.scheduler import POOLS, schedule, task_spans
+from harness.models.scheduler import POOLS, schedule, timeline
 from harness.models.vectors import CaseInput, Evaluator, object_in, refuse_too_many_tasks
 from harness.models.whatif.evaluation import evaluate, evaluate_grid, evaluate_rows
 from harness.models.whatif.inputs import COSTS, SIDES, Statistics, read_inputs, side_costs
@@ -252,10 +252,7 @@ class WhatIf:
                 "equation_94_s": answer["job_s"],
                 **{f"scheduler_{pool}_s": plan["job_s"] for pool, plan in schedules.items()},
             },
-            timeline=(
-                *task_spans("map", separate["map_spans"]),
-                *task_spans("reduce", separate["reduce_spans"]),
-            ),
+            timeline=timeline(separate["map_spans"], separate["reduce_spans"]),
             warnings=tuple(answer["warnings"]),
         )
 

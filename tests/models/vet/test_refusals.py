@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import ModelError
 from harness.models.vet.assessment import assess
-from harness.models.vet.equations import hill_points, ks_two_sample, pearson, vet_task
+from harness.models.vet.equations import hill_points, ks_two_sample, vet_task
 from harness.records.prediction import JobConfig
 from harness.records.vet import TaskUnits
 
@@ -36,7 +36,6 @@ class TestPlaces:
             (lambda: vet_task(UNITS, omega=1), "omega"),
             (lambda: vet_task(UNITS, buckets=0), "buckets"),
             (lambda: vet_task(UNITS, buckets=5), "buckets = 5 is below 2*omega = 6"),
-            (lambda: pearson([1, 2, 3], [1, 2]), "a has 3 values and b has 2"),
         ],
     )
     def test_a_refusal_names_the_value_and_the_model(self, call, name):
