@@ -21,7 +21,6 @@ from harness.records.profile import Statistic
 from harness.records.trace import (
     FILE_INPUT_COUNTER,
     FILE_OUTPUT_COUNTER,
-    TASK_COUNTER,
     TaskAttempt,
     TaskKind,
 )
@@ -47,8 +46,7 @@ class Task:
 
     def __getitem__(self, counter: str) -> float:
         """Value of a counter, 0 where the task does not have it."""
-        group = "" if "." in counter else f"{TASK_COUNTER}."
-        return float(self.attempt.counters.get(f"{group}{counter}", 0))
+        return float(self.attempt.count(counter))
 
     @property
     def input_bytes(self) -> float:
@@ -196,16 +194,8 @@ def _ratio(pairs: Sequence[Pair]) -> float:
 
 # Bytes for each byte or record, with which compression shows: of tasks of a kind, two counters.
 _DENSITIES: dict[str, tuple[TaskKind, str, str]] = {
-    _MAP_OUTPUT_CODEC: (
-        "map",
-        f"{TASK_COUNTER}.MAP_OUTPUT_MATERIALIZED_BYTES",
-        f"{TASK_COUNTER}.MAP_OUTPUT_BYTES",
-    ),
-    _OUTPUT_CODEC: (
-        "reduce",
-        f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN",
-        f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS",
-    ),
+    _MAP_OUTPUT_CODEC: ("map", "MAP_OUTPUT_MATERIALIZED_BYTES", "MAP_OUTPUT_BYTES"),
+    _OUTPUT_CODEC: ("reduce", f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN", "REDUCE_OUTPUT_RECORDS"),
 }
 
 
@@ -224,7 +214,7 @@ def compression_ratios(observations: Sequence[Observation]) -> dict[str, Statist
             for jobs in (jobs_with, jobs_without):
                 attempts = [attempt for job in jobs for attempt in job.trace.succeeded(kind)]
                 top_sum, bottom_sum = (
-                    math.fsum(attempt.counters.get(counter, 0) for attempt in attempts)
+                    math.fsum(attempt.count(counter) for attempt in attempts)
                     for counter in (numerator, denominator)
                 )
                 densities.append(top_sum / bottom_sum if bottom_sum else 0.0)

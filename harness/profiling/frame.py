@@ -20,7 +20,6 @@ from harness.models.whatif.inputs import SIDES, side_costs
 from harness.profiling.jobs import Observation, map_slowdown
 from harness.records.profile import FRAME, ProfiledJob, SpeedCorrection, Statistic
 from harness.records.tasks import Source
-from harness.records.trace import TASK_COUNTER
 from harness.scoring import measured
 from harness.stats.spread import median_absolute_deviation
 
@@ -168,7 +167,7 @@ def profiled_jobs(
                 reduce_slots=cluster.reduce_slots,
                 configuration=observation.config,
                 shuffle_bytes_total=math.fsum(
-                    attempt.counters.get(f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES", 0)
+                    attempt.count("REDUCE_SHUFFLE_BYTES")
                     for attempt in job_trace.succeeded("reduce")
                 ),
                 **{

@@ -26,7 +26,6 @@ from harness.records.trace import (
     FILE_INPUT_COUNTER,
     FILE_OUTPUT_COUNTER,
     FILE_SYSTEM_COUNTER,
-    TASK_COUNTER,
     TaskAttempt,
     TaskKind,
     devices,
@@ -166,7 +165,7 @@ def _dataflow(jobs: Sequence[Observation]) -> dict[str, tuple[str, list[float]]]
         """Sum over the tasks of *kind* of each job; of several *counters* the smallest counts."""
         return [
             math.fsum(
-                min(attempt.counters.get(counter, 0) for counter in counters)
+                min(attempt.count(counter) for counter in counters)
                 for attempt in job.trace.succeeded(kind)
             )
             for job in of_jobs
@@ -175,21 +174,21 @@ def _dataflow(jobs: Sequence[Observation]) -> dict[str, tuple[str, list[float]]]
     input_bytes = sums(jobs, "map", f"{FILE_INPUT_COUNTER}.BYTES_READ")
     reducing = [job for job in jobs if job.trace.num_reduces]
     map_only = [job for job in jobs if not job.trace.num_reduces]
-    records = (f"{TASK_COUNTER}.SPILLED_RECORDS", f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS")
+    records = ("SPILLED_RECORDS", "MAP_OUTPUT_RECORDS")
     return {
         # Nothing scales by no input.
         "test_input_bytes": ("BYTES_READ", [job_bytes for job_bytes in input_bytes if job_bytes]),
         "test_num_maps": ("maps", [float(len(job.trace.succeeded("map"))) for job in jobs]),
         "test_map_bytes": (
             "MAP_OUTPUT_BYTES",
-            sums(reducing, "map", f"{TASK_COUNTER}.MAP_OUTPUT_BYTES")
+            sums(reducing, "map", "MAP_OUTPUT_BYTES")
             + sums(map_only, "map", f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"),
         ),
         # Records that were spilled for the first time: with several spills they count again.
         "test_map_spilled_records": ("SPILLED_RECORDS", sums(jobs, "map", *records)),
         "test_map_output_bytes": (
             "REDUCE_SHUFFLE_BYTES",
-            sums(reducing, "reduce", f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES"),
+            sums(reducing, "reduce", "REDUCE_SHUFFLE_BYTES"),
         ),
         "test_reduce_bytes": (
             "HDFS_BYTES_WRITTEN",
@@ -199,7 +198,7 @@ def _dataflow(jobs: Sequence[Observation]) -> dict[str, tuple[str, list[float]]]
 
 
 def _count(attempt: TaskAttempt, counter: str) -> float:
-    return float(attempt.counters.get(f"{DEVICE_COUNTER}.{counter}", 0))
+    return float(attempt.count(f"{DEVICE_COUNTER}.{counter}"))
 
 
 def _devices(observation: Observation, kind: TaskKind) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from harness.profiling.dataflow import Ratios, Task, dataflow_statistics, tasks
 from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection
 from harness.records.tasks import MapTimes, ReduceTimes, covered_s
-from harness.records.trace import TASK_COUNTER, TaskAttempt
+from harness.records.trace import TaskAttempt
 
 MAP_PHASES = ("map_main_s", "map_tail_s")
 REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
@@ -217,7 +217,7 @@ def _map_parts(map_times: MapTimes, attempt: TaskAttempt, *, is_map_only: bool) 
     known_times = _known_seconds(
         map_times, "start_up_s", "alone_s", "spilling_s", "read_s", "blocked_s"
     )
-    if known_times is None or map_times.records != _count(attempt, "MAP_INPUT_RECORDS"):
+    if known_times is None or map_times.records != attempt.count("MAP_INPUT_RECORDS"):
         return None
     start_up_s, alone_s, spilling_s, read_s, blocked_s = known_times
     mapping_s = alone_s + spilling_s - read_s
@@ -233,7 +233,7 @@ def _map_parts(map_times: MapTimes, attempt: TaskAttempt, *, is_map_only: bool) 
     if is_map_only:  # Closing the writer comes behind the record loop: it counts as cleaning up.
         return PartTimes(parts)
     spilled = sum(spill.records or 0 for spill in map_times.spills)
-    if map_times.merge_s is None or spilled != _count(attempt, "MAP_OUTPUT_RECORDS"):
+    if map_times.merge_s is None or spilled != attempt.count("MAP_OUTPUT_RECORDS"):
         return None
     parts["map_cleanup_s"] -= math.fsum(
         spill.duration_s for spill in map_times.spills if spill.last
@@ -253,8 +253,8 @@ def _reduce_parts(reduce_times: ReduceTimes, attempt: TaskAttempt, maps: int) ->
     known_times = _known_seconds(
         reduce_times, "start_up_s", "shuffle_s", "read_s", "function_s", "write_s"
     )
-    has_all_records = reduce_times.records == _count(attempt, "REDUCE_INPUT_RECORDS")
-    has_all_segments = len(reduce_times.segments) == _count(attempt, "SHUFFLED_MAPS", maps)
+    has_all_records = reduce_times.records == attempt.count("REDUCE_INPUT_RECORDS")
+    has_all_segments = len(reduce_times.segments) == attempt.count("SHUFFLED_MAPS", maps)
     if known_times is None or not (has_all_records and has_all_segments):
         return None
     start_up_s, shuffle_s, read_s, function_s, write_s = known_times
@@ -287,7 +287,3 @@ def _known_seconds(task_times: MapTimes | ReduceTimes, *names: str) -> list[floa
     """Seconds of the fields *names*; `None` where one is not known."""
     known_times = [getattr(task_times, name) for name in names]
     return None if None in known_times else known_times
-
-
-def _count(attempt: TaskAttempt, counter: str, absent: int = 0) -> int:
-    return attempt.counters.get(f"{TASK_COUNTER}.{counter}", absent)

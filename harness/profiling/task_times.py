@@ -48,7 +48,7 @@ from harness.records.tasks import (
     TaskSpans,
     covered_s,
 )
-from harness.records.trace import TASK_COUNTER, TaskAttempt
+from harness.records.trace import TaskAttempt
 
 _MERGES: dict[str, Literal["memory", "disk", "final"]] = {
     "memory_merge": "memory",
@@ -231,8 +231,8 @@ def logged_map_times(
     *is_compressed* says whether the job compresses its map output: Hadoop then counts the bytes of
     merges with more than one pass wrongly, and those are not taken.
     """
-    input_records = _counter(attempt, "MAP_INPUT_RECORDS")
-    output_records = _counter(attempt, "MAP_OUTPUT_RECORDS")
+    input_records = attempt.count("MAP_INPUT_RECORDS")
+    output_records = attempt.count("MAP_OUTPUT_RECORDS")
     inputs_per_output = input_records / output_records if output_records else 0.0
     loop_start = task_log.split_s if task_log.collector_s is None else task_log.collector_s
     loop_end = task_log.done_s if task_log.flush_s is None else task_log.flush_s
@@ -327,7 +327,7 @@ def logged_reduce_times(
         attempt_id=attempt.attempt_id,
         source="logs",
         host=attempt.host,
-        records=_counter(attempt, "REDUCE_INPUT_RECORDS"),
+        records=attempt.count("REDUCE_INPUT_RECORDS"),
         segments=tuple(segments),
         merges=shuffle.merges,
         start_up_s=_between(attempt.start_s, shuffle.begin_s),
@@ -338,10 +338,6 @@ def logged_reduce_times(
         commit_s=_between(task_log.allowed_s, task_log.saved_s or task_log.ended_s),
         end_s=_between(task_log.done_s, attempt.finish_s),
     )
-
-
-def _counter(attempt: TaskAttempt, name: str) -> int:
-    return attempt.counters.get(f"{TASK_COUNTER}.{name}", 0)
 
 
 def _between(start_s: float | None, finish_s: float | None) -> float | None:
@@ -397,7 +393,7 @@ def _spill_times(
     """
     file_bytes = None
     if len(task_log.spills) == 1:
-        file_bytes = _counter(attempt, "MAP_OUTPUT_MATERIALIZED_BYTES")
+        file_bytes = attempt.count("MAP_OUTPUT_MATERIALIZED_BYTES")
     elif not (is_compressed and task_log.merge_passes):
         file_bytes = task_log.merged_bytes
     is_known = file_bytes and not task_log.large_records and task_log.done_s is not None

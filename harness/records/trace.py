@@ -67,6 +67,10 @@ class TaskAttempt:
         """The first and the last moment that what its JVM wrote can name, by any host's clock."""
         return self.start_s - _WINDOW_S, self.finish_s + _WINDOW_S
 
+    def count(self, counter: str, absent: int = 0) -> int:
+        """Value of a counter: one of Hadoop's of tasks, or of another group before its last dot."""
+        return self.counters.get(counter if "." in counter else f"{TASK_COUNTER}.{counter}", absent)
+
 
 @dataclass(frozen=True, slots=True)
 class JobTrace:

@@ -184,7 +184,7 @@ def check_counts(observed_job: Observed) -> Iterator[Check]:
     for kind, counts in (_COUNTS if observed_job.has_reduces else {"map": _LOOP_COUNTS}).items():
         for name, counter, count in counts:
             compared = [
-                (attempt.counters.get(f"{TASK_COUNTER}.{counter}", 0), count(recording), attempt)
+                (attempt.count(counter), count(recording), attempt)
                 for recording, attempt in observed_job.recorded(kind)
             ]
             yield _equality_check(observed_job.name, f"{kind}: {name}", counter, compared)
@@ -247,7 +247,7 @@ def check_sleeps(observed_job: Observed) -> Iterator[Check]:
     """Yield, by phase, whether what the job Sleep slept by its own counters is recorded there."""
     for kind, phase, counter, recorded_s in _SLEEPS:
         compared = [
-            (attempt.counters.get(f"{SLEPT_COUNTER}.{counter}", 0) / 1e9, recorded_s(recording))
+            (attempt.count(f"{SLEPT_COUNTER}.{counter}") / 1e9, recorded_s(recording))
             for recording, attempt in observed_job.recorded(kind)
         ]
         compared = [(slept_s, seconds) for slept_s, seconds in compared if slept_s > 0]
