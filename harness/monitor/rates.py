@@ -9,7 +9,6 @@ are those of copies between pinned memory and the first device (``workloads/gpu`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 from typing import Any
 
@@ -18,7 +17,7 @@ from harness.hadoop_home.home import job_jar
 from harness.models import MODELS
 from harness.monitor.probe import probe_jar
 from harness.providers.base import Cluster
-from harness.providers.host import Host
+from harness.providers.host import Host, at_once
 from harness.providers.survey import Devices, find_devices, find_on, here
 from harness.records.manifest import NodeGpus, NodeRates
 from harness.records.profile import Statistic
@@ -37,7 +36,7 @@ MACHINE = "machine"  # stands for all nodes that are on this one
 GPU_RATES = ("h2d_bps", "d2h_bps")
 _GPU_CLASS = "mapreduce.harness.gpu.Rates"
 _GPU_LIMIT_S = 60.0  # a driver without a daemon that keeps it loaded takes seconds to start
-_MOST_HOSTS, _MOST_PASSES, _MOST_BPS = 32, 64, 10**15
+_MOST_PASSES, _MOST_BPS = 64, 10**15
 
 
 def are_rates_required(models: Iterable[str]) -> bool:
@@ -139,10 +138,9 @@ def record_gpus(run: Run, cluster_spec: ClusterSpec, cluster: Cluster) -> list[s
     by_node: dict[str, Devices] = {}
     if cluster.watched is None:
         by_node = {MACHINE: find_devices(here)}
-    elif workers:
-        with ThreadPoolExecutor(min(len(workers), _MOST_HOSTS)) as pool:
-            names = (worker.name for worker in workers)
-            by_node = dict(zip(names, pool.map(find_on, workers), strict=True))
+    else:
+        of_workers = at_once(find_on, workers)
+        by_node = dict(zip((worker.name for worker in workers), of_workers, strict=True))
     known_gpus = run.read_manifest().gpus_found
     described = {}
     for node_name, devices in by_node.items():  # one after the other: nodes may share a machine

@@ -16,7 +16,6 @@ import threading
 import time
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -36,7 +35,7 @@ from harness.monitor.probe import FLAGS, SpeedProbe, probe_jar
 from harness.node.sample import identity
 from harness.parsing.lines import read_machine, read_speed
 from harness.providers.base import Cluster
-from harness.providers.host import Host, Running
+from harness.providers.host import Host, Running, at_once, time_limit
 from harness.records.manifest import MonitoredMachine
 from harness.records.trial import MachineLoad
 from harness.text import first_line
@@ -46,7 +45,7 @@ INTERVAL_S = 1.0
 HARNESS = "harness"  # in the place of a node's name, for samples of our own processes
 START_LIMIT_S = 30.0
 _END_LIMIT_S = 5.0
-_MOST_LINE, _MOST_HOSTS, _MOST_CORES = 1024, 32, 4096
+_MOST_LINE, _MOST_CORES = 1024, 4096
 _BURST, _MOST_BPS = MIB, 64 * 1024  # a thousand cores report half of it
 
 Report = Callable[[str], None]
@@ -194,12 +193,8 @@ class RemoteMachine:
         with ExitStack() as undo:
             undo.callback(self.stop)
             assert process.stdout is not None
-            timer = threading.Timer(START_LIMIT_S, process.kill)
-            timer.start()
-            try:
+            with time_limit(START_LIMIT_S, process.kill):
                 report_line = process.stdout.readline(_MOST_LINE)
-            finally:
-                timer.cancel()
             try:
                 greeting = json.loads(report_line)
                 self.identity = {word: str(greeting[word]) for word in ("machine", "view")}
@@ -302,19 +297,18 @@ def connect_machines(
         return machine
 
     machines: dict[str, RemoteMachine] = {}
-    with ThreadPoolExecutor(_MOST_HOSTS) as pool:
-        for host, machine in zip(hosts, pool.map(connect, hosts), strict=True):
-            if isinstance(machine, str):
-                add_limitation(machine)
-                continue
-            first = machines.setdefault(machine.identity["machine"], machine)
-            if first is machine:
-                continue
-            first.nodes.append(host.name)
-            if all(machine.identity != one.identity for one in (first, *first.views)):
-                first.views.append(machine)
-            else:
-                machine.stop()
+    for host, machine in zip(hosts, at_once(connect, hosts), strict=True):
+        if isinstance(machine, str):
+            add_limitation(machine)
+            continue
+        first = machines.setdefault(machine.identity["machine"], machine)
+        if first is machine:
+            continue
+        first.nodes.append(host.name)
+        if all(machine.identity != one.identity for one in (first, *first.views)):
+            first.views.append(machine)
+        else:
+            machine.stop()
     return list(machines.values())
 
 

@@ -80,20 +80,20 @@ def _receive(source: Source, command: Running, pattern: re.Pattern[str]) -> list
     """The files of one stream; the command is over afterwards."""
     output, where = command.stdout, f"{source.host.name}: {printable(source.folder)}"
     assert output is not None
+    waits = IdleTimeout(command, IDLE_S)
 
     def read() -> bytes:
         with waits.waiting():
             return output.read(CHUNK_BYTES)
 
     try:
-        with IdleTimeout(command, IDLE_S) as waits:
-            try:
-                pieces = in_time(iter(read, b""), where)
-                problem, paths = "", unpack(pieces, pattern, source.into, where)
-            except RefusedArchiveError:
-                raise
-            except ClusterError as error:
-                problem, paths = error.what, []
+        try:
+            pieces = in_time(iter(read, b""), where)
+            problem, paths = "", unpack(pieces, pattern, source.into, where)
+        except RefusedArchiveError:
+            raise
+        except ClusterError as error:
+            problem, paths = error.what, []
         status = None
         with suppress(subprocess.TimeoutExpired):
             status = command.wait(_LAST_WORDS_S if problem else IDLE_S)

@@ -14,10 +14,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol, Self, TypeVar
+from typing import IO, Protocol, TypeVar
 
 from harness.errors import ClusterError
 from harness.text import excerpt, printable
@@ -156,45 +156,37 @@ class LocalHost(Host):
         shutil.copyfile(source, Path(self.folder, target))
 
 
+@contextmanager
+def time_limit(limit_s: float, end: Callable[[], None]) -> Iterator[None]:
+    """Call *end* when the block takes longer than that: some waits have no limit of their own."""
+    timer = threading.Timer(limit_s, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class IdleTimeout:
     """
     Kills a command when one wait for it takes too long; time between waits does not count.
 
-    Used as a context manager around all that is read from the command and written to it, and
-    `waiting` around each such step.  *killed* says afterwards that it came to that.
+    `waiting` is put around each step that reads from the command or writes to it.  *killed* says
+    afterwards that it came to that.
     """
 
     def __init__(self, command: Running, limit_s: float) -> None:
         self.killed = False
         self._command, self._limit_s = command, limit_s
-        self._waiting_since: float | None = None
-        self._over = threading.Event()
-        self._watcher = threading.Thread(target=self._watch, daemon=True, name="idle-timeout")
 
-    def __enter__(self) -> Self:
-        self._watcher.start()
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._over.set()
-        self._watcher.join()
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
+    def waiting(self) -> AbstractContextManager[None]:
         """Count the time of the block as one wait."""
-        self._waiting_since = time.monotonic()
-        try:
-            yield
-        finally:
-            self._waiting_since = None
+        return time_limit(self._limit_s, self._kill)
 
-    def _watch(self) -> None:
-        while not self._over.wait(min(1.0, self._limit_s / 4)):
-            waiting_since = self._waiting_since
-            if waiting_since is not None and time.monotonic() - waiting_since > self._limit_s:
-                self.killed = True
-                self._command.kill()
-                return
+    def _kill(self) -> None:
+        self.killed = True
+        self._command.kill()
 
 
 def at_once(

@@ -135,8 +135,7 @@ class Hdfs:
     def _process(self, *arguments: str) -> Iterator[tuple[Running, IdleTimeout]]:
         process = self._gateway().open(self._command(arguments))
         try:
-            with IdleTimeout(process, LIMIT_S) as idle_timeout:
-                yield process, idle_timeout
+            yield process, IdleTimeout(process, LIMIT_S)
         finally:
             end_command(process)
 

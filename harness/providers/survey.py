@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import threading
 import time
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import IO, Any, Literal
 
 from harness.errors import ClusterError, HarnessError
-from harness.providers.host import Completed, Host, LocalHost, at_once, end_command, system_reason
+from harness.providers.host import (
+    Completed,
+    Host,
+    LocalHost,
+    at_once,
+    end_command,
+    system_reason,
+    time_limit,
+)
 from harness.text import excerpt, first_line, read_json
 from harness.units import MIB
 
@@ -100,19 +107,16 @@ def survey(hosts: Sequence[Host], command: Callable[[Host], list[str]]) -> list[
 
 def _survey(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
     process = host.open(argv)
-    # when it is killed, our reading ends as well
-    watchdog = threading.Timer(LIMIT_S, process.kill)
-    watchdog.start()
     try:
         assert process.stdin is not None
         assert process.stdout is not None
         stdin, stdout = process.stdin, process.stdout
-        offset, within = min(
-            (_clock_offset(stdin, stdout) for _ in range(_ROUNDS)), key=lambda pair: pair[1]
-        )
-        host_facts = read_json(_request(stdin, stdout, b"facts"))
+        with time_limit(LIMIT_S, process.kill):  # when it is killed, our reading ends as well
+            offset, within = min(
+                (_clock_offset(stdin, stdout) for _ in range(_ROUNDS)), key=lambda pair: pair[1]
+            )
+            host_facts = read_json(_request(stdin, stdout, b"facts"))
     finally:
-        watchdog.cancel()
         end_command(process)
     if not isinstance(host_facts, dict):
         raise TypeError("its answer is not an object")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop_home.home import write_whole
+from harness.providers.host import time_limit
 from harness.providers.state import exclusive, state_folder
 from harness.records.trial import SshAccess
 from harness.text import excerpt, printable
@@ -136,16 +137,9 @@ class Connection:
             ) from error
 
 
-@contextlib.contextmanager
-def deadline(channel: paramiko.Channel) -> Iterator[None]:
+def deadline(channel: paramiko.Channel) -> contextlib.AbstractContextManager[None]:
     """Close *channel* when what is done within takes too long: some requests wait for ever."""
-    timer = threading.Timer(CHANNEL_S, channel.close)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    return time_limit(CHANNEL_S, channel.close)
 
 
 def connect_socket(host: str, port: int) -> socket.socket:
