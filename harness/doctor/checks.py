@@ -102,10 +102,8 @@ def missing_needs(findings: Sequence[Finding]) -> dict[str, list[str]]:
 
 def provider_checks() -> dict[str, Callable[[], Finding]]:
     """Checks of what one provider alone works with, by the name of their finding."""
-    checks: dict[str, Callable[[], Finding]] = {}
-    for provider in PROVIDERS.values():
-        checks |= provider.doctor_checks()
-    return checks
+    own = [provider for provider in PROVIDERS.values() if provider.own_need]
+    return {provider.own_need: provider.doctor_check for provider in own}
 
 
 def check_system() -> Finding:

@@ -256,19 +256,9 @@ def meant(name: str) -> str:
 
 
 def resembling(name: str) -> str:
-    """
-    Give the known name that looks most like an unknown *name*, however they differ, or nothing.
-
-    Slow: it looks at each.
-
-    >>> resembling("mapreduce.reduce.shuffle.buffer.percent")
-    'mapreduce.reduce.shuffle.input.buffer.percent'
-    """
-    tail = f".{name}"
-    in_order = sorted(known_names())
-    longer = next((known for known in in_order if known.endswith(tail)), None)
+    """The known name that looks most like an unknown *name*, or nothing; slow: it looks at each."""
     # Hadoop's names are long and alike: a lower cut-off would offer one for any.
-    return longer or nearest_name(name, in_order, cutoff=0.85) or ""
+    return nearest_name(name, known_names(), cutoff=0.85) or ""
 
 
 def objection(name: str) -> tuple[str, str] | None:

@@ -59,6 +59,7 @@ class Cluster(ABC):
     state_class: ClassVar[type[StateFile]] = StateFile
     # names of the findings of `harness doctor` without which it cannot work, its own included
     needs: ClassVar[tuple[str, ...]] = ("system", "disk", "java", "hadoop home", "speed probe")
+    own_need: ClassVar[str] = ""  # the finding about what it alone works with
     # keys of `cluster` in an experiment file that it takes and others refuse; those it insists on
     extra_fields: ClassVar[frozenset[str]] = frozenset()
     required_fields: ClassVar[frozenset[str]] = frozenset()
@@ -115,9 +116,9 @@ class Cluster(ABC):
     # what a provider may have, too
 
     @staticmethod
-    def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
-        """Quick checks of what this provider alone works with, for `harness doctor`, by finding."""
-        return {}
+    def doctor_check() -> Finding:
+        """A quick check for `harness doctor`, of a provider with a finding of its own."""
+        raise NotImplementedError
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:

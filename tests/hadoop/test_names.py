@@ -96,7 +96,6 @@ class TestOtherNames:
         ("name", "near"),
         [
             ("mapreduce.map.sort.spill.pct", "mapreduce.map.sort.spill.percent"),
-            ("job.reduces", "mapreduce.job.reduces"),
             ("mapreduce.acme.rows", ""),
         ],
     )

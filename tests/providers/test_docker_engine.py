@@ -202,7 +202,7 @@ class TestDoctor:
     """The check of `harness doctor`."""
 
     def check(self):
-        return DockerCluster.doctor_checks()["docker"]()
+        return DockerCluster.doctor_check()
 
     def test_an_engine_that_answers(self, tmp_path, monkeypatch):
         """

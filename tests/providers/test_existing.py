@@ -228,7 +228,7 @@ def check():
     """
     State and text of the finding of `harness doctor`.
     """
-    finding = ExistingCluster.doctor_checks()["existing cluster"]()
+    finding = ExistingCluster.doctor_check()
     return finding.state, finding.what
 
 

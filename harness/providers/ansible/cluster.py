@@ -12,7 +12,6 @@ import os
 import re
 import sys
 
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -47,7 +46,8 @@ class AnsibleCluster(Cluster):
     """Hadoop on hosts that are there already; use it as a context manager."""
 
     provider = "ansible"
-    needs = (*Cluster.needs, "ssh")
+    own_need = "ssh"
+    needs = (*Cluster.needs, own_need)
     extra_fields, required_fields = frozenset({"hosts", "ssh", "exposed"}), frozenset({"hosts"})
     description = "hosts that are reached by SSH, prepared by Ansible; systemd or plain processes"
     health_sees_all = False
@@ -104,17 +104,13 @@ class AnsibleCluster(Cluster):
         return True
 
     @staticmethod
-    def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
+    def doctor_check() -> Finding:
         """Whether playbooks can be run from this machine."""
-
-        def check_ssh() -> Finding:
-            try:
-                require_tools()
-            except MachineError as error:
-                return Finding("ssh", "note", error.what, error.fix)
-            return Finding("ssh", "ok", "ansible-runner and ssh, for bare hosts")
-
-        return {"ssh": check_ssh}
+        try:
+            require_tools()
+        except MachineError as error:
+            return Finding("ssh", "note", error.what, error.fix)
+        return Finding("ssh", "ok", "ansible-runner and ssh, for bare hosts")
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:

@@ -7,7 +7,6 @@ port is published and no folder of this machine is mounted: everything goes thro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from functools import cached_property
 from pathlib import Path
@@ -43,7 +42,8 @@ class DockerCluster(Cluster):
     """Hadoop in containers; use it as a context manager."""
 
     provider = "docker"
-    needs = (*Cluster.needs, "docker")
+    own_need = "docker"
+    needs = (*Cluster.needs, own_need)
     description = "a container per node, on the Docker engine of DOCKER_HOST"
     state_class = DockerState
     _state: DockerState | None
@@ -77,18 +77,14 @@ class DockerCluster(Cluster):
             engine.reap(name)
 
     @staticmethod
-    def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
+    def doctor_check() -> Finding:
         """Whether an engine answers, and which one."""
-
-        def check() -> Finding:
-            try:
-                engine = Engine.connect(limit_s=_DOCTOR_LIMIT_S)
-            except HarnessError as error:
-                return Finding("docker", "note", f"{error.what} ({error.where})", error.fix)
-            engine.client.close()
-            return Finding("docker", "ok", f"Docker {engine.version} at {engine.address}")
-
-        return {"docker": check}
+        try:
+            engine = Engine.connect(limit_s=_DOCTOR_LIMIT_S)
+        except HarnessError as error:
+            return Finding("docker", "note", f"{error.what} ({error.where})", error.fix)
+        engine.client.close()
+        return Finding("docker", "ok", f"Docker {engine.version} at {engine.address}")
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,8 @@ class ExistingCluster(Cluster):
     """Somebody else's Hadoop; use it as a context manager."""
 
     provider = "existing"
-    needs = ("system", "java", "hadoop home", "speed probe", "existing cluster")
+    own_need = "existing cluster"
+    needs = ("system", "java", "hadoop home", "speed probe", own_need)
     sets_site = False
     description = "a cluster that runs already: its HADOOP_CONF_DIR, or addresses in cluster.site"
     traces = frozenset({"logs", "off"})
@@ -100,20 +101,16 @@ class ExistingCluster(Cluster):
         return f"{discovered}"
 
     @staticmethod
-    def doctor_checks() -> Mapping[str, Callable[[], Finding]]:
+    def doctor_check() -> Finding:
         """Whether the cluster that ``HADOOP_CONF_DIR`` leads to can be used."""
-        name = "existing cluster"
-
-        def check() -> Finding:
-            if not os.environ.get("HADOOP_CONF_DIR"):
-                fix = "export HADOOP_CONF_DIR=/etc/hadoop/conf"
-                return Finding(name, "note", "none: HADOOP_CONF_DIR is not set", fix)
-            try:
-                return Finding(name, "ok", str(discovery.discover({}, limit_s=0.0)))
-            except HarnessError as error:
-                return Finding(name, "lacking", error.what, error.fix)
-
-        return {name: check}
+        name = ExistingCluster.own_need
+        if not os.environ.get("HADOOP_CONF_DIR"):
+            fix = "export HADOOP_CONF_DIR=/etc/hadoop/conf"
+            return Finding(name, "note", "none: HADOOP_CONF_DIR is not set", fix)
+        try:
+            return Finding(name, "ok", str(discovery.discover({}, limit_s=0.0)))
+        except HarnessError as error:
+            return Finding(name, "lacking", error.what, error.fix)
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
