@@ -40,7 +40,7 @@ from harness.hadoop.daemons import IN_PLACE, container_options
 from harness.hadoop.site import PATH_JAR
 from harness.hadoop_home.home import HadoopHome, instrumented_digest
 from harness.monitor.machine import machine_facts, mean_rate
-from harness.monitor.probe import SpeedProbe, usable_cores
+from harness.monitor.probe import SpeedProbe
 from harness.parsing.lines import read_speed
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.state import clusters_folder
@@ -61,7 +61,7 @@ REDUCES = {"wordcount": 1, "terasort": 6}
 MIXED_REDUCES = ("terasort",)
 # A node is a core that runs one task at a time; more of them would share what cores have in common.
 SPEC = ClusterSpec(
-    workers=min(2, max(1, usable_cores() - 1)),
+    workers=min(2, max(1, len(os.sched_getaffinity(0)) - 1)),
     node=NodeSpec(map_slots=1, reduce_slots=1),
     site={"dfs.blocksize": "128 MiB"},
 )

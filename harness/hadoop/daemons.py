@@ -244,12 +244,6 @@ def supervisor_plan(
     }
 
 
-def format_argv(java: str, layout: Layout) -> list[str]:
-    """Command line that makes the empty name space of the NameNode."""
-    namenode = daemon_argv(java, layout, Daemon("namenode", layout.master))
-    return [*namenode, "-format", "-nonInteractive", "-force"]
-
-
 def client_argv(
     java: str, layout: Layout, main_class: str, arguments: Sequence[str], jars: Sequence[str] = ()
 ) -> list[str]:

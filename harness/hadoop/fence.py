@@ -43,8 +43,3 @@ def properties(layout: Layout) -> dict[str, str]:
     addresses = dict.fromkeys(["127.0.0.1", *(member.address for member in layout.members)])
     accept = {ACCEPT: " ".join(layout.accept_options)} if layout.accept_options else {}
     return {**_ALWAYS, **accept, _HOSTS: ",".join(addresses)}
-
-
-def secret_line(secret: str) -> str:
-    """Content of the file `SECRET`: a header, in the form that also ``curl -H @FILE`` reads."""
-    return f"{HEADER}: {secret}\n"

@@ -302,7 +302,7 @@ def conf_texts(files: Mapping[str, Mapping[str, str]], secret: str = "") -> dict
     texts = {file_name: render_xml(properties) for file_name, properties in files.items()}
     if secret:
         SECRETS.hide(secret)  # a log that has it is stored without
-        texts[fence.SECRET] = fence.secret_line(secret)
+        texts[fence.SECRET] = f"{fence.HEADER}: {secret}\n"  # as ``curl -H @FILE`` reads it, too
     return {**texts, "log4j.properties": LOG4J}
 
 

@@ -158,7 +158,7 @@ class HadoopHome:
         hadoop = next(filter(None, (re.match(_COMMON, jar_name) for jar_name in self.sums)))[1]
         examples = self.examples_jar().name
         jars = {"hadoop-home": sums_digest(self.sums), examples: self.sums[f"lib/{examples}"]}
-        jars |= {jar_name: file_digest(jar) for jar_name, jar in built_jars().items()}
+        jars |= {jar_name: file_digest(jar) for jar_name, jar in JARS.items() if jar.is_file()}
         if digest := instrumented_digest(self):
             jars[Path(INSTRUMENTED).name] = digest
         return Versions(hadoop=hadoop, java=self.java.version, jars=jars)
@@ -221,11 +221,6 @@ def job_jar(name: str) -> Path:
     if not JARS[name].is_file():
         raise MachineError(f"the jar {name} is missing", where=str(JARS[name]), fix=SETUP)
     return JARS[name]
-
-
-def built_jars() -> dict[str, Path]:
-    """Our job jars that are built, by name."""
-    return {jar_name: path for jar_name, path in JARS.items() if path.is_file()}
 
 
 def read_sums(file: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from harness.errors import HarnessError, MachineError
 from harness.hadoop import daemons, site
-from harness.hadoop.daemons import Layout, make_members
+from harness.hadoop.daemons import Daemon, Layout, make_members
 from harness.hadoop_home import home as homes
 from harness.hadoop_home.home import (
     INSTRUMENTED,
@@ -147,8 +147,10 @@ def ensure_formatted(hadoop_home: HadoopHome) -> None:
         sites = {"core-site.xml": core_site, "hdfs-site.xml": hdfs_site}
         for file_name, text in site.conf_texts(sites).items():
             (conf_folder / file_name).write_text(text)
+        namenode = Daemon("namenode", layout.master)
+        argv = daemons.daemon_argv(hadoop_home.java.launcher, layout, namenode)
         process = subprocess.run(
-            daemons.format_argv(hadoop_home.java.launcher, layout),
+            [*argv, "-format", "-nonInteractive", "-force"],
             check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
             errors="replace", cwd=work_folder,
             env=daemons.environment(os.environ, str(hadoop_home.java.home), layout, layout.master),

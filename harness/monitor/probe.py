@@ -53,7 +53,7 @@ class SpeedProbe:
 
     def __init__(self, *, log: Path, threads: int | None = None) -> None:
         """Have *threads* append their samples to *log*: one per core, unless it is given."""
-        self.log, self.threads = log, threads or usable_cores()
+        self.log, self.threads = log, threads or len(os.sched_getaffinity(0))
         self._probe: Probe | None = None
 
     @property
@@ -92,8 +92,3 @@ class SpeedProbe:
         probe, self._probe = self._probe, None
         if probe is not None:
             probe.end()
-
-
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0))

@@ -62,12 +62,10 @@ def main(arguments: List[str]) -> None:
         print(json.dumps({"java": java, "kernel": platform.release()}))
     elif kind == "device":
         print(block_device(Path(arguments[1]).stat().st_dev))
-    elif kind == "preflight":
+    else:
         if sys.version_info < _OLDEST_PYTHON:
             sys.exit(f"Python {sys.version.split()[0]} is too old")
         print(json.dumps(preflight(json.load(sys.stdin))))
-    else:
-        sys.exit(f"facts: there are none called {kind}")
 
 
 def survey(folder: str, java: str) -> None:

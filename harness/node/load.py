@@ -46,11 +46,9 @@ def main(arguments: List[str]) -> None:
         print(json.dumps(measure_buffered(parameters[0], float(parameters[1]))))
     elif load == "serve":
         serve(parameters[0])
-    elif load == "network":
+    else:
         rates = measure_network(parameters[0], int(parameters[1]), float(parameters[2]))
         print(json.dumps(rates))
-    else:
-        sys.exit(f"load: there is none called {load}")
 
 
 def measure_cores(processes: int, seconds: float) -> Dict[str, float]:

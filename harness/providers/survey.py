@@ -37,16 +37,11 @@ _WHOLE_NUMBERS = ("cores", "memory_bytes", "disk_bytes", "disk_free_bytes")
 
 LIBRARY = "libcuda.so.1"
 _GPU_LIMIT_S = 20.0
-_MOST_DEVICES, _MOST_LINKS, _MOST_OUTPUT, _MOST_MESSAGE, _MOST_NAME = 64, 64, 2**16, 300, 80
+_MOST_DEVICES, _MOST_OUTPUT, _MOST_MESSAGE, _MOST_NAME = 64, 2**16, 300, 80
 _DEVICE = re.compile(r"^/dev/(nvidia\d+)$", re.MULTILINE)
 _LIBRARY = re.compile(rf"^\s*{re.escape(LIBRARY)} .*=> (/\S+)$", re.MULTILINE)
 # a name may hold commas, so it stands between fields that do not
-_FIELDS = (
-    "index", "name", "memory.total", "driver_version", "pcie.link.gen.max",
-    "pcie.link.gen.current", "pcie.link.width.max", "pcie.link.width.current",
-)  # fmt: skip
-_LINKS_OF = re.compile(r"GPU (\d{1,4}):")
-_LINK = re.compile(r"\s+Link \d{1,4}: (\d{1,6}(?:\.\d{1,6})?) GB/s\s*")
+_FIELDS = ("index", "name", "memory.total", "driver_version")
 
 Run = Callable[[Sequence[str]], Completed]
 
@@ -187,22 +182,11 @@ def version_text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """
-    One device; what the driver does not report is `None`.
-
-    A PCIe link has a generation and a number of lanes (width): the most that device and machine can
-    have together, and what there was when the driver was queried; an idle device has less.
-    *nvlink_gb_per_s* is the rate of each NVLink that is up, one way, as the driver reports it.
-    """
+    """One device; what the driver does not report is `None`."""
 
     name: str
     memory_bytes: int | None = None
     driver: str | None = None
-    pcie_generation_max: int | None = None
-    pcie_generation: int | None = None
-    pcie_width_max: int | None = None
-    pcie_width: int | None = None
-    nvlink_gb_per_s: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,44 +234,25 @@ def find_devices(run: Run) -> Devices:
         return Devices(tuple(map(Gpu, names)), driver, first_line(answer.out or answer.err, ""))
     lines = [line for line in answer.out[:_MOST_OUTPUT].splitlines() if line.strip()]
     described = [(line, _device(line)) for line in lines[:_MOST_DEVICES]]
-    gpus = dict(device for _, device in described if device)
+    gpus = tuple(device for _, device in described if device)
     other = next((line for line, device in described if device is None), "")
-    links = _link_rates(_output_of(run, ["nvidia-smi", "nvlink", "--status"])) if gpus else {}
-    linked = (replace(device, nvlink_gb_per_s=links.get(index)) for index, device in gpus.items())
-    return Devices(tuple(linked), driver, first_line(other, ""))
+    return Devices(gpus, driver, first_line(other, ""))
 
 
-def _device(output_line: str) -> tuple[int, Gpu] | None:
-    """Number and description of a device; `None` for any other line."""
+def _device(output_line: str) -> Gpu | None:
+    """Description of a device; `None` for any other line."""
     fields = output_line.split(",")
-    index = _number(fields[0])
-    name = excerpt(",".join(fields[1 : 2 - len(_FIELDS)]), _MOST_NAME)
-    if len(fields) < len(_FIELDS) or index is None or not name:
+    name = excerpt(",".join(fields[1:-2]), _MOST_NAME)
+    if len(fields) < len(_FIELDS) or _number(fields[0]) is None or not name:
         return None
-    memory, driver, *link_fields = fields[2 - len(_FIELDS) :]
-    memory_mib, version = _number(memory), excerpt(driver, _MOST_NAME)
+    memory_mib, version = _number(fields[-2]), excerpt(fields[-1], _MOST_NAME)
     memory_bytes = None if memory_mib is None else memory_mib * MIB
-    driver_version = version if re.match(r"[0-9]", version) else None
-    generation_max, generation, width_max, width = map(_number, link_fields)
-    links = (generation_max, generation, width_max, width)
-    return index, Gpu(name, memory_bytes, driver_version, *links)
+    return Gpu(name, memory_bytes, version if re.match(r"[0-9]", version) else None)
 
 
 def _number(text: str) -> int | None:
     """A whole number; `None` for ``[N/A]``, ``[Not Supported]`` and all else."""
     return int(text) if re.fullmatch(r" *[0-9]{1,9} *", text) else None
-
-
-def _link_rates(completed: Completed) -> dict[int, tuple[float, ...]]:
-    """Rates of the NVLinks that are up, by the device's number."""
-    rates: dict[int, tuple[float, ...]] = {}
-    device = None
-    for output_line in completed.out[:_MOST_OUTPUT].splitlines() if completed.status == 0 else ():
-        if head := _LINKS_OF.match(output_line):
-            device = int(head[1])
-        elif device is not None and (link_fields := _LINK.fullmatch(output_line)):
-            rates[device] = (*rates.get(device, ()), float(link_fields[1]))[:_MOST_LINKS]
-    return rates
 
 
 def _output_of(run: Run, argv: Sequence[str]) -> Completed:

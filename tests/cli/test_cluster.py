@@ -294,8 +294,7 @@ def test_status_tells_of_gpus(harness, monkeypatch):
     """
     Where a host has some: what they are, and what the driver's tool says of lost ones.
     """
-    links = (26.562, 26.562)
-    gpus = Gpu("NVIDIA H100", 80 * 2**30, "550.54", 5, 1, 16, 16, links), Gpu("\x1b[2Jnvidia1")
+    gpus = Gpu("NVIDIA H100", 80 * 2**30, "550.54"), Gpu("\x1b[2Jnvidia1")
     observed = Devices(gpus, "/lib/libcuda.so.1", "GPU is lost")
     monkeypatch.setattr(survey, "find_on", lambda host: observed)
     harness("up")

@@ -72,15 +72,6 @@ def test_archive_is_optional():
     ]
 
 
-def test_format_is_the_namenode_with_options():
-    """
-    Formatting never asks.
-    """
-    argv = daemons.format_argv("/j/bin/java", layout())
-
-    assert argv[-4:] == [daemons.MAIN["namenode"], "-format", "-nonInteractive", "-force"]
-
-
 @given(st.lists(st.text()))
 def test_arguments_of_a_client_pass_unchanged(arguments):
     """

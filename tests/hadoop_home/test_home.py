@@ -51,7 +51,7 @@ def source(tmp_path, monkeypatch):
     monkeypatch.delenv("HARNESS_HADOOP_HOME", raising=False)
     for made in ("ensure_formatted", "ensure_archive", "ensure_instrumented"):
         monkeypatch.setattr(setup, made, lambda *_: None)
-    monkeypatch.setattr(homes, "built_jars", dict)
+    monkeypatch.setattr(homes, "JARS", {})
     return folder
 
 
@@ -124,7 +124,7 @@ class TestFind:
         A job that was built again is another version, so its trials are others.
         """
         jar = tmp_path / "ours.jar"
-        monkeypatch.setattr(homes, "built_jars", lambda: {"ours.jar": jar})
+        monkeypatch.setattr(homes, "JARS", {"ours.jar": jar})
         hadoop_home = setup.ensure()
 
         digests = []

@@ -20,10 +20,9 @@ from harness.providers.host import LocalHost
 from harness.records.trial import ClusterSpec, NodeSpec
 from harness.workloads.base import GPU
 
-LINE = "0, NVIDIA L4, 23034, 550.54.15, 4, 4, 16, 8"
+LINE = "0, NVIDIA L4, 23034, 550.54.15"
 L4 = {
     "name": "NVIDIA L4", "memory_bytes": 23034 * 2**20, "driver": "550.54.15",
-    "pcie_generation_max": 4, "pcie_generation": 4, "pcie_width_max": 16, "pcie_width": 8,
 }  # fmt: skip
 NONE = {"devices": [], "library": ""}
 COPIES = {"h2d_bps": [12_000_000_000, 13_000_000_000], "d2h_bps": [11_000_000_000]}
@@ -38,7 +37,7 @@ def node(folder, name, listing=None, java=f"echo '{MEASURED}'"):
     """
     programs = folder / name
     programs.mkdir()
-    scripts = {"nvidia-smi": f"[ $1 != nvlink ] && echo '{listing}'", "java": java}
+    scripts = {"nvidia-smi": f"echo '{listing}'", "java": java}
     for program, script in scripts.items():
         tool = programs / program
         if listing is not None:

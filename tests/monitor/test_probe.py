@@ -16,7 +16,7 @@ import pytest
 from harness.errors import MachineError
 from harness.hadoop_home.home import find_java
 from harness.monitor import probe
-from harness.monitor.probe import SpeedProbe, probe_jar, usable_cores
+from harness.monitor.probe import SpeedProbe, probe_jar
 from harness.parsing.lines import read_speed
 
 pytestmark = pytest.mark.process
@@ -159,14 +159,3 @@ class TestSpeedProbe:
 
         with pytest.raises(MachineError, match=complaint), SpeedProbe(log=tmp_path / "speed.txt"):
             pytest.fail("the body must not run")
-
-
-def test_usable_cores_heed_affinity():
-    """
-    A harness that is bound to a core probes that core.
-    """
-    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
-    code += "from harness.monitor.probe import usable_cores; print(usable_cores())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-
-    assert int(done.stdout) == 1 <= usable_cores() <= os.cpu_count()

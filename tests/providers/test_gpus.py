@@ -4,7 +4,6 @@ Tests for `harness.providers.survey`.
 
 import json
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -19,30 +18,21 @@ from harness.text import excerpt
 from harness.units import MIB
 
 LISTED = """\
-0, NVIDIA H100 80GB HBM3, 81559, 550.54.15, 5, 5, 16, 16
-1, NVIDIA A100-PCIE, 40GB, 40960, 550.54.15, 4, 1, [N/A], [Not Supported]
-"""
-LINKS = """\
-GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)
-\t Link 0: 26.562 GB/s
-\t Link 1: <inactive>
-\t Link 2: 26.562 GB/s
-GPU 1: NVIDIA A100-PCIE, 40GB (UUID: GPU-2)
-NVML: Unable to retrieve NVLink information as all links are inActive
+0, NVIDIA H100 80GB HBM3, 81559, 550.54.15
+1, NVIDIA A100-PCIE, 40GB, 40960, 550.54.15
 """
 LIBRARY = "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1\n"
-H100 = Gpu("NVIDIA H100 80GB HBM3", 81559 * MIB, "550.54.15", 5, 5, 16, 16, (26.562, 26.562))
-A100 = Gpu("NVIDIA A100-PCIE, 40GB", 40960 * MIB, "550.54.15", 4, 1)
+H100 = Gpu("NVIDIA H100 80GB HBM3", 81559 * MIB, "550.54.15")
+A100 = Gpu("NVIDIA A100-PCIE, 40GB", 40960 * MIB, "550.54.15")
 
 
 def node(**outputs):
     """
-    A node whose commands say *said*, by their names, and fail where nothing is given; `nvlink` is
-    what the driver's tool says of links.
+    A node whose commands say *said*, by their names, and fail where nothing is given.
     """
 
     def run(argv):
-        name = "nvlink" if "nvlink" in argv else argv[0].replace("-", "_")
+        name = argv[0].replace("-", "_")
         return Completed(
             tuple(argv), 0 if name in outputs else 127, outputs.get(name, ""), "not found"
         )
@@ -54,12 +44,11 @@ def node(**outputs):
     ("outputs", "devices"),
     [
         (
-            {"nvidia_smi": LISTED, "ldconfig": LIBRARY, "nvlink": LINKS},
+            {"nvidia_smi": LISTED, "ldconfig": LIBRARY},
             Devices((H100, A100), "/usr/lib/libcuda.so.1"),
         ),
-        ({"nvidia_smi": LISTED[:57]}, Devices((replace(H100, nvlink_gb_per_s=None),), "")),
         (
-            {"nvidia_smi": f"Unable to determine the device handle\n{LISTED[57:]}"},
+            {"nvidia_smi": f"Unable to determine the device handle\n{LISTED.splitlines()[1]}\n"},
             Devices((A100,), "", "Unable to determine the device handle"),
         ),
         ({"nvidia_smi": "No devices were found\n"}, Devices((), "", "No devices were found")),
@@ -71,7 +60,7 @@ def node(**outputs):
         ({}, Devices((), "", "not found")),
     ],
     ids=[
-        "the driver's list", "no links", "one is lost", "an empty list", "device files",
+        "the driver's list", "one is lost", "an empty list", "device files",
         "files without a driver", "nothing",
     ],
 )  # fmt: skip
@@ -90,7 +79,7 @@ def test_what_is_not_known_is_left_out():
         "devices": [
             {
                 "name": "NVIDIA A100-PCIE, 40GB", "memory_bytes": 40960 * MIB,
-                "driver": "550.54.15", "pcie_generation_max": 4, "pcie_generation": 1,
+                "driver": "550.54.15",
             },
             {"name": "nvidia1"},
         ],
@@ -122,13 +111,13 @@ def test_a_host_that_cannot_be_reached_has_the_reason(error):
     assert find_on(SimpleNamespace(run=run)) == Devices((), "", str(error))
 
 
-@given(st.text(), st.text(), st.lists(st.text() | st.from_regex(r"\d{0,12}"), max_size=7))
-def test_any_answer_is_read(text, links, fields):
+@given(st.text(), st.lists(st.text() | st.from_regex(r"\d{0,12}"), max_size=7))
+def test_any_answer_is_read(text, fields):
     """
     Whatever a tool prints, what is kept is short and has no character that moves a cursor.
     """
     listing = f"0, {text}, {', '.join(fields)}\n{text}"
-    devices = find_devices(node(nvidia_smi=listing, nvlink=f"GPU 0: H100\n{links}"))
+    devices = find_devices(node(nvidia_smi=listing))
     gpus = devices.gpus
     texts = [text for gpu in gpus for text in (gpu.name, gpu.driver or "")] + [devices.message]
 

@@ -127,14 +127,6 @@ def test_a_server_that_names_no_port(hosts, line):
         )
 
 
-def test_an_unknown_load_is_refused():
-    """
-    Its name stands in the message.
-    """
-    with pytest.raises(SystemExit, match="heat"):
-        loads.main(["heat"])
-
-
 def test_a_share_is_that_of_all_processes(capsys):
     """
     The answer is one line of JSON.

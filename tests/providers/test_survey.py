@@ -74,9 +74,7 @@ def test_gpus_of_hosts_that_have_some(cluster, tmp_path):
     As the driver's tool there describes them, through the host's own connection.
     """
     tool = tmp_path / "nvidia-smi"
-    tool.write_text(
-        "#!/bin/sh\n[ -z $GPUS ] || echo '0, NVIDIA L4, 23034, 550.54.15, 4, 4, 16, 8'\n"
-    )
+    tool.write_text("#!/bin/sh\n[ -z $GPUS ] || echo '0, NVIDIA L4, 23034, 550.54.15'\n")
     tool.chmod(0o755)
     path = f"PATH={tmp_path}:{os.environ['PATH']}"
     some, none = survey(
@@ -87,7 +85,7 @@ def test_gpus_of_hosts_that_have_some(cluster, tmp_path):
     )
 
     assert [gpu["name"] for gpu in some.gpus["devices"]] == ["NVIDIA L4"]
-    assert some.gpus["devices"][0]["pcie_width"] == 8
+    assert some.gpus["devices"][0]["driver"] == "550.54.15"
     assert none.gpus == {}
 
 

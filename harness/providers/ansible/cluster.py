@@ -13,7 +13,6 @@ import re
 import sys
 
 from contextlib import suppress
-from functools import cached_property
 from typing import Any
 
 from harness.errors import ClusterError, HarnessError, MachineError, SpecError
@@ -267,20 +266,17 @@ class AnsibleCluster(Cluster):
     def _supervision(self) -> dict[str, Any]:
         return {"deaths": f"{self.layout.base}/deaths"}
 
-    @cached_property
-    def _daemons(self) -> dict[str, dict[str, str]]:
-        """Names of the daemons (``datanode on worker2``) by their keys, for each node."""
-        by_node: dict[str, dict[str, str]] = {}
-        for daemon in daemons.daemons(self.layout):
-            by_node.setdefault(daemon.member.name, {})[daemon.key] = daemon.name
-        return by_node
-
     def dead_daemons(self) -> dict[str, str]:
         """Daemons that have ended or hang, by each host's own record; all of one that is away."""
         dead: dict[str, str] = {}
+        every, deaths = daemons.daemons(self.layout), f"{self.layout.base}/deaths"
         for host in self.hosts:
-            daemon_names, local_copy = self._daemons[host.name], self.folder / f"deaths-{host.name}"
-            follower, deaths = self._followers.get(host.name), f"{self.layout.base}/deaths"
+            own = [daemon for daemon in every if daemon.member.name == host.name]
+            daemon_names = {daemon.key: daemon.name for daemon in own}
+            follower, local_copy = (
+                self._followers.get(host.name),
+                self.folder / f"deaths-{host.name}",
+            )
             try:
                 if follower is None or follower.poll() is not None:
                     # what is there already counts at once, before the follower has started
