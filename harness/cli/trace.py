@@ -205,8 +205,8 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
     """
     Measure the overhead of finished tasks from the times of their records.
 
-    TRIAL is an id or its first characters, RUN the folder of a run.  Times of records exist if
-    the experiment had 'trace: units'.  Vet is their sum over the ideal sum: 1 means no overhead.
+    TRIAL and RUN are ids, or their first characters; RUN may be a folder.  Times of records exist
+    if the experiment had 'trace: units'.  Vet is their sum over the ideal sum: 1 means no overhead.
 
     \b
     Example:
@@ -217,11 +217,13 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
     from harness.reports.data import ReportData
     from harness.reports.document import Table, Text
     from harness.reports.sections import vet as vet_section
-    from harness.store import Run, Store
+    from harness.store import Store
 
-    run, trial_id = Run(Path(target)), None
-    if not Path(target).is_dir():
-        run, trial_id = Store(results_dir).find_trial(target)
+    store, trial_id = Store(results_dir), None
+    if target and any(known.startswith(target) for known in store.trial_ids()):
+        run, trial_id = store.find_trial(target)
+    else:
+        run = store.find(target)
     evaluation = Evaluation.of(run)
     trials = [trial for key, trial in evaluation.done.items() if trial_id in (None, key)]
     data = ReportData(

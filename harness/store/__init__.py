@@ -139,7 +139,7 @@ class Store:
         if matching:
             what = f"'{excerpt(text)}' are the first characters of {len(matching)} runs: {named}"
             raise DataError(what, where=str(self.results_dir), fix="write more of the id")
-        if path.is_dir():
+        if text and path.is_dir():
             what = f"this folder holds no run: it has no {MANIFEST}, or is only half copied"
             fix = f"name one of {named}" if runs else "harness runs --results-dir FOLDER lists them"
             raise DataError(what, where=str(path.absolute()), fix=fix)
