@@ -126,14 +126,13 @@ def _terms(
 ) -> Terms | None:
     """Coefficients of the mean of *chosen* tasks; `None` where no model can read their counters."""
     maps = [task for task in chosen if task.attempt.kind == "map"]
-    cluster = observation.cluster.model_dump()
     configuration = observation.config.model_dump() | {
         "num_maps": observation.trace.num_maps,
         "num_reduces": observation.trace.num_reduces,
         "split_bytes": sum(task.input_bytes for task in maps) / len(maps) if maps else 0.0,
     }
-    slots = ("num_nodes", "map_slots_per_node", "reduce_slots_per_node")
-    size = {name: cluster[name] for name in slots}
+    slots = {"num_nodes", "map_slots_per_node", "reduce_slots_per_node"}
+    size = observation.cluster.model_dump(include=slots)
     shown = {name: statistic.value for name, statistic in dataflow_statistics(chosen).items()}
     try:
         return cost_terms({**ratios, **shown}, configuration, size, of_parts=of_parts)

@@ -169,28 +169,21 @@ class View:
 
     def machine_lists(self) -> dict[str, list[float]]:
         """Section 2.1's lists: one value per machine that ran maps, which all of them know."""
-        sources = {
-            "map_records_selectivity": "map_records_selectivity",
-            "map_bytes_selectivity": "map_bytes_selectivity",
-            "map_s_per_record": "map_s_per_record",
-            "combine_bytes_selectivity": "spill_bytes_selectivity",
-            "sort_s_per_record": "sort_s_per_record",
-        }
+        names = ["map_records_selectivity", "map_bytes_selectivity", "map_s_per_record",
+                 "combine_bytes_selectivity", "sort_s_per_record"]  # fmt: skip
+        sources = {"combine_bytes_selectivity": "spill_bytes_selectivity"}
         if self.has_spill_parts():
-            sources["spill_write_s_per_byte"] = "spill_write_s_per_byte"
-            if self.config.use_combiner:
-                sources["combine_s_per_record"] = "combine_s_per_record"
+            names += ["spill_write_s_per_byte"]
+            names += ["combine_s_per_record"] if self.config.use_combiner else []
         else:
             sources["sort_s_per_record"] = "spill_s_per_record"
         statistics = {
             name: statistic
-            for name, source in sources.items()
-            if (statistic := self.statistic(source)) is not None
+            for name in names
+            if (statistic := self.statistic(sources.get(name, name))) is not None
         }
         # Hosts that all statistics know; none where one was not taken apart.
-        host_names = sorted(
-            set.intersection(*(set(statistic.nodes) for statistic in statistics.values()))
-        )
+        host_names = sorted(set.intersection(*(set(each.nodes) for each in statistics.values())))
         lists = {
             name: [statistic.nodes[host] for host in host_names] or [statistic.value]
             for name, statistic in statistics.items()

@@ -11,7 +11,7 @@ from harness.models.checks import check_number, range_error, require_statistics
 from harness.models.scheduler import schedule, timeline
 from harness.models.spn_gc.estimates import expectations, simulate_net
 from harness.models.spn_gc.net import build_net
-from harness.models.spn_gc.phases import FIELDS, PHASES, REQUIRED, spn_phases, warnings_of
+from harness.models.spn_gc.phases import FIELDS, PHASES, REQUIRED, spn_phases
 from harness.models.vectors import CaseInput, Evaluator
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
@@ -30,14 +30,12 @@ _SLOT_RUNS, _FEWEST_RUNS, _SLOT_TASKS = 100, 20, 100_000
 
 def _answer_phases(case: CaseInput) -> dict[str, Any]:
     """Phase means, the quantities between, and the estimates of both nets."""
-    parameters = dict(case.fields)
-    answer = spn_phases(parameters, case.rules or "paper")
-    tasks = answer["num_maps"], parameters.get("num_reduces", 1)
+    answer = spn_phases(case.fields, case.rules or "paper")
+    tasks = answer["num_maps"], case.fields.get("num_reduces", 1)
     answer |= expectations(answer, *tasks)
     answer["simulated_s"] = simulate_net(answer, *tasks)["simulated_s"]
     other = simulate_net(answer, *tasks, variant="shared_shuffle")
     answer["shared_shuffle_simulated_s"] = other["simulated_s"]
-    answer["warnings"] = warnings_of(parameters)
     return answer
 
 

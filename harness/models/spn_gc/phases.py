@@ -2,8 +2,7 @@
 What SPN-GC is given, and the nine phase means, Eqs. (5) to (14), under both rule sets.
 
 Seconds and bytes; symbols, defaults and ranges of the inputs in ``docs/models/spn-gc.md``, sections
-2 and 8.  One function has an equation's printed form and that
-under mr2 rules.
+2 and 8.  One function has an equation's printed form and that under mr2 rules.
 """
 
 from __future__ import annotations
@@ -32,12 +31,6 @@ WHERE = "spn-gc"
 PHASES = (
     "t1_load_s", "t2_read_s", "t3_to_gpu_s", "t4_gpu_s", "t5_from_gpu_s", "t6_spill_s",
     "t7_shuffle_s", "t8_merge_s", "t9_reduce_s",
-)  # fmt: skip
-
-# Fields of the specification's tables that no equation reads.
-UNUSED = frozenset(
-    {"num_maps", "test_num_maps", "map_slots_per_node", "parallel_copies", "map_slots",
-     "reduce_slots"}
 )  # fmt: skip
 
 Numbers = dict[str, Any]  # by the names of the specification
@@ -111,12 +104,6 @@ def read_parameters(parameters: Mapping[str, Any], rules: str) -> Parameters:
     if not inputs.mr2 and not 0 < share < 1:
         raise range_error("sort_record_percent", share, "between 0 and 1", where)
     return inputs
-
-
-def warnings_of(parameters: Mapping[str, Any]) -> list[str]:
-    """What a reader of the answer should know of its inputs."""
-    unknown_names = set(parameters) - FIELDS.keys() - UNUSED
-    return [f"{name} is not used by the model" for name in sorted(unknown_names)]
 
 
 def ceil_ratio(numerator: float, denominator: float) -> int:

@@ -16,7 +16,6 @@ from harness.models.spn_gc.phases import (
     REQUIRED,
     ceil_ratio,
     spn_phases,
-    warnings_of,
 )
 from tests.models.spn_gc.given import MIB, parameters
 
@@ -165,12 +164,3 @@ def test_ceil_takes_a_near_integer_as_one(count, size):
     N parts of a size are n parts, whatever the rounding of their sum.
     """
     assert ceil_ratio(count * size, size) == count
-
-
-def test_warns_of_unknown_names():
-    """
-    What no equation reads may be a slip.
-    """
-    assert warnings_of({"disk_read_bsp": 1.0, "load_s": 3.0, "num_maps": 4}) == [
-        "disk_read_bsp is not used by the model"
-    ]
