@@ -287,7 +287,7 @@ class Evaluation:
         return collect_vets(filter(None, vets))
 
     def task_times(self, record: TrialRecord, trace: JobTrace) -> JobTaskTimes:
-        """Where the time of the tasks of *trace* went, with the recordings drawn."""
+        """Where the time of the tasks of *trace* went."""
         if record.trial.cell.tracing.mode == "off":
             return JobTaskTimes()
         config, _, _ = model_inputs(record.trial.cell)

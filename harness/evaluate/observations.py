@@ -28,8 +28,8 @@ from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, TaskAttempt, joi
 from harness.records.trial import TrialRecord
 from harness.records.vet import SUBPHASES, JobVet, RepeatsTest, TaskUnits, VetBook
 from harness.reports.data import JobTaskTimes
+from harness.reports.pieces import TaskPieces, is_detailed, logged_pieces, recorded_pieces
 from harness.reports.sections.task_times import task_parts
-from harness.reports.sections.threads import drawn_attempts
 from harness.store import RawLogs, Run
 from harness.text import excerpt
 from harness.workloads.base import INPUT_TOLERANCE
@@ -143,15 +143,16 @@ def job_task_times(
     """
     Where the time of a job's tasks went, from what their logs say and what was recorded of them.
 
-    Attempts that did not succeed count in no mean; of *recordings* what is drawn stays in memory.
+    Attempts that did not succeed count in no mean.
     """
-    succeeded, drawn, drawn_recordings = _succeeded(trace), drawn_attempts(trace), {}
+    succeeded, pieces = _succeeded(trace), dict[str, TaskPieces]()
+    drawn = {one.attempt_id: one for one in trace.attempts} if is_detailed(trace) else {}
     recorded: list[MapTimes | ReduceTimes] = []
     parts_by_attempt = {}
     for recording in recordings:
         attempt_id = recording.attempt_id
-        if attempt_id in drawn:
-            drawn_recordings[attempt_id] = recording
+        if attempt_id in drawn and recording.spans:
+            pieces[attempt_id] = recorded_pieces(drawn[attempt_id], recording)
         if attempt_id in succeeded:
             recorded.append(recorded_times(recording, succeeded[attempt_id]))
             attempt = succeeded[attempt_id]
@@ -160,11 +161,12 @@ def job_task_times(
     for task_times in logged:
         attempt_id = task_times.attempt_id
         parts_by_attempt.setdefault(attempt_id, task_parts(task_times, succeeded[attempt_id]))
+        if attempt_id in drawn and attempt_id not in pieces:
+            pieces[attempt_id] = logged_pieces(drawn[attempt_id], task_times)
     counters = {attempt_id: attempt.counters for attempt_id, attempt in succeeded.items()}
     return JobTaskTimes(
         parts=tuple(parts_by_attempt.values()),
-        recordings=drawn_recordings,
-        from_logs={times.attempt_id: times for times in logged if times.attempt_id in drawn},
+        pieces=pieces,
         differences=compare_sources(recorded, logged, counters),
     )
 

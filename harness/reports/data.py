@@ -16,10 +16,11 @@ from harness.experiment.model import Experiment
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, Metric, Score, ScoreBook, Speed, Summary
-from harness.records.tasks import MapTimes, ReduceTimes, Source, SourceComparison, TaskSpans
+from harness.records.tasks import Source, SourceComparison
 from harness.records.trace import JobTrace, TaskKind
 from harness.records.trial import Cell, TrialRecord
 from harness.records.vet import VetBook
+from harness.reports.pieces import TaskPieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,12 @@ class JobTaskTimes:
     """
     Where the time of the tasks of one job went.
 
-    *parts* are those of every task that succeeded and of which anything is known; *recordings* and
-    *from_logs* hold those that are drawn, by the attempts' ids.
+    *parts* are those of every task that succeeded and of which anything is known; *pieces* are of
+    the attempts that are drawn, by their ids.
     """
 
     parts: Sequence[TaskParts] = ()
-    recordings: Mapping[str, TaskSpans] = field(default_factory=dict)
-    from_logs: Mapping[str, MapTimes | ReduceTimes] = field(default_factory=dict)
+    pieces: Mapping[str, TaskPieces] = field(default_factory=dict)
     differences: Sequence[SourceComparison] = ()
 
 

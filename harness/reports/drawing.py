@@ -61,7 +61,7 @@ _TILES: dict[str, dict[str, tuple[int, str]]] = {
     "map": {"map": _PLAIN, "read": _RISING, "map_function": _PLAIN, "collect": _UPRIGHT,
             "map_loop": _PLAIN, "map_loop_blocked": _CROSSED},
     "map-tail": {"map_tail": _RISING, "merge": _LEVEL},
-    "shuffle": {"shuffle": _UPRIGHT, "connect": _UPRIGHT, "copy": _PLAIN},
+    "shuffle": {"shuffle": _UPRIGHT, "copy": _PLAIN},
     "sort": {"sort": _SORT, "spill_sort": _PLAIN, "spill_combine": _RISING,
              "spill_write": _UPRIGHT, "spill": _CROSSED, "memory_merge": _LEVEL,
              "disk_merge": _FALLING, "last_merges": _LEVEL},

@@ -12,7 +12,7 @@ import pytest
 
 from harness.errors import DataError, EvidenceError
 from harness.evaluate.flow import REPORT_FILES, Evaluation
-from harness.evaluate.observations import job_task_times
+from harness.evaluate.observations import job_task_times, logged_times
 from harness.evaluate.provenance import model_code
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
@@ -522,10 +522,10 @@ class TestInside:
         (record, job), *_ = data.timelines
         task_times = data.task_times[record.trial.id]
 
-        (parts,), (attempt_id,) = task_times.parts, task_times.from_logs
+        (parts,), (attempt_id,) = task_times.parts, task_times.pieces
         (attempt,) = (a for a in job.attempts if a.attempt_id == attempt_id)
         assert parts.total_s == pytest.approx(attempt.duration_s)
-        assert (parts.source, parts.kind, task_times.recordings) == ("logs", attempt.kind, {})
+        assert (parts.source, parts.kind) == ("logs", attempt.kind)
 
     def test_recordings_go_before_logs(self, stored):
         """
@@ -533,13 +533,13 @@ class TestInside:
         """
         e = evaluation(stored)
         ((record, job), *_) = e.report_data().timelines
-        (logged,) = e.task_times(record, job).from_logs.values()
+        (logged,) = logged_times(e.run.raw(record.trial.id), job, is_compressed=False)
         (attempt,) = (a for a in job.attempts if a.attempt_id == logged.attempt_id)
         foreign = replace(recorded(attempt), attempt_id="attempt_1_0001_m_000009_0")
         task_times = job_task_times(job, [logged], [recorded(attempt), foreign])
 
         assert [p.source for p in task_times.parts] == ["spans"]
-        assert set(task_times.recordings) == {attempt.attempt_id}
+        assert task_times.pieces[attempt.attempt_id].main[0].part == "launch"
         assert all(d.count == 1 for d in task_times.differences)
 
     def test_attempts_that_were_lost_are_drawn_and_count_in_no_mean(self, stored):
@@ -552,7 +552,7 @@ class TestInside:
         job = replace(job, attempts=(replace(first, state="killed"), *rest))
         task_times = job_task_times(job, [], [recorded(first)])
 
-        assert set(task_times.recordings) == {first.attempt_id}
+        assert set(task_times.pieces) == {first.attempt_id}
         assert (task_times.parts, list(task_times.differences)) == ((), [])
 
     def test_is_nothing_where_nothing_was_traced(self, stored):

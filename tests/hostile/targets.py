@@ -45,9 +45,9 @@ from harness.records.tasks import TaskLog, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt, TaskKind
 from harness.reports import REPORTS
 from harness.reports.data import JobTaskTimes, ReportData
+from harness.reports.pieces import thinned
 from harness.reports.sections import make_document
 from harness.reports.sections.task_times import bars, parts_table
-from harness.reports.sections.threads import thinned, tracks
 from harness.reports.waterfall import chrome_events, render_task, render_tasks
 from harness.run.estimate import Estimator
 from harness.run.plan import make_plan, refuse_cells
@@ -199,13 +199,12 @@ def a_job(*attempts: TaskAttempt) -> JobTrace:
 
 
 def shown(times: JobTaskTimes, job: JobTrace) -> None:
-    """Tables and tracks of what is known of the tasks of *job*: what the report draws."""
+    """Tables and pieces of what is known of the tasks of *job*: what the report draws."""
     table = parts_table("job", bars(times.parts))
     spoken(*(value.text for row in table.rows for value in row))
-    for attempt in job.attempts:
-        name = attempt.attempt_id
-        for track in tracks(attempt, times.from_logs.get(name), times.recordings.get(name)):
-            thinned(track.pieces, 0.01)
+    for pieces in times.pieces.values():
+        for thread in pieces:
+            thinned(thread, 0.01)
 
 
 def _ltrace(folder: Path) -> Target:

@@ -26,10 +26,9 @@ from harness.reports.drawing import (
     drawing,
     render_figure,
 )
-from harness.reports.sections import cells, task_times, threads
+from harness.reports.sections import cells, task_times
 from harness.reports.sections.machine import speed_over_time
 from harness.reports.sections.phases import phase_means
-from harness.reports.sections.threads import threads_figure
 from harness.reports.sections.timeline import assign_lanes, phases, timeline
 
 
@@ -213,7 +212,7 @@ def test_every_figure_has_its_data(document):
     """
     figures = document.figures()
 
-    assert len(figures) == 14
+    assert len(figures) == 13
     assert next(iter(figures)) == "errors"
     assert [name for name, figure in figures.items() if not figure.data.rows] == []
 
@@ -297,19 +296,17 @@ class TestTimeline:
             whole, timelines=[(record, job)], task_times={record.trial.id: times}
         )
         lanes = svg_of(timeline(data, 0, record, job))
-        tracks = svg_of(threads_figure(0, "wordcount", job, times))
 
         own = re.findall(rf"<title>{gone.attempt_id} on \w+: ([^<]*?) [\d.]+ s<", lanes)
         assert own[0] == f"{state} attempt after"
         assert "record loop" in own
         assert f"url(#texture-{state})" in lanes
-        assert f"a map that {'was ' if state == 'killed' else ''}{state}: " in tracks
         assert times.parts == ()
 
     @pytest.mark.process
     def test_a_large_job_stays_small(self, whole, traced, known):
         """
-        Two thousand tasks, all recorded: some slots are drawn, two tasks of a kind in detail.
+        Two thousand tasks, all recorded: some slots are drawn.
         """
         record, _ = whole.timelines[0]
         job = traced(maps=2_100)
@@ -320,12 +317,12 @@ class TestTimeline:
         )
         figures = [
             timeline(data, 0, record, job),
-            *figures_in(threads.section(data), task_times.section(data)),
+            *figures_in(task_times.section(data)),
         ]
 
-        assert [len(svg_of(figure)) < 1_500_000 for figure in figures] == [True] * 3
+        assert [len(svg_of(figure)) < 1_500_000 for figure in figures] == [True] * 2
         assert "attempts share a bar" in figures[0].caption
-        assert "over 2100 map tasks (recorded)" in figures[2].caption
+        assert "over 2100 map tasks (recorded)" in figures[1].caption
 
     def test_phase_without_an_end_runs_into_the_next(self):
         """

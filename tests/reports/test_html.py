@@ -180,7 +180,7 @@ class TestWholeRun:
 
         assert all("<caption>" in t and 'scope="col"' in t for t in tables)
         assert all('role="img"' in f and "<title id=" in f for f in figures)
-        assert ["<details>" in f for f in figures] == [False] + [True] * 13
+        assert ["<details>" in f for f in figures] == [False] + [True] * 12
 
     def test_all_but_the_first_screen_is_folded(self, document, text):
         """

@@ -46,7 +46,7 @@ PARTS: dict[str, str] = {
     "spill_sort": "spill: sort", "spill_combine": "spill: combine", "spill_write": "spill: write",
     "spill": "spill: sort, combine, write", "merge": "merge of the spills",
     "wait": "waiting for map outputs", "stall": "no memory for a map output",
-    "connect": "connecting to a node", "copy": "copying",
+    "copy": "copying",
     "memory_merge": "merge in memory", "disk_merge": "merge on disk",
     "last_merges": "merging after the last copy",
     "read_merge": "read with the last merge", "reduce_function": "reduce function",

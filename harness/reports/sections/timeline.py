@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median_low
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,9 @@ from harness.records.trial import TrialRecord
 from harness.reports.data import JobTaskTimes, ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, table
 from harness.reports.drawing import INK, MUTED, WIDE, Canvas, row_axes, time_axis
+from harness.reports.pieces import Piece, TaskPieces, thinned
 from harness.reports.sections.phases import PHASE_NAMES
-from harness.reports.sections.threads import DRAWN, Piece, is_detailed, paint, thinned, tracks
+from harness.reports.sections.task_times import PARTS
 from harness.reports.wording import UNKNOWN, count, natural, number, one_line, seconds
 
 if TYPE_CHECKING:
@@ -39,9 +40,17 @@ _MOST_NUMBERS = 12  # of jobs above a timeline
 _LANE, _GAP = 0.13, 1.0  # of a schedule
 _TOLERANCE_S = 1e-6
 
+# What people call the parts where they are drawn over time: a loop is one piece, whatever is known
+# of what is in it.
+_DRAWN: dict[str, str] = {
+    **PARTS,
+    "map_loop": "record loop",
+    "wait": "nothing to copy, or no memory for it",
+    "reduce_loop": "reduce loop",
+    "output": "closing the output",
+}
+
 Lane = tuple[str, str, int]
-# Of each attempt whose parts are known: pieces of the main thread, and of the others beside it.
-Details = Mapping[str, tuple[list[Piece], list[Piece]]]
 
 
 def section(results: ReportData) -> Section:
@@ -77,7 +86,8 @@ def timeline(results: ReportData, place: int, record: TrialRecord, traced_job: J
         for attempt in sorted(traced_job.attempts, key=_by_start)
         if lanes[attempt.attempt_id] in rows
     ]
-    details = _details(results.task_times.get(record.trial.id, JobTaskTimes()), traced_job)
+    known = results.task_times.get(record.trial.id, JobTaskTimes()).pieces
+    details = {name: pieces for name, pieces in known.items() if any(pieces)}
     trial_jobs = results.jobs.get(record.trial.id, (traced_job,))
     pitch = 0.42 if details else 0.27
     pitch = pitch if len(lane_names) <= 24 else max(0.05, 6.5 / len(lane_names))
@@ -104,7 +114,7 @@ def timeline(results: ReportData, place: int, record: TrialRecord, traced_job: J
             for piece in thinned(pieces, traced_job.job_s * len(rows) / _MOST_DRAWN):
                 canvas.bar(lane_axes, lane_row, piece.since(traced_job.submit_s), piece.part)
         _draw_axes(canvas, lane_axes, lane_names, traced_job, trial_jobs)
-        canvas.texture_legend(DRAWN | PHASE_NAMES, columns=4 if details else 8)
+        canvas.texture_legend(_DRAWN | PHASE_NAMES, columns=4 if details else 8)
 
     caption = _caption(results, record, traced_job, trial_jobs)
     if hidden := len(all_lanes) - len(lane_names):
@@ -128,31 +138,12 @@ def _name(attempt: TaskAttempt) -> str:
     return f"{attempt.attempt_id} on {attempt.host}"
 
 
-def _details(known: JobTaskTimes, traced_job: JobTrace) -> Details:
-    details = {}
-    for attempt in traced_job.attempts if is_detailed(traced_job) else ():
-        name = attempt.attempt_id
-        if of_attempt := tracks(attempt, known.from_logs.get(name), known.recordings.get(name)):
-            main, *others = of_attempt
-            # Copying is seen in the main thread's bar, which does nothing else meanwhile.
-            details[name] = (
-                main.pieces,
-                paint(
-                    piece
-                    for track in others
-                    for piece in track.pieces
-                    if piece.part not in {"copy", "connect"}
-                ),
-            )
-    return details
-
-
 def _draw_pieces(
     canvas: Canvas,
     lane_axes: Axes,
     lane_row: int,
     run: tuple[TaskAttempt, JobTrace],
-    threads: tuple[list[Piece], list[Piece]],
+    threads: TaskPieces,
 ) -> None:
     """Draw what the threads of an attempt of a job did, and at its end what became of it."""
     (attempt, traced_job), (main, beside) = run, threads
@@ -173,7 +164,7 @@ def _draw_pieces(
     for thread, middle, height in ((main, lane_row - 0.13, 0.5), (beside, lane_row + 0.25, 0.22)):
         for piece in thinned(thread, traced_job.job_s / _STEPS):
             times_s = piece.since(traced_job.submit_s)
-            tooltip = f"{_name(attempt)}: {DRAWN[piece.part]} {seconds(times_s[1] - times_s[0])}"
+            tooltip = f"{_name(attempt)}: {_DRAWN[piece.part]} {seconds(times_s[1] - times_s[0])}"
             canvas.bar(
                 lane_axes, middle, times_s, piece.part, tooltip=tooltip, height=height, edge=0.3
             )

@@ -8,7 +8,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.reports.sections.threads import Piece
+from harness.reports.pieces import Piece
 from harness.reports.sections.timeline import in_lanes, schedule_figure
 
 TASKS = st.lists(

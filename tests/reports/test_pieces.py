@@ -1,4 +1,4 @@
-"""What the threads of a task did and when."""
+"""What a task did and when."""
 
 import dataclasses
 
@@ -10,14 +10,7 @@ from hypothesis import strategies as st
 from harness.parsing.ltrace import read_ltrace
 from harness.records.tasks import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
 from harness.records.trace import TaskAttempt
-from harness.reports.sections.threads import (
-    Piece,
-    drawn_attempts,
-    paint,
-    thinned,
-    tracks,
-    typical_attempts,
-)
+from harness.reports.pieces import Piece, logged_pieces, paint, recorded_pieces, thinned
 from tests.hostile.recorded import recording
 
 LAYERS = st.lists(
@@ -86,44 +79,31 @@ class TestThinned:
 class TestRecorded:
     def test_a_spill_lies_beside_the_loop_that_it_overlaps(self, traced, recorded):
         """
-        The main thread is cut where it was blocked; the spill thread is a track of its own.
+        The main thread is cut where it was blocked; the spill thread stands beside it.
         """
         (attempt, *_) = traced().succeeded("map")
-        main, spills = tracks(attempt, None, recorded(attempt))
+        main, spills = recorded_pieces(attempt, recorded(attempt))
 
-        assert [p.part for p in main.pieces] == [
+        assert [p.part for p in main] == [
             "launch", "jvm", "init", "map_loop", "blocked", "map_loop", "blocked", "map_loop",
             "wait_spill", "spill_sort", "spill_write", "merge", "end",
         ]  # fmt: skip
-        assert [p.part for p in spills.pieces] == ["spill_sort", "spill_write"] * 2
-        assert main.pieces[0].start == attempt.start_s
-        assert main.pieces[-1].end == attempt.finish_s
+        assert [p.part for p in spills] == ["spill_sort", "spill_write"] * 2
+        assert main[0].start == attempt.start_s
+        assert main[-1].end == attempt.finish_s
 
-    def test_fetchers_and_mergers_of_a_reduce(self, traced, recorded):
+    def test_copies_and_merges_of_a_reduce(self, traced, recorded):
         """
-        The main thread says when anything was copied, the tracks below who did.
+        The main thread says when anything was copied, what is beside it only merges.
         """
         (attempt, *_) = traced().succeeded("reduce")
-        main, *others = tracks(attempt, None, recorded(attempt))
+        main, beside = recorded_pieces(attempt, recorded(attempt))
 
-        assert [p.part for p in main.pieces] == [
+        assert [p.part for p in main] == [
             "launch", "jvm", "init", "wait", "copy", "last_merges", "reduce_loop", "end",
             "commit", "end",
         ]  # fmt: skip
-        assert [t.name for t in others] == [
-            "fetcher 1", "fetcher 2", "fetcher 3", "merges in memory"
-        ]  # fmt: skip
-
-    def test_many_fetchers_share_a_track(self, traced, recorded):
-        """
-        Fifty rows would say no more.
-        """
-        (attempt, *_) = traced().succeeded("reduce")
-        task = recorded(attempt)
-        copies = [s._replace(thread=f"fetcher#{n}") for n in range(9) for s in task.named("visit")]
-        task = dataclasses.replace(task, spans=(*task.spans, *copies))
-
-        assert [t.name for t in tracks(attempt, None, task)][1:2] == ["9 fetchers"]
+        assert [p.part for p in beside] == ["memory_merge"]
 
     def test_a_killed_task_goes_as_far_as_it_came(self, traced, recorded):
         """
@@ -132,9 +112,10 @@ class TestRecorded:
         (attempt, *_) = traced().succeeded("map")
         task = recorded(attempt)
         spans = tuple(s._replace(open=True) for s in task.spans if s.name in {"main", "map_loop"})
-        (main,) = tracks(attempt, None, dataclasses.replace(task, spans=spans))
+        main, beside = recorded_pieces(attempt, dataclasses.replace(task, spans=spans))
 
-        assert [p.part for p in main.pieces] == ["launch", "jvm", "init", "map_loop"]
+        assert [p.part for p in main] == ["launch", "jvm", "init", "map_loop"]
+        assert beside == []
 
     def test_a_real_task_that_was_killed(self):
         """
@@ -145,13 +126,13 @@ class TestRecorded:
         attempt = dataclasses.replace(
             MAP, state="killed", start_s=main_span.start_s - 1, finish_s=last + 2
         )
-        main, spills = tracks(attempt, None, task)
+        main, spills = recorded_pieces(attempt, task)
 
         assert (task.state, main_span.open) == ("open", True)
-        assert [p.part for p in main.pieces[:4]] == ["launch", "jvm", "init", "map_loop"]
-        assert {p.part for p in main.pieces[4:]} <= {"map_loop", "blocked"}
-        assert {p.part for p in spills.pieces} == {"spill_sort", "spill_combine", "spill_write"}
-        assert max(p.end for t in (main, spills) for p in t.pieces) == last
+        assert [p.part for p in main[:4]] == ["launch", "jvm", "init", "map_loop"]
+        assert {p.part for p in main[4:]} <= {"map_loop", "blocked"}
+        assert {p.part for p in spills} == {"spill_sort", "spill_combine", "spill_write"}
+        assert max(p.end for p in (*main, *spills)) == last
 
     def test_a_failed_task_ends_with_its_recording(self, traced, recorded):
         """
@@ -160,9 +141,9 @@ class TestRecorded:
         (attempt, *_) = traced().succeeded("map")
         task = recorded(attempt)
         failed = dataclasses.replace(attempt, state="failed", finish_s=attempt.finish_s + 9)
-        main, *_ = tracks(failed, None, task)
+        main, _ = recorded_pieces(failed, task)
 
-        assert main.pieces[-1].end == max(s.finish_s for s in task.spans)
+        assert main[-1].end == max(s.finish_s for s in task.spans)
 
 
 class TestTold:
@@ -174,13 +155,13 @@ class TestTold:
         times = MapTimes("m0", "logs", "worker1", 10, spills, start_up_s=3.0, flush_s=1.0,
                          merge_s=1.5, end_s=1.0)  # fmt: skip
 
-        assert [(t.name, [tuple(p) for p in t.pieces]) for t in tracks(MAP, times, None)] == [
-            ("main thread", [
+        assert logged_pieces(MAP, times) == (
+            [
                 (100, 103, "start"), (103, 106.5, "map_loop"), (106.5, 107, "wait_spill"),
                 (107, 107.5, "spill"), (107.5, 109, "merge"), (109, 110, "end"),
-            ]),
-            ("spill thread", [(104, 105, "spill")]),
-        ]  # fmt: skip
+            ],
+            [(104, 105, "spill")],
+        )  # fmt: skip
 
     def test_logs_of_a_reduce(self):
         """
@@ -189,33 +170,10 @@ class TestTold:
         copies = (SegmentTimes("m0", "worker1", 9, 9, "memory", 104.0, 105.0),)
         times = ReduceTimes("r0", "logs", "worker1", 10, copies, (), start_up_s=3.0, shuffle_s=3.0,
                             end_s=1.0)  # fmt: skip
-        main, fetchers = tracks(REDUCE, times, None)
+        main, beside = logged_pieces(REDUCE, times)
 
-        assert [tuple(p) for p in main.pieces] == [
+        assert main == [
             (100, 103, "start"), (103, 104, "wait"), (104, 105, "copy"), (105, 106, "last_merges"),
             (106, 109, "reduce_loop"), (109, 110, "end"),
         ]  # fmt: skip
-        assert [tuple(p) for p in fetchers.pieces] == [(104, 105, "copy")]
-
-    def test_nothing_known_is_nothing_drawn(self):
-        """
-        The history's phases stand then.
-        """
-        assert tracks(MAP, None, None) == []
-
-
-class TestChoice:
-    def test_median_and_slowest_of_each_kind(self, traced):
-        """
-        Of one task there is no slowest.
-        """
-        times = [why for why, _ in typical_attempts(traced(maps=5, reduces=1))]
-
-        assert times == ["the median of 5 maps", "the slowest map", "the only reduce"]
-
-    def test_a_large_job_shows_few(self, traced):
-        """
-        Each task of a small one, of a large one those that stand in detail.
-        """
-        assert len(drawn_attempts(traced(maps=8, reduces=3))) == 12
-        assert len(drawn_attempts(traced(maps=200, reduces=3))) == 5
+        assert beside == []
