@@ -45,6 +45,7 @@ from harness.store.trials import DISCARDED, RECORD, RawLogs, TrialFolder, read_t
 from harness.units import MIB, format_bytes
 
 EXPERIMENT, FINISHED, ANALYSES = "experiment.yaml", "finished", "analyses"
+SCORES_FILE = "scores.json"
 
 # A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
 LEAST_FREE_BYTES = 16 * MIB
@@ -307,7 +308,8 @@ class Run:
     def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""
         with self._replaced(self.path / SCORES, SCORES) as folder:
-            tables.write_scores(folder, scores)
+            data = json_bytes(scores.model_dump(mode="json"), indent=None)
+            (folder / SCORES_FILE).write_bytes(data)
             Chain(self.opener).append(SCORES, hash_folder(folder, self.opener))
 
     @property
@@ -317,7 +319,7 @@ class Run:
 
     def read_scores(self) -> ScoreBook:
         """Scores that were written last."""
-        return self.opener.read_record(ScoreBook, self.path / SCORES / tables.SCORES_FILE, _RESCORE)
+        return self.opener.read_record(ScoreBook, self.path / SCORES / SCORES_FILE, _RESCORE)
 
     def write_report(self, file_name: str, text: str, folder: Path | None = None) -> Path:
         """Write the report *file_name* here, or into another *folder*; give its path."""

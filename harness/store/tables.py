@@ -23,18 +23,15 @@ from pydantic import TypeAdapter
 
 from harness.errors import DataError
 from harness.profiling.task_times import recorded_segments
-from harness.records.score import ScoreBook
 from harness.records.tasks import RecordLoop, SegmentTimes, Span, TaskSpans, UnitTimes
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import SCHEMA_VERSION
-from harness.scoring import METRICS
 from harness.store.files import json_bytes, os_error_as_machine_error
 from harness.store.opener import MOST_WHOLE_BYTES, Opener
 from harness.text import excerpt
 
 AT_ONCE = 100_000
 FROM_RAW = "make it again from the raw logs: harness collect FILE"
-SCORES_FILE = "scores.json"
 _LARGE = 10_000  # rows
 
 # Fields of a job that are neither its attempts nor its counters are in job.json.
@@ -306,32 +303,3 @@ def read_units(opener: Opener, folder: Path) -> Iterator[UnitTimes]:
     )
     for (attempt_id, unit_records), own_rows in groupby(rows, itemgetter(0, 1)):
         yield UnitTimes(attempt_id, unit_records, tuple(seconds for _, _, seconds in own_rows))
-
-
-def write_scores(folder: Path, scores: ScoreBook) -> None:
-    """
-    Write *scores* into *folder*: all as `scores.json`, and for others each list as a table.
-
-    A metric of a summary has a column, its interval two.  Records of lists are rows of no table.
-    """
-    document = scores.model_dump(mode="json")
-    (folder / SCORES_FILE).write_bytes(json_bytes(document, indent=None))
-    ends = {"": "value", "_low": "low", "_high": "high"}
-    for table_name, listed in get_type_hints(ScoreBook).items():
-        if table_name not in ScoreBook.model_fields or get_origin(listed) is not tuple:
-            continue
-        record_type, rows = get_args(listed)[0], document[table_name]
-        hints = get_type_hints(record_type)
-        columns = {name: hints[name] for name in record_type.model_fields if name != "metrics"}
-        if any(get_origin(hint) in (tuple, dict) for hint in columns.values()):
-            continue
-        if "metrics" in hints:
-            columns |= {metric + ending: float | None for metric in METRICS for ending in ends}
-            for table_row in rows:
-                metrics = table_row.pop("metrics")
-                table_row |= {
-                    metric + ending: metrics.get(metric, {}).get(key)
-                    for metric in METRICS
-                    for ending, key in ends.items()
-                }
-        write_table(folder / f"{table_name}.parquet", columns, rows)

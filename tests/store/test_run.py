@@ -6,8 +6,6 @@ import json
 
 import pytest
 
-from pyarrow import parquet
-
 from harness.errors import DataError
 from harness.records.manifest import NodeGpus
 from harness.records.score import (
@@ -105,25 +103,6 @@ class TestRecords:
         run.write_scores(rows)
 
         assert run.read_scores() == rows
-
-    def test_scores_are_tables_as_well(self, run):
-        """
-        Of rows, for other programs: a metric of a summary has a column, and its interval two.
-        """
-        written = scores_()
-        run.write_scores(written)
-
-        tables = {
-            path.stem: parquet.read_table(path).to_pylist()
-            for path in (run.path / "scores").glob("*.parquet")
-        }
-        columns = ("mape", "mape_low", "worst_error", "worst_error_high")
-        summaries = [tuple(row[name] for name in columns) for row in tables.pop("summaries")]
-        assert summaries == [(0.1, 0.05, 0.3, None), (None,) * 4]
-        assert tables == {
-            "scores": [row.model_dump() for row in written.scores],
-            "comparisons": [row.model_dump() for row in written.comparisons],
-        }
 
     def test_lists_within_a_record_come_back(self, run):
         """
