@@ -147,14 +147,6 @@ class ReportData:
         return {trial: rule for trial, rule in rules.items() if rule}
 
     @cached_property
-    def timeline_task_times(self) -> list[tuple[str, JobTaskTimes]]:
-        """Task times of each timeline's job, with the name of its workload."""
-        return [
-            (record.trial.cell.workload.name, self.task_times.get(record.trial.id, JobTaskTimes()))
-            for record, _ in self.timelines
-        ]
-
-    @cached_property
     def answered(self) -> str:
         """What the verdict is on: `job_s`, or `body_s` where the frame is most of the jobs."""
         ranking = self.score_book.ranking("raw")

@@ -41,6 +41,7 @@ _NAMES = {
     "done": "report done", "shut_down": "shut down",
 }  # fmt: skip
 _SHADES = " ░▒▓█"
+_SPAN_ARGS = ("amount", "text", "details", "open")  # of an event of Chrome's
 _LEAST_BAR = 20
 _HEAD = ("", "count", "wall", "CPU")
 
@@ -281,15 +282,9 @@ def chrome_events(traced_job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[
             if span.thread not in numbers:
                 numbers[span.thread] = next(threads)
                 yield metadata("thread_name", process, numbers[span.thread], name=span.thread)
-            more: dict[str, Any] = {"amount": span.amount} if span.amount else {}
+            more = {name: value for name in _SPAN_ARGS if (value := getattr(span, name))}
             if span.cpu_s is not None:
                 more["cpu_ms"] = round(span.cpu_s * 1e3, 3)
-            if span.text:
-                more["text"] = span.text
-            if span.details:
-                more["details"] = list(span.details)
-            if span.open:
-                more["open"] = True
             # Seconds since the epoch are exact to a quarter of a microsecond: what touches its
             # neighbour, or the end of the span around it, may overlap by as much.
             around = limits[span.parent] if span.parent >= 0 else (-(2**62), 2**62)

@@ -16,7 +16,3 @@ class Console(Protocol):
 
     def note(self, text: str) -> None:
         """Show on a terminal, until the next step, what is going on."""
-
-
-class QuietConsole(Console):
-    """Reports nothing."""

@@ -146,7 +146,7 @@ class TestWholeRun:
         Every part of the bars stands in a row, with what is estimated and what logs show.
         """
         rows = [tuple(row) for row in page.rows if len(row) == 8]
-        (_, times), _ = whole.timeline_task_times
+        times = whole.task_times[whole.timelines[0][0].trial.id]
         (bar, *_) = bars(times.parts)
 
         assert [r[2] for r in rows if r[:2] == ("map", "all")] == [PARTS[p] for p in bar.seconds]

@@ -76,7 +76,7 @@ class TestJson:
         The bars of the HTML report with their sources and estimates, and what logs show.
         """
         first, second = values["inside"]
-        (_, times), _ = whole.timeline_task_times
+        times = whole.task_times[whole.timelines[0][0].trial.id]
         (bar, *_) = bars(times.parts)
 
         assert first["parts"][0] == {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import chain
 from statistics import fmean
 from typing import Any
 
@@ -96,35 +98,25 @@ def speed_over_time(results: ReportData) -> Figure | None:
             return "disturbed trial"
         return "profiling trial" if record.trial.profiling else "scored trial"
 
-    known = [
-        (position, record)
-        for position, record in enumerate(results.ordered_trials, start=1)
-        if record.trial.id in rates
-    ]
-    if not known:
+    rows, points = [], defaultdict[str, list[tuple[float, float, str]]](list)
+    for position, record in enumerate(results.ordered_trials, start=1):
+        if (speed := rates.get(record.trial.id)) is not None:
+            label, kind = results.label(record.trial.cell.id), kind_of(record)
+            shown = percent(speed, 0.004)
+            rows.append((str(position), record.trial.id, label, kind, shown))
+            tooltip = f"trial {position}, {label}: {shown} of reference"
+            points[kind].append((position, 100 * speed, tooltip))
+    if not rows:
         return None
-    speeds = [rates[record.trial.id] for _, record in known]
-    rows = [
-        (
-            *(position, record.trial.id, results.label(record.trial.cell.id)),
-            *(kind_of(record), percent(speed, 0.004)),
-        )
-        for (position, record), speed in zip(known, speeds, strict=True)
-    ]
+    orders, speeds, _ = zip(*sorted(chain(*points.values())), strict=True)
 
     def draw(canvas: Canvas) -> None:
         speed_axes = canvas.figure.add_subplot()
         speed_axes.axhline(100, color=INK, linewidth=0.9)
-        orders = [position for position, _ in known]
-        speed_axes.plot(orders, [100 * speed for speed in speeds], color=MUTED, linewidth=0.7)
+        speed_axes.plot(orders, speeds, color=MUTED, linewidth=0.7)
         for kind, style in _STYLES.items():
-            chosen = [
-                (position, 100 * speed, f"trial {position}, {label}: {shown} of reference")
-                for (position, _, label, its_kind, shown), speed in zip(rows, speeds, strict=True)
-                if its_kind == kind
-            ]
             look = {"markersize": 5.5, "linestyle": "none", "label": kind, **style}
-            canvas.points(speed_axes, chosen, **look)
+            canvas.points(speed_axes, points[kind], **look)
         speed_axes.set(xlabel="trials in the order of running", ylabel="speed, % of reference")
         speed_axes.margins(x=0.02, y=0.12)
         grid(speed_axes, "y")
@@ -133,12 +125,11 @@ def speed_over_time(results: ReportData) -> Figure | None:
     title = "Speed of the machine during each trial, in the order of running"
     caption = (
         "Speed of the machine by the probe that runs beside each job: from"
-        f" {percent(min(speeds))} to {percent(max(speeds))} of reference speed over {len(rows)}"
+        f" {min(speeds):.0f} to {max(speeds):.0f} % of reference speed over {len(rows)}"
         " trials."
     )
     columns = ("Order", "Trial", "Cell", "Kind", "Speed")
-    shown_rows = [(str(position), *texts) for position, *texts in rows]
-    data = table("Data of the figure", columns, "rcllr", shown_rows, folded=True)
+    data = table("Data of the figure", columns, "rcllr", rows, folded=True)
     return Figure("speed", title, WIDE, 2.7, caption, data, draw)
 
 

@@ -15,13 +15,7 @@ from harness.units import format_bytes, format_duration, format_rate
 
 
 def section(results: ReportData) -> Section:
-    """The set-up that was asked for, the disturbed trials, and what the run says of itself."""
-    rules = results.disturbed_trials
-    disturbed = [
-        (record.trial.id, results.label(record.trial.cell.id), rules[record.trial.id])
-        for record in results.ordered_trials
-        if record.trial.id in rules
-    ]
+    """The set-up that was asked for, and what the run says of itself."""
     words = {"repeat": "until decided"} if results.experiment.is_until_decided else {}
     experiment = results.experiment.model_dump(mode="json") | words
     # The experiment has a table of its own, and limits a section.
@@ -45,13 +39,6 @@ def section(results: ReportData) -> Section:
             Text(order),
             Text(noise_text(results)),
             table("The experiment", ("Name", "Value"), "cl", leaves(experiment)),
-            table(
-                "Disturbed trials",
-                ("Trial", "Cell", "Rule"),
-                "cll",
-                disturbed,
-                note="Marked by a rule fixed beforehand; scored like any other trial.",
-            ),
             table("Manifest", ("Name", "Value"), "cl", leaves(manifest)),
         ],
         values=lambda: {"manifest": results.manifest, "seal": results.seal},

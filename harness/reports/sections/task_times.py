@@ -20,7 +20,7 @@ from harness.records.tasks import (
     covered_s,
 )
 from harness.records.trace import TaskAttempt, TaskKind
-from harness.reports.data import ReportData, TaskParts
+from harness.reports.data import JobTaskTimes, ReportData, TaskParts
 from harness.reports.document import Figure, Figures, Section, Table, Value, table
 from harness.reports.drawing import WIDE, Stack, stacked
 from harness.reports.sections.profile import scaled
@@ -74,10 +74,14 @@ _SOURCES = {"spans": "tracer", "logs": "logs"}
 
 def section(results: ReportData) -> Section:
     """A stacked bar for all nodes and for each; and what logs show beside the tracer."""
-    known = results.timeline_task_times
+    known = [
+        (record.trial, record.trial.cell.workload.name, times)
+        for record, _ in results.timelines
+        for times in [results.task_times.get(record.trial.id, JobTaskTimes())]
+    ]
     figures = [
         time_bars(place, workload, bars(times.parts))
-        for place, (workload, times) in enumerate(known)
+        for place, (_, workload, times) in enumerate(known)
         if times.parts
     ]
     return Section(
@@ -85,13 +89,13 @@ def section(results: ReportData) -> Section:
         title="Where the time of a job went",
         blocks=[
             Figures(figures, _LEAD),
-            *(differences_table(workload, times.differences) for workload, times in known),
+            *(differences_table(workload, times.differences) for _, workload, times in known),
         ],
         missing="The parts of tasks are not known: there is no recording, and no log of theirs.",
         values=lambda: {
             "inside": [
                 {
-                    "trial": record.trial.id,
+                    "trial": trial.id,
                     "workload": workload,
                     "parts": [
                         asdict(each)
@@ -100,7 +104,7 @@ def section(results: ReportData) -> Section:
                     ],
                     "logs_beside_spans": times.differences,
                 }
-                for (record, _), (workload, times) in zip(results.timelines, known, strict=True)
+                for trial, workload, times in known
             ]
         },
     )
@@ -108,11 +112,8 @@ def section(results: ReportData) -> Section:
 
 def time_bars(place: int, workload: str, every: Sequence[TaskParts]) -> Figure:
     """Mean seconds of each part of a task, stacked: all nodes, then each kind's first nodes."""
-    drawn: list[TaskParts] = []
-    for task_bar in every:
-        hosts = sum(other.kind == task_bar.kind and bool(other.host) for other in drawn)
-        if not task_bar.host or hosts < _MOST_HOSTS:
-            drawn.append(task_bar)
+    by_kind = ([task_bar for task_bar in every if task_bar.kind == kind] for kind in KINDS)
+    drawn = [task_bar for of_kind in by_kind for task_bar in of_kind[: 1 + _MOST_HOSTS]]
     stacks = []
     for task_bar in drawn:
         pieces = []

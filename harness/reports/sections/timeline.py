@@ -254,11 +254,6 @@ def _draw_axes(
 def _caption(
     results: ReportData, record: TrialRecord, traced_job: JobTrace, trial_jobs: Sequence[JobTrace]
 ) -> str:
-    answers = [
-        f"{prediction.model} {seconds(prediction.job_s, 0.3)}"
-        for prediction in results.predictions
-        if prediction.cell == record.trial.cell.id and prediction.job_s is not None
-    ]
     unfinished = sum(attempt.state != "succeeded" for attempt in traced_job.attempts)
     several, sums = "", ""
     if len(trial_jobs) > 1:
@@ -269,7 +264,6 @@ def _caption(
         f"{results.label(record.trial.cell.id)}, trial {record.trial.id}: {several}{tasks},"
         f" {seconds(traced_job.job_s, 0.3)} from submission to end{sums}."
     )
-    caption += f" Predicted: {', '.join(answers)}." if answers else ""
     caption += f" {count(unfinished, 'attempt')} failed or was killed." if unfinished else ""
     return caption
 

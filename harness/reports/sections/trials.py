@@ -10,7 +10,6 @@ from harness.records.score import Measurement
 from harness.records.trial import TrialRecord
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Table, Text, Value, table
-from harness.reports.sections.scores import frame_share
 from harness.reports.wording import UNKNOWN, floor_percent, number, percent
 from harness.stats.spread import coefficient_of_variation
 from harness.units import format_rate
@@ -19,30 +18,9 @@ _STATES = {"done": "done", "failed": "failed", "timed_out": "out of time"}
 
 
 def jobs_section(results: ReportData) -> Section:
-    """Each job of a trial, where trials have several, and the frame: what passes around tasks."""
-    table_rows = []
-    for workload in results.workloads:
-        trials = [each for each in results.measurements if each.workload == workload]
-        framed = [each for each in trials if "frame_s" in each.raw_s]
-        if framed:
-            times_s = (fmean(each.raw_s[name] for each in framed) for name in ("job_s", "frame_s"))
-            borrowed = sorted({name for each in framed for name in each.of_profile})
-            share = percent(frame_share(results, workload))
-            numbers = (str(len(framed)), *map(number, times_s), share)
-            table_rows.append((workload, *numbers, ", ".join(borrowed)))
-    frames = table(
-        "The frame: what a job takes around its tasks, means over the scored trials",
-        ("Workload", "Trials", "Job, s", "Frame, s", "Of the job", "From the profile"),
-        "lrrrrl",
-        table_rows,
-        note="Start and end of the job and of each wave's tasks, and the gaps between them: the"
-        " same for every model. What trials do not show themselves is the profile's.",
-    )
-    return Section(
-        id="jobs",
-        title="Jobs around their tasks",
-        blocks=[*(jobs_table(results, workload) for workload in results.workloads), frames],
-    )
+    """Each job of a trial, where trials have several."""
+    tables = [jobs_table(results, workload) for workload in results.workloads]
+    return Section("jobs", "Jobs of a trial", tables)
 
 
 def jobs_table(results: ReportData, workload: str) -> Table:

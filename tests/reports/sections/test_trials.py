@@ -12,7 +12,7 @@ from harness.reports import REPORTS
 from harness.reports.drawing import drawing, render_figure
 from harness.reports.sections import make_document
 from harness.reports.sections.timeline import schedule_figure, timeline, typical_job
-from harness.reports.sections.trials import jobs_section, jobs_table, trial_table
+from harness.reports.sections.trials import jobs_table, trial_table
 from tests.reports.conftest import job_trace
 
 
@@ -178,17 +178,3 @@ def test_every_format_has_the_jobs(iterative):
     assert "takes the sum of their times" in markdown
     assert any(len(m["jobs_s"]) == 3 for m in values["measurements"])
     assert {p["jobs"] for p in values["predictions"]} == {3.0}
-
-
-def test_the_frame_stands_beside_the_jobs(whole):
-    """
-    Mean seconds, the share of the job, and what trials did not show of it themselves.
-    """
-    lent = [m.model_copy(update={"of_profile": ("map_start_s",)}) for m in whole.measurements]
-    section = jobs_section(dataclasses.replace(whole, measurements=lent))
-
-    rows = {row[0]: row for row in section.blocks[-1].texts()}
-    trials = [m.raw_s for m in lent if m.workload == "terasort"]
-    share = sum(m["frame_s"] for m in trials) / sum(m["job_s"] for m in trials)
-    assert rows["terasort"][1] == str(len(trials))
-    assert rows["terasort"][4:] == [f"{100 * share:.0f} %", "map_start_s"]
