@@ -92,10 +92,10 @@ class Execution:
         self.versions_on_nodes = self.versions  # until nodes report theirs
         self.interrupt = DeferredInterrupt(patience=1, notify=lambda: self.console.say(_STOPPING))
 
-    def execute(self, trials: Sequence[Trial], done: set[str]) -> int:
-        """Run those of *trials* that are not *done*; return how many of them failed."""
+    def execute(self, trials: Sequence[Trial], done: set[str]) -> None:
+        """Run those of *trials* that are not *done*."""
         pending = [trial for trial in trials if trial.id not in done]
-        total, waiting, failed = len(trials), {trial.id for trial in pending}, 0
+        total, waiting = len(trials), {trial.id for trial in pending}
         self.console.step(total - len(waiting), total, self._left_s(waiting), "")
         with os_error_as_machine_error(self.run.path, is_long=True):
             for _, group in groupby(pending, key=lambda trial: trial.cell.cluster.id):
@@ -103,7 +103,6 @@ class Execution:
                 with closing(self._run_on_cluster(list(group))) as records:
                     for record in records:
                         waiting.discard(record.trial.id)
-                        failed += record.state != "done"
                         summary = f"{record.trial.cell.workload.name} {record.state}"
                         if record.reason:
                             summary += f": {record.reason}"
@@ -115,7 +114,6 @@ class Execution:
                                 where=str(self.run.trial_dir(record.trial.id)),
                                 fix="read its logs, or go on past failures with --on-error skip",
                             )
-        return failed
 
     def _left_s(self, waiting: Iterable[str]) -> float | None:
         """Seconds that the trials *waiting* take, at the pace of those that are done."""

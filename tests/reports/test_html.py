@@ -194,16 +194,6 @@ class TestWholeRun:
             not section.is_missing() for section in document.sections
         )  # fmt: skip
 
-    def test_a_table_that_is_wider_than_its_box_says_so(self, text):
-        """
-        It scrolls on its own, and a hint counts its columns where a screen is narrow.
-        """
-        boxes = re.findall(r'<div class="scroll"(.*?)</thead>', text, re.DOTALL)
-
-        assert all(
-            (box.count('scope="col"') > 2) == ("columns: scroll sideways" in box) for box in boxes
-        )
-
     def test_same_data_same_bytes(self, document, text, reading_only, tmp_path):
         """
         Rendering again gives the same drawings and tables, and leaves the world as it was.
