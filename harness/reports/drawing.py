@@ -15,7 +15,6 @@ import warnings
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
 from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree as ET
@@ -32,6 +31,7 @@ COLUMN, PAGE = 3.5, 7.16  # of a paper in two columns
 INK, MUTED, GRID, SURFACE = "#1b1f24", "#56606c", "#dde2e8", "#ffffff"
 _ENTRY = 2.3  # inches: the longest entry of a legend
 BAND, BAD = "#ccd5e0", "#b3261e"
+MERGING, COPYING, STARTING = "#5288c7", "#bd5d0c", "#6b7683"  # of parts of tasks
 SERIES = (
     "#1f5fa8", "#b4500a", "#0b7a69", "#7a479f", "#b02f62", "#67660a", "#46525f", "#8a3a2a",
 )  # fmt: skip
@@ -42,39 +42,34 @@ VARIABLES = {
     SURFACE: "var(--surface)",
     BAND: "var(--band)",
     BAD: "var(--bad)",
+    MERGING: "var(--merging)",
+    COPYING: "var(--copying)",
+    STARTING: "var(--starting)",
     **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES, start=1)},
 }
-# A texture's tile: its side, and the lines drawn on it.
-_PLAIN, _RISING = (8, ""), (5, "M-1 1L1 -1M0 5L5 0M4 6L6 4")
-_FALLING = (6, "M-1 5L1 7M0 0L6 6M5 -1L7 1")
-_UPRIGHT, _LEVEL, _CROSSED = (5, "M2.5 0V5"), (5, "M0 2.5H5"), (8, "M0 0L8 8M8 0L0 8")
-_SORT, _REDUCE = (5, "M0 0L5 5M0 5L5 0"), (8, "M-1 7L1 9M0 0L8 8M7 -1L9 1")
-_FAILED, _KILLED = (6, "M0 0L6 6M0 6L6 0"), (6, "M-1 1L1 -1M0 6L6 0M5 7L7 5")
-# The same where matplotlib draws them itself.
-_HATCHES = {
-    _PLAIN: "", _RISING: "////", _FALLING: "\\\\\\\\", _UPRIGHT: "||||", _LEVEL: "----",
-    _CROSSED: "xx", _SORT: "xxxx", _REDUCE: "\\\\", _FAILED: "xxxx", _KILLED: "////",
-}  # fmt: skip
-# Tiles of phases and parts of tasks by hue: grey before and after the work, the hue of its phase
-# within it, one hue for all waiting; what only logs show, a sum, is crossed.
-_TILES: dict[str, dict[str, tuple[int, str]]] = {
-    "map": {"map": _PLAIN, "read": _RISING, "map_function": _PLAIN, "collect": _UPRIGHT,
-            "map_loop": _PLAIN, "map_loop_blocked": _CROSSED},
-    "map-tail": {"map_tail": _RISING, "merge": _LEVEL},
-    "shuffle": {"shuffle": _UPRIGHT, "copy": _PLAIN},
-    "sort": {"sort": _SORT, "spill_sort": _PLAIN, "spill_combine": _RISING,
-             "spill_write": _UPRIGHT, "spill": _CROSSED, "memory_merge": _LEVEL,
-             "disk_merge": _FALLING, "last_merges": _LEVEL},
-    "reduce": {"reduce": _REDUCE, "read_merge": _RISING,
-               "reduce_function": _PLAIN, "output": _UPRIGHT, "reduce_loop": _PLAIN},
-    "wait": {"blocked": _PLAIN, "wait_spill": _RISING, "wait": _UPRIGHT, "stall": _CROSSED},
-    "start": {"launch": _RISING, "jvm": _PLAIN, "init": _UPRIGHT, "start": _CROSSED,
-              "commit": _LEVEL, "end": _FALLING},
-    "surface": {"failed": _FAILED, "killed": _KILLED},
-    "band": {"other": _PLAIN},
+_RISING, _FALLING, _UPRIGHT, _LEVEL, _CROSSED = "////", r"\\\\", "|||", "---", "xx"
+# Colour of phases and parts of tasks, with the hatch of each: grey before and after the work, the
+# colour of its phase within it, one for all waiting; what only logs show, a sum, is crossed.
+_HATCHES: dict[str, dict[str, str]] = {
+    SERIES[0]: {"map": "", "read": _RISING, "map_function": "", "collect": _UPRIGHT,
+                "map_loop": "", "map_loop_blocked": _CROSSED},
+    MERGING: {"map_tail": _RISING, "merge": _LEVEL},
+    COPYING: {"shuffle": _UPRIGHT, "copy": ""},
+    SERIES[3]: {"sort": "xxxx", "spill_sort": "", "spill_combine": _RISING,
+                "spill_write": _UPRIGHT, "spill": _CROSSED, "memory_merge": _LEVEL,
+                "disk_merge": _FALLING, "last_merges": _LEVEL},
+    SERIES[2]: {"reduce": _FALLING, "read_merge": _RISING, "reduce_function": "",
+                "output": _UPRIGHT, "reduce_loop": ""},
+    SERIES[4]: {"blocked": "", "wait_spill": _RISING, "wait": _UPRIGHT, "stall": _CROSSED},
+    STARTING: {"launch": _RISING, "jvm": "", "init": _UPRIGHT, "start": _CROSSED,
+               "commit": _LEVEL, "end": _FALLING},
+    SURFACE: {"failed": "xxxx", "killed": _RISING},
+    BAND: {"other": ""},
 }  # fmt: skip
 TEXTURES = {
-    texture: (hue, tile) for hue, tiles in _TILES.items() for texture, tile in tiles.items()
+    texture: (colour, hatch)
+    for colour, hatches in _HATCHES.items()
+    for texture, hatch in hatches.items()
 }
 _EDGES = {"failed": BAD, "killed": BAD, "other": MUTED}
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "p")
@@ -122,23 +117,20 @@ class Stack(NamedTuple):
 
 
 class Canvas:
-    """A matplotlib figure; artists with a texture or a tooltip are known by their group id."""
+    """A matplotlib figure; artists with a tooltip are known by their group id."""
 
     def __init__(self, width: float, height: float) -> None:
         from matplotlib.figure import Figure as Drawing
 
         self.figure = Drawing(figsize=(width, height), layout="constrained")
-        self.marked: dict[str, tuple[str, Sequence[str]]] = {}
+        self.tooltips: dict[str, Sequence[str]] = {}
+        self.textures = set[str]()  # that were drawn
 
-    def mark(self, artist: Any, *tooltips: str, texture: str = "") -> None:
-        """
-        Fill *artist* with *texture*; show its tooltip while the pointer rests on it.
-
-        Points that were drawn at once have a tooltip each.
-        """
-        group = f"marked{len(self.marked)}"
+    def mark(self, artist: Any, *tooltips: str) -> None:
+        """Show its tooltip while the pointer rests on *artist*; points drawn at once have each."""
+        group = f"marked{len(self.tooltips)}"
         artist.set_gid(group)
-        self.marked[group] = texture, [one_line(tooltip) for tooltip in tooltips if tooltip]
+        self.tooltips[group] = [one_line(tooltip) for tooltip in tooltips if tooltip]
 
     def points(
         self, plot_axes: Axes, points: Sequence[tuple[float, float, str]], **style: Any
@@ -164,31 +156,32 @@ class Canvas:
         from matplotlib.patches import Rectangle
 
         start, end = times
-        bar = Rectangle(
-            (start, row - height / 2), end - start, height, linewidth=edge, facecolor=SURFACE,
-            edgecolor=_EDGES.get(texture, SURFACE),
-        )  # fmt: skip
+        look = _look(texture)
+        bar = Rectangle((start, row - height / 2), end - start, height, linewidth=edge, **look)
         plot_axes.add_patch(bar)
-        self.mark(bar, tooltip, texture=texture)
+        self.textures.add(texture)
+        self.mark(bar, tooltip)
 
     def texture_legend(self, names: Mapping[str, str], columns: int = 8) -> None:
         """Name the textures that were drawn, above the figure."""
         from matplotlib.patches import Patch
 
-        drawn = {texture for texture, _ in self.marked.values()}
-        handles = {
-            texture: Patch(facecolor=SURFACE, edgecolor=_EDGES.get(texture, SURFACE), label=name)
+        handles = [
+            Patch(label=name, **_look(texture))
             for texture, name in names.items()
-            if texture in drawn
-        }
+            if texture in self.textures
+        ]
         if handles:
-            legend = self.figure.legend(
-                handles=[*handles.values()],
+            self.figure.legend(
+                handles=handles,
                 loc="outside upper left",
                 ncols=min(columns, len(handles), int(self.figure.get_figwidth() / _ENTRY)),
             )
-            for patch, texture in zip(legend.get_patches(), handles, strict=True):
-                self.mark(patch, texture=texture)
+
+
+def _look(texture: str) -> dict[str, Any]:
+    colour, hatch = TEXTURES[texture]
+    return {"facecolor": colour, "hatch": hatch, "edgecolor": _EDGES.get(texture, SURFACE)}
 
 
 def render_figure(figure: Figure) -> str:
@@ -211,19 +204,17 @@ def render_figure(figure: Figure) -> str:
     }
     for element in elements:
         element.tag = element.tag.rpartition("}")[2]
-        texture, tooltips = canvas.marked.get(element.get("id", ""), ("", ()))
-        for path in element.iter() if texture else ():
-            if "style" in path.attrib:
-                path.set("style", f"{path.get('style')}; fill: url(#texture-{texture})")
+        tooltips = canvas.tooltips.get(element.get("id", ""), ())
         attributes, element.attrib = element.attrib, {}
         for name, attribute in attributes.items():
             if name == "style":
                 declared = dict(part.split(": ", 1) for part in attribute.split("; "))
                 declared.pop("font-family", None)
                 kept = (f"{key}: {VARIABLES.get(what, what)}" for key, what in declared.items())
-                element.set(name, "; ".join(kept))
+                element.set(name, _REFERENCE.sub(rf"{figure.name}-\g<0>", "; ".join(kept)))
             elif name != "id":
                 plain = " ".join(attribute.split())
+                plain = VARIABLES.get(plain, plain)
                 if "#" in plain:
                     plain = _REFERENCE.sub(rf"{figure.name}-\g<0>", plain)
                 plain = _DECIMALS.sub(lambda digits: f"{float(digits[0]):.2f}", plain)
@@ -253,7 +244,7 @@ def render_figure(figure: Figure) -> str:
 
 def draw_alone(figure: Figure, width: float | None = None) -> Drawing:
     """
-    Draw it as a matplotlib figure that needs no page: with its title, and hatches for textures.
+    Draw it as a matplotlib figure that needs no page, with its title.
 
     *width* is in inches; without one a small figure fits one column of two, a wide one both.
     """
@@ -262,15 +253,9 @@ def draw_alone(figure: Figure, width: float | None = None) -> Drawing:
     is_small = figure.width < PAGE
     width = width or (COLUMN if is_small else PAGE)
     height = figure.height * width / figure.width if is_small else figure.height
-    style = files("harness.reports").joinpath("templates/report.css").read_text("utf-8")
-    colours = dict(re.findall(r"--([\w-]+): (#\w+)", style.partition("}")[0]))
     with drawing():
         canvas = Canvas(width, height + 0.4)
         figure.draw(canvas)
-        for artist in canvas.figure.findobj(lambda each: each.get_gid() in canvas.marked):
-            if texture := canvas.marked[artist.get_gid() or ""][0]:
-                hue, tile = TEXTURES[texture]
-                artist.set(facecolor=colours[hue], hatch=_HATCHES[tile])
         title = textwrap.fill(one_line(figure.title), int(13 * width))
         font = FontProperties(weight="bold", size=9.5)
         if is_small or not canvas.figure.legends:
@@ -279,20 +264,6 @@ def draw_alone(figure: Figure, width: float | None = None) -> Drawing:
             legend.set_title(title, font)
             legend.set_alignment("left")
     return canvas.figure
-
-
-def texture_definitions() -> str:
-    """Every texture as an SVG element of no size, to which the figures of a page refer."""
-    patterns = []
-    for name, (hue, (side, lines)) in TEXTURES.items():
-        stroke = "var(--bad)" if hue == "surface" else "var(--surface)"
-        drawn = f'<path d="{lines}" stroke="{stroke}" stroke-width="0.9"/>' if lines else ""
-        patterns.append(
-            f'<pattern id="texture-{name}" width="{side}" height="{side}"'
-            ' patternUnits="userSpaceOnUse">'
-            f'<rect width="{side}" height="{side}" fill="var(--{hue})"/>{drawn}</pattern>'
-        )
-    return f'<svg class="textures" aria-hidden="true"><defs>{"".join(patterns)}</defs></svg>'
 
 
 def marker(workload: int, model: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pydantic_core import to_json
 
 from harness.records.trial import WorkloadSpec
 from harness.reports.document import Document, Figures, Table, Text
-from harness.reports.drawing import drawing, render_figure, texture_definitions
+from harness.reports.drawing import drawing, render_figure
 from harness.reports.wording import UNKNOWN, aligned, count, one_line, typographic
 from harness.text import printable
 
@@ -65,7 +65,6 @@ def render_html(document: Document) -> str:
         return environment.get_template("report.html.j2").render(
             document=document,
             style=Markup(style),  # noqa: S704
-            textures=Markup(texture_definitions()),  # noqa: S704
         )
 
 
