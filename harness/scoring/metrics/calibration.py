@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _LARGEST_LOGARITHM = 700.0
 _WITHIN_NOISE = 1.96  # standard deviations that two times lie apart at most, 95 % of the time
-_SMALLEST = 1e-12  # of a variance, as a share of the largest square: what rounding leaves
+_SMALLEST = 1e-12  # as a share of the largest time, or square of one: what rounding leaves
 
 
 class Lines(NamedTuple):
@@ -132,7 +132,9 @@ def order_of_configurations(scores: Sequence[Score]) -> MetricValue | None:
     apart_s = measured_s[one] - measured_s[other]
     tied = np.abs(apart_s) <= _WITHIN_NOISE * np.hypot(noise_s[one], noise_s[other])
     measured_signs = np.where(tied, 0.0, np.sign(apart_s))
-    predicted_signs = np.sign(predicted_s[one] - predicted_s[other])
+    predicted_apart_s = predicted_s[one] - predicted_s[other]
+    same = np.abs(predicted_apart_s) <= _SMALLEST * predicted_s.max(initial=0)
+    predicted_signs = np.where(same, 0.0, np.sign(predicted_apart_s))
     counts = np.abs(measured_signs).sum() * np.abs(predicted_signs).sum()
     if not counts:
         return None
