@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -17,6 +17,7 @@ _IN_LATEX = ("scores", "comparisons")  # sections of the report
 _LONG = 40  # characters of a text that is wrapped
 # What a spreadsheet takes for the beginning of a formula, as wide characters, too.
 _FORMULA = tuple("=+-@\t\uff1d\uff0b\uff0d\uff20")
+Case = tuple[str, str, str]  # of a test: its name, "failure", "skipped" or "", and why
 _SURE = 2.0  # noise floors: 95 of 100 perfect predictions are within them
 
 
@@ -74,28 +75,38 @@ def junit(run: Run) -> str:
     are within them.  Skipped are cells without an answer, a measurement or a known noise.
     """
     score_book, labels = run.run.read_scores(), run.evaluation.labels
-    ranking, suites = score_book.ranking("raw"), ET.Element("testsuites")
+    ranking, suites = score_book.ranking("raw"), dict[str, list[Case]]()
     of = (ranking.quantity if ranking else "job_s"), "raw"
     scores = {(s.model, s.cell): s for s in score_book.scores if (s.quantity, s.speed) == of}
     for model, predictions in run.run.read_predictions().items():
-        suite = ET.SubElement(suites, "testsuite", name=printable(model))
+        cases = suites[model] = []
         for each in predictions:
-            score, name = scores.get((model, each.cell)), one_line(labels[each.cell])
-            case = ET.SubElement(suite, "testcase", classname=suite.attrib["name"], name=name)
+            score, outcome = scores.get((model, each.cell)), "skipped"
             if score is None:
                 lacks = ", ".join(each.not_applicable)
                 message = f"not applicable: {lacks}" if lacks else "not measured"
             elif score.floor is None:
                 message = "the noise is not known: nothing was repeated"
             else:
+                outcome = "failure" if score.relative_error > _SURE * score.floor else ""
                 error = percent(score.signed_error, score.floor, signed=True)
                 message = f"{of[0]} predicted {score.predicted_s:.4g}, measured"
                 message += f" {score.measured_s:.4g}: {error}, noise {floor_percent(score.floor)}"
-            if score is None or score.floor is None:
-                ET.SubElement(case, "skipped", message=one_line(message))
-            elif score.relative_error > _SURE * score.floor:
-                ET.SubElement(case, "failure", message=message)
+            cases.append((labels[each.cell], outcome, message))
+    return junit_xml(suites)
+
+
+def junit_xml(suites: Mapping[str, Sequence[Case]]) -> str:
+    """JUnit's XML of test cases by suite."""
+    root = ET.Element("testsuites")
+    for suite_name, cases in suites.items():
+        suite = ET.SubElement(root, "testsuite", name=printable(suite_name))
+        for name, outcome, message in cases:
+            attributes = {"classname": suite.attrib["name"], "name": one_line(name)}
+            case = ET.SubElement(suite, "testcase", attributes)
+            if outcome:
+                ET.SubElement(case, outcome, message=one_line(message))
         for kind, tag in (("tests", "testcase"), ("failures", "failure"), ("skipped", "skipped")):
             suite.set(kind, str(len(list(suite.iter(tag)))))
-    ET.indent(suites)
-    return ET.tostring(suites, "unicode", xml_declaration=True) + "\n"
+    ET.indent(root)
+    return ET.tostring(root, "unicode", xml_declaration=True) + "\n"

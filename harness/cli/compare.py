@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree as ET
 
 import click
 
@@ -17,7 +16,6 @@ from harness.errors import SpecError
 from harness.text import printable
 
 if TYPE_CHECKING:
-    from harness.evaluate.budgets import Budget
     from harness.evaluate.changes import Change
 
 
@@ -54,6 +52,7 @@ def compare(
         harness compare 20261121T0323 20261122T0315
         harness compare 20261121T0323 20261122T0315 --budgets experiments/budgets.yaml --strict
     """
+    from harness.api.export import junit_xml
     from harness.evaluate.budgets import judge, read_budgets
     from harness.evaluate.changes import Change, Side, changes, differences, sentence
     from harness.store import os_error_as_machine_error
@@ -80,8 +79,10 @@ def compare(
         with os_error_as_machine_error(table):
             pd.DataFrame(every, columns=Change._fields).to_csv(table, index=False)
     if junit:
+        outcomes = {"broken": "failure", "undecided": "skipped", "kept": ""}
+        cases = [(each.name, outcomes[each.verdict], each.reason) for each in judged]
         with os_error_as_machine_error(junit):
-            junit.write_text(_junit(judged), encoding="utf-8")
+            junit.write_text(junit_xml({"budgets": cases}), encoding="utf-8")
     verdict = "; ".join(sentence(base, other, changed) for other, changed in by_run.items())
     missing = [*chain(*(side.missing for side in sides))]
     if as_json:
@@ -125,14 +126,3 @@ def _rows(changed: Sequence[Change]) -> Iterator[tuple[str, ...]]:
             unknown = ": the noise is not known" if each.chance is None else ""
             change = f"{100 * each.change:+.3g}"
             yield what, of, *numbers, change, " to ".join(ends), each.verdict + unknown
-
-
-def _junit(judged: Sequence[Budget]) -> str:
-    """JUnit's XML: a broken budget is a failure, an undecided one is skipped."""
-    suite = ET.Element("testsuite", name="harness compare", tests=str(len(judged)))
-    for each in judged:
-        case = ET.SubElement(suite, "testcase", classname="budgets", name=each.name)
-        if each.verdict != "kept":
-            kind = "failure" if each.verdict == "broken" else "skipped"
-            ET.SubElement(case, kind, message=each.reason)
-    return ET.tostring(suite, "unicode", xml_declaration=True)

@@ -17,16 +17,6 @@ from harness.errors import HarnessError
 
 Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
-# Keys that can be overridden, less those below workloads, whose names stand in the file.
-_KEYS = (
-    "name=", "question=", "repeat=", "warmup=", "seed=", "trial_limit=", "design=", "trace=",
-    "cluster.provider=", "cluster.workers=", "cluster.node.map_slots=",
-    "cluster.node.reduce_slots=", "cluster.node.task_memory=", "cluster.node.gpus=",
-    "cluster.node.cores=", "cluster.node.disk=", "cluster.node.network=", "cluster.node.memory=",
-    "workloads.0.input=", "predict.models=",
-)  # fmt: skip
-_HEADS = ("configuration.", "cluster.site.")  # a property of Hadoop follows
-
 
 def completes(names: Callable[[click.Context], Iterable[str]]) -> Complete:
     """Complete from *names*; a failure completes nothing."""
@@ -62,14 +52,3 @@ def runs(context: click.Context) -> Iterable[str]:
 
     ids = [run.id for run in Store(context.params.get("results_dir") or Path("results")).all_runs()]
     return [*ids, *map(str, Path("experiments").glob("*.yaml"))]
-
-
-def overrides(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """Keys of an experiment, and behind ``configuration.`` the properties of Hadoop."""
-    from harness.hadoop.properties import known_names
-
-    for head in _HEADS:
-        if typed.startswith(head):
-            keys = (f"{head}{name}=" for name in sorted(known_names()))
-            return [key for key in keys if key.startswith(typed)]
-    return [key for key in (*_KEYS, *_HEADS) if key.startswith(typed)]

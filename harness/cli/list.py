@@ -82,10 +82,10 @@ def _show_arguments(workloads: dict[str, Workload]) -> None:
     from harness.units import format_bytes
 
     scales = list(dict.fromkeys(scale for each in workloads.values() for scale in each.scales))
-    sizes = []
-    for name, workload in workloads.items():
-        texts = {scale: format_bytes(size) for scale, size in workload.scales.items()}
-        sizes.append((name, *(texts.get(scale, "") for scale in scales)))
+    sizes = [
+        (name, *(format_bytes(each.scales[key]) if key in each.scales else "" for key in scales))
+        for name, each in workloads.items()
+    ]
     click.echo()
     show_table(["name", *scales], sizes, title="sizes by name")
     rows = []

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli import completion
 from harness.cli.console import Progress, print_json, show_table, show_text
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ set_option = click.option(
     multiple=True,
     metavar="A.B=C",
     help="Override one value of the file; repeatable.",
-    shell_complete=completion.overrides,
 )
 
 
@@ -98,14 +96,13 @@ def show_plan(session: Session, *, as_json: bool) -> None:
     if as_json:
         print_json(plan)
         return
-    trials = plan["trials"]
-    rows = []
-    for trial in trials:
-        use = "profile" if trial["profiling"] else "score"
-        rows.append((trial["id"], trial["label"], trial["repetition"], use, trial["state"]))
-    show_table(("trial", "cell", "repetition", "use", "state"), rows)
+    columns = ("id", "label", "repetition", "use", "state")
+    rows = [
+        {**trial, "use": "profile" if trial["profiling"] else "score"} for trial in plan["trials"]
+    ]
+    show_table(columns, [[row[name] for name in columns] for row in rows])
     left, basis = format_duration(plan["estimate_s"]), plan["estimated"]
-    click.echo(f"{len(trials)} trials, about {left} to go ({basis})")
+    click.echo(f"{len(rows)} trials, about {left} to go ({basis})")
 
 
 @click.command("plan")

@@ -15,13 +15,12 @@ from harness.scoring.score import LEVELS
 from harness.text import did_you_mean, excerpt
 from harness.workloads import WORKLOADS
 
-# The limits that a budget may have, with what each is about; the first of these is needed.
-_KEYS = {
-    "slower": ("quantity", "workload"),
-    "error": ("quantity", "workload", "model"),
-    "changes": ("statistic", "workload"),
+# The limits that a budget may have: the kind of change, and what names it; the first is needed.
+_LIMITS = {
+    "slower": ("time", ("quantity", "workload")),
+    "error": ("error", ("quantity", "workload", "model")),
+    "changes": ("cost", ("statistic", "workload")),
 }
-_KINDS = {"slower": "time", "error": "error", "changes": "cost"}
 _PERCENT = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*%\s*", re.ASCII)
 
 
@@ -53,17 +52,17 @@ def read_budgets(text: str, source: str, sides: Sequence[Side]) -> list[Budget]:
         document.problem((), "the file is not schema 1 with a list of budgets alone", fix)
     for place in range(len(entries) if isinstance(entries, list) else 0):
         path, entry = ("budgets", place), document.mapping("budgets", place)
-        limit = next((key for key in _KEYS if key in entry), "slower")
-        percent = _PERCENT.fullmatch(str(entry.get(limit)))
-        if percent is None or _KEYS[limit][0] not in entry:
+        limit = next((key for key in _LIMITS if key in entry), "slower")
+        percent, (_, keys) = _PERCENT.fullmatch(str(entry.get(limit))), _LIMITS[limit]
+        if percent is None or keys[0] not in entry:
             fix = "write one such as {quantity: job_s, slower: 5 %}"
             fix += " or {statistic: network_s_per_byte, changes: 20 %}"
             document.problem(path, "a budget is a percentage of one quantity or statistic", fix)
             continue
         chosen = {key: str(value) for key, value in entry.items() if key != limit}
         for key, value in chosen.items():
-            if key not in _KEYS[limit]:
-                what, fix = f"{limit} takes no '{excerpt(key)}'", did_you_mean(key, _KEYS[limit])
+            if key not in keys:
+                what, fix = f"{limit} takes no '{excerpt(key)}'", did_you_mean(key, keys)
                 document.problem((*path, key), what, fix, key=True)
             elif known[key] and value not in known[key]:
                 what, fix = f"there is no {key} '{excerpt(value)}'", did_you_mean(value, known[key])
@@ -87,7 +86,7 @@ def judge(budget: Budget, changed: Sequence[Change], *, strict: bool) -> Budget:
         about = {"workload": each.workload, "model": each.model}
         about |= {"quantity": each.name, "statistic": each.name}
         is_chosen = budget.chosen.items() <= about.items()
-        if each.kind != _KINDS[budget.limit] or each.cell or not is_chosen:
+        if each.kind != _LIMITS[budget.limit][0] or each.cell or not is_chosen:
             continue
         verdict, ends, low, high = "undecided", "the interval is not known", each.low, each.high
         if low is not None and high is not None:

@@ -155,9 +155,9 @@ class Side:
 
 def differences(base: Side, other: Side) -> list[tuple[str, str, str]]:
     """What differs of what the runs say of themselves: name, value in *base*, value in *other*."""
-    facts = base.facts, other.facts
-    names = [name for name in facts[0] | facts[1] if facts[0].get(name) != facts[1].get(name)]
-    return [(name, facts[0].get(name, "not set"), facts[1].get(name, "not set")) for name in names]
+    facts, unset = base.facts | other.facts, "not set"
+    rows = [(each, base.facts.get(each, unset), other.facts.get(each, unset)) for each in facts]
+    return [row for row in rows if row[1] != row[2]]
 
 
 def shared_cells(base: Side, other: Side) -> dict[str, str]:
@@ -179,11 +179,9 @@ def shared_cells(base: Side, other: Side) -> dict[str, str]:
     if any(pairs.values()):
         return {cell_id: twin for cell_id, twin in pairs.items() if twin}
     apart = [f"{name} {one} and {two}" for name, one, two in differences(base, other)]
-    raise SpecError(
-        f"the runs share no cell: {'; '.join(apart[:_MOST_NAMED])}",
-        where=f"{base.run.path}, {other.run.path}",
-        fix="compare runs that measured a workload with the same input",
-    )
+    what = f"the runs share no cell: {'; '.join(apart[:_MOST_NAMED])}"
+    fix = "compare runs that measured a workload with the same input"
+    raise SpecError(what, where=f"{base.run.path}, {other.run.path}", fix=fix)
 
 
 def changes(base: Side, other: Side) -> list[Change]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from collections import ChainMap
+from collections import ChainMap, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -126,17 +126,16 @@ class Evaluation:
 
     def profile(self) -> dict[str, Profile]:
         """Fit one profile per workload on the profiling trials, and store them."""
-        observations: dict[str, list[Observation]] = {}
+        observations = defaultdict[str, list[Observation]](list)
         for record in self.done.values():
             if record.trial.profiling:
-                workload = record.trial.cell.workload.name
-                observations.setdefault(workload, []).extend(self.observe(record))
+                observations[record.trial.cell.workload.name] += self.observe(record)
         if not observations:
             what = "no profiling trial has succeeded"
             fix = "run the experiment first (harness run), or read the failed trials' reasons"
             raise DataError(what, where=str(self.run.path), fix=fix)
         # One machine, one reference speed: all workloads of the run share it.
-        speed = fit_speed([one for several in observations.values() for one in several])
+        speed = fit_speed([*chain(*observations.values())])
         rates = rate_statistics(self.run.read_manifest().rates)
         profiles = {}
         for workload, observed in observations.items():

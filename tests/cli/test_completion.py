@@ -53,20 +53,12 @@ def complete(tmp_path):
         (["cluster", "up", "--provider", "lo"], ["local"]),
         (["cluster", "down", "--name", ""], ["morning"]),
         (["run", "--on-error", "s"], ["skip", "stop"]),
-        (["plan", "--set", "cluster.w"], ["cluster.workers="]),
-        (
-            ["plan", "--set", "configuration.mapreduce.task.io.sort."],
-            [
-                "configuration.mapreduce.task.io.sort.factor=",
-                "configuration.mapreduce.task.io.sort.mb=",
-            ],
-        ),
         (["cluster", "logs", "x"], []),
     ],
     ids=" ".join,
 )
 def test_offers_what_could_come_next(complete, words, offered):
     """
-    Commands, options, kinds, providers, clusters, policies, keys and properties.
+    Commands, options, kinds, providers, clusters and policies.
     """
     assert complete(*words) == offered
