@@ -78,18 +78,13 @@ def _document(kind: str, name: str, value: Any) -> dict[str, Any]:
 
 
 def _show_arguments(workloads: dict[str, Workload]) -> None:
-    """Sizes by name and arguments of workloads, as tables."""
+    """Sizes by name and arguments of workloads, as a table."""
     from harness.units import format_bytes
 
-    scales = list(dict.fromkeys(scale for each in workloads.values() for scale in each.scales))
-    sizes = [
-        (name, *(format_bytes(each.scales[key]) if key in each.scales else "" for key in scales))
-        for name, each in workloads.items()
-    ]
-    click.echo()
-    show_table(["name", *scales], sizes, title="sizes by name")
     rows = []
     for name, workload in workloads.items():
+        sizes = (f"{scale} {format_bytes(size)}" for scale, size in workload.scales.items())
+        rows.append((name, "input", "", ", ".join(sizes), "sizes by name"))
         for key, parameter in workload.parameters.items():
             values = ", ".join(parameter.choices)
             if not values:
@@ -97,6 +92,4 @@ def _show_arguments(workloads: dict[str, Workload]) -> None:
                 ends += [f"to {parameter.most:g}"] * (parameter.most < math.inf)
                 values = " ".join(ends)
             rows.append((name, key, str(parameter.default), values, parameter.meaning))
-    if rows:
-        click.echo()
-        show_table(["name", "argument", "default", "values", "meaning"], rows, title="arguments")
+    show_table(["name", "argument", "default", "values", "meaning"], rows, title="arguments")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli import completion
 from harness.cli.console import print_json, show_table, show_text
 from harness.cli.steps import json_option, open_session, results_option, set_option
 from harness.errors import SpecError
@@ -30,7 +29,7 @@ def run_argument(function: Callable[..., Any], *, asks: bool = False) -> Callabl
     A command that *asks* is given a run although the file has other models than the run.
     """
 
-    @click.argument("run_name", metavar="RUN", shell_complete=completion.runs)
+    @click.argument("run_name", metavar="RUN")
     @results_option
     @set_option
     @wraps(function)
