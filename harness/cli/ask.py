@@ -68,7 +68,6 @@ def ask_models(
         basis = basis_of_profile(profile, settings, known)
     else:
         evaluation = open_evaluation(source, results_dir, asks=True)
-        show_text(f"run: {evaluation.run.path}")
         basis = basis_of_run(evaluation, workload or "")
         if not models:
             predict = evaluation.experiment.predict

@@ -83,7 +83,7 @@ def up(
 
     spec = ClusterSpec()
     if file is not None:  # the first where it describes several
-        spec = expand(open_session(file, Path(), ()).experiment)[0].cluster
+        spec = expand(open_session(file, Path()).experiment)[0].cluster
     options = {"provider": provider, "workers": workers}
     spec = spec.model_copy(update={key: value for key, value in options.items() if value})
     provider_class = providers.PROVIDERS[spec.provider]

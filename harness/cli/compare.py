@@ -60,8 +60,6 @@ def compare(
     if junit and not budgets:
         raise click.UsageError("--junit has a test case for each budget: give --budgets FILE")
     evaluations = [open_evaluation(name, results_dir) for name in names]
-    for each in evaluations:
-        show_text(f"run: {each.run.path}")
     different = len({each.run.path.resolve() for each in evaluations})
     if not 2 <= different == len(names):
         what = f"{len(names)} named, {different} of them different: two or more are compared"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.console import print_json, show_table, show_text
-from harness.cli.steps import json_option, open_session, results_option, set_option
+from harness.cli.steps import json_option, open_session, source_argument
 from harness.errors import SpecError
 from harness.text import printable
 
@@ -22,47 +21,31 @@ if TYPE_CHECKING:
 _MOST_DIFFERENCES = 20  # shown to people; --json has all
 
 
-def run_argument(function: Callable[..., Any], *, asks: bool = False) -> Callable[..., Any]:
-    """
-    Add RUN, --results-dir and --set to a command, which is given the evaluation of that run.
-
-    A command that *asks* is given a run although the file has other models than the run.
-    """
-
-    @click.argument("run_name", metavar="RUN")
-    @results_option
-    @set_option
-    @wraps(function)
-    def command(
-        run_name: str, results_dir: Path, overrides: tuple[str, ...], **options: Any
-    ) -> Any:
-        evaluation = open_evaluation(run_name, results_dir, overrides, asks=asks)
-        show_text(f"run: {evaluation.run.path}")
-        return function(evaluation, **options)
-
-    return command
-
-
 def open_evaluation(
-    run_name: str, results_dir: Path, overrides: tuple[str, ...] = (), *, asks: bool = False
+    name: str, results_dir: Path, overrides: tuple[str, ...] = (), *, asks: bool = False
 ) -> Evaluation:
     """
-    Open the run *run_name*: its id, its first characters, its folder, or an experiment file.
+    Open the run *name*, and show which it is: an id, first characters, a folder, or a file.
 
-    A file is its newest run that measured the same, or the analysis of it that asked the same.
+    Of an experiment file it is the newest run that measured the same, or the analysis of it that
+    asked the same; for who *asks*, the run although the file has other models.
     """
     from harness.evaluate.flow import Evaluation
     from harness.store import Store
 
-    if run_name.endswith((".yaml", ".yml")) or Path(run_name).is_file():
-        return open_session(Path(run_name), results_dir, overrides).evaluation(asks=asks)
-    if overrides:
-        raise SpecError(
-            f"{run_name} is a stored run, and --set changes an experiment file",
-            where="--set",
-            fix="harness predict RUN --models A,B --profile-on KEY=VALUE asks anew",
-        )
-    return Evaluation.of(Store(results_dir).find(run_name))
+    if name.endswith((".yaml", ".yml")) or Path(name).is_file():
+        evaluation = open_session(name, results_dir, overrides).evaluation(asks=asks)
+    elif overrides:
+        what = f"{name} is a stored run, and --set changes an experiment file"
+        fix = "harness predict RUN --models A,B --profile-on KEY=VALUE asks anew"
+        raise SpecError(what, where="--set", fix=fix)
+    else:
+        evaluation = Evaluation.of(Store(results_dir).find(name))
+    show_text(f"run: {evaluation.run.path}")
+    return evaluation
+
+
+run_argument = partial(source_argument, metavar="RUN", open_source=open_evaluation)
 
 
 @click.command("collect")
@@ -124,7 +107,7 @@ def profile(evaluation: Evaluation, as_json: bool) -> None:
 
 
 @click.command("predict")
-@partial(run_argument, asks=True)
+@partial(run_argument, open_source=partial(open_evaluation, asks=True))
 @click.option("--models", metavar="A,B", help="The models, in the place of the run's.")
 @click.option(
     "--profile-on",

@@ -25,26 +25,38 @@ _results_folder = partial(
     help="Folder of all results.",
 )
 results_option = _results_folder("--results-dir")
-set_option = click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="A.B=C",
-    help="Override one value of the file; repeatable.",
-)
 
 
-def experiment_arguments(function: Callable[..., None]) -> Callable[..., None]:
-    """Add FILE, --results-dir and --set to a command, which is given the session of the file."""
+def open_session(file: str | Path, results_dir: Path, overrides: tuple[str, ...] = ()) -> Session:
+    """Open the session of an experiment file; `SpecError` where the file cannot be read."""
+    from harness.run.session import Session, read_experiment_file
 
-    @click.argument("file", type=click.Path(path_type=Path))
+    text = read_experiment_file(Path(file))
+    return Session(text, str(file), results_dir, overrides, Progress())
+
+
+def source_argument(
+    function: Callable[..., Any], *, metavar: str, open_source: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Add a source, --results-dir and --set; the command is given what *open_source* opens."""
+
+    @click.argument("source", metavar=metavar)
     @results_option
-    @set_option
+    @click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="A.B=C",
+        help="Override one value of the file; repeatable.",
+    )
     @wraps(function)
-    def command(file: Path, results_dir: Path, overrides: tuple[str, ...], **options: Any) -> None:
-        function(open_session(file, results_dir, overrides), **options)
+    def command(source: str, results_dir: Path, overrides: tuple[str, ...], **options: Any) -> Any:
+        return function(open_source(source, results_dir, overrides), **options)
 
     return command
+
+
+experiment_arguments = partial(source_argument, metavar="FILE", open_source=open_session)
 
 
 def run_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -72,13 +84,6 @@ def run_options(function: Callable[..., None]) -> Callable[..., None]:
         help="What to do with a trial during which others used the machine: repeat it at the end.",
     )
     return on_error(retries(on_disturbed(new(reuse(function)))))
-
-
-def open_session(file: Path, results_dir: Path, overrides: tuple[str, ...]) -> Session:
-    """Open the session of an experiment file; `SpecError` where the file cannot be read."""
-    from harness.run.session import Session, read_experiment_file
-
-    return Session(read_experiment_file(file), str(file), results_dir, overrides, Progress())
 
 
 def measure(session: Session, **options: Any) -> tuple[Run, int]:

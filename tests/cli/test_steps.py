@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.cli import main, reading, steps
+from harness.cli import main
 from harness.records.profile import CostGroup, Profile, Statistic
+from harness.run import session as run_session
 
 
 def json_of(capsys):
@@ -46,8 +47,8 @@ def opened(monkeypatch):
         evaluation=lambda **_: evaluation,
         measure=lambda **_: (SimpleNamespace(path="results/small/1"), 1),
     )
-    monkeypatch.setattr(reading, "open_session", lambda *_: session)
-    monkeypatch.setattr(steps, "open_session", lambda *_: session)
+    monkeypatch.setattr(run_session, "read_experiment_file", str)
+    monkeypatch.setattr(run_session, "Session", lambda *_: session)
     return session
 
 
