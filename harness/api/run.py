@@ -150,9 +150,8 @@ class Run:
         profiles = self.run.read_profiles()
         if workload not in profiles:
             fix = f"choose from {', '.join(profiles)}" if profiles else "harness profile RUN"
-            raise DataError(
-                f"there is no profile of {workload!a}", where=str(self.run.path), fix=fix
-            )
+            what = f"there is no profile of {workload!a}"
+            raise DataError(what, where=str(self.run.path), fix=fix)
         return profiles[workload]
 
     def predict(self, model: str, cell: Mapping[str, Any] | Series) -> Prediction:
@@ -197,10 +196,8 @@ class Run:
         """*rows* behind the settings of their `cell`; the columns *first* are always there."""
         import pandas as pd
 
-        own = pd.DataFrame(rows)
-        own = own.reindex(columns=dict.fromkeys([*first, *own])).drop(
-            columns="schema_version", errors="ignore"
-        )
+        own = pd.DataFrame(rows).drop(columns="schema_version", errors="ignore")
+        own = own.reindex(columns=dict.fromkeys([*first, *own]))
         # What is nowhere known is no text: it can be calculated with, and has a type in files.
         own = own.astype({name: float for name in own if own[name].isna().all()})
         shown = self._settings.reindex(own["cell"]).reset_index(drop=True)

@@ -135,12 +135,10 @@ def status(name: str | None, as_json: bool) -> None:
     )
     click.echo(f"  of {facts['owner']}; its lease ends in {format_duration(facts['lease_s'])}")
     for daemon in facts["daemons"]:
-        state = f"process {daemon['pid']}" if daemon["pid"] else "runs"
-        if not daemon["running"]:
-            state = "not running"
-        elif not daemon["answers"]:
-            state = f"{state}, does not answer" if daemon["pid"] else "does not answer"
-        click.echo(f"  {daemon['name']:<28} {state}")
+        process = f"process {daemon['pid']}" if daemon["pid"] else "runs"
+        answer = "" if daemon["answers"] else ", does not answer"
+        shown = f"{process}{answer}" if daemon["running"] else "not running"
+        click.echo(f"  {daemon['name']:<28} {shown}")
     for service, address in facts["endpoints"].items():
         click.echo(printable(f"  {service:<28} {address}"))
     _show_hosts(facts["hosts"])
@@ -220,12 +218,9 @@ def logs(daemon: str, name: str | None, lines: int) -> None:
     running = _attach(name)
     texts = {title: text for title, text in running.daemon_logs(lines).items() if daemon in title}
     if not texts:
-        names = {title.partition(" ")[0] for title in running.daemon_logs(1)}
-        raise SpecError(
-            f"no daemon is called {daemon!r}",
-            where=f"cluster {running.name!r}",
-            fix=did_you_mean(daemon, sorted(names)),
-        )
+        names = sorted({title.partition(" ")[0] for title in running.daemon_logs(1)})
+        what, where = f"no daemon is called {daemon!r}", f"cluster {running.name!r}"
+        raise SpecError(what, where=where, fix=did_you_mean(daemon, names))
     for title, text in texts.items():
         click.echo(f"==> {title} <==\n{text}\n")
 
@@ -254,11 +249,14 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
     """
     existing_names, errors = state.known_names(), list[HarnessError]()
     names = existing_names if everything else [name or _only_name(existing_names)]
-    for chosen in names or [""]:
+    if not any(names):
+        show_text("no cluster is up")
+        return
+    for chosen in names:
         try:
-            if adopt and chosen:
+            if adopt:
                 state.adopt(chosen)
-            was_there = bool(chosen) and providers.remove(chosen)
+            was_there = providers.remove(chosen)
         except state.NotOursError as error:
             if not everything or not state.lease_s(chosen):
                 errors.append(error)
@@ -268,11 +266,9 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
         except HarnessError as error:  # a host or an engine is away: the others can still go
             errors.append(error)
             continue
-        message = f"cluster {chosen!r} is down"
-        if not was_there:
-            message = f"no cluster {chosen!r} is up" if chosen else "no cluster is up"
-            message += f"; there are: {', '.join(existing_names)}" if existing_names else ""
-        show_text(message)
+        others = f"; there are: {', '.join(existing_names)}" if existing_names else ""
+        gone, never = f"cluster {chosen!r} is down", f"no cluster {chosen!r} is up{others}"
+        show_text(gone if was_there else never)
     for failure in errors[:-1]:
         show_text(f"error: {failure}")
     if errors:
@@ -307,26 +303,20 @@ def _attach(name: str | None) -> Cluster:
     chosen = name or _only_name(existing_names) or "default"
     state.require_ours(chosen)
     attached = providers.attach(chosen)
-    others = [other for other in existing_names if other != attached.name]
     if not attached.is_up():
-        start = f"harness cluster up --name {attached.name}"
-        raise ClusterError(
-            f"no cluster {attached.name!r} is up",
-            where=str(attached.folder),
-            fix=did_you_mean(attached.name, sorted(others)) if others else start,
-        )
+        others = sorted(other for other in existing_names if other != attached.name)
+        fix = did_you_mean(attached.name, others) if others else "harness cluster up"
+        what = f"no cluster {attached.name!r} is up"
+        raise ClusterError(what, where=str(attached.folder), fix=fix)
     return attached
 
 
 def _only_name(names: list[str]) -> str:
     """The one name that there is, empty when there is none."""
     if len(names) > 1:
-        raise SpecError(
-            f"several clusters are known: {', '.join(names)}",
-            where="harness cluster",
-            fix=f"choose one: --name {names[0]}",
-        )
-    return names[0] if names else ""
+        what, fix = f"several clusters are known: {', '.join(names)}", f"choose: --name {names[0]}"
+        raise SpecError(what, where="harness cluster", fix=fix)
+    return "".join(names)
 
 
 def _show_hosts(hosts: list[dict[str, Any]]) -> None:

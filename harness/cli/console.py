@@ -13,7 +13,7 @@ import re
 import sys
 import time
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -97,10 +97,8 @@ class Progress:
     Implements `harness.run.Console`.  A bar ends with the last step, or with the command.
     """
 
-    def __init__(
-        self, what: str = "trials", *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._what, self._clock = what, clock
+    def __init__(self, what: str = "trials") -> None:
+        self._what = what
         self._last_line_s: float | None = None  # when the last step was shown
         self._bar: Bar | None = None
 
@@ -113,7 +111,7 @@ class Progress:
         left = "" if left_s is None or done >= total else f"{format_duration(left_s)} left"
         if self._last_line_s is None and sys.stderr.isatty():
             self._bar = self._open_bar()
-        waited_s = math.inf if self._last_line_s is None else self._clock() - self._last_line_s
+        waited_s = math.inf if self._last_line_s is None else time.monotonic() - self._last_line_s
         if self._bar is not None:
             task = self._bar.task_ids[0]
             self._bar.update(task, completed=done, total=total, left=left, note=printable(text))
@@ -122,7 +120,7 @@ class Progress:
             show_text(", ".join(part for part in parts if part))
         else:
             return
-        self._last_line_s = self._clock()
+        self._last_line_s = time.monotonic()
         if done >= total:
             self.close()
 

@@ -103,13 +103,9 @@ def for_each_file(files: Sequence[str], process: Callable[[str, VectorFile], Non
             try:
                 text = Path(name).read_text(encoding="utf-8")
             except (OSError, ValueError) as error:
-                reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-                example = "tests/validation/vectors/scheduler.json"
-                raise DataError(
-                    f"the file cannot be read: {reason}",
-                    where=name,
-                    fix=f"name a file of test vectors, such as {example}",
-                ) from error
+                what = f"the file cannot be read: {getattr(error, 'strerror', error)}"
+                fix = "name a file of test vectors, such as tests/validation/vectors/scheduler.json"
+                raise DataError(what, where=name, fix=fix) from error
             process(name, read_vectors(text, name))
         except HarnessError as error:
             all_processed = False

@@ -171,11 +171,9 @@ class Document:
         lines = [f"  {at}: {problem}; {fix}" for (at, problem), fix in problems[:_MOST_PROBLEMS]]
         if len(problems) > _MOST_PROBLEMS:
             lines.append(f"  and {len(problems) - _MOST_PROBLEMS} more")
-        raise SpecError(
-            "\n".join([f"{len(problems)} things are wrong in this file", *lines]),
-            where=str(first),
-            fix="correct these lines; 'harness plan FILE' checks an experiment and starts nothing",
-        )
+        what = "\n".join([f"{len(problems)} things are wrong in this file", *lines])
+        fix = "correct these lines; 'harness plan FILE' checks an experiment and starts nothing"
+        raise SpecError(what, where=str(first), fix=fix)
 
     def override(self, override: str) -> None:
         """
@@ -187,11 +185,8 @@ class Document:
         key, equals, text = override.partition("=")
         key = key.strip()
         if not key or not equals:
-            raise SpecError(
-                f"'{excerpt(override)}' is not an override",
-                where="--set",
-                fix="write KEY=VALUE, such as --set cluster.workers=2",
-            )
+            fix = "write KEY=VALUE, such as --set cluster.workers=2"
+            raise SpecError(f"'{excerpt(override)}' is not an override", where="--set", fix=fix)
         place = Place(0, 0, f"--set {SECRETS.clean_override(override)}")
         if key.partition(".")[0] in _HADOOP:
             problem = f"'{excerpt(key)}' is a property of Hadoop, not a key of the experiment"
@@ -237,11 +232,9 @@ class Document:
 
         start = override or Place(1, 1, source)
         if len(text) > MAX_CHARACTERS:
-            raise SpecError(
-                f"the text has {len(text)} characters, more than {MAX_CHARACTERS}",
-                where=str(start),
-                fix="an experiment file has a few dozen lines: is this the right file?",
-            )
+            what = f"the text has {len(text)} characters, more than {MAX_CHARACTERS}"
+            fix = "an experiment file has a few dozen lines: is this the right file?"
+            raise SpecError(what, where=str(start), fix=fix)
         self.places[key_path] = start
         content: Any = None
         try:
@@ -291,10 +284,8 @@ class Document:
         mapping: dict[str, Any] = {}
         discarded = (*key_path, -1)  # where nothing is looked for
         while not isinstance(key := next(events), MappingEndEvent):
-            at, word = (
-                place(key.start_mark),
-                self._collect(key, events, discarded, place, depth + 1),
-            )
+            at = place(key.start_mark)
+            word = self._collect(key, events, discarded, place, depth + 1)
             child_path = (*key_path, str(word)) if isinstance(word, Scalar) else discarded
             if child_path == discarded:
                 self._problems.setdefault((at, "a key is not a word"), "write NAME: VALUE")

@@ -91,11 +91,9 @@ def read_experiment(
     """
     document = Document(text, source)
     if not isinstance(document.data, dict):
-        raise SpecError(
-            "the file is not a mapping of keys to values",
-            where=str(document.place(())),
-            fix="start it with 'schema: 1'; experiments/demo.yaml shows the rest",
-        )
+        what = "the file is not a mapping of keys to values"
+        fix = "start it with 'schema: 1'; experiments/demo.yaml shows the rest"
+        raise SpecError(what, where=str(document.place(())), fix=fix)
     for override in overrides:
         document.override(override)
     written = document.data.get("schema")
@@ -104,11 +102,9 @@ def read_experiment(
         document.problem((), "the experiment lacks 'schema'", fix)
     elif written != str(FORMAT):
         # Whatever else seems wrong with a file of another format would mislead.
-        raise SpecError(
-            f"schema {excerpt(written)} is not one that this harness reads; it reads {FORMAT}",
-            where=str(document.place(("schema",))),
-            fix=f"use the harness that this file was written for, or write schema {FORMAT}",
-        )
+        what = f"schema {excerpt(written)} is not one that this harness reads; it reads {FORMAT}"
+        fix = f"use the harness that this file was written for, or write schema {FORMAT}"
+        raise SpecError(what, where=str(document.place(("schema",))), fix=fix)
     if known:
         if known.secrets:
             _conceal(document, known.secrets)

@@ -76,11 +76,9 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
         (count * max(len(grid) for _, grid in grids), 1_000_000, "values in its cells"),
     ):
         if number > most:
-            raise SpecError(
-                f"the grid has more than {most} {noun}",
-                where="workloads, configuration, cluster, repeat",
-                fix="shorten some lists, or take a part of the grid: design: {sobol: 32}",
-            )
+            where = "workloads, configuration, cluster, repeat"
+            fix = "shorten some lists, or take a part of the grid: design: {sobol: 32}"
+            raise SpecError(f"the grid has more than {most} {noun}", where=where, fix=fix)
     points: Iterator[tuple[WorkloadAxes, _Point]] = (
         (workload, dict(zip(grid, values, strict=True)))
         for workload, grid in grids

@@ -208,7 +208,7 @@ def test_status_for_people(harness):
     shown = harness("status").out
 
     assert "  datanode on worker1          not running\n" in shown
-    assert "  resourcemanager on master    does not answer\n" in shown
+    assert "  resourcemanager on master    runs, does not answer\n" in shown
 
 
 @pytest.mark.process

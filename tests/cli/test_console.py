@@ -5,6 +5,7 @@ Tests for `harness.cli.console`: what reaches a terminal, a pipe and a program.
 import io
 import json
 import sys
+import time
 import unicodedata
 
 from pathlib import Path
@@ -174,15 +175,13 @@ class Terminal(io.StringIO):
 
 
 class TestProgress:
-    def steps(self, at):
+    def steps(self, at, monkeypatch):
         """
         Report one step at each moment of *at*, the last being the end.
         """
-        moments = iter(at)
-        now = [0.0]
-        progress = Progress(clock=lambda: now[0])
-        for number, moment in enumerate(moments, start=1):
-            now[0] = moment
+        progress = Progress()
+        for number, moment in enumerate(at, start=1):
+            monkeypatch.setattr(time, "monotonic", lambda moment=moment: moment)
             progress.step(number, len(at), 90.0, f"trial {number}")
 
     def test_is_a_line_where_there_is_no_terminal(self, capsys):
@@ -193,11 +192,11 @@ class TestProgress:
 
         assert capsys.readouterr() == ("", "2 of 14 trials, 5 min 00 s left, terasort 64 MiB\n")
 
-    def test_lines_are_30_s_apart(self, capsys):
+    def test_lines_are_30_s_apart(self, capsys, monkeypatch):
         """
         A log is not flooded; the first and the last step are always told.
         """
-        self.steps([0.0, 10.0, 29.0, 31.0, 45.0, 60.0, 61.5, 62.0])
+        self.steps([0.0, 10.0, 29.0, 31.0, 45.0, 60.0, 61.5, 62.0], monkeypatch)
 
         reported = [line.split()[0] for line in capsys.readouterr().err.splitlines()]
         assert reported == ["1", "4", "7", "8"]
@@ -210,7 +209,7 @@ class TestProgress:
         monkeypatch.setattr(sys, "stderr", screen)
         monkeypatch.setenv("TERM", "xterm")
 
-        self.steps([0.0, 1.0, 2.0])
+        self.steps([0.0, 1.0, 2.0], monkeypatch)
 
         assert "3/3" in screen.getvalue()
         assert "trial 3" in screen.getvalue()
@@ -242,6 +241,6 @@ class TestProgress:
         monkeypatch.setattr(sys, "stderr", screen)
         monkeypatch.setenv("TERM", "dumb")
 
-        self.steps([0.0, 40.0])
+        self.steps([0.0, 40.0], monkeypatch)
 
         assert screen.getvalue().splitlines()[-1] == "2 of 2 trials, trial 2"
