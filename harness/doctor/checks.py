@@ -27,7 +27,7 @@ from harness.node.facts import memory_bytes
 from harness.providers import PROVIDERS, kernel, state
 from harness.providers.host import Completed
 from harness.providers.local import namespace
-from harness.providers.survey import LIBRARY, Finding, driver_file, here
+from harness.providers.survey import LIBRARY, Finding, find_devices, here
 from harness.records.trial import ClusterSpec
 from harness.run.preflight import memory_needed
 from harness.text import first_line
@@ -305,17 +305,16 @@ def check_compiler() -> Finding:
 
 def check_gpus() -> Finding:
     """GPUs by their driver, and the driver's library, without which no task can use them."""
-    library_file = driver_file(run_command(["ldconfig", "-p"]).out)
-    driver = f"driver file {library_file}" if library_file else f"no driver file {LIBRARY}"
+    devices = find_devices(run_command)
+    driver = f"driver file {devices.driver}" if devices.driver else f"no driver file {LIBRARY}"
     if shutil.which("nvidia-smi") is None:
         return Finding("gpu", "note", f"none: no nvidia-smi; {driver}")
-    query = "--query-gpu=name,memory.total,driver_version"
-    completed = run_command(["nvidia-smi", query, "--format=csv,noheader"])
-    if completed.status != 0:
-        summary = first_line(completed.out or completed.err)
-        return Finding("gpu", "note", f"nvidia-smi fails: {summary}; {driver}", "nvidia-smi")
-    devices = "; ".join(completed.out.strip().splitlines())
-    return Finding("gpu", "ok" if library_file else "note", f"{devices}; {driver}")
+    if devices.message:
+        return Finding("gpu", "note", f"nvidia-smi: {devices.message}; {driver}", "nvidia-smi")
+    names = "; ".join(
+        f"{gpu.name}, {format_bytes(gpu.memory_bytes or 0)}, {gpu.driver}" for gpu in devices.gpus
+    )
+    return Finding("gpu", "ok" if devices.driver else "note", f"{names}; {driver}")
 
 
 def check_cuda() -> Finding:

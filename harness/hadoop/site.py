@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from xml.parsers import expat
+from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
 from harness.errors import ParseError, SpecError
@@ -154,9 +154,6 @@ SPANS_FILE, UNITS_FILE = "ltrace.spans", "ltrace.units"
 _ADMIN_DEFAULT = "-Djava.net.preferIPv4Stack=true -Dhadoop.metrics.log.level=WARN"
 # It stands before mapreduce.application.classpath, which names the jars without hooks.
 _CLASS_PATH, _CONF = "yarn.application.classpath", "$HADOOP_CONF_DIR"
-# Of a site file: the elements around a property, and those in it that have text.
-_PROPERTY = ["configuration", "property"]
-_LEAVES = ([*_PROPERTY, "name"], [*_PROPERTY, "value"])
 LOG4J = """\
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -329,50 +326,30 @@ def read_properties(text: bytes, source: str) -> dict[str, str]:
 
     Values stand as written: references such as ``${user.name}`` are not resolved.  A document type
     declaration is refused, and with it every entity that could grow or read a file.  XML that is
-    not well-formed or not a Hadoop configuration is `ParseError` with *source* and line.
+    not well-formed or not a Hadoop configuration is `ParseError` with *source*.
     """
-    properties: dict[str, str] = {}
-    open_elements: list[str] = []  # of the element that is being read
-    property_texts: dict[str, str] = {}  # of the property that is being read, by element
-    parser = expat.ParserCreate("utf-8")
+    fix = "give the job.xml that Hadoop wrote"
 
-    def content_error(what: str) -> ParseError:
-        fix = "give the job.xml that Hadoop wrote"
-        return ParseError(what, source=source, line=parser.CurrentLineNumber, fix=fix)
+    class PlainTree(ET.TreeBuilder):
+        def doctype(self, *_: object) -> None:
+            what = "a document type declaration, which Hadoop never writes"
+            raise ParseError(what, source=source, fix=fix)
 
-    def refuse_doctype(*_: object) -> None:
-        raise content_error("a document type declaration, which Hadoop never writes")
-
-    def start(element: str, _: object) -> None:
-        if not open_elements and element != "configuration":
-            raise content_error(f"the root element is '{excerpt(element)}', not 'configuration'")
-        open_elements.append(element)
-        if open_elements == _PROPERTY:
-            property_texts.clear()
-        elif open_elements in _LEAVES:
-            property_texts[element] = ""
-
-    def add_text(characters: str) -> None:
-        if open_elements in _LEAVES:
-            property_texts[open_elements[-1]] += characters
-
-    def end(_: str) -> None:
-        if open_elements == _PROPERTY:
-            property_name = property_texts.get("name", "").strip()
-            if not property_name:
-                raise content_error("a property without a name")
-            properties[property_name] = property_texts.get("value", "")
-        open_elements.pop()
-
-    parser.buffer_text = True
-    parser.StartDoctypeDeclHandler = refuse_doctype
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
-    parser.CharacterDataHandler = add_text
+    parser = ET.XMLParser(target=PlainTree(), encoding="utf-8")  # noqa: S314 - see above
     try:
-        parser.Parse(text, True)  # noqa: FBT003 - expat takes its arguments by position
-    except expat.ExpatError as error:
-        raise ParseError(f"not XML: {error}", source=source, line=error.lineno) from error
+        parser.feed(text)
+        root = parser.close()
+    except ET.ParseError as error:
+        raise ParseError(f"not XML: {error}", source=source, line=error.position[0]) from error
+    if root.tag != "configuration":
+        what = f"the root element is '{excerpt(root.tag)}', not 'configuration'"
+        raise ParseError(what, source=source, fix=fix)
+    properties: dict[str, str] = {}
+    for number, element in enumerate(root.findall("property"), 1):
+        property_name = element.findtext("name", "").strip()
+        if not property_name:
+            raise ParseError(f"a property without a name, number {number}", source=source, fix=fix)
+        properties[property_name] = element.findtext("value", "")
     return properties
 
 

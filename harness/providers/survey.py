@@ -225,7 +225,8 @@ def find_devices(run: Run) -> Devices:
     Where that is missing or hangs, device files count if the driver's library is there: a task
     cannot use a device without it.
     """
-    driver = driver_file(_output_of(run, ["ldconfig", "-p"]).out)
+    library = _LIBRARY.search(_output_of(run, ["ldconfig", "-p"]).out)
+    driver = excerpt(library[1], _MOST_MESSAGE) if library else ""
     query = f"--query-gpu={','.join(_FIELDS)}"
     answer = _output_of(run, ["nvidia-smi", query, "--format=csv,noheader,nounits"])
     if answer.status != 0:
@@ -267,9 +268,3 @@ def here(argv: Sequence[str], environment: Mapping[str, str] = os.environ) -> Co
     """Run a command on this machine; one that hangs or is missing has status 127."""
     host = LocalHost("this machine", "127.0.0.1", "/", list, environment)
     return _output_of(lambda words: host.run(words, _GPU_LIMIT_S), argv)
-
-
-def driver_file(listing: str) -> str:
-    """Path of the driver's library in the output of ``ldconfig -p``, empty where it is missing."""
-    match = _LIBRARY.search(listing)
-    return excerpt(match[1], _MOST_MESSAGE) if match else ""

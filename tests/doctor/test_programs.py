@@ -135,13 +135,13 @@ class TestDevices:
         """
         Each device of the driver's list; without the driver's library no task can use them.
         """
-        shim("nvidia-smi", "printf 'H100, 81559 MiB, 550.1\\nH100, 81559 MiB, 550.1\\n'")
+        shim("nvidia-smi", "printf '0, H100, 81920, 550.1\\n1, H100, 81920, 550.1\\n'")
         shim("ldconfig", f"printf '{libraries}\\n'")
 
         finding = checks.check_gpus()
 
         assert finding.state == state
-        assert finding.what.startswith("H100, 81559 MiB, 550.1; H100, 81559 MiB, 550.1; ")
+        assert finding.what.startswith("H100, 80 GiB, 550.1; H100, 80 GiB, 550.1; ")
         assert driver in finding.what
 
     def test_command_that_hangs(self, shim, monkeypatch):
