@@ -11,12 +11,11 @@ from __future__ import annotations
 import os
 import time
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 from harness.errors import MachineError
-from harness.hadoop_home.home import find_java
+from harness.hadoop_home.home import WORKLOADS, find_java
 from harness.node.sample import Probe
 
 FLAGS = (
@@ -26,21 +25,15 @@ FLAGS = (
     "-XX:+DisplayVMOutputToStderr",  # standard output holds samples alone
 )  # fmt: skip
 _START_LIMIT_S = 60.0
+PROBE = WORKLOADS / "probe" / "target" / "harness-probe.jar"
 
 
-def probe_jar(environment: Mapping[str, str] = os.environ) -> Path:
-    """Path of the probe's jar: ``HARNESS_PROBE_JAR``, or what ``make setup`` builds here."""
-    root = Path(__file__).resolve().parents[2]
-    built_jar = root / "workloads" / "probe" / "target" / "harness-probe.jar"
-    jar_path = Path(environment.get("HARNESS_PROBE_JAR") or built_jar)
-    if not jar_path.is_file():
-        is_chosen = jar_path != built_jar
-        raise MachineError(
-            "the jar of the speed probe is missing",
-            where=f"{jar_path} (HARNESS_PROBE_JAR)" if is_chosen else str(jar_path),
-            fix="unset HARNESS_PROBE_JAR; make setup" if is_chosen else "make setup",
-        )
-    return jar_path
+def probe_jar() -> Path:
+    """Path of the probe's jar; `MachineError` where it is not built."""
+    if not PROBE.is_file():
+        what = "the jar of the speed probe is missing"
+        raise MachineError(what, where=str(PROBE), fix="make setup")
+    return PROBE
 
 
 class SpeedProbe:

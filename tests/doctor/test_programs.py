@@ -8,7 +8,7 @@ import pytest
 
 from harness.doctor import checks
 from harness.errors import MachineError
-from harness.monitor.probe import probe_jar
+from harness.monitor import probe
 from harness.providers import survey
 
 pytestmark = pytest.mark.process
@@ -101,23 +101,10 @@ class TestSpeedProbe:
         """
         One that is not there is a lack: nothing can be measured without it.
         """
-        monkeypatch.setenv("HARNESS_PROBE_JAR", str(tmp_path / "none.jar"))
+        monkeypatch.setattr(probe, "PROBE", tmp_path / "none.jar")
 
         with pytest.raises(MachineError):
             checks.check_speed_probe()
-
-    def test_a_probe_in_a_place_of_ones_own(self, monkeypatch):
-        """
-        `make setup` would put it elsewhere.
-        """
-        monkeypatch.setattr(
-            checks, "probe_jar", lambda: probe_jar({"HARNESS_PROBE_JAR": "/no/such.jar"})
-        )
-
-        with pytest.raises(MachineError) as caught:
-            checks.check_speed_probe()
-
-        assert caught.value.fix == "unset HARNESS_PROBE_JAR; make setup"
 
 
 class TestDevices:

@@ -54,21 +54,14 @@ def is_running(pid):
 class TestJar:
     """Where the probe is found."""
 
-    def test_is_what_the_environment_says(self, tmp_path):
-        """
-        HARNESS_PROBE_JAR wins over the jar of this checkout.
-        """
-        jar = tmp_path / "other.jar"
-        jar.touch()
-
-        assert probe_jar({"HARNESS_PROBE_JAR": str(jar)}) == jar
-
-    def test_missing_is_an_error_with_its_cure(self, tmp_path):
+    def test_missing_is_an_error_with_its_cure(self, tmp_path, monkeypatch):
         """
         The error names the file and the command that makes it.
         """
+        monkeypatch.setattr(probe, "PROBE", tmp_path / "none.jar")
+
         with pytest.raises(MachineError, match=r"(?s)missing.*none\.jar.*make setup"):
-            probe_jar({"HARNESS_PROBE_JAR": str(tmp_path / "none.jar")})
+            probe_jar()
 
 
 class TestSpeedProbe:
@@ -153,7 +146,7 @@ class TestSpeedProbe:
         """
         broken = tmp_path / "broken.jar"
         broken.write_text("no jar")
-        monkeypatch.setenv("HARNESS_PROBE_JAR", str(broken))
+        monkeypatch.setattr(probe, "PROBE", broken)
         if java is not None:
             monkeypatch.setattr(probe, "find_java", lambda: SimpleNamespace(launcher=java))
 
