@@ -34,10 +34,10 @@ from harness.hadoop_home.home import HadoopHome
 from harness.monitor.machine import find_disturbance
 from harness.monitor.watch import monitor_cluster
 from harness.providers.local.cluster import LocalCluster
-from harness.run import QuietConsole
 from harness.run.jobs import Inputs, JobRunner
 from harness.run.session import Session
 from harness.run.trial import TrialRunner
+from tests.run.fakes import RecordingConsole
 
 FILE = Path(__file__).parent / "neighbour.yaml"
 SHARES = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
@@ -84,7 +84,7 @@ def neighbour(share: float) -> Iterator[None]:
 
 def measure(rounds: int, limit_s: float, scratch: Path) -> Iterator[Beside]:
     """Each job, as it ends; whole rounds only, as many as there is time for."""
-    session = Session(FILE.read_text(), str(FILE), scratch / "results", (), QuietConsole())
+    session = Session(FILE.read_text(), str(FILE), scratch / "results", (), RecordingConsole())
     (trial,) = session.trials
     chance, ends_s = random.Random(1), time.monotonic() + limit_s
     spec = trial.cell.cluster

@@ -20,16 +20,16 @@ from pathlib import Path
 
 from harness.cli.console import show_table
 from harness.providers.ssh.connection import trust
-from harness.run import QuietConsole
 from harness.run.session import Session
 from harness.stats.spread import coefficient_of_variation
 from tests.live import bare_hosts, engine
+from tests.run.fakes import RecordingConsole
 
 FILE = Path(__file__).parent / "providers.yaml"
 WORKERS = 3
 
 
-class Start(QuietConsole):
+class Start(RecordingConsole):
     """Keeps how long the cluster took to be healthy."""
 
     def __init__(self) -> None:

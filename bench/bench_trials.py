@@ -13,16 +13,16 @@ from pathlib import Path
 
 from harness.evaluate.flow import Evaluation
 from harness.profiling import fit_speed
-from harness.run import QuietConsole
 from harness.run.session import Session
 from harness.stats.spread import coefficient_of_variation
+from tests.run.fakes import RecordingConsole
 
 FILE = Path(__file__).parent / "terasort.yaml"
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        session = Session(FILE.read_text(), str(FILE), Path(folder), (), QuietConsole())
+        session = Session(FILE.read_text(), str(FILE), Path(folder), (), RecordingConsole())
         run, failed = session.measure()
         print(f"failed trials: {failed}")
         evaluation = session.evaluation(run)

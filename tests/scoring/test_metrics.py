@@ -365,6 +365,16 @@ class TestLines:
 
         assert (shown["calibration_exponent"], shown["calibration_slope"].value) == (None, 1)
 
+    def test_one_odd_cell_does_not_move_the_robust_line(self):
+        """
+        Five cells on 5 + 2 x, one far off.
+        """
+        shown = values(scored([(x, 5 + 2 * x) for x in (10, 20, 30, 40, 50)] + [(60, 900)]))
+
+        assert shown["robust_slope"].value == pytest.approx(2)
+        assert shown["robust_intercept_s"].value == pytest.approx(5)
+        assert shown["calibration_slope"].value > 5
+
     def test_recalibrated_errors_are_those_of_the_others_line(self):
         """
         Five cells on a line, one 100 % above it: the five are corrected by lines that the odd one

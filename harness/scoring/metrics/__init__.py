@@ -10,7 +10,7 @@ from harness.scoring.metrics import errors
 
 _BOTH: tuple[Speed, ...] = ("raw", "reference")
 _RAW: tuple[Speed, ...] = ("raw",)
-_of_line = lines.number_of_line
+_of_line, _robust = lines.number_of_line, lines.robust_number
 
 # Title, unit, what is best, how it is computed, what it is; `columns` and `brief`, if any.
 METRICS: dict[str, Metric] = {
@@ -60,6 +60,13 @@ METRICS: dict[str, Metric] = {
         "factor", "seconds", "nearest to 1", partial(_of_line, "intercept", logarithmic=True),
         "measured time of a job that is predicted to take 1 s, by the line between the logarithms;"
         " 1 s with exponent 1 means no proportional error"),
+    "robust_slope": Metric(
+        "robust slope", "number", "nearest to 1", partial(_robust, "slope"),
+        "slope of measured over predicted times by Theil and Sen: a median over all pairs of cells,"
+        " which a few odd cells do not move"),
+    "robust_intercept_s": Metric(
+        "robust intercept", "seconds", "nearest to 0", partial(_robust, "intercept"),
+        "measured time where the predicted one is 0, by Theil and Sen"),
     "recalibrated_error": Metric(
         "recalibrated", "share", "lowest", lines.recalibrated_error,
         "mean error once each prediction is corrected by the calibration line of the cells of all"

@@ -1,7 +1,7 @@
 """
 Metrics of what stands between predicted and measured times: lines, their recalibration, the order.
 
-    measured = intercept + slope x predicted             by least squares
+    measured = intercept + slope x predicted             by least squares; Theil-Sen beside it
     measured = factor x predicted ^ exponent             the same line through the logarithms
 """
 
@@ -85,6 +85,24 @@ def number_of_line(
     if is_factor:
         ends = [exp(end) for end in ends[: 3 if max(map(abs, ends)) < _LARGEST_LOGARITHM else 1]]
     return MetricValue(**dict(zip(("value", "low", "high"), ends, strict=False)))
+
+
+def robust_number(name: str, scores: Sequence[Score]) -> MetricValue | None:
+    """
+    Slope or intercept by Theil and Sen: medians, which a few odd cells do not move.
+
+    Of job times alone, as the recalibrated error: for every phase they would take a while.
+    """
+    import numpy as np
+
+    from scipy.stats import theilslopes
+
+    predicted_s = [score.predicted_s for score in scores]
+    if scores[0].level != "job" or len(scores) < 3 or len(set(predicted_s)) < 2:
+        return None
+    with np.errstate(invalid="ignore"):  # the spread of few slopes, which is not used
+        line = theilslopes([score.measured_s for score in scores], predicted_s)
+    return MetricValue(value=float(getattr(line, name)))
 
 
 def recalibrated_error(scores: Sequence[Score]) -> MetricValue | None:
