@@ -33,16 +33,21 @@ _CHUNK = 4096  # units whose sums are in a core's cache together
 
 def order_units(unit_seconds: Any) -> Times:
     """Y: the times of units, the shortest first [s]."""
-    if not isinstance(unit_seconds, Sequence) or isinstance(unit_seconds, str | bytes):
+    is_sequence = isinstance(unit_seconds, Sequence) and not isinstance(unit_seconds, str | bytes)
+    if not is_sequence and not isinstance(unit_seconds, np.ndarray):
         raise range_error("unit_seconds", unit_seconds, "a list of times", WHERE)
-    if {type(seconds) for seconds in unit_seconds} == {float}:
-        times = np.array(unit_seconds)
+    is_of_floats = not is_sequence or {type(seconds) for seconds in unit_seconds} <= {float}
+    if is_of_floats:
+        times = np.asarray(unit_seconds, dtype=np.float64)
         # A comparison with NaN is false, so this refuses it, too.
-        if 0 <= times.min() <= times.max() <= _LONGEST_S:
+        if times.ndim == 1 and (
+            not len(times) or 0 <= times.min() <= times.max() <= _LONGEST_S
+        ):  # fmt: skip
             return np.sort(times)
+    values = unit_seconds if is_sequence else unit_seconds.tolist()
     checked = [
         check_number(f"unit_seconds[{place}]", value, where=WHERE, high=_LONGEST_S)
-        for place, value in enumerate(unit_seconds)
+        for place, value in enumerate(values)
     ]
     return np.sort(np.array(checked, dtype=np.float64))
 

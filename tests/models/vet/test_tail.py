@@ -25,7 +25,7 @@ def hill(values, k):
     """
     The estimate of one k.
     """
-    return hill_points(list(values), [k])[0]
+    return hill_points(values, [k])[0]
 
 
 class TestHill:
