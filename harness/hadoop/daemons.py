@@ -223,7 +223,6 @@ def supervisor_plan(
     between its looks at HDFS: the health check has that started in time.
     """
     return {
-        "secret": layout.secret(next(iter(members))),
         "control": f"{layout.base}/control",
         "deaths": f"{layout.base}/deaths",
         "daemons_folder": f"{layout.base}/daemons",

@@ -17,7 +17,6 @@ VERBS = {
     "supervise-cluster": ("supervise", "main_cluster"),
     "start": ("daemons", "start"),
     "clear": ("clear", "main"),
-    "await": ("daemons", "await_answer"),
     "health": ("health", "main"),
     "hdfs": ("hdfs", "main"),
     "facts": ("facts", "main"),

@@ -2,12 +2,10 @@
 Start the daemons of a host through its supervisor; what runs already is left alone.
 
     node.pyz start PLAN KIND...                    prints ``started KEY`` for each that did not run
-    node.pyz await PLAN URL WORD COMMAND...        becomes COMMAND when the answer of URL has WORD
 
-The plan is the supervisor's (`supervise`), with the fields of `clear`, ``member``, the node's name,
-and ``secret``, the file with the cluster's own.  Without a unit of systemd the supervisor is
-started here, as a process of its own.  With a ``user``, which it has where we are root, the host is
-fenced first (`fence`).
+The plan is the supervisor's (`supervise`), with the fields of `clear` and ``member``, the node's
+name.  Without a unit of systemd the supervisor is started here, as a process of its own.  With a
+``user``, which it has where we are root, the host is fenced first (`fence`).
 """
 
 import errno
@@ -18,17 +16,14 @@ import subprocess
 import sys
 import time
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, List, Optional
-from urllib.parse import urlsplit
 
 from .fence import prepare
-from .hdfs import WebError, send
 from .health import read_deaths
 
 _LIMIT_S = 30.0
-_PAUSE_S, _ANSWER_PAUSE_S = 0.02, 0.2
+_PAUSE_S = 0.02
 
 
 def start(arguments: List[str]) -> None:
@@ -91,19 +86,3 @@ def _start_daemon(plan: Dict[str, Any], control: int, daemon_key: str) -> None:
         if time.monotonic() > deadline:
             raise SystemExit(f"the supervisor has not started {daemon_key}")
         time.sleep(_PAUSE_S)
-
-
-def await_answer(arguments: List[str]) -> None:
-    """Become a command when the answer of a URL has a word in it; end if the NameNode has died."""
-    plan_path, url, word, command = arguments[0], arguments[1], arguments[2], arguments[3:]
-    plan, address = json.loads(Path(plan_path).read_text()), urlsplit(url)
-    while True:
-        with suppress(OSError, WebError):
-            url_path = f"{address.path}?{address.query}"
-            reply = send(address.netloc, "GET", url_path, secret=plan["secret"], timeout_s=5)
-            if reply.status == 200 and word.encode() in reply.read(2**20):
-                break
-        if f"namenode-{plan['member']}" in dict(read_deaths(plan["deaths"])):
-            raise SystemExit("the NameNode has died")
-        time.sleep(_ANSWER_PAUSE_S)
-    os.execv(command[0], command)  # noqa: S606 - it is ours, from the plan

@@ -3,12 +3,9 @@ Class-data archives on bare hosts, without any host: who gets them, and how they
 """
 
 import base64
-import http.server
 import io
-import json
 import subprocess
 import tarfile
-import threading
 
 from pathlib import Path
 
@@ -159,65 +156,3 @@ class TestArchiver:
         An older one is no use to it; it is not tried again at each start.
         """
         assert archived(tmp_path, "a/B") == ("none\n", None, ["classes-k2"])
-
-
-class Answers(http.server.BaseHTTPRequestHandler):
-    """
-    A NameNode that answers its second caller.
-    """
-
-    requests = 0
-
-    def do_GET(self):
-        """
-        Safe mode first, and only callers with the secret count.
-        """
-        type(self).requests += self.headers["X-Secret"] == "1234"
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(b"Operational" if self.requests > 1 else b"safemode")
-
-    def log_message(self, *_):
-        """
-        Nothing on the terminal.
-        """
-
-
-@pytest.mark.process
-class TestHistoryServer:
-    def test_starts_when_hdfs_answers(self, tmp_path):
-        """
-        Its command becomes the server's.
-        """
-        (tmp_path / "secret").write_text("X-Secret: 1234\n")
-        plan = {"member": "master", "deaths": "/none", "secret": str(tmp_path / "secret")}
-        (tmp_path / "plan.json").write_text(json.dumps(plan))
-        with http.server.HTTPServer(("127.0.0.1", 0), Answers) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            done = awaiting(tmp_path, server.server_port)
-            server.shutdown()
-
-        assert (done.returncode, done.stdout, Answers.requests) == (0, "started\n", 2)
-
-    def test_ends_with_the_namenode(self, tmp_path):
-        """
-        Nobody waits for what will not come.
-        """
-        (tmp_path / "deaths").write_text('{"key": "namenode-master", "status": 1}\n')
-        plan = {"member": "master", "deaths": str(tmp_path / "deaths"), "secret": ""}
-        (tmp_path / "plan.json").write_text(json.dumps(plan))
-
-        done = awaiting(tmp_path, 1)
-
-        assert (done.returncode, done.stdout, done.stderr) == (1, "", "the NameNode has died\n")
-
-
-def awaiting(folder, port):
-    """
-    How a command ends that waits for a word.
-    """
-    argv = node_agent("await", folder / "plan.json")
-    return subprocess.run(
-        [*argv, f"http://127.0.0.1:{port}/", "Operational", "/bin/echo", "started"],
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip

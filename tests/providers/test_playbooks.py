@@ -20,7 +20,7 @@ KEYWORDS = {
     "until", "retries", "delay",
 }  # fmt: skip
 FILES = [*sorted(PLAYBOOKS.glob("roles/*/tasks/*.yml")), PLAYBOOKS / "teardown.yml"]
-ROLES = {"java", "hadoop_home", "configuration", "hdfs", "yarn", "history", "gpu", "tracer"}
+ROLES = {"java", "hadoop_home", "configuration", "hdfs", "yarn", "gpu", "tracer"}
 
 
 def tasks(file):

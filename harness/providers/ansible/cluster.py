@@ -13,7 +13,6 @@ import re
 import sys
 
 from contextlib import suppress
-from typing import Any
 
 from harness.errors import ClusterError, HarnessError, MachineError, SpecError
 from harness.hadoop import daemons
@@ -262,9 +261,6 @@ class AnsibleCluster(Cluster):
         """The command that leads to the master."""
         ssh = self.spec.ssh or SshAccess()
         return f"ssh -p {ssh.port} {ssh.user}@{self.spec.hosts[0]}"
-
-    def _supervision(self) -> dict[str, Any]:
-        return {"deaths": f"{self.layout.base}/deaths"}
 
     def dead_daemons(self) -> dict[str, str]:
         """Daemons that have ended or hang, by each host's own record; all of one that is away."""

@@ -50,7 +50,6 @@ from harness.providers.state import (
 from harness.records.trial import SshAccess
 
 _ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-_NAME_SPACE = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
 _FORMAT = 1
 _LEFT_OUT = ("src.zip", "jmods", "man", "demo", "include", "docs")
 
@@ -226,16 +225,9 @@ class HostsState(StateFile):
 
         The last entry is named after it: ``made-DIGEST``.
         """
-        layout, python = self.layout, self.python[member.name]
+        layout = self.layout
         java = f"{self.java[member.name]}/bin/java"
         plan = daemons.supervisor_plan(layout, [member], java, self.environment, at_once=False)
-        for daemon in plan["daemons"]:
-            if daemon["key"].startswith("historyserver-"):
-                # started before HDFS answers, it sleeps 10 s between its tries
-                url = f"http://{layout.master.at('namenode_http')}{_NAME_SPACE}"
-                waiting = ["await", f"{layout.base}/plan.json", url, "Operational"]
-                agent = [python, "-I", "-S", f"{layout.base}/{NAME}"]
-                daemon["argv"] = [*agent, *waiting, *daemon["argv"]]
         addresses = [*self.addresses] if member.name in self.fenced else []
         plan |= {**self.removal(member), "member": member.name, "addresses": addresses}
         plan["clear"] = True
