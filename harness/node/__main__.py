@@ -35,13 +35,8 @@ VERBS = {
 
 def main() -> None:
     """Do what the command line says."""
-    if len(sys.argv) < 2:
-        sys.exit("node agent: no verb")
-    verb, arguments = sys.argv[1], sys.argv[2:]
-    if verb not in VERBS:
-        sys.exit(f"node agent: there is no verb {verb}")
-    module, function = VERBS[verb]
-    getattr(import_module(f"{__package__}.{module}"), function)(arguments)
+    module, function = VERBS[sys.argv[1]]
+    getattr(import_module(f"{__package__}.{module}"), function)(sys.argv[2:])
 
 
 if __name__ == "__main__":

@@ -38,17 +38,16 @@ _LIMIT_S = 120.0
 def main(arguments: List[str]) -> None:
     """Run one load."""
     load, parameters = arguments[0], arguments[1:]
-    if load == "cores":
-        print(json.dumps(measure_cores(int(parameters[0]), float(parameters[1]))))
-    elif load == "disk":
-        print(json.dumps(measure_disk(parameters[0], float(parameters[1]))))
-    elif load == "buffered":
-        print(json.dumps(measure_buffered(parameters[0], float(parameters[1]))))
-    elif load == "serve":
+    if load == "serve":
         serve(parameters[0])
-    else:
+    elif load == "cores":
+        print(json.dumps(measure_cores(int(parameters[0]), float(parameters[1]))))
+    elif load == "network":
         rates = measure_network(parameters[0], int(parameters[1]), float(parameters[2]))
         print(json.dumps(rates))
+    else:
+        measure = {"disk": measure_disk, "buffered": measure_buffered}[load]
+        print(json.dumps(measure(parameters[0], float(parameters[1]))))
 
 
 def measure_cores(processes: int, seconds: float) -> Dict[str, float]:

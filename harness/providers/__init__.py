@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from harness.errors import ClusterError, HarnessError
+from harness.errors import HarnessError
 from harness.providers import state
 from harness.providers.ansible.cluster import AnsibleCluster
 from harness.providers.base import Cluster
@@ -52,11 +52,4 @@ def remove_orphan(name: str, token: str) -> None:
 
 
 def _provider_of(name: str, default: str | None) -> type[Cluster]:
-    provider = state.provider_of(name) or default or "local"
-    if provider not in PROVIDERS:
-        raise ClusterError(
-            f"cluster {name!r} was made by provider {provider!r:.80}, which is not known here",
-            where="the file `provider` in the cluster's folder",
-            fix="take it down with the version of the harness that started it",
-        )
-    return PROVIDERS[provider]
+    return PROVIDERS[state.provider_of(name) or default or "local"]

@@ -90,9 +90,8 @@ class DockerCluster(Cluster):
     def gpus_per_node(workers: int) -> int:
         """GPUs of each of so many workers: the devices of the engine's machine, shared evenly."""
         engine = Engine.connect()
-        if not nodes.offers_gpus(engine):
-            return 0
-        return len(find_devices(here).gpus) // workers if engine.is_near else 0
+        is_known = nodes.offers_gpus(engine) and engine.is_near
+        return len(find_devices(here).gpus) // workers if is_known else 0
 
     def is_up(self) -> bool:
         """Whether the containers of the cluster run: one that has ended is removed."""
