@@ -112,14 +112,10 @@ def refuse_cells(
 
 def refuse_inputs(cells: Iterable[Cell], source: str, text: str = "") -> None:
     """Raise `SpecError`, at its place in *text*, for an input that a workload cannot make."""
-    checked = set[str]()
-    for cell in cells:
-        workload, block_size = cell.workload, block_bytes(cell.cluster)
-        if (key := f"{workload!r} {block_size}") in checked:
-            continue
-        checked.add(key)
+    one_of_each = {(repr(cell.workload), block_bytes(cell.cluster)): cell for cell in cells}
+    for (_, block_size), cell in one_of_each.items():
         try:
-            workload_of(cell).plan_input(workload, block_size)
+            workload_of(cell).plan_input(cell.workload, block_size)
         except SpecError as error:
-            where = places(text, source).get(f"workloads.{workload.name}", source)
+            where = places(text, source).get(f"workloads.{cell.workload.name}", source)
             raise SpecError(error.what, where=where, fix=error.fix) from error

@@ -226,17 +226,12 @@ class Preflight:
 
     def warn_of_lacks(self) -> None:
         """Report in a plan, which may be for another machine, what would not run from here."""
-        for check in self.checks:
+        for check in (*self.checks, self.look):
             try:
                 check()
-            except MachineError as error:
-                lack = f"{error.what}: this machine will not run it"
-                self.console.say(f"warning: {lack} (fix: {error.fix})")
-        try:
-            self.look()
-        except HarnessError as error:
-            details = f"{error.what} (at: {error.where}; fix: {error.fix})"
-            self.console.say(f"warning: {details}: nothing would run")
+            except HarnessError as error:
+                lack = f"{error.what} (at: {error.where}; fix: {error.fix})"
+                self.console.say(f"warning: this machine will not run it: {lack}")
 
     def look(self) -> None:
         """Report each cluster's reach, and what is seen of one that runs; `HarnessError`: unfit."""

@@ -121,7 +121,7 @@ class TestMeasure:
         s.plan()
 
         assert clusters.running == 0
-        assert [x for x in s.console.lines if ": this machine will not run it (fix: lower" in x]
+        assert [x for x in s.console.lines if "will not run it: " in x and "; fix: lower" in x]
 
     def test_jobs_that_are_not_built_are_refused(self, session, clusters, monkeypatch):
         """
@@ -136,7 +136,7 @@ class TestMeasure:
         s.plan()
 
         assert (caught.value.fix, clusters.running) == ("make setup", 0)
-        assert any("harness-jobs.jar is missing: this machine" in x for x in s.console.lines)
+        assert any("will not run it: the jar harness-jobs.jar" in x for x in s.console.lines)
 
     @pytest.mark.process
     def test_tasks_that_cannot_be_traced_are_refused(self, session, clusters, monkeypatch):
@@ -155,11 +155,11 @@ class TestMeasure:
         _, failed = session(overrides=["trace=logs"]).measure()
 
         assert failed == 0
-        assert [x for x in s.console.lines if ": this machine will not run it (fix: make" in x]
+        assert [x for x in s.console.lines if "will not run it: " in x and "; fix: make" in x]
 
     def test_a_plan_tells_what_is_there_already(self, session, monkeypatch):
         """
-        Of a cluster that is not ours: what it is, or why nothing would run; and the plan is told.
+        Of a cluster that is not ours: what it is, or why it will not run; and the plan is told.
         """
 
         def look(spec):
@@ -174,8 +174,8 @@ class TestMeasure:
         assert len(s.plan()["trials"]) == len(lost.plan()["trials"])
         assert "local cluster: Hadoop 3.4.3, 2 nodes" in s.console.lines
         assert (
-            "warning: no ResourceManager is active (at: there; fix: look): nothing would run"
-            in lost.console.lines
+            "warning: this machine will not run it: no ResourceManager is active"
+            " (at: there; fix: look)" in lost.console.lines
         )
 
     def test_what_a_running_cluster_cannot_hold_is_refused(self, session, clusters, monkeypatch):

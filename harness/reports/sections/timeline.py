@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median_low
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from harness.reports.document import Figure, Figures, Section, Table, Value, tab
 from harness.reports.drawing import INK, MUTED, WIDE, Canvas, row_axes, time_axis
 from harness.reports.pieces import Piece, TaskPieces, thinned
 from harness.reports.sections.phases import PHASE_NAMES
-from harness.reports.sections.task_times import PARTS
+from harness.reports.sections.task_times import KINDS, PARTS
 from harness.reports.wording import UNKNOWN, count, natural, number, one_line, seconds
 
 if TYPE_CHECKING:
@@ -170,21 +171,22 @@ def _draw_pieces(
             )
 
 
-def assign_lanes(attempts: Sequence[TaskAttempt]) -> dict[str, Lane]:
+def assign_lanes(attempts: Iterable[TaskAttempt]) -> dict[str, Lane]:
     """
     Slot of each attempt: (host, kind, number from 1), the lowest that is free when it starts.
 
     History names containers, not slots; the number of lanes is what ran at once.
     """
-    busy_until: dict[tuple[str, str], list[float]] = {}
-    lanes: dict[str, Lane] = {}
-    for attempt in sorted(attempts, key=_by_start):
-        ends = busy_until.setdefault((attempt.host, attempt.kind), [])
-        free = (slot for slot, ended in enumerate(ends) if ended <= attempt.start_s)
-        slot = next(free, len(ends))
-        ends[slot : slot + 1] = [attempt.finish_s]
-        lanes[attempt.attempt_id] = (attempt.host, attempt.kind, slot + 1)
-    return lanes
+    groups = defaultdict[tuple[str, str], list[Piece]](list)
+    for attempt in attempts:
+        task = Piece(attempt.start_s, attempt.finish_s, attempt.attempt_id)
+        groups[attempt.host, attempt.kind].append(task)
+    return {
+        task.part: (*group, slot)
+        for group, tasks in groups.items()
+        for slot, lane in enumerate(in_lanes(tasks), start=1)
+        for task in lane
+    }
 
 
 def phases(attempt: TaskAttempt) -> Iterator[Piece]:
@@ -300,7 +302,8 @@ def schedule_figure(
 
     Of several *jobs* it is the one that took the median time.
     """
-    median_job, cell = typical_job(jobs), record.trial.cell.id
+    times_s, cell = [traced_job.job_s for traced_job in jobs], record.trial.cell.id
+    median_job = times_s.index(median_low(times_s))
     done = (*jobs[median_job].succeeded("map"), *jobs[median_job].succeeded("reduce"))
     tasks = {"measured": [Piece(task.start_s, task.finish_s, task.kind) for task in done]}
     timelines = {each.model: each.timeline for each in results.predictions if each.cell == cell}
@@ -314,7 +317,9 @@ def schedule_figure(
     for source, of_source in tasks.items():
         first_s = min(task.start for task in of_source)
         shifted = [Piece(*task.since(first_s), task.part) for task in of_source]
-        lanes[source], ends_s[source] = in_lanes(shifted), max(task.end for task in shifted)
+        by_kind = ([task for task in shifted if task.part == kind] for kind in KINDS)
+        lanes[source] = [lane for of_kind in by_kind for lane in in_lanes(of_kind)]
+        ends_s[source] = max(task.end for task in shifted)
 
     def draw(canvas: Canvas) -> None:
         lane_axes = canvas.figure.add_subplot()
@@ -345,22 +350,13 @@ def schedule_figure(
     return Figure(f"schedule{place}", title, WIDE, height, caption, data, draw)
 
 
-def typical_job(jobs: Sequence[JobTrace]) -> int:
-    """Place of the job with the median time."""
-    times_s = [traced_job.job_s for traced_job in jobs]
-    return times_s.index(median_low(times_s))
-
-
-def in_lanes(tasks: Sequence[Piece]) -> list[list[Piece]]:
-    """Tasks in as few lanes as hold them: each in the first lane that is free, maps first."""
+def in_lanes(tasks: Iterable[Piece]) -> list[list[Piece]]:
+    """Tasks in as few lanes as hold them: each in the first lane that is free when it starts."""
     lanes: list[list[Piece]] = []
-    for kind in ("map", "reduce"):
-        of_kind: list[list[Piece]] = []
-        for task in sorted(task for task in tasks if task.part == kind):
-            free = (lane for lane in of_kind if lane[-1].end <= task.start + _TOLERANCE_S)
-            if (lane := next(free, None)) is not None:
-                lane.append(task)
-            else:
-                of_kind.append([task])
-        lanes += of_kind
+    for task in sorted(tasks):
+        free = (lane for lane in lanes if lane[-1].end <= task.start + _TOLERANCE_S)
+        if (lane := next(free, None)) is not None:
+            lane.append(task)
+        else:
+            lanes.append([task])
     return lanes

@@ -159,7 +159,7 @@ def trial_table(results: ReportData) -> Table:
                 "profile" if trial.profiling else "score",
                 Value(_STATES[trial_record.state], "" if trial_record.state == "done" else "mark"),
                 f"{minutes // 60}:{minutes % 60:02d}:{second:02d}",
-                *([str(len(trial_record.job_ids))] if several else []),
+                str(len(trial_record.job_ids)) if several else "",
                 number(measured.raw_s.get("job_s"), 0.1) if measured else UNKNOWN,
                 number(measured.reference_s.get("job_s"), 0.1) if measured else UNKNOWN,
                 percent(rates.get(trial.id), 0.004),
@@ -170,9 +170,6 @@ def trial_table(results: ReportData) -> Table:
                 remark(trial_record),
             )
         )
-    columns = (
-        "Order", "Trial", "Cell", "Repeat", "For", "State", "Start", *(["Jobs"] if several else []),
-        "Job, s", "At ref., s", "Speed", "Busy", "Others", "Steal", "Swap", "Remark",
-    )  # fmt: skip
-    align = "rclrll" + "r" * (len(columns) - 7) + "l"
-    return table("Every trial in the order of running", columns, align, table_rows)
+    columns = ("Order", "Trial", "Cell", "Repeat", "For", "State", "Start", "Jobs", "Job, s",
+               "At ref., s", "Speed", "Busy", "Others", "Steal", "Swap", "Remark")  # fmt: skip
+    return table("Every trial in the order of running", columns, "rclrllrrrrrrrrrl", table_rows)

@@ -11,7 +11,7 @@ from harness.records.trace import joined
 from harness.reports import REPORTS
 from harness.reports.drawing import drawing, render_figure
 from harness.reports.sections import make_document
-from harness.reports.sections.timeline import schedule_figure, timeline, typical_job
+from harness.reports.sections.timeline import schedule_figure, timeline
 from harness.reports.sections.trials import jobs_table, trial_table
 from tests.reports.conftest import job_trace
 
@@ -140,16 +140,6 @@ class TestFigures:
         figure = schedule_figure(iterative, 0, record, iterative.jobs[record.trial.id])
 
         assert " of 3: every task" in figure.caption
-
-
-@pytest.mark.parametrize(("seconds", "place"), [([5, 1, 3], 2), ([5, 1, 3, 4], 2), ([7], 0)])
-def test_typical_job(seconds, place):
-    """
-    The median time, the lower of two.
-    """
-    jobs = [dataclasses.replace(job_trace(), submit_s=0.0, finish_s=float(s)) for s in seconds]
-
-    assert typical_job(jobs) == place
 
 
 @pytest.mark.parametrize(("ran", "there"), [(("j1", "j2"), True), (("j1",), False)])
