@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 from harness.records.trial import TrialRecord
 from harness.reports.wording import UNKNOWN, count
 
+_MOST_ROWS = 2_000  # of a table
 _FACTS = ("What the verdict rests on", "What would decide", "What may change it")
 
 
@@ -60,16 +61,15 @@ def table(
     *,
     note: str = "",
     folded: bool = False,
-    most: int = 10_000,
 ) -> Table:
     """
-    Make a table of texts and values, every row as long as its head; *most* rows are kept.
+    Make a table of texts and values, every row as long as its head, of 2,000 rows at most.
 
     Columns after the first in which no row has anything are left out.
     """
     if len(align) != len(columns) or any(len(row) != len(columns) for row in rows):
         raise ValueError(f"table {caption!r} has rows that do not fit its {len(columns)} columns")
-    hidden = len(rows) - most
+    hidden = len(rows) - _MOST_ROWS
     if hidden > 0:
         note = f"{note} {count(hidden, 'more row')} not shown; report.json has all.".lstrip()
     values = [
@@ -79,7 +79,7 @@ def table(
         place == 0 or not rows or any(row[place].text not in ("", UNKNOWN) for row in values)
         for place in range(len(columns))
     ]
-    rest = tuple(tuple(compress(row, kept)) for row in values[:most])
+    rest = tuple(tuple(compress(row, kept)) for row in values[:_MOST_ROWS])
     heads = tuple(compress(columns, kept))
     return Table(caption, heads, "".join(compress(align, kept)), rest, note, folded)
 

@@ -330,14 +330,3 @@ def stacked(
         canvas.texture_legend(legend, columns=4)
 
     return 1.35 + 0.32 * len(stacks) + 0.2 * len({stack.group for stack in stacks}), draw
-
-
-def time_axis(plot_axes: Axes, longest_s: float) -> None:
-    """Seconds from 0 below rows of bars."""
-    from matplotlib.ticker import MaxNLocator
-
-    plot_axes.set_xlim(0, longest_s * 1.01)
-    plot_axes.xaxis.set_major_locator(MaxNLocator(10))
-    plot_axes.xaxis.set_major_formatter(lambda tick, _: f"{tick:g}")
-    plot_axes.spines["left"].set_visible(False)
-    grid(plot_axes, "x")

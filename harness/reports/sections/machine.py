@@ -16,18 +16,13 @@ from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Text, Value, table
 from harness.reports.drawing import BAD, INK, MUTED, SERIES, SURFACE, WIDE, Canvas, grid
 from harness.reports.wording import UNKNOWN, count, number, one_line, percent
-from harness.units import format_bytes, format_rate
+from harness.units import format_bytes
 
 _STYLES: dict[str, dict[str, Any]] = {
     "profiling trial": {"marker": "o", "color": SERIES[0], "markerfacecolor": SURFACE},
     "scored trial": {"marker": "o", "color": SERIES[0]},
     "disturbed trial": {"marker": "D", "color": SERIES[1]},
     "failed trial": {"marker": "X", "color": BAD},
-}
-_LOADS = {
-    "busy": "busy",
-    "others": "used by processes that are not ours",
-    "steal": "taken by other guests of the host",
 }
 _CONTROLS = {
     "cores": "processors",
@@ -45,18 +40,7 @@ _LIMITS = (
 
 
 def section(results: ReportData) -> Section:
-    """Load and speed over the trials, and for each workload the correction that was used."""
-    every = [load for record in results.trials for load in record.loads.values()]
-    loads = []
-    for name, words in _LOADS.items():
-        if shares := [share for load in every if (share := getattr(load, name)) is not None]:
-            most = percent(max(shares), 0.004)
-            loads.append(f"{percent(fmean(shares), 0.004)} {words} (at most {most})")
-    if swaps := [load.swap_bytes_per_s for load in every]:
-        loads.append(f"swapping {format_rate(fmean(swaps))} (at most {format_rate(max(swaps))})")
-    if unknown := sum(load.others is None for load in every):
-        loads.append(f"what others used is unknown in {unknown} of {len(every)} cases")
-    average = f"The machine was, on average over the trials: {', '.join(loads)}." if loads else ""
+    """Speed over the trials, and for each workload the correction that was used."""
     corrections = [
         correction_text(workload, profile.speed) for workload, profile in results.profiles.items()
     ]
@@ -64,7 +48,7 @@ def section(results: ReportData) -> Section:
         id="machine",
         title="The machine",
         blocks=[
-            *map(Text, (average, *corrections)),
+            *map(Text, corrections),
             Figures([figure for figure in [speed_over_time(results)] if figure]),
         ],
     )

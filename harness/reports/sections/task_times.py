@@ -160,7 +160,7 @@ def parts_table(workload: str, every: Sequence[TaskParts]) -> Table:
         for part, mean_s in task_bar.seconds.items()
     ]
     columns = ("Tasks", "Node", "Part", "Mean, s", "Share", "Count", "Source", "Remark")
-    return table(f"{workload}: where the time of a task went", columns, "lllrrrll", rows, most=2000)
+    return table(f"{workload}: where the time of a task went", columns, "lllrrrll", rows)
 
 
 def differences_table(workload: str, differences: Sequence[SourceComparison]) -> Table:

@@ -18,7 +18,7 @@ from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import TrialRecord
 from harness.reports.data import JobTaskTimes, ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, table
-from harness.reports.drawing import INK, MUTED, WIDE, Canvas, row_axes, time_axis
+from harness.reports.drawing import INK, MUTED, WIDE, Canvas, grid, row_axes
 from harness.reports.pieces import Piece, TaskPieces, thinned
 from harness.reports.sections.phases import PHASE_NAMES
 from harness.reports.sections.task_times import KINDS, PARTS
@@ -218,6 +218,8 @@ def _draw_axes(
 
     Of several jobs each submission with its number, as far as there is room, and the last end.
     """
+    from matplotlib.ticker import MaxNLocator
+
     if len(lane_names) <= 60:
         texts = [
             f"{one_line(host.partition(':')[0], 22)}  {kind} {slot}"
@@ -232,7 +234,11 @@ def _draw_axes(
             lane_axes.axhline(lane_row - 0.5, color=MUTED, linewidth=0.5)
     lane_axes.set_ylim(max(1, len(lane_names)) - 0.4, -0.6)
     ends_s = [attempt.finish_s - traced_job.submit_s for attempt in traced_job.attempts]
-    time_axis(lane_axes, max([traced_job.job_s, *ends_s, 0.001]))
+    lane_axes.set_xlim(0, 1.01 * max([traced_job.job_s, *ends_s, 0.001]))
+    lane_axes.xaxis.set_major_locator(MaxNLocator(10))
+    lane_axes.xaxis.set_major_formatter(lambda tick, _: f"{tick:g}")
+    lane_axes.spines["left"].set_visible(False)
+    grid(lane_axes, "x")
     first, several = trial_jobs[0], len(trial_jobs) > 1
     which = "first job" if several else "job"
     lane_axes.set_xlabel(f"seconds since the {which} was submitted")
@@ -291,7 +297,7 @@ def attempts_table(traced_job: JobTrace) -> Table:
         )
     columns = ("Attempt", "Kind", "Host", "State", "Start, s", "End, s", "Phases, s", "Error")
     caption = "Attempts; times from the submission"
-    return table(caption, columns, "clllrrll", rows, folded=True, most=500)
+    return table(caption, columns, "clllrrll", rows, folded=True)
 
 
 def schedule_figure(

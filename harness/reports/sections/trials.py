@@ -67,7 +67,6 @@ def jobs_table(results: ReportData, workload: str) -> Table:
         "l" + "r" * (4 + len(models)),
         table_rows,
         note=note,
-        most=400,
     )
 
 

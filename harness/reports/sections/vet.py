@@ -30,7 +30,6 @@ _MEANING = (
     " like."
 )
 MOST_FIGURES = 16
-_MOST_ROWS = 400
 _MOST_NAMED = 6
 _MOST_POINTS = 40  # of a kind in the table of a figure
 _UNLIKELY = 0.01  # p of two repeats that deserve a look
@@ -64,7 +63,7 @@ def section(results: ReportData) -> Section:
     ]
     repeats = table(
         "Vet of the tasks of two repeats: one distribution?",
-        ("Cell", "Sub-phase", "Repeats", "D", "p"), "llrrr", tests, most=_MOST_ROWS,
+        ("Cell", "Sub-phase", "Repeats", "D", "p"), "llrrr", tests,
         note="Two-sample Kolmogorov-Smirnov test. A small p says that the repeats differ; with many"
         " pairs some p is small by chance.",
     )  # fmt: skip
@@ -175,7 +174,7 @@ def vet_table(results: ReportData, jobs: Sequence[JobVet]) -> Table:
         "Mean PR, s", "EI, s", "OC, s", "PR / EI", "Tail index", "Pearson", "Remark",
     )  # fmt: skip
     caption = "Overhead of finished tasks"
-    return table(caption, columns, "lrlrrrrrrrrrrrl", rows, most=_MOST_ROWS)
+    return table(caption, columns, "lrlrrrrrrrrrrrl", rows)
 
 
 def vet_figure(results: ReportData, position: int, job_vet: JobVet) -> Figure:
