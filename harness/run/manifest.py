@@ -95,23 +95,17 @@ def record_versions(
                         where=str(run.path),
                         fix="measure again: the same command with --new",
                     )
-    nodes: dict[str, str | dict[str, str]] = {}
-    version_texts = dict.fromkeys((*_DECISIVE, "kernel"), "")
-    for component in version_texts if ran_on else ():
+    nodes, version_texts = dict[str, str | dict[str, str]](), dict[str, str]()
+    for component in (*_DECISIVE, "kernel") if ran_on else ():
         by_node = {worker: getattr(versions, component) for worker, versions in ran_on.items()}
-        if len(set(by_node.values())) == 1:
-            nodes[component] = version_texts[component] = next(iter(by_node.values()))
-        else:
-            nodes[component] = by_node
-            pairs = sorted(by_node.items())
-            version_texts[component] = ", ".join(
-                f"{worker}: {version or 'unknown'}" for worker, version in pairs
-            )
-    if ran_on:
-        decisive = {component: version_texts[component] or "unknown" for component in _DECISIVE}
-        planned = planned.model_copy(update=decisive)
+        common, *others = set(by_node.values())
+        nodes[component] = by_node if others else common
+        pairs = (f"{worker}: {by_node[worker] or 'unknown'}" for worker in sorted(by_node))
+        version_texts[component] = ", ".join(pairs) if others else common
+    decisive = {name: version_texts[name] or "unknown" for name in _DECISIVE if ran_on}
+    planned = planned.model_copy(update=decisive)
     run.update_manifest(versions=planned, nodes=nodes)
-    return planned, version_texts["kernel"]
+    return planned, version_texts.get("kernel", "")
 
 
 def record_limits(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.errors import DataError, EvidenceError
 from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
-from harness.store.evidence import Chain
+from harness.store.evidence import Chain, differences
 from harness.store.files import json_bytes, write_file
 from harness.store.opener import Opener
 from harness.text import excerpt
@@ -77,22 +77,16 @@ class RunSeal:
         write_file(self._run / file_name, data, self._scratch)
 
     def check(self) -> None:
-        """`EvidenceError` names the file that is not as the seal has it."""
+        """`EvidenceError` names the first file that is not as the seal has it."""
         names = self.names()
         if not self.exists() and not any(name.startswith(PREDICTIONS) for name in names):
             fix = "make them: harness predict RUN"
             raise DataError("there are no predictions", where=str(self._run), fix=fix)
-        hashes = self.read()
-        for file_name in sorted({*names, *hashes}):
-            problem, where = "", self.path
-            if file_name not in hashes:
-                problem = f"{file_name} is not under the seal"
-            elif file_name not in names:
-                problem = f"{excerpt(file_name)} is missing"
-            elif self._opener.sha256(self._run / file_name) != hashes[file_name]:
-                problem, where = f"{file_name} changed after it was sealed", self._run / file_name
-            if problem:
-                raise EvidenceError(problem, where=str(where), fix=PREDICT)
+        sealed = self.read()
+        present = {name: self._opener.sha256(self._run / name) for name in names}
+        if changes := differences(sealed, present):
+            what = f"the seal does not hold: {excerpt(changes[0], 200)}"
+            raise EvidenceError(what, where=str(self.path), fix=PREDICT)
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._run).as_posix()

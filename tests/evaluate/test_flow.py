@@ -391,7 +391,7 @@ class TestScore:
         path = copy.path / name
         path.write_bytes(path.read_bytes().replace(b"0", b"1", 1))
 
-        with pytest.raises(DataError, match=f"{name} changed after it was sealed"):
+        with pytest.raises(DataError, match=f"the seal does not hold: {name} was changed"):
             evaluation(copy).score()
 
     def test_refuses_a_prediction_beside_the_seal(self, copy):
@@ -400,7 +400,7 @@ class TestScore:
         """
         copy.write_predictions("late", copy.read_predictions()["whatif"])
 
-        with pytest.raises(DataError, match=r"predictions/late\.jsonl is not under the seal"):
+        with pytest.raises(DataError, match=r"predictions/late\.jsonl was added"):
             evaluation(copy).score()
 
     def test_refuses_what_changed_since_it_was_measured(self, copy):

@@ -75,7 +75,7 @@ class TestRefused:
         s.plan()
         with pytest.raises(MachineError, match="no disk of 5242880 here"):
             s.measure()
-        assert any("no disk of 5242880 here: this machine" in line for line in s.console.lines)
+        assert any("will not run it: no disk of 5242880 here" in line for line in s.console.lines)
 
 
 class TestLimits:

@@ -215,10 +215,8 @@ class TestSeal:
         path = predicted.path / name
         path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
 
-        with pytest.raises(DataError, match=f"{name} changed after it was sealed") as caught:
+        with pytest.raises(DataError, match=f"the seal does not hold: {name} was changed"):
             predicted.seal.check()
-
-        assert caught.value.where == str(path)
 
     def test_finds_what_was_removed(self, predicted):
         """
@@ -235,7 +233,7 @@ class TestSeal:
         """
         predicted.write_predictions("late", [make.prediction("late")])
 
-        with pytest.raises(DataError, match=r"predictions/late\.jsonl is not under the seal"):
+        with pytest.raises(DataError, match=r"predictions/late\.jsonl was added"):
             predicted.seal.check()
 
     def test_is_needed(self, predicted):

@@ -251,7 +251,7 @@ class TestEvidence:
         path = measured.path / "predictions" / "whatif.jsonl"
         path.write_text(path.read_text().replace("12.5", "12.4"))
 
-        with pytest.raises(EvidenceError, match="changed after it was sealed"):
+        with pytest.raises(EvidenceError, match=r"the seal does not hold: .* was changed"):
             unpack(packed(measured, tmp_path / "a.tgz"), into)
 
     def test_a_record_of_version_99(self, measured, tmp_path, into):

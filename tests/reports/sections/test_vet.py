@@ -36,7 +36,7 @@ def tasks(repetition, tail, kind="map"):
             random.lognormal(-9, 0.1, 1200), 1e-4 * tail * (1 + random.pareto(1.3, 30))
         ])  # fmt: skip
         name = f"attempt_1_{kind[0]}_{number:06d}_0"
-        yield TaskUnits(name, kind, 5, units, 3.0 + number, spill_s=0.9, counters=TWICE)
+        yield TaskUnits(name, kind, 5, units.tolist(), 3.0 + number, spill_s=0.9, counters=TWICE)
 
 
 def job(cell, repetition=0, tail=50.0):
