@@ -92,18 +92,11 @@ def profile(evaluation: Evaluation, as_json: bool) -> None:
     rows = []
     for workload, fitted in profiles.items():
         for name, statistic in {**fitted.statistics, **fitted.costs, **fitted.frame}.items():
-            source = statistic.source
-            if statistic.group:
-                source = f"assumed: its share of {len(statistic.group) + 1} costs"
+            shared = f"assumed: a share of one sum with {', '.join(statistic.group)}"
+            source = shared if statistic.group else statistic.source
             value, spread = f"{statistic.value:.4g}", f"{statistic.spread:.2g}"
             rows.append((workload, name, value, spread, statistic.count, source))
     show_table(("workload", "statistic", "value", "spread", "count", "source"), rows)
-    for workload, fitted in profiles.items():
-        for group in fitted.groups:
-            click.echo(
-                f"{workload}: one sum stands for {', '.join(group.names)}."
-                " The profiling cells cannot distinguish them: how it is shared is assumed.\n"
-            )
 
 
 @click.command("predict")

@@ -93,23 +93,6 @@ def measure(session: Session, **options: Any) -> tuple[Run, int]:
     return run, failed
 
 
-def show_plan(session: Session, *, as_json: bool) -> None:
-    """Print the plan of *session* as JSON or as a table."""
-    from harness.units import format_duration
-
-    plan = session.plan()
-    if as_json:
-        print_json(plan)
-        return
-    columns = ("id", "label", "repetition", "use", "state")
-    rows = [
-        {**trial, "use": "profile" if trial["profiling"] else "score"} for trial in plan["trials"]
-    ]
-    show_table(columns, [[row[name] for name in columns] for row in rows])
-    left, basis = format_duration(plan["estimate_s"]), plan["estimated"]
-    click.echo(f"{len(rows)} trials, about {left} to go ({basis})")
-
-
 @click.command("plan")
 @experiment_arguments
 @json_option
@@ -122,7 +105,19 @@ def plan(session: Session, as_json: bool) -> None:
         harness plan experiments/quick.yaml
         harness plan experiments/quick.yaml --set repeat=1 --json
     """
-    show_plan(session, as_json=as_json)
+    from harness.units import format_duration
+
+    document = session.plan()
+    if as_json:
+        print_json(document)
+        return
+    columns, rows = ("id", "label", "repetition", "state"), []
+    for trial in document["trials"]:
+        use = "profile" if trial["profiling"] else "score"
+        rows.append((*(trial[name] for name in columns), use))
+    show_table((*columns, "use"), rows)
+    left, basis = format_duration(document["estimate_s"]), document["estimated"]
+    click.echo(f"{len(rows)} trials, about {left} to go ({basis})")
 
 
 @click.command("run")
@@ -151,9 +146,8 @@ def run(session: Session, as_json: bool, **options: Any) -> None:
 @click.command("all")
 @experiment_arguments
 @run_options
-@click.option("--dry-run", is_flag=True, help="Print the plan and start nothing.")
 @json_option
-def run_all(session: Session, dry_run: bool, as_json: bool, **options: Any) -> None:
+def run_all(session: Session, as_json: bool, **options: Any) -> None:
     """
     Run FILE to its end: measure, profile, predict, score, report.
 
@@ -163,14 +157,11 @@ def run_all(session: Session, dry_run: bool, as_json: bool, **options: Any) -> N
     \b
     Example:
         harness all experiments/demo.yaml
-        harness all experiments/quick.yaml --set cluster.workers=2 --dry-run
+        harness all experiments/quick.yaml --set cluster.workers=2
     """
     from harness.evaluate.flow import Evaluation
     from harness.reports import REPORTS
 
-    if dry_run:
-        show_plan(session, as_json=as_json)
-        return
     measured_run, failed = measure(session, **options)
     evaluation = Evaluation.of(measured_run)
     with measured_run.lock():
@@ -217,9 +208,8 @@ def unpack(archive: Path, into: Path, as_json: bool) -> None:
     click.echo(
         printable(f"measured by harness {manifest.harness or 'unknown'}: {manifest.command}")
     )
-    if has_evidence:
-        click.echo("checked: every file is as the chain and the seals have it, and they agree")
-    else:
-        click.echo("not checked: it has no evidence, and nothing shows whether it was changed")
+    checked = "checked: every file is as the chain and the seals have it, and they agree"
+    never = "not checked: it has no evidence, and nothing shows whether it was changed"
+    click.echo(checked if has_evidence else never)
     if unchecked:
         click.echo(f"not checked, as no hash is about them: {', '.join(unchecked)}")

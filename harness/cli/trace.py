@@ -156,10 +156,8 @@ def write_chrome(file: Path, job: JobTrace, recordings: Sequence[TaskSpans]) -> 
 
     opener: Any = gzip.open if file.suffix == ".gz" else open
     with os_error_as_machine_error(file), opener(file, "wt", encoding="utf-8") as stream:
-        stream.write('{"displayTimeUnit":"ms","traceEvents":[\n')
-        for index, event in enumerate(chrome_events(job, recordings)):
-            stream.write((",\n" if index else "") + json.dumps(event))
-        stream.write("\n]}\n")
+        events = [*chrome_events(job, recordings)]
+        json.dump({"displayTimeUnit": "ms", "traceEvents": events}, stream)
 
 
 @trace.command("selftest")

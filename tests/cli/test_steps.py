@@ -71,10 +71,10 @@ def test_every_step_has_a_document_for_programs(opened, capsys, arguments, docum
 
 def test_costs_of_a_group_are_named_once(opened, capsys):
     """
-    A row says that it is a share; below the table stands of what.
+    A row says that it is a share, and of what.
     """
     assert main(["profile", "e.yaml"]) == 0
 
     out = capsys.readouterr().out
     assert out.count("sort_cpu_s_per_record") == 2
-    assert "one sum stands for map_cpu_s_per_record, sort_cpu_s_per_record." in out
+    assert "a share of one sum with sort_cpu_s_per_record" in out
