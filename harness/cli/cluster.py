@@ -103,7 +103,6 @@ def up(
     show_text(
         f"\nquery one:   {request}"
         f"\nlook at it:  harness cluster status --name {name}"
-        f"\nits logs:    harness cluster logs --name {name}"
         f"\nstop it:     harness cluster down --name {name}"
         f"\nkeep it:     harness cluster renew --name {name}"
         f"  (it is removed after {format_duration(lifetime)})"

@@ -143,14 +143,9 @@ class Progress:
         console = Console(stderr=True)
         if console.is_dumb_terminal:
             return None
-        fields = [TextColumn(f"{{task.fields[{name}]}}", markup=False) for name in ("left", "note")]
-        bar = Bar(
-            TextColumn(self._what, markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            *fields,
-            console=console,
-        )
+        note = TextColumn("{task.fields[note]}", markup=False)  # a line of a client's log
+        parts = (BarColumn(bar_width=24), MofNCompleteColumn(), "{task.fields[left]}", note)
+        bar = Bar(self._what, *parts, console=console)
         bar.add_task(self._what, total=None, left="", note="")
         bar.start()
         # A bar must end before the shell's prompt comes back, whatever ends the command.

@@ -179,8 +179,6 @@ def score(evaluation: Evaluation, strict: bool, as_json: bool) -> None:
 
     with evaluation.run.lock():
         scores = evaluation.score(strict=strict)
-    if not evaluation.has_evidence:
-        show_text("this run has no evidence: an earlier version measured it, which hashed no files")
     if as_json:
         print_json(scores.model_dump(mode="json"))
         return

@@ -70,7 +70,6 @@ class Evaluation:
     experiment: Experiment
     plan: Sequence[Trial]
     rates: dict[str, float | None] = field(default_factory=dict)  # of the speed probe, by trial
-    has_evidence: bool = False  # known once it was scored
 
     @classmethod
     def of(cls, run: Run) -> Evaluation:
@@ -180,7 +179,7 @@ class Evaluation:
         *strict*: `EvidenceError` refuses a run that is not blind.
         """
         self.run.seal.check()
-        self.has_evidence = self.run.check_evidence(with_scores=False)
+        self.run.check_evidence(with_scores=False)
         if strict and (refusals := blind_refusals(self.run, self.done.values())):
             what = f"the run is not blind: {refusals[0]}"
             fix = "measure it with predict: {order: blind}, or score it without --strict"

@@ -449,7 +449,7 @@ class TestScore:
             path.unlink()
         e = evaluation(copy)
 
-        assert (e.score(), e.has_evidence) == (copy.read_scores(), False)
+        assert e.score() == copy.read_scores()
         with pytest.raises(EvidenceError, match="the run is not blind"):
             e.score(strict=True)
 
