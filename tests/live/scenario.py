@@ -69,7 +69,8 @@ def pair():
         facts["files"] = [[name for name, _, _ in c.hdfs.list("/")] for c in (one, two)]
         facts["taken"] = error_of(LocalCluster("one", ClusterSpec(workers=1), home).up)
         os.kill(ClusterState.load(two.name).outer.pid, signal.SIGKILL)
-        facts["gone"] = until(lambda: not processes_of(two.folder))
+        # but for its watchdog, which waits for us
+        facts["gone"] = until(lambda: all(" watch " in words for words in processes_of(two.folder)))
         facts["dead"] = list(two.dead_daemons())
         facts["other"] = list(one.dead_daemons())
         facts["outside"] = outside(one)
