@@ -90,16 +90,14 @@ class Store:
             return Run(target)
         older = Run(experiment_dir / others[-1])
         if older.fits(experiment):
-            what = "the Hadoop, Java or jars"
+            what = "the Hadoop, Java or jars differ"
         else:
             contents = {
                 DIGEST.sub("", json.dumps(one, sort_keys=True))
                 for one in (older.read_manifest().experiment, manifest.experiment)
             }
-            what = "a secret of the experiment" if len(contents) == 1 else "the experiment"
-        verb = "differ" if older.fits(experiment) else "differs"
-        note = f"{what} {verb} from that of the unfinished run {others[-1]}: new run"
-        return Run(target, note)
+            what = f"{'a secret of ' if len(contents) == 1 else ''}the experiment differs"
+        return Run(target, f"{what} from that of the unfinished run {others[-1]}: new run")
 
     def fitting(self, experiment: Experiment) -> tuple[Run, ...]:
         """Runs that measured what *experiment* measures, whatever is asked of it; oldest first."""

@@ -36,10 +36,8 @@ def section(results: ReportData) -> Section:
         blocks=[Text(_NOTE), *matrices],
         missing="No two models were compared.",
         values=lambda: {
-            "rankings": [ranking.model_dump(mode="json") for ranking in score_book.rankings],
-            "comparisons": [
-                comparison.model_dump(mode="json") for comparison in score_book.comparisons
-            ],
+            "rankings": score_book.rankings,
+            "comparisons": score_book.comparisons,
         },
     )
 

@@ -53,16 +53,12 @@ _PROPHETS = {"map_s": "(4)", "spill_sort_s": "(2), (3)", "spill_write_s": "(2), 
 
 def section(results: ReportData) -> Section:
     """Mean seconds of each phase per task, and errors at job, task and phase level."""
-    figures = []
-    for place, workload in enumerate(results.workloads):
-        mean_seconds, cells = phase_means(results, workload)
-        if mean_seconds:
-            figures.append(phases_figure(place, workload, mean_seconds, cells))
+    figures = [phases_figure(results, *item) for item in enumerate(results.workloads)]
     return Section(
         id="phases",
         title="Tasks and phases",
         blocks=[
-            Figures(figures, "Errors of phases can cancel in their sum."),
+            Figures([each for each in figures if each], "Errors of phases can cancel in sums."),
             *(level_table(results, workload) for workload in results.workloads),
             *(equation_table(results, workload) for workload in results.workloads),
         ],
@@ -115,10 +111,9 @@ def phase_means(
     return mean_seconds, len(common)
 
 
-def phases_figure(
-    place: int, workload: str, mean_seconds: Mapping[str, Mapping[str, float]], cells: int
-) -> Figure:
-    """Stacked mean seconds of each phase, as measured and by model."""
+def phases_figure(results: ReportData, place: int, workload: str) -> Figure | None:
+    """Stacked mean seconds of each phase, as measured and by model; `None` without any."""
+    mean_seconds, cells = phase_means(results, workload)
     stacks, table_rows = [], []
     for task_kind, phases in _KINDS.items():
         for source, means in mean_seconds.items():
@@ -130,7 +125,8 @@ def phases_figure(
                     table_rows.append((source, PHASE_NAMES[texture], number(means[phase])))
             if pieces:
                 stacks.append(Stack(task_kind, f"{task_kind}, {one_line(source, 26)}", pieces))
-
+    if not stacks:
+        return None
     title = f"{workload}: mean seconds per task and phase, measured and predicted"
     caption = (
         f"{workload}: mean seconds per task and phase over {count(cells, 'cell')}, as measured"

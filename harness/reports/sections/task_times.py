@@ -69,7 +69,7 @@ _LEAD = (
     " cannot distinguish stand as their sum."
 )
 _MOST_HOSTS = 20
-_SOURCES = {"spans": "tracer", "logs": "logs"}
+_SOURCES = {"spans": "recorded", "logs": "from logs"}
 
 
 def section(results: ReportData) -> Section:
@@ -125,9 +125,8 @@ def time_bars(place: int, workload: str, every: Sequence[TaskParts]) -> Figure:
         stacks.append(Stack(task_bar.kind, f"{task_bar.kind} tasks, {where}", pieces))
 
     whole = [task_bar for task_bar in every if not task_bar.host]
-    sources = {"spans": "recorded", "logs": "from logs"}
     tasks = [
-        f"{count(task_bar.tasks, f'{task_bar.kind} task')} ({sources[task_bar.source]})"
+        f"{count(task_bar.tasks, f'{task_bar.kind} task')} ({_SOURCES[task_bar.source]})"
         for task_bar in whole
     ]
     caption = (

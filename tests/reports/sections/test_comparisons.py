@@ -64,5 +64,5 @@ def test_the_document_has_rankings_and_comparisons(whole):
     """
     values = section(whole).values()
 
-    assert [r["nearest"] for r in values["rankings"]] == [["whatif-mr2"]] * 2
-    assert [c["verdict"] for c in values["comparisons"]] == ["nearer"] * 2
+    assert [r.nearest for r in values["rankings"]] == [("whatif-mr2",)] * 2
+    assert [c.verdict for c in values["comparisons"]] == ["nearer"] * 2
