@@ -57,21 +57,16 @@ def describe(value: object) -> str:
 
 
 def _document(kind: str, name: str, value: Any) -> dict[str, Any]:
+    from pydantic_core import to_jsonable_python
+
     document: dict[str, Any] = {"name": name, "description": describe(value)}
     if kind == "metrics":
         document |= {"unit": value.unit, "best": value.best}
     if kind == "workloads":
         document["scales"] = dict(value.scales)
+        # Infinite bounds have no word in JSON, and none is needed.
         document["parameters"] = [
-            {
-                "name": key,
-                "default": parameter.default,
-                "meaning": parameter.meaning,
-                "choices": parameter.choices,
-                # Infinite bounds have no word in JSON, and none is needed.
-                "least": None if parameter.least == -math.inf else parameter.least,
-                "most": None if parameter.most == math.inf else parameter.most,
-            }
+            {"name": key, **to_jsonable_python(parameter, inf_nan_mode="null")}
             for key, parameter in value.parameters.items()
         ]
     return document

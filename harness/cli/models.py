@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import sys
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from harness import models
 from harness.cli.console import print_json, show_text
 from harness.errors import DataError, HarnessError
-from harness.models.vectors import Evaluator, VectorFile, compare, compute, read_vectors
+from harness.models.vectors import Case, Evaluator, VectorFile, compare, compute, read_vectors
 from harness.scoring import i_accu
 from harness.text import printable
 
@@ -51,25 +52,16 @@ def check(files: tuple[str, ...]) -> None:
     Example:
         harness vectors check tests/validation/vectors/whatif_*.json
     """
-    mismatch_counts: list[int] = []
-
-    def compare_file(name: str, document: VectorFile) -> None:
-        count = 0
-        for case in document.cases:
-            output = compute(document.model, case.input, EVALUATORS)
-            for mismatch in compare(output, case.expected, document):
-                count += 1
-                answer, expected = json.dumps(mismatch.answer), json.dumps(mismatch.expected)
-                where = f"{name}: {case.input.name}: {mismatch.field}"
-                click.echo(printable(f"{where}: got {answer}, expected {expected}"))
-        mismatch_counts.append(count)
-        show_text(f"{name}: {len(document.cases)} cases, {count} mismatches")
-
-    all_read = for_each_file(files, compare_file)
-    if any(mismatch_counts):
-        sys.exit(1)
-    if not all_read:
-        sys.exit(2)
+    failed, case_count, mismatch_count = list[str](), 0, 0
+    for name, document, case, output in answered_cases(files, failed):
+        case_count += 1
+        for mismatch in compare(output, case.expected, document):
+            mismatch_count += 1
+            answer, expected = json.dumps(mismatch.answer), json.dumps(mismatch.expected)
+            where = f"{name}: {case.input.name}: {mismatch.field}"
+            click.echo(printable(f"{where}: got {answer}, expected {expected}"))
+    show_text(f"{case_count} cases, {mismatch_count} mismatches")
+    sys.exit(1 if mismatch_count else 2 if failed else 0)
 
 
 @vectors.command("compute")
@@ -85,19 +77,16 @@ def compute_answers(files: tuple[str, ...]) -> None:
     Example:
         harness vectors compute tests/validation/vectors/scheduler.json
     """
-
-    def print_file(name: str, document: VectorFile) -> None:
-        for case in document.cases:
-            output = compute(document.model, case.input, EVALUATORS)
-            click.echo(json.dumps({"file": name, "case": case.input.name, "output": output}))
-
-    if not for_each_file(files, print_file):
-        sys.exit(2)
+    failed = list[str]()
+    for name, _, case, output in answered_cases(files, failed):
+        click.echo(json.dumps({"file": name, "case": case.input.name, "output": output}))
+    sys.exit(2 if failed else 0)
 
 
-def for_each_file(files: Sequence[str], process: Callable[[str, VectorFile], None]) -> bool:
-    """*process* every file, showing the error of each that fails; whether all succeeded."""
-    all_processed = True
+def answered_cases(
+    files: Sequence[str], failed: list[str]
+) -> Iterator[tuple[str, VectorFile, Case, dict[str, Any]]]:
+    """Yield each case, its file, and what the models answer; *failed* names files with an error."""
     for name in files:
         try:
             try:
@@ -106,11 +95,12 @@ def for_each_file(files: Sequence[str], process: Callable[[str, VectorFile], Non
                 what = f"the file cannot be read: {getattr(error, 'strerror', error)}"
                 fix = "name a file of test vectors, such as tests/validation/vectors/scheduler.json"
                 raise DataError(what, where=name, fix=fix) from error
-            process(name, read_vectors(text, name))
+            document = read_vectors(text, name)
+            for case in document.cases:
+                yield name, document, case, compute(document.model, case.input, EVALUATORS)
         except HarnessError as error:
-            all_processed = False
+            failed.append(name)
             show_text(f"{name}: {error}")
-    return all_processed
 
 
 @click.command("check")

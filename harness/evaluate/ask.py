@@ -114,10 +114,11 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
     node = {name: getattr(cluster.node, field) for name, field in _OF_NODE.items()}
     rates = {name: f"{node[name]} B/s" for name in ("disk", "network") if node[name]}
     node = {name: value for name, value in (node | rates).items() if value is not None}
-    entry = workload.model_dump(include={"name", "seed"}) | workload.parameters
-    parts = {"workers": cluster.workers, "node": node}, [entry | {"input": workload.input_bytes}]
-    file = dict(zip(("cluster", "workloads"), parts, strict=True))
-    text = json.dumps({"schema": 1, "name": "ask", "question": "?"} | file)
+    entry = {"name": workload.name, "seed": workload.seed, "input": workload.input_bytes}
+    entry |= workload.parameters
+    file = {"schema": 1, "name": "ask", "question": "?"}
+    file |= {"cluster": {"workers": cluster.workers, "node": node}, "workloads": [entry]}
+    text = json.dumps(file)
     cells = []
     for cell in expand(read_experiment(text, "ask", overrides, known=known)):
         changed = {"workers": cell.cluster.workers, "node": cell.cluster.node}

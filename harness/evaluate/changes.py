@@ -175,9 +175,9 @@ def shared_cells(base: Side, other: Side) -> dict[str, str]:
         return tuple(pair for pair in sorted(axis_values(cell).items()) if pair[0] in kept)
 
     twins = {point(cell): cell_id for cell_id, cell in other.cells.items()}
-    pairs = {cell_id: twins.get(point(cell), "") for cell_id, cell in base.cells.items()}
-    if any(pairs.values()):
-        return {cell_id: twin for cell_id, twin in pairs.items() if twin}
+    points = {cell_id: point(cell) for cell_id, cell in base.cells.items()}
+    if shared := {cell_id: twins[each] for cell_id, each in points.items() if each in twins}:
+        return shared
     apart = [f"{name} {one} and {two}" for name, one, two in differences(base, other)]
     what = f"the runs share no cell: {'; '.join(apart[:_MOST_NAMED])}"
     fix = "compare runs that measured a workload with the same input"

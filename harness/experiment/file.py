@@ -433,13 +433,11 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
     for cell in cells:
         for axis, value in axis_values(cell).items():
             axes.setdefault(axis, {})[_readable(axis, value)] = None
-    all_exist = True
     for axis, values in experiment.predict.profile_on.items():
         key_path = (*_PROFILE_ON, axis)
         if axis not in axes:
             problem = f"predict.profile_on: the grid has no axis '{excerpt(axis)}'"
             document.problem(key_path, problem, did_you_mean(axis, sorted(axes)), key=True)
-            all_exist = False
             continue
         existing = {meaning(value) for value in axes[axis]}
         lacking = [value for value in values if meaning(value) not in existing]
@@ -447,8 +445,7 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
             missing = ", ".join(_readable(axis, value) for value in lacking)
             problem = f"predict.profile_on: no cell has {excerpt(axis)} {missing}"
             document.problem(key_path, problem, f"its values are {', '.join(axes[axis])}")
-            all_exist = False
-    if not all_exist:
+    if any(key_path[:2] == _PROFILE_ON for key_path in document.reported):
         return
     profiling = [cell for cell in cells if is_profiling(cell, experiment.predict)]
     unfed = {cell.workload.name for cell in cells} - {cell.workload.name for cell in profiling}

@@ -115,7 +115,7 @@ def test_workloads_say_their_sizes_and_arguments(workloads, capsys):
     assert first["scales"] == {"tiny": 2**20, "huge": 2**40}
     assert mode == {
         "name": "mode", "default": "fast", "meaning": "how it sorts",
-        "choices": ["fast", "slow"], "least": None, "most": None,
+        "choices": ["fast", "slow"], "least": None, "most": None, "step": 1,
     }  # fmt: skip
     assert (rounds["default"], rounds["least"], rounds["most"]) == (3, 1, None)
     assert (share["default"], share["least"], share["most"]) == (0.5, 0, 1)
