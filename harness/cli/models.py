@@ -13,6 +13,7 @@ import click
 
 from harness import models
 from harness.cli.console import print_json, show_text
+from harness.cli.steps import choice_option, json_option
 from harness.errors import DataError, HarnessError
 from harness.models.vectors import Case, Evaluator, VectorFile, compare, compute, read_vectors
 from harness.scoring import i_accu
@@ -105,7 +106,7 @@ def answered_cases(
 
 @click.command("check")
 @click.argument("path", metavar="PATH:CLASS")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 def check_own(path: str, as_json: bool) -> int:
     """
     Check a model or a workload of your own: a class in a file, such as ./mine.py:Mine.
@@ -147,18 +148,14 @@ def check_own(path: str, as_json: bool) -> int:
 @click.command("net")
 @click.option("--maps", type=click.IntRange(1), default=3, help="Map tasks.")
 @click.option("--reduces", type=click.IntRange(0), default=2, help="Reduces.")
-@click.option(
-    "--variant",
-    type=click.Choice(["shared_read", "shared_shuffle"]),
-    default="shared_read",
-    help="Which phase all maps share.",
+@choice_option(
+    "--variant", choices=["shared_read", "shared_shuffle"], text="Which phase all maps share."
 )
-@click.option(
+@choice_option(
     "--format",
     "format_name",
-    type=click.Choice(["mermaid", "pnml"]),
-    default="mermaid",
-    help="A flowchart for Markdown, or standard PNML.",
+    choices=["mermaid", "pnml"],
+    text="A flowchart for Markdown, or standard PNML.",
 )
 @click.option(
     "--mean",

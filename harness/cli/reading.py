@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli.console import print_json, show_table, show_text
-from harness.cli.steps import json_option, open_session, source_argument
+from harness.cli.steps import choice_option, json_option, open_session, source_argument
 from harness.errors import SpecError
 from harness.text import printable
 
@@ -214,12 +214,11 @@ def report(evaluation: Evaluation, into: Path | None, as_json: bool) -> None:
 
 @click.command("reproduce")
 @run_argument
-@click.option(
+@choice_option(
     "--from",
     "given",
-    type=click.Choice(["raw", "trace", "profiles", "predictions"]),
-    default="raw",
-    help="What is taken as it is stored; all that follows is made again.",
+    choices=["raw", "trace", "profiles", "predictions"],
+    text="What is taken as it is stored; all that follows is made again.",
 )
 @json_option
 def reproduce(evaluation: Evaluation, given: str, as_json: bool) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from harness.run.session import Session
     from harness.store import Run
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 file_option = partial(click.option, type=click.Path(path_type=Path, dir_okay=False))
+
+
+def choice_option(*names: str, choices: Sequence[str], text: str) -> Decorator:
+    """Option that is one of *choices*, the first one by default; *text* is its help."""
+    return click.option(*names, type=click.Choice(choices), default=choices[0], help=text)
+
+
 _results_folder = partial(
     click.option,
     type=click.Path(path_type=Path, file_okay=False),
@@ -59,30 +68,18 @@ def source_argument(
 experiment_arguments = partial(source_argument, metavar="FILE", open_source=open_session)
 
 
-def run_options(function: Callable[..., None]) -> Callable[..., None]:
+def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add what decides how trials are run."""
     new = click.option("--new", is_flag=True, help="Open a new run even if one is unfinished.")
     reuse = click.option(
         "--reuse", is_flag=True, help="Take over trials that other runs measured on this machine."
     )
-    on_error = click.option(
-        "--on-error",
-        type=click.Choice(["skip", "stop"]),
-        default="skip",
-        help="What to do when a trial fails.",
-    )
-    retries = click.option(
-        "--retries",
-        type=click.IntRange(0, 10),
-        default=0,
-        help="How often a failed trial is run again before its failure counts.",
-    )
-    on_disturbed = click.option(
-        "--on-disturbed",
-        type=click.Choice(["repeat", "keep"]),
-        default="keep",
-        help="What to do with a trial during which others used the machine: repeat it at the end.",
-    )
+    text = "What to do when a trial fails."
+    on_error = choice_option("--on-error", choices=["skip", "stop"], text=text)
+    text = "How often a failed trial is run again before its failure counts."
+    retries = click.option("--retries", type=click.IntRange(0, 10), default=0, help=text)
+    text = "What to do with a trial during which others used the machine: repeat it at the end."
+    on_disturbed = choice_option("--on-disturbed", choices=["keep", "repeat"], text=text)
     return on_error(retries(on_disturbed(new(reuse(function)))))
 
 

@@ -163,10 +163,10 @@ class Evaluation:
         for model_name in self.experiment.predict.models:
             of_model, code = [], self.experiment.predict.code.get(model_name)
             model = OwnModel(kept_own(code)) if code else model_name
+            origin = {"code": code.sha256 if code else model_code(model_name)}
             for prediction in predict_cells(model, scored, profiles, self.cells):
-                profile = hashes.get(self.cells[prediction.cell].workload.name, "")
-                origin = {"code": code.sha256 if code else model_code(model_name)}
-                of_model.append(prediction.model_copy(update={**origin, "profile": profile}))
+                origin["profile"] = hashes.get(self.cells[prediction.cell].workload.name, "")
+                of_model.append(prediction.model_copy(update=origin))
             self.run.write_predictions(model_name, of_model)
             predictions += of_model
         self.run.seal.add()
