@@ -48,7 +48,7 @@ def ask_models(
         harness ask 20261121T0323 --model whatif --grid mapreduce.job.reduces=1,2,4 -o reduces.svg
     """
     from harness.evaluate.ask import answers, basis_of_profile, basis_of_run, questions
-    from harness.evaluate.own_code import is_path, kept_own, read_own
+    from harness.evaluate.own_code import kept_own, read_own
     from harness.evaluate.own_model import OwnModel
     from harness.models import MODELS
     from harness.records.profile import Profile
@@ -57,7 +57,7 @@ def ask_models(
     from harness.store.opener import Opener
 
     settings, models, picture = [*options["settings"]], options["models"], options["picture"]
-    own = {name: read_own(name) for name in models if is_path(name)}
+    own = {name: read_own(name) for name in models if ".py:" in name}
     for name in set(models) - MODELS.keys() - own.keys():
         fix = did_you_mean(name, list(MODELS))
         raise SpecError(f"there is no model '{name[:80]}'", where="--model", fix=fix)

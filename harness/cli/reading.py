@@ -50,8 +50,7 @@ run_argument = partial(source_argument, metavar="RUN", open_source=open_evaluati
 
 @click.command("collect")
 @run_argument
-@json_option
-def collect(evaluation: Evaluation, as_json: bool) -> None:
+def collect(evaluation: Evaluation) -> None:
     """
     Make the trace tables of RUN again from its raw logs.
 
@@ -65,8 +64,6 @@ def collect(evaluation: Evaluation, as_json: bool) -> None:
     with run.lock():
         count = sum(remake_trace(run, record) for record in run.trials().values())
     show_text(f"trace tables of {count} trials made")
-    if as_json:
-        print_json({"trials": count})
 
 
 @click.command("profile")

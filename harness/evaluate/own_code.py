@@ -88,11 +88,6 @@ def read_own(text: str, folder: Path = Path()) -> OwnCode:
     return own
 
 
-def is_path(name: str) -> bool:
-    """Whether *name* means a class in a file, which no name of the harness does."""
-    return ".py:" in name
-
-
 def _kept_path(code: Code) -> Path:
     from harness.providers.state import state_folder
 
