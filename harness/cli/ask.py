@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from harness.cli import completion
 from harness.cli.console import print_json, show_table, show_text
 from harness.cli.export import picture_option
 from harness.cli.reading import open_evaluation
@@ -21,7 +22,7 @@ _several = partial(click.option, multiple=True)
 
 
 @click.command("ask")
-@click.argument("source", metavar="RUN|PROFILE")
+@click.argument("source", metavar="RUN|PROFILE", shell_complete=completion.runs)
 @results_option
 @_several("--set", "settings", metavar="KEY=VALUE", help="One setting to change; repeatable.")
 @_several("--grid", metavar="KEY=A,B,...", help="One axis to vary; repeatable.")

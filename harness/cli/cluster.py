@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from harness import providers
+from harness.cli import completion
 from harness.cli.console import print_json, show_table, show_text
 from harness.cli.steps import json_option, open_session
 from harness.errors import ClusterError, HarnessError, SpecError
@@ -18,7 +19,11 @@ from harness.records.trial import format_control
 from harness.text import did_you_mean, excerpt, printable
 from harness.units import format_bytes, format_duration, parse_duration
 
-_NAME = click.option("--name", help="Name of the cluster; without it, the one that is up.")
+_NAME = click.option(
+    "--name",
+    help="Name of the cluster; without it, the one that is up.",
+    shell_complete=completion.clusters,
+)
 
 _LONGEST_S = 30 * 86400
 _MOST_NODES, _MOST_TEXT, _MOST_COUNT = 1000, 200, 2**53  # of what a ResourceManager reports

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli import completion
 from harness.cli.console import print_json, show_table, show_text
 from harness.cli.reading import open_evaluation
 from harness.cli.steps import file_option, json_option, results_option
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 
 @click.command("compare")
-@click.argument("names", metavar="RUN RUN...", nargs=-1, required=True)
+@click.argument(
+    "names", metavar="RUN RUN...", nargs=-1, required=True, shell_complete=completion.runs
+)
 @results_option
 @click.option(
     "--budgets",

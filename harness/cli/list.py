@@ -73,13 +73,18 @@ def _document(kind: str, name: str, value: Any) -> dict[str, Any]:
 
 
 def _show_arguments(workloads: dict[str, Workload]) -> None:
-    """Sizes by name and arguments of workloads, as a table."""
+    """Sizes by name and arguments of workloads, as tables."""
     from harness.units import format_bytes
 
+    scales = list(dict.fromkeys(scale for each in workloads.values() for scale in each.scales))
+    sizes = [
+        (name, *(format_bytes(each.scales[key]) if key in each.scales else "" for key in scales))
+        for name, each in workloads.items()
+    ]
+    click.echo()
+    show_table(["name", *scales], sizes, title="sizes by name")
     rows = []
     for name, workload in workloads.items():
-        sizes = (f"{scale} {format_bytes(size)}" for scale, size in workload.scales.items())
-        rows.append((name, "input", "", ", ".join(sizes), "sizes by name"))
         for key, parameter in workload.parameters.items():
             values = ", ".join(parameter.choices)
             if not values:
@@ -87,4 +92,6 @@ def _show_arguments(workloads: dict[str, Workload]) -> None:
                 ends += [f"to {parameter.most:g}"] * (parameter.most < math.inf)
                 values = " ".join(ends)
             rows.append((name, key, str(parameter.default), values, parameter.meaning))
-    show_table(["name", "argument", "default", "values", "meaning"], rows, title="arguments")
+    if rows:
+        click.echo()
+        show_table(["name", "argument", "default", "values", "meaning"], rows, title="arguments")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli import completion
 from harness.cli.console import Progress, print_json, show_table, show_text
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ def source_argument(
     function: Callable[..., Any], *, metavar: str, open_source: Callable[..., Any]
 ) -> Callable[..., Any]:
     """Add a source, --results-dir and --set; the command is given what *open_source* opens."""
+    complete = completion.runs if metavar.startswith("RUN") else None
 
-    @click.argument("source", metavar=metavar)
+    @click.argument("source", metavar=metavar, type=click.Path(), shell_complete=complete)
     @results_option
     @click.option(
         "--set",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli import completion
 from harness.cli.console import Progress, print_json, show_table, show_text
 from harness.cli.steps import file_option, json_option, results_option
 from harness.errors import DataError
@@ -52,7 +53,7 @@ def trace() -> None:
 
 
 @trace.command("show")
-@click.argument("trial")
+@click.argument("trial", shell_complete=completion.trials)
 @click.option("--task", help="End of an attempt's id, such as m_000003 (default: the longest one).")
 @click.option(
     "--job",
@@ -193,7 +194,7 @@ def selftest(as_json: bool) -> None:
 
 
 @click.command("vet")
-@click.argument("target", metavar="TRIAL|RUN")
+@click.argument("target", metavar="TRIAL|RUN", shell_complete=completion.trials)
 @results_option
 @json_option
 def vet(target: str, results_dir: Path, as_json: bool) -> None:

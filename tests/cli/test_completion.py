@@ -1,5 +1,5 @@
 """
-Completion, asked for as a shell asks.
+Completion, asked for as a shell asks: names that only the harness knows are among the answers.
 """
 
 import os
@@ -25,8 +25,9 @@ printf '%s\\n' "${COMPREPLY[@]}"
 @pytest.fixture
 def complete(tmp_path):
     """
-    What bash offers for the last of some words.
+    What bash offers for the last of some words; one cluster is known, called ``morning``.
     """
+    (tmp_path / "mapreduce-harness" / "clusters" / "morning").mkdir(parents=True)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "XDG_STATE_HOME": str(tmp_path)}
 
@@ -50,12 +51,14 @@ def complete(tmp_path):
         (["list", "m"], ["models", "metrics"]),
         (["plan", "--j"], ["--json"]),
         (["cluster", "up", "--provider", "lo"], ["local"]),
+        (["cluster", "down", "--name", ""], ["morning"]),
         (["run", "--on-error", "s"], ["skip", "stop"]),
+        (["cluster", "logs", "x"], []),
     ],
     ids=" ".join,
 )
 def test_offers_what_could_come_next(complete, words, offered):
     """
-    Commands, options, kinds, providers and policies.
+    Commands, options, kinds, providers, clusters and policies.
     """
     assert complete(*words) == offered

@@ -124,13 +124,14 @@ def test_workloads_say_their_sizes_and_arguments(workloads, capsys):
 
 def test_people_see_them_too(workloads, capsys):
     """
-    In a table of their arguments.
+    A table of sizes, in which a name that a workload lacks is empty, and one of arguments.
     """
     assert main(["list", "workloads"]) == 0
 
     out = capsys.readouterr().out
     rows = [" ".join(line.split()) for line in out.splitlines()]
-    assert "sorted input tiny 1 MiB, huge 1 TiB sizes by name" in rows
+    assert "name tiny huge small" in rows
+    assert "sorted 1 MiB 1 TiB" in rows
     assert "sorted mode fast fast, slow how it sorts" in rows
     assert "sorted rounds 3 from 1 how often" in rows
     assert "sorted share 0.5 from 0 to 1 how much of it" in rows

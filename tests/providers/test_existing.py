@@ -367,7 +367,7 @@ class TestRefusals:
     )
     def test_a_file_that_is_no_configuration(self, cluster, tmp_path, monkeypatch, text, reason):
         """
-        File, line, and which variable has led there.
+        File, line where there is one, and which variable has led there.
         """
         (tmp_path / "core-site.xml").write_text(text)
         monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
@@ -375,7 +375,8 @@ class TestRefusals:
         with pytest.raises(SpecError, match=reason) as caught:
             cluster().up()
 
-        assert caught.value.where == f"{tmp_path}/core-site.xml:1 (HADOOP_CONF_DIR)"
+        line = ":1" * reason.startswith("not XML")
+        assert caught.value.where == f"{tmp_path}/core-site.xml{line} (HADOOP_CONF_DIR)"
         assert caught.value.fix.startswith("set HADOOP_CONF_DIR")
 
     def test_an_invalid_user(self, cluster, monkeypatch):
