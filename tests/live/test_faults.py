@@ -213,6 +213,7 @@ def test_a_node_whose_network_is_lost(results, log, environment):
     assert log.read_text().count("cluster: starting") == 2
 
 
+@long
 def test_ctrl_c_once_and_twice(results, log, environment):
     """
     Once: the job is ended, its logs are kept outside the trials, the cluster is down.  Twice: at

@@ -11,7 +11,7 @@ from harness.store import Store
 from tests.live.foreign import client_environment, foreign_cluster
 from tests.live.runs import PROJECT, TWO_TRIALS, command, settings
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.long]
 LIMIT_S = 900
 ZONES = ("UTC", "Asia/Tokyo", "America/St_Johns")
 NAMED = re.compile(rb"^user[.]timezone: (.*)$", re.MULTILINE)
@@ -48,12 +48,7 @@ def ends_of_tasks(run):
 @pytest.mark.parametrize(
     ("provider", "options", "maps"),
     [
-        pytest.param(
-            "local",
-            "-Xmx300m -Duser.timezone=America/St_Johns",
-            "America/St_Johns",
-            marks=pytest.mark.long,
-        ),
+        ("local", "-Xmx300m -Duser.timezone=America/St_Johns", "America/St_Johns"),
         ("existing", "-Xmx300m", "Asia/Tokyo"),
     ],
 )
