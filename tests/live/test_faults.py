@@ -174,6 +174,7 @@ def test_a_killed_daemon_fails_its_trial_within_seconds(results, log, environmen
     assert [n for n in raw.names() if n.startswith("containers/")]
 
 
+@long
 def test_a_daemon_that_hangs_fails_its_trial(results, log, environment):
     """
     Its process lives and answers nobody: within 20 s it is the reason, by its name; the cluster

@@ -11,7 +11,7 @@ from harness.store import Store
 from tests.docs.test_own import MODEL, WORKLOAD, blocks
 from tests.live.runs import command
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.long]
 
 
 def test_pages_on_a_cluster(tmp_path):

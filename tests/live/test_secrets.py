@@ -12,7 +12,7 @@ import pytest
 from harness.store import Store
 from tests.live.runs import LIMIT_S, clusters, command, processes, settings
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.long]
 
 # The tasks print all their system properties, and one of two clients what it takes for no number.
 TINY = """\

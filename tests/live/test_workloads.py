@@ -25,8 +25,7 @@ pytestmark = pytest.mark.live
 
 MINUTE_S = 60.0
 MIB = 2**20
-# Smallest sizes of each workload, with arguments: the quick ones in `make test`, all in
-# `make test-long`.
+# Smallest sizes of each workload, with arguments.
 QUICK = [{"name": "pagerank", "iterations": 2}]
 if shutil.which("g++"):  # else the jar has no library
     QUICK.append({"name": "gpu-kmeans", "device": "cpu", "iterations": 1})
@@ -95,9 +94,8 @@ def outcomes(folder, workloads):
     ]
 
 
-@pytest.mark.parametrize(
-    "workloads", [QUICK, pytest.param(LONG, marks=pytest.mark.long)], ids=["quick", "long"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("workloads", [QUICK, LONG], ids=["quick", "long"])
 def test_tiny_passes_within_a_minute(tmp_path, workloads):
     """
     The input is made, the job runs, its output is right, and all of it takes a minute at most.
