@@ -139,8 +139,7 @@ class Lease:
                     sys.stderr.write(f"warning: {what}: {reason}\n")
                     has_warned = True
                 self._over.wait(_RENEW_S)
-            for control in self._controls.values():
-                control.close()
+            at_once(lambda control: control.close(), list(self._controls.values()))
 
         self._thread = threading.Thread(target=renew_all, name="lease", daemon=True)
         self._thread.start()
