@@ -217,8 +217,10 @@ def timeout_error(host: str, argv: Sequence[str], timeout: float) -> HostTimeout
 
 def end_command(command: Running) -> None:
     """Kill a command, close its pipes, and wait for its end."""
-    command.kill()
-    _close_pipes(command)
+    try:
+        command.kill()
+    finally:
+        _close_pipes(command)
     command.wait()
 
 

@@ -48,12 +48,13 @@ class HostControl:
         self._command.stdin.flush()
 
     def close(self) -> None:
-        """Let go of it; what was written still arrives."""
-        with suppress(OSError, subprocess.TimeoutExpired):
+        """Let go of it; what was written still arrives, unless the host has gone."""
+        with suppress(OSError, subprocess.TimeoutExpired, HarnessError):
             if self._command.stdin is not None:
                 self._command.stdin.close()
             self._command.wait(_CLOSE_S)
-        end_command(self._command)
+        with suppress(HarnessError):
+            end_command(self._command)
 
 
 Control = HostControl | FileIO
