@@ -4,6 +4,7 @@ Tests for `harness.providers.existing` with small web services in the place of a
 
 import http.server
 import json
+import shutil
 import signal
 import subprocess
 import threading
@@ -104,9 +105,19 @@ def cluster(masters, monkeypatch, tmp_path):
     monkeypatch.setattr(
         ExistingCluster, "kill_application", lambda self, name: masters.killed.append(name)
     )
-    return lambda name="c", **spec: ExistingCluster(
-        name, ClusterSpec(provider="existing", **{"workers": 2, **spec}), made
-    )
+    described = []
+
+    def describe(name="c", **spec):
+        wanted = ClusterSpec(provider="existing", **{"workers": 2, **spec})
+        described.append(ExistingCluster(name, wanted, made))
+        return described[-1]
+
+    yield describe
+    for one in described:  # else its lease is renewed while later tests run, and its watchdog stays
+        if one._lease is not None:
+            one._lease.stop()
+            shutil.rmtree(one.folder, ignore_errors=True)
+            one._lease.end()
 
 
 def app(cluster, state="RUNNING", containers=1, **more):
