@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from harness.node import fence
+from tests.live.packages import provide
 
-TOOLS = ("nft", "ip", "unshare", "nsenter")
+TOOLS = ("ip", "unshare", "nsenter")
 missing = [
     tool for tool in TOOLS if shutil.which(tool, path=f"{os.environ['PATH']}:/usr/sbin") is None
 ]
@@ -45,6 +46,8 @@ def completed(request):
     """
     A function that says of (user, host, address, port) whether a connection is answered and heard.
     """
+    if reason := provide("nft"):
+        pytest.skip(reason)
     tries = [
         (user, host, address, port)
         for user, (host, address) in itertools.product((0, ACCOUNT, ANOTHER), WAYS)
