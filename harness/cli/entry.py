@@ -51,6 +51,7 @@ COMMANDS = {
     "runs": ("harness.cli.runs:runs", "List the runs that there are."),
     "show": ("harness.cli.runs:show", "Show what a run measured, and what was asked of it."),
     "gc": ("harness.cli.runs:gc", "Name and remove empty and abandoned runs."),
+    "nightly": ("harness.cli.nightly:nightly", "Measure a night, and say what moved since when."),
     "compare": ("harness.cli.compare:compare", "Say what changed between runs."),
     "reproduce": ("harness.cli.reading:reproduce", "Make the results of a run again."),
     "unpack": ("harness.cli.steps:unpack", "Take in a run that somebody packed, and check it."),

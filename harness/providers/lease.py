@@ -141,6 +141,7 @@ class Lease:
                     has_warned = True
                 self._over.wait(_RENEW_S)
             at_once(lambda control: control.close(), list(self._controls.values()))
+            self._controls.clear()  # paramiko's files, though closed, must not be found in a cycle
 
         self._thread = threading.Thread(target=renew_all, name="lease", daemon=True)
         self._thread.start()

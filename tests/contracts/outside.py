@@ -18,8 +18,8 @@ import sys
 import tempfile
 import threading
 
-from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -145,9 +145,10 @@ def statuses(requests: Sequence[tuple], vantage: Vantage, python: str) -> list[i
 
 
 @contextmanager
-def open_service():
+def open_service(taken: Container[int]):
     """
-    A web service of this machine that answers everybody, and its port.
+    A web service of this machine that answers everybody, and its port: none that nodes of a cluster
+    have *taken* in networks of their own, as the tries at theirs would be answered by it.
     """
 
     class Answer(BaseHTTPRequestHandler):
@@ -158,7 +159,10 @@ def open_service():
         def log_message(self, *_):
             pass
 
-    with ThreadingHTTPServer(("", 0), Answer) as server:
+    with ExitStack() as stack:
+        server = stack.enter_context(ThreadingHTTPServer(("", 0), Answer))
+        while server.server_port in taken:
+            server = stack.enter_context(ThreadingHTTPServer(("", 0), Answer))
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

@@ -293,7 +293,7 @@ def test_nobody_outside_submits_reads_writes_or_kills(case, folder, monkeypatch)
         insider = outside.as_insider(known, on_worker, layout.secret(worker), data)
         places = made.places(cluster)
         others = made.outsiders(places)
-        port = stack.enter_context(outside.open_service())
+        port = stack.enter_context(outside.open_service({port for _, port in places}))
         ways = {
             name: outside.statuses([(each.machine, port, "/", {})], each.vantage, each.tools.python)
             for name, each in others.items()

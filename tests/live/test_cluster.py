@@ -95,15 +95,17 @@ def test_two_clusters_side_by_side(folder):
     }  # fmt: skip
 
 
-def test_whole_life_by_the_command_line(folder):
+@pytest.mark.parametrize("user", [65534, pytest.param(271828, marks=pytest.mark.long)])
+def test_whole_life_by_the_command_line(folder, user):
     """
-    An ordinary user brings a cluster up, runs a job, loses a daemon to `kill -9`, takes the cluster
-    down twice: the dead daemon was noticed, and nothing is left.
+    An ordinary user, with an entry in /etc/passwd or without, brings a cluster up, runs a job,
+    loses a daemon to `kill -9`, takes the cluster down twice: the dead daemon was noticed, and
+    nothing is left.
     """
     before = []
     if os.geteuid() == 0:
-        os.chown(folder, 65534, 65534)
-        before = as_nobody()
+        os.chown(folder, user, user)
+        before = ["env", f"AS_USER={user}", *as_nobody()]
 
     facts = lived("whole", folder, before)
 

@@ -691,7 +691,7 @@ def test_an_engine_that_dies_under_us(engine, alone, node, tmp_path):
 def test_an_engine_that_dies_during_a_trial(engine, environment, results, log, alone):
     """
     The run ends in bounded time and says that the engine does not answer; with the engine back the
-    same command takes away what was left, and goes on.
+    same command takes away what was left, unless the watchdog came first, and goes on.
     """
     private = engine[1]
     if private is None:
@@ -713,4 +713,4 @@ def test_an_engine_that_dies_during_a_trial(engine, environment, results, log, a
     assert (status, took_s < 60) == (3, True), message
     assert "no Docker engine answers" in message
     assert ["engine does not answer" in reason for reason in failed] == [True], failed
-    assert (len(left), everything(alone)) == (3, []), log.read_text()
+    assert (len(left) in {0, 3}, everything(alone)) == (True, []), log.read_text()
