@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
+from harness.experiment.file import read_experiment
 
 PROJECT = Path(__file__).resolve().parent.parent
 BUDGETS = PROJECT / "experiments" / "budgets.yaml"  # no experiment: of `harness compare`
@@ -40,13 +41,16 @@ def planned(path, capsys, tmp_path):
 @pytest.mark.process
 def test_all_workloads_feed_a_profile_and_are_scored(experiment, capsys, tmp_path):
     """
-    A workload without profiling cells cannot be predicted, one without others is not scored.
+    A workload without profiling cells cannot be predicted, one without others is not scored; of
+    controls no model is asked.
     """
     trials = planned(experiment, capsys, tmp_path)
     uses = Counter((t["cell"]["workload"]["name"], t["profiling"]) for t in trials)
     names = {name for name, _ in uses}
+    controls = read_experiment(experiment.read_text(), experiment.name, ()).nightly.controls
 
-    assert set(uses) == {(name, profiling) for name in names for profiling in (True, False)}
+    wanted = {(name, profiling) for name in names for profiling in (True, False)}
+    assert set(uses) == wanted - {(name, True) for name in controls}
 
 
 COUNTED = [path for path in EXPERIMENTS if COUNTS[path]]

@@ -157,8 +157,13 @@ class Evaluation:
         if not profiles:
             where = str(self.run.path)
             raise DataError("there is no profile", where=where, fix="harness profile FILE")
-        # Cells that feed profiles are never scored.
-        scored = {trial.cell.id: trial.cell for trial in self.plan if not trial.profiling}.values()
+        # Cells that feed profiles are never scored, and no model is asked about controls.
+        controls = self.experiment.nightly.controls
+        scored = {
+            trial.cell.id: trial.cell
+            for trial in self.plan
+            if not trial.profiling and trial.cell.workload.name not in controls
+        }.values()
         predictions, hashes = [], self.run.profile_hashes()
         for model_name in self.experiment.predict.models:
             of_model, code = [], self.experiment.predict.code.get(model_name)

@@ -80,6 +80,11 @@ class Scalar(str):
         return float(text) if _REAL.fullmatch(text) else text
 
 
+def has_unit(scalar: str) -> bool:
+    """Whether *scalar* is a size with its unit."""
+    return re.fullmatch(r"[0-9]+(\.[0-9]+)?\s*[KkMGT]?i?B", scalar.strip()) is not None
+
+
 class Place(NamedTuple):
     """Where something is: 1-based line and column of *source*; line 0 is an override."""
 

@@ -16,7 +16,15 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from harness.errors import HarnessError, SpecError
-from harness.experiment.document import PROPERTIES, Document, KeyPath, Place, Scalar, dotted
+from harness.experiment.document import (
+    PROPERTIES,
+    Document,
+    KeyPath,
+    Place,
+    Scalar,
+    dotted,
+    has_unit,
+)
 from harness.experiment.grid import axis_values, expand, is_profiling, meaning, readable
 from harness.experiment.model import (
     AUTO_GPUS,
@@ -26,7 +34,6 @@ from harness.experiment.model import (
     Node,
     WorkloadAxes,
     argument_value,
-    has_unit,
 )
 from harness.hadoop.secrets import PUBLIC, SENSITIVE_KEYS, Secrets
 from harness.records.trial import Code
@@ -448,7 +455,11 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
     if any(key_path[:2] == _PROFILE_ON for key_path in document.reported):
         return
     profiling = [cell for cell in cells if is_profiling(cell, experiment.predict)]
-    unfed = {cell.workload.name for cell in cells} - {cell.workload.name for cell in profiling}
+    workloads, controls = {cell.workload.name for cell in cells}, experiment.nightly.controls
+    for name in sorted(set(controls) - workloads):
+        problem = f"nightly.controls: there is no workload {name}"
+        document.problem(("nightly", "controls"), problem, did_you_mean(name, sorted(workloads)))
+    unfed = workloads.difference(controls, (cell.workload.name for cell in profiling))
     choices = [f"{axis} has {', '.join(texts)}" for axis, texts in axes.items() if len(texts) > 1]
     alternatives = "; ".join(choices) or "no axis has two values yet"
     fix = f"choose some values and leave some: {alternatives}"

@@ -1,10 +1,8 @@
 """
 An experiment: a question with a grid, as its file holds it.
 
-The models here are the format of the file.  `harness.experiment.file` reads a file into them, a run
-keeps them in its manifest, and editors get their JSON Schema.  The key of a field is its name
-without the unit, unless an alias is given.  Lists are axes; `harness.experiment.grid` makes the
-cells.
+These models are the format of the file and its JSON Schema.  The key of a field is its name without
+the unit, unless an alias is given.  Lists are axes; `harness.experiment.grid` makes the cells.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
-from harness.experiment.document import Scalar
+from harness.experiment.document import Scalar, has_unit
 from harness.records.trial import Code, Hardware, Record, SshAccess, TraceMode, Tracing
 from harness.text import excerpt
 from harness.units import MIB, parse_bytes, parse_duration, parse_rate
@@ -36,13 +34,11 @@ UNLIMITED = "unlimited"
 UNTIL_DECIDED = 0  # in the place of ``repeat: until decided``
 AUTO_GPUS = -1  # in the place of ``gpus: auto`` until the provider has counted
 _MEANINGS = {"auto": AUTO_GPUS, "until decided": UNTIL_DECIDED}
-# Daemons need a millisecond in every twenty, and miss their heartbeats on a slower network; the
-# memory is that of a DataNode, a NodeManager and an application master.
+# What daemons and an application master need, to keep their heartbeats.
 LEAST_CORES, LEAST_NETWORK, LEAST_MEMORY = 0.05, 125_000, 1024 * MIB
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _OR_PATH = {"pattern": rf"^({NAME.pattern}|.+\.py:[A-Za-z_][A-Za-z0-9_]*)$"}  # of a class
-_SIZE_WITH_UNIT = re.compile(r"[0-9]+(\.[0-9]+)?\s*[KkMGT]?i?B")
 _UNIT_IN_NAME = re.compile(r"(_bytes|_bytes_per_s|_s)$")
 
 _SIZE: dict[str, Any] = {"type": ["string", "integer"], "minimum": MIB, "examples": ["32 MiB"]}
@@ -61,8 +57,7 @@ def _written(
     """
     Annotations of a type whose values *read* takes from scalars of a file; editors get *schema*.
 
-    *read* refuses by `ValueError`: "what is wrong; what to write".  Beside what it takes, *word*
-    stands for *meaning*.  Values of a stored record are good as they are.
+    *read* refuses by `ValueError`: "what is wrong; what to write".  *word* stands for *meaning*.
     """
 
     def validate(value: object) -> object:
@@ -121,10 +116,9 @@ def _quantity(
 
 def _text(pattern: str, complaint: str, /, **schema: Any) -> _Annotations:
     """Annotations of a text that matches *pattern*."""
-    expression = re.compile(pattern, re.ASCII)
 
     def read(scalar: Scalar) -> str:
-        if expression.fullmatch(scalar) is None:
+        if re.fullmatch(pattern, scalar, re.ASCII) is None:
             raise ValueError(f"'{excerpt(scalar)}' {complaint}")
         return str(scalar)
 
@@ -142,9 +136,9 @@ def _like(pattern: str, noun: str, example: str) -> _Annotations:
 
 
 def _read_flag(scalar: Scalar) -> bool:
-    if not isinstance(scalar.value, bool):
-        raise ValueError(f"'{excerpt(scalar)}' is neither; write true or false")
-    return scalar.value
+    if isinstance(scalar.value, bool):
+        return scalar.value
+    raise ValueError(f"'{excerpt(scalar)}' is neither; write true or false")
 
 
 def _read_printable(text: str) -> str:
@@ -154,15 +148,9 @@ def _read_printable(text: str) -> str:
 
 
 def _read_paragraph(scalar: Scalar) -> str:
-    text = "\n".join(map(_read_printable, scalar.split("\n"))).strip()
-    if not text:
-        raise ValueError("there is no text; write some")
-    return text
-
-
-def has_unit(scalar: str) -> bool:
-    """Whether *scalar* is a size with its unit."""
-    return _SIZE_WITH_UNIT.fullmatch(scalar.strip()) is not None
+    if text := "\n".join(map(_read_printable, scalar.split("\n"))).strip():
+        return text
+    raise ValueError("there is no text; write some")
 
 
 def _read_property(scalar: Scalar) -> str:
@@ -238,8 +226,7 @@ def _word_or_count(
     return BeforeValidator(read), WithJsonSchema({"anyOf": [{"enum": [*words]}, counted]})
 
 
-def _cores(word: str = "") -> _Annotations:
-    fix = "write one such as 0.5"
+def _cores(word: str = "", fix: str = "write one such as 0.5") -> _Annotations:
     return _number("number of cores", LEAST_CORES, 1000, fix, whole=False, word=word)
 
 
@@ -439,6 +426,17 @@ class Predict(_FileRecord):
         return self.order == "blind" and bool(self.models) and bool(self.profile_on)
 
 
+class Nightly(_FileRecord):
+    """What `harness nightly` does beside measuring."""
+
+    controls: Axis[Annotated[str, *_name_of("workload")]] = ()
+    """workloads that no model is asked about: what they show is the cluster's"""
+    confirm: Annotated[int, *_number("whole number", 0, 100)] = 4
+    """repeats of each cell that seems to have moved, at once, or 0 (default: 4)"""
+    on_alarm: Annotated[str, *_written(_read_printable, {"type": "string"})] = ""
+    """command that is run with new alarms as JSON on its input (default: none)"""
+
+
 class Experiment(_FileRecord):
     """A question, the grid that answers it, and how it is measured."""
 
@@ -488,6 +486,8 @@ class Experiment(_FileRecord):
     """what tasks record: spans, units, {units: N}, logs or off (default: spans)"""
     predict: Predict = Predict(models=(), profile_on={})
     """what to predict, and from which cells"""
+    nightly: Nightly = Nightly()
+    """what 'harness nightly' does beside measuring"""
 
     @property
     def is_until_decided(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -175,11 +175,13 @@ class Session:
         on_disturbed: OnDisturbed = "keep",
         new: bool = False,
         reuse: bool = False,
+        more: Callable[[Run], list[Trial]] | None = None,
     ) -> tuple[Run, int]:
         """
         Run what is missing of the newest unfinished run, or of a new one; count the failures.
 
-        *reuse*: trials that other runs have measured on this machine are taken over.
+        *reuse*: trials that other runs have measured on this machine are taken over.  *more* gives
+        trials to be added at the end until there is none: of itself those that a verdict takes.
         """
         experiment, trials = self.experiment, self.trials
         self.preflight.require()
@@ -232,7 +234,8 @@ class Session:
                 seal=cache(lambda: self.seal(run) if experiment.predict.is_blind else ""),
             )
             execution.execute(self.trials, done)
-            while experiment.is_until_decided and (added := self.next_trials(run)):
+            more = more or (self.next_trials if experiment.is_until_decided else None)
+            while more and (added := more(run)):
                 self.console.say(f"{len(added)} trials are added: {added[0].reason}")
                 self.trials = (*self.trials, *added)
                 execution.execute(self.trials, set(run.trials()))

@@ -15,7 +15,7 @@ from harness.errors import DataError
 from harness.experiment.model import Experiment
 from harness.hadoop.secrets import DIGEST
 from harness.records.manifest import Manifest
-from harness.records.trial import SCHEMA_VERSION, Trial, Versions, digest
+from harness.records.trial import SCHEMA_VERSION, Trial, Versions, digest, trial_id
 from harness.store.evidence import CHAIN
 from harness.store.files import (
     check_name,
@@ -30,6 +30,7 @@ from harness.store.files import (
 )
 from harness.store.opener import MANIFEST
 from harness.store.run import ANALYSES, EXPERIMENT, Run, measured_part
+from harness.store.seal import PLAN
 from harness.store.trials import RawLogs, TrialFolder
 from harness.text import excerpt
 
@@ -68,8 +69,7 @@ class Store:
             remove_tree(scratch)
             if not new:
                 for run in reversed(self.fitting(experiment)):
-                    known_versions = run.read_manifest().versions
-                    if not run.finished and versions in (None, known_versions or versions):
+                    if not run.finished and (versions is None or _is_planned_by(run, versions)):
                         return run
             earlier = self.runs(experiment.name)
             target = experiment_dir / _new_name(self._clock(), earlier)
@@ -183,6 +183,12 @@ class Store:
     def folder(self, experiment_name: str) -> Path:
         """Folder of the runs of an experiment."""
         return self.results_dir / check_name(experiment_name, "an experiment")
+
+
+def _is_planned_by(run: Run, versions: Versions) -> bool:
+    """Whether *run* was planned with these *versions* of this machine; nodes may have others."""
+    planned = run.read_plan()[:1] if (run.path / PLAN).is_file() else ()
+    return all(each.id == trial_id(each.cell, each.repetition, versions) for each in planned)
 
 
 def _new_name(now_s: float, earlier: Sequence[Run]) -> str:

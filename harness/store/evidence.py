@@ -12,10 +12,12 @@ import hashlib
 import os
 import time
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from pydantic import Field
 
@@ -29,6 +31,16 @@ EVIDENCE, CHAIN, SCORES = "evidence.json", "trials.jsonl", "scores"
 _RESTORE = "restore it from a copy, or measure again: harness all FILE --new"
 _MOST_NAMED = 12
 _DERIVED = ("profiles/*.json", "predictions/sealed*.json")
+
+
+class _Linked(Protocol):
+    """A record with the hash of the line before it."""
+
+    @property
+    def previous(self) -> str: ...
+
+
+Linked = TypeVar("Linked", bound=_Linked)
 
 
 class Evidence(Record):
@@ -74,33 +86,66 @@ class Chain:
         """
         if not starts and not self.path.exists():
             return
-        with os_error_as_machine_error(self.path), self.path.open("ab+") as chain_file:
-            fcntl.flock(chain_file, fcntl.LOCK_EX)
+        with growing(self._opener, self.path) as add:
             lines = self.lines()
             if {line.name: line.sha256 for line in lines.values()}.get(name) == sha:
                 return
             previous, stored_s = next(reversed(lines), ""), round(time.time(), 3)
             line = Line(name=name, sha256=sha, stored_s=stored_s, previous=previous)
-            # A line that a loss of power cut off names what never appeared.
-            chain_file.seek(0)
-            chain_file.truncate(chain_file.read().rfind(b"\n") + 1)
-            chain_file.write(json_bytes(line.model_dump(mode="json"), indent=None))
-            chain_file.flush()
-            os.fsync(chain_file.fileno())
+            add(json_bytes(line.model_dump(mode="json"), indent=None))
 
     def lines(self) -> dict[str, Line]:
         """All lines by their hashes; `EvidenceError` where one does not follow from the last."""
-        lines, previous = dict[str, Line](), ""
-        content = self._opener.read(self.path, _RESTORE) if self.path.exists() else b""
-        for number, text in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
-            where = self.path.with_name(f"{CHAIN}:{number}")
-            line = self._opener.parse_record(Line, text, where, _RESTORE)
-            if line.previous != previous:
-                what = f"{CHAIN} was changed: line {number} does not follow from the line before"
-                raise EvidenceError(what, where=str(where), fix=_RESTORE)
-            previous = hashlib.sha256(text + b"\n").hexdigest()
-            lines[previous] = line
-        return lines
+        parse = partial(self._opener.parse_record, Line, fix=_RESTORE)
+        return chained(self._opener, self.path, parse, _RESTORE)
+
+
+def chained(
+    opener: Opener, path: Path, parse: Callable[[bytes, Path], Linked], fix: str
+) -> dict[str, Linked]:
+    """
+    Whole lines of *path*, which need not exist, by their hashes.
+
+    `EvidenceError`: one has not the hash of the line before as its *previous*.
+    """
+    lines, previous = dict[str, Linked](), ""
+    content = opener.read(path, fix) if path.exists() else b""
+    for number, text in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
+        where = path.with_name(f"{path.name}:{number}")
+        line = parse(text, where)
+        if line.previous != previous:
+            what = f"{path.name} was changed: line {number} does not follow from the line before"
+            raise EvidenceError(what, where=str(where), fix=fix)
+        previous = hashlib.sha256(text + b"\n").hexdigest()
+        lines[previous] = line
+    return lines
+
+
+@contextmanager
+def growing(opener: Opener, path: Path) -> Iterator[Callable[[bytes], None]]:
+    """
+    Lock *path*, and give what adds a line to it: all of it, or none where the disk is full.
+
+    An end that a loss of power cut off names what never appeared: it is taken off.
+    """
+    with os_error_as_machine_error(path):
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW  # it may be somebody's link
+        # No buffer, which would be written again when the file is closed.
+        with os.fdopen(os.open(path, flags, 0o666), "ab", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+
+            def add(line: bytes) -> None:
+                whole_bytes = opener.read(path, _RESTORE).rfind(b"\n") + 1
+                file.truncate(whole_bytes)
+                try:
+                    while line:
+                        line = line[file.write(line) :]
+                    os.fsync(file.fileno())
+                except OSError:
+                    file.truncate(whole_bytes)
+                    raise
+
+            yield add
 
 
 def write_evidence(folder: Path, opener: Opener) -> None:

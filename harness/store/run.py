@@ -350,7 +350,7 @@ def measured_part(experiment: Experiment) -> dict[str, Any]:
 
     The question, the models, and which cells feed profiles can change when all is measured.
     """
-    document = experiment.model_dump(mode="json", exclude={"name", "question"})
+    document = experiment.model_dump(mode="json", exclude={"name", "question", "nightly"})
     document["predict"] = {"order": document["predict"]["order"]}
     return document
 

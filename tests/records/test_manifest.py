@@ -16,7 +16,7 @@ def test_a_document_holds_what_was_given_and_is_not_empty():
     )  # fmt: skip
 
     assert manifest.document() == {
-        "schema_version": 3, "run": "r", "created_s": 1.5, "experiment_id": "0f",
+        "schema_version": 4, "run": "r", "created_s": 1.5, "experiment_id": "0f",
         "experiment": {"name": "x"}, "seed": 0, "limitations": ["one"],
     }  # fmt: skip
     assert Manifest.model_validate(manifest.document()).document() == manifest.document()

@@ -545,7 +545,7 @@ class TestNewerSchema:
         path.write_text(json.dumps(document))
         before, started = content(run.path), len(clusters.started)
 
-        with pytest.raises(DataError, match="schema_version 9 is newer than 3") as caught:
+        with pytest.raises(DataError, match="schema_version 9 is newer than 4") as caught:
             session().measure()
 
         assert (caught.value.exit_status, caught.value.where) == (7, str(path))

@@ -251,5 +251,5 @@ class TestNewer:
 
         del document["run"]
         path.write_text(json.dumps(document))
-        with pytest.raises(DataError, match="schema_version 1, and 3 is written now"):
+        with pytest.raises(DataError, match="schema_version 1, and 4 is written now"):
             run.read_manifest()

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from harness.experiment.model import Experiment
 from harness.records.manifest import Manifest
+from harness.records.nightly import Acceptance, Night
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import ScoreBook
@@ -29,7 +30,7 @@ from harness.store.seal import Seal
 SHAPES = Path(__file__).with_name("shapes.json")
 RECORDS = (
     Manifest, Experiment, Trial, TrialRecord, Profile, Prediction, ScoreBook, Evidence, Line, Seal,
-    JobTrace,
+    JobTrace, Night, Acceptance,
 )  # fmt: skip
 TABLES = {
     "attempts": tables._ATTEMPT, "counters": tables._COUNTERS, "tasks": tables._TASK,

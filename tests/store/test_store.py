@@ -10,6 +10,7 @@ import pytest
 
 from harness.errors import DataError, MachineError
 from harness.store import Store, check_name
+from tests.run.fakes import VERSIONS
 
 
 def shelf(tmp_path, *times):
@@ -64,6 +65,22 @@ class TestOpenRun:
         assert (other.id != first.id, back.id) == (True, first.id)
         assert first.id in other.note
         assert (first.note, back.note) == ("", "")
+
+    @pytest.mark.parametrize("java", [VERSIONS.java, "17.0.99"])
+    def test_continues_a_run_whose_nodes_have_another_java(self, store, make, java):
+        """
+        Trials are planned with what this machine has, and the manifest says what the nodes had:
+        only where this machine has changed is it another run.
+        """
+        planned = VERSIONS.model_copy(update={"java": java})
+        first = store.open_run(make.experiment(), "text", versions=VERSIONS)
+        first.write_plan(make.trials())
+        first.update_manifest(versions=VERSIONS.model_copy(update={"java": "17.0.50"}))
+
+        again = store.open_run(make.experiment(), "text", versions=planned)
+
+        assert (again.path == first.path) == (java == VERSIONS.java)
+        assert ("the Hadoop, Java or jars differ" in again.note) == (java != VERSIONS.java)
 
     def test_keeps_the_experiment_as_given_and_as_resolved(self, store, make):
         """
@@ -202,7 +219,7 @@ class TestDisk:
         path = run.path / "manifest.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 99}))
 
-        with pytest.raises(DataError, match="schema_version 99 is newer than 3") as caught:
+        with pytest.raises(DataError, match="schema_version 99 is newer than 4") as caught:
             run.read_manifest()
 
         assert caught.value.where == str(path)

@@ -1,0 +1,267 @@
+"""``harness nightly``: a night of an experiment, and what the nights so far say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.console import Progress, print_json, show_table, show_text
+from harness.cli.steps import json_option, results_option
+from harness.errors import DataError
+from harness.text import printable
+
+if TYPE_CHECKING:
+    from harness.evaluate.alarms import Table
+    from harness.records.nightly import Alarm, Entry
+    from harness.store.history import History
+
+_OPEN = ("open", "confirmed")
+_MEASURE = "night"  # the command that is meant where a file stands in the place of one
+
+
+class Nightly(click.Group):
+    """Its commands, and FILE for a night of that experiment."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Take a first word that is no command for an experiment file."""
+        if args and self.get_command(ctx, args[0]) is None:
+            args = [_MEASURE, *args]
+        return super().resolve_command(ctx, args)
+
+
+@click.group("nightly", cls=Nightly, subcommand_metavar="FILE | COMMAND [ARGS]...")
+def nightly() -> None:
+    """
+    Measure a night: `harness nightly FILE`, made for cron and CI; and judge the nights so far.
+
+    Each night is a run in another order; it adds a line to results/NAME/nightly/history.jsonl.
+    What seems to have moved is measured again at once.  Exit status 1: an alarm is open.
+
+    \b
+    Example:
+        harness nightly experiments/nightly.yaml
+        harness nightly judge results/nightly/nightly/history.jsonl
+        harness nightly accept 1f2e3d4c --reason "new disks"
+    """
+
+
+history_argument = click.argument(
+    "history",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    envvar="HARNESS_RESULTS_DIR",
+)
+
+
+@nightly.command(_MEASURE, hidden=True)
+@click.argument("file", type=click.Path())
+@results_option
+@click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override one value.")
+@json_option
+def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> int:
+    """
+    Measure a night of FILE, or go on with one that was interrupted.
+
+    \b
+    Example:
+        harness nightly night experiments/nightly.yaml --json
+    """
+    from harness.evaluate.alarms import current
+    from harness.run.nightly import measure_night, tell
+    from harness.run.session import read_experiment_file
+
+    text = read_experiment_file(Path(file))
+    line, history, failed, command = measure_night(text, file, results_dir, overrides, Progress())
+    alarms, notes = current(entries := history.entries())
+    _write_outputs(history, entries, alarms, notes)
+    tell(command, line.alarms)
+    if as_json:
+        print_json({"night": line, "alarms": alarms, "notes": notes, "outputs": history.folder})
+    else:
+        _show(alarms, [*line.lacks, *notes])
+        show_text(f"page: {history.folder / 'nightly.html'}")
+    if any(alarm.state in _OPEN for alarm in alarms):
+        return 1
+    return 6 if failed else 0
+
+
+@nightly.command("judge")
+@click.argument("history", type=click.Path(path_type=Path))
+@click.option("--each", is_flag=True, help="Every column of a CSV file by itself.")
+@json_option
+def judge(history: Path, each: bool, as_json: bool) -> int:
+    """
+    Replay the detector night by night: on a history, or on a CSV file of columns time,NAME...
+
+    Nights are counted from 1.  Exit status 1: there are alarms; 7: the data cannot be judged.
+
+    \b
+    Example:
+        harness nightly judge results/nightly/nightly/history.jsonl
+        harness nightly judge nights.csv --each --json
+    """
+    from harness.evaluate.alarms import Judge, judged
+    from harness.records.nightly import Night
+
+    if history.suffix == ".jsonl" or history.is_dir():
+        entries = open_history(history).entries()
+        alarms, notes = judged(entries)
+        count = sum(isinstance(entry, Night) for entry in entries)
+    else:
+        tables = _read_tables(history, each=each)
+        alarms = [alarm for table in tables for alarm in Judge(table).judge()]
+        notes = [note for table in tables for note in table.notes]
+        count = len(tables[0].numbers)
+    if as_json:
+        print_json({"nights": count, "alarms": alarms, "notes": notes})
+    else:
+        show_text(f"{count} nights")
+        _show(alarms, notes)
+    return int(any(alarm.state not in ("accepted", "gone") for alarm in alarms))
+
+
+@nightly.command("accept")
+@click.argument("alarm")
+@history_argument
+@click.option("--reason", required=True, help="Why the change is as it should be.")
+def accept(alarm: str, history: Path, reason: str) -> None:
+    """
+    Accept what ALARM is about, by its id or the first characters: the baseline moves.
+
+    \b
+    Example:
+        harness nightly accept 1f2e3d4c --reason "new disks"
+    """
+    from harness.run.nightly import accept as accept_alarm
+
+    chosen = open_history(history)
+    accept_alarm(chosen, alarm, printable(reason))
+    show_text(f"accepted; the next night, or harness nightly judge {chosen.path}, says so")
+
+
+@nightly.command("bisect")
+@click.argument("alarm")
+@history_argument
+@json_option
+def bisect(alarm: str, history: Path, as_json: bool) -> None:
+    """
+    Name the commit that ALARM is about, whose cause is code; starts no cluster.
+
+    Between the last night before it and its first, `git bisect run` reproduces the baseline night
+    in a work tree of its own.
+
+    \b
+    Example:
+        harness nightly bisect 1f2e3d4c
+    """
+    from harness.run.bisect import find_commit
+
+    commit, subject = find_commit(open_history(history), alarm)
+    if as_json:
+        print_json({"commit": commit, "subject": subject})
+    else:
+        click.echo(printable(f"{commit} {subject}"))
+
+
+@nightly.command("doctor")
+@history_argument
+@json_option
+def doctor(history: Path, as_json: bool) -> None:
+    """
+    Say how small a shift HISTORY shows, from where its variance comes, and what would help.
+
+    \b
+    Example:
+        harness nightly doctor
+        harness nightly doctor results/nightly/nightly/history.jsonl --json
+    """
+    from harness.evaluate.power import diagnose
+
+    power = diagnose(open_history(history).entries())
+    if as_json:
+        print_json(power)
+        return
+    for rows in (power["variance"], power["shifts"], power["helps"]):
+        if rows:
+            show_table([*rows[0]], [[*map(str, row.values())] for row in rows])
+    for note in (power["false_alarms"], *power["notes"]):
+        show_text(note)
+
+
+def open_history(path: Path) -> History:
+    """Open the history at *path*: its file, a folder around it, or that of all results."""
+    from harness.store.history import FOLDER, HISTORY, History
+
+    if path.name == HISTORY and path.is_file():
+        return History(path.absolute().parent)
+    for folder in (path, path / FOLDER):
+        if (folder / HISTORY).is_file():
+            return History(folder.absolute())
+    histories = sorted(path.glob(f"*/{FOLDER}/{HISTORY}")) if path.is_dir() else []
+    if len(histories) == 1:
+        return History(histories[0].parent)
+    what = f"{len(histories) or 'no'} histories of nights are here"
+    named = f"name one of {', '.join(map(str, histories[:6]))}"
+    fix = named if histories else "harness nightly FILE begins one"
+    raise DataError(what, where=str(path.absolute()), fix=fix)
+
+
+def _read_tables(path: Path, *, each: bool) -> list[Table]:
+    from harness.evaluate.alarms import read_csv
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        fix = "name a history.jsonl, or a CSV file of columns time,NAME,..."
+        raise DataError(f"it cannot be read: {reason}", where=str(path), fix=fix) from error
+    return read_csv(text, str(path), each=each)
+
+
+def _write_outputs(
+    history: History, entries: Sequence[Entry], alarms: Sequence[Alarm], notes: Sequence[str]
+) -> None:
+    """Page, summary and figures for other programs, beside the history."""
+    from harness.api.export import junit_xml
+    from harness.records.nightly import Night
+    from harness.reports import REPORTS
+    from harness.reports.nightly import nightly_document
+    from harness.reports.nightly_feeds import junit_suites, open_metrics, otava_csv
+    from harness.store.files import write_file
+
+    nights = [entry for entry in entries if isinstance(entry, Night)]
+    name = history.folder.parent.name
+    document = nightly_document(name, nights, alarms, notes)
+    texts = {
+        "nightly.html": REPORTS["html"].render(document),
+        "summary.md": REPORTS["markdown"].render(document),
+        "junit.xml": junit_xml(junit_suites(nights, alarms)),
+        "metrics.prom": open_metrics(name, nights, alarms),
+        "otava.csv": otava_csv(nights),
+    }
+    for file_name, content in texts.items():
+        write_file(history.folder / file_name, content.encode(), history.folder)
+
+
+def _show(alarms: Sequence[Alarm], notes: Sequence[str]) -> None:
+    columns = ("alarm", "state", "cause", "what", "since", "raised", "change, %", "95 %")
+    rows = list[tuple[Any, ...]]()
+    for each in alarms:
+        ends = (f"{100 * end:+.3g}" for end in (each.low, each.high) if end is not None)
+        change = f"{100 * each.change:+.3g}"
+        numbers = (str(each.since), str(each.raised), change, " to ".join(ends))
+        rows.append((each.id, each.state, each.cause, each.series, *numbers))
+    if rows:
+        show_table(columns, rows)
+    else:
+        click.echo("no alarm")
+    for each in alarms:
+        for suspect in each.suspects:
+            show_text(f"{each.id}: {suspect}")
+    for note in notes:
+        show_text(printable(note))

@@ -1,0 +1,137 @@
+"""From a run to its night: the points of all that was measured, and facts that may explain them."""
+
+from __future__ import annotations
+
+import math
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from types import MappingProxyType
+
+from harness.evaluate.flow import Evaluation
+from harness.experiment.model import Experiment
+from harness.records.nightly import PROBE, Night, Point, Series
+from harness.records.score import Measurement
+from harness.records.trace import TASK_COUNTER, joined
+from harness.records.trial import TrialRecord, digest
+from harness.scoring.score import LEVELS
+from harness.store.run import measured_part
+
+INPUT_OF = "input of "
+_TIMES = ("job_s", *(name for name, level in LEVELS.items() if level in ("task", "phase")))
+_INPUT = {
+    "records": f"{TASK_COUNTER}.MAP_INPUT_RECORDS",
+    "map output bytes": f"{TASK_COUNTER}.MAP_OUTPUT_BYTES",
+    "map output records": f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS",
+}
+# Of a machine: what tells it from others; the kernel is a fact.
+_IDENTITY = ("id", "cpu", "cores", "memory_bytes", "architecture")
+_NONE = MappingProxyType[str, float]({})
+_ORDER = ("seed", "name")  # of an experiment: what may differ from night to night
+
+
+def night(evaluation: Evaluation) -> Night:
+    """The line of the history that a run gives, with what it lacks; without code and alarms."""
+    run, done = evaluation.run, evaluation.done
+    manifest, lacks = run.read_manifest(), list[str]()
+    scored = [trial for trial in evaluation.plan if not trial.profiling]
+    missing = [trial for trial in scored if trial.id not in done]
+    if missing:
+        cells = dict.fromkeys(evaluation.labels[trial.cell.id] for trial in missing)
+        lacks.append(f"{len(missing)} of {len(scored)} trials are not done: {', '.join(cells)}")
+    disturbed = [trial.id for trial in scored if trial.id in done and done[trial.id].disturbed]
+    if disturbed:
+        lacks.append(f"{len(disturbed)} of {len(scored)} trials were disturbed, and do not count")
+    nodes = {name: _text(value) for name, value in manifest.nodes.items()}
+    facts = {"harness": manifest.harness, "commit": manifest.commit, "python": manifest.python}
+    facts |= {"kernel": str(manifest.machine.get("kernel", ""))} | nodes
+    facts |= {"os": str(manifest.machine.get("os", ""))}
+    if manifest.versions:
+        facts |= {f"jar {name}": sha[:12] for name, sha in manifest.versions.jars.items()}
+    facts |= {f"code of {each.model}": each.code[:12] for each in evaluation.predictions}
+    facts |= dict(_inputs(evaluation))
+    return Night(
+        time_s=manifest.created_s,
+        run=run.id,
+        series=series(run.experiment(), manifest.machine, nodes.get("hadoop", "")),
+        whole=2 * (len(missing) + len(disturbed)) <= len(scored) and bool(scored),
+        lacks=tuple(lacks),
+        facts={name: fact for name, fact in sorted(facts.items()) if fact},
+        points=tuple(points(evaluation)),
+    )
+
+
+def series(experiment: Experiment, machine: Mapping[str, object], hadoop: str) -> Series:
+    """What nights of *experiment* on *machine* share, whatever the order of their trials."""
+    measured = {key: part for key, part in measured_part(experiment).items() if key not in _ORDER}
+    measured["profile_on"] = experiment.predict.model_dump(mode="json")["profile_on"]
+    here = {name: machine.get(name) for name in _IDENTITY}
+    workers = ", ".join(map(str, experiment.cluster.workers))
+    return Series(machine=digest(here), experiment=digest(measured), hadoop=hadoop, workers=workers)
+
+
+def points(evaluation: Evaluation) -> Iterator[Point]:
+    """All numbers of a run; repeats of trials that were added on suspicion are the last."""
+    profiles, done, labels = evaluation.run.read_profiles(), evaluation.done, evaluation.labels
+    repeats, starts = defaultdict[str, list[Measurement]](list), list[str]()
+    for each in evaluation.measurements():
+        if not each.disturbed:
+            repeats[each.cell].append(each)
+            starts += [each.start] if each.start not in starts else []
+    for cell, trials in sorted(repeats.items(), key=lambda item: labels[item[0]]):
+        trials.sort(key=lambda each: (done[each.trial].trial.look, done[each.trial].started_s))
+        common = {
+            "cell": labels[cell],
+            "workload": trials[0].workload,
+            "starts": tuple(starts.index(each.start) for each in trials),
+            "again": sum(done[each.trial].trial.look > 0 for each in trials),
+        }
+        is_control = trials[0].workload not in profiles
+        for quantity in ("job_s",) if is_control else _TIMES:
+            raw_s = [each.raw_s.get(quantity, 0.0) for each in trials]
+            if min(raw_s) > 0:
+                reference_s = [each.reference_s.get(quantity, math.nan) for each in trials]
+                times = {"raw": raw_s, "reference": [] if is_control else reference_s}
+                kind = "control" if is_control else "measured"
+                yield Point.model_validate({"kind": kind, "quantity": quantity, **common, **times})
+        # The frame is the same for all models; where a trial does not show it there is no body.
+        quantity = "body_s" if all("body_s" in each.raw_s for each in trials) else "job_s"
+        for prediction in evaluation.predictions:
+            seconds = getattr(prediction, quantity)
+            if prediction.cell == cell and seconds:
+                ratios = [each.raw_s[quantity] / seconds for each in trials]
+                of_model = {"raw": ratios, "model": prediction.model, "quantity": quantity}
+                yield Point.model_validate({"kind": "residual", **common, **of_model})
+    rates = [rate for record in done.values() if (rate := evaluation.rate(record))]
+    if rates:
+        yield Point(kind="control", quantity=PROBE, raw=tuple(rates))
+    for workload, profile in profiles.items():
+        for name, cost in {**profile.statistics, **profile.frame, **profile.costs}.items():
+            if cost.value > 0:
+                yield Point(kind="cost", workload=workload, quantity=name, raw=(cost.value,))
+
+
+def levels(points: Sequence[Point], offsets: Mapping[str, float] = _NONE) -> dict[str, float]:
+    """Logarithm of the mean of each point's repeats, less its offset, by its name."""
+    return {each.name: math.log(fmean(each.raw)) - offsets.get(each.name, 0.0) for each in points}
+
+
+def _inputs(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """What the trials of each cell have read, and handed on: the same each night."""
+    last = dict[str, TrialRecord]()
+    for record in evaluation.done.values():
+        last[record.trial.cell.id] = record
+    for cell, record in last.items():
+        counters = joined(evaluation.jobs(record)).counters
+        counts = [f"{record.input_bytes} B", *(
+            f"{counters[key]} {name}" for name, key in _INPUT.items() if key in counters
+        )]  # fmt: skip
+        yield f"{INPUT_OF}{evaluation.labels[cell]}", ", ".join(counts)
+
+
+def _text(value: str | Mapping[str, str]) -> str:
+    """A fact of all nodes, or of each."""
+    if isinstance(value, str):
+        return value
+    return ", ".join(f"{node}: {fact}" for node, fact in sorted(value.items()))

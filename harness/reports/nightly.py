@@ -1,0 +1,236 @@
+"""The page of a history of nights: what moved, since when and why, and how each number went."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import cycle
+from math import nan
+from statistics import fmean, median
+
+from harness.records.nightly import Alarm, Night, Point, Series
+from harness.reports.document import Document, Facts, Figure, Figures, Section, Table, Value, table
+from harness.reports.drawing import BAD, MUTED, SERIES, SURFACE, Canvas, grid
+from harness.reports.wording import JOB_TIMES, count, moment, one_line, percent, share_with_interval
+from harness.stats.shifts import FEWEST_BEFORE, SHORTEST
+
+ACTIVE = ("open", "confirmed")
+_NIGHTS, _FIGURES, _TEXTS = 120, 24, 2  # that are shown: the page stays below 2 MB
+_FIRST, _MODELS = "all cells: mean job time", "models: measured over predicted"
+_LEAST = 3.0  # percent up and down: noise is not drawn as if it were a change
+_LEAD = (
+    "Each point is the mean of a night, in percent from the median of all nights here of the same"
+    " machine, experiment, Hadoop and workers; a bar spans its repeats, or its cells. Hollow"
+    " points, which no line joins, are of nights that are not whole, or not comparable with the"
+    " last one. Upright lines are alarms, before the first night of the change: dashed while open"
+    " or confirmed."
+)
+Line = dict[int, list[float]]  # percent from the median, of each repeat, by the number of the night
+
+
+def nightly_document(
+    name: str, nights: Sequence[Night], alarms: Sequence[Alarm], notes: Sequence[str] = ()
+) -> Document:
+    """Make the page; *alarms* as they stand now, *notes* are sentences on what may change them."""
+    ordered = sorted(alarms, key=lambda each: (each.state not in ACTIVE, -each.raised))
+    figures, lead = _figures(nights, ordered), _LEAD
+    if len(nights) > _NIGHTS or len(figures) > _FIGURES:
+        lead += f" Drawn are the last {_NIGHTS} of {len(nights)} nights and {_FIGURES} of"
+        lead += f" {len(figures)} figures, at most: otava.csv has all."
+    compared = f"{len(comparable(nights))} of {count(len(nights), 'night')} are compared: whole,"
+    compared += " and of the machine, experiment, Hadoop and workers of the last."
+    lacks = [f"The last night: {lack}." for night in nights[-1:] for lack in night.lacks]
+    trends = Figures(figures[1:_FIGURES], lead, side_by_side=True)
+    return Document(
+        name=name,
+        question="What moved, and since which night?",
+        headline=headline(nights, ordered),
+        sections=[
+            Section("trends", "Trends", [trends]),
+            Section("nights", "Nights", [_night_table(nights, ordered)], "There is none yet."),
+        ],
+        facts=Facts([compared], (), [*map(one_line, (*notes, *lacks))]),
+        overview=_alarm_table(nights, ordered),
+        figure=figures[0] if figures else None,
+    )
+
+
+def comparable(nights: Sequence[Night]) -> list[Night]:
+    """Whole nights of the same machine, experiment, Hadoop and workers as the last one."""
+    return [each for each in nights if each.whole and each.series == nights[-1].series]
+
+
+def is_about(alarm: Alarm, point: Point, nights: Sequence[Night]) -> bool:
+    """Whether *point* is among what moved, by the names that the detector gives its factors."""
+    kind, _, name = alarm.cause.partition(": ")
+    if kind == "code":  # the night itself says what differs
+        offsets = [*nights[alarm.since - 1].offsets] if alarm.since <= len(nights) else []
+        return point.name in ([key for key in offsets if key.endswith(f"| {name}")] or offsets)
+    if point.kind == "measured" and point.quantity in JOB_TIMES:
+        own = {"all cells", point.workload, point.cell}
+        return point.cell in alarm.cells or not own.isdisjoint((alarm.series, name))
+    own = {point.quantity, point.resource, point.model, f"{point.workload} {point.quantity}"}
+    return not (own - {""}).isdisjoint((alarm.series, name))
+
+
+def sentence(alarm: Alarm, nights: Sequence[Night]) -> str:
+    """Say what moved by how much, since which night, and why, without a full stop."""
+    change = share_with_interval(alarm.change, alarm.low, alarm.high, "95 %: ")
+    text = f"{alarm.series} moved by {change} since night {_dated(nights, alarm.since)}"
+    suspect = f"; first suspect: {alarm.suspects[0]}" if alarm.suspects else ""
+    return one_line(f"{text}, cause {alarm.cause}, {alarm.state}{suspect}")
+
+
+def headline(nights: Sequence[Night], alarms: Sequence[Alarm]) -> str:
+    """Say in one sentence what is open, or that nothing is; *alarms* open ones first."""
+    active, compared = sum(each.state in ACTIVE for each in alarms), len(comparable(nights))
+    if active:
+        text = "An alarm is open" if active == 1 else f"{active} alarms are open, the last"
+        return f"{text}: {sentence(alarms[0], nights)}."
+    text = f"Nothing {'is open after' if alarms else 'moved in'} {count(compared, 'night')}"
+    if compared < (fewest := FEWEST_BEFORE + SHORTEST):
+        text = f"Too few nights to see a shift: {compared} of {fewest}"
+    is_whole = not nights or nights[-1].whole
+    return f"{text}{'' if is_whole else '; the last one is not whole, and not compared'}."
+
+
+def _dated(nights: Sequence[Night], number: int) -> str:
+    date = f" ({moment(nights[number - 1].time_s)[:10]})" if number <= len(nights) else ""
+    return f"{number}{date}"
+
+
+def _some(texts: Sequence[str], between: str = ", ") -> str:
+    more = [f"{len(texts) - _TEXTS} more"] if len(texts) > _TEXTS else []
+    return between.join([*(one_line(text, 120) for text in texts[:_TEXTS]), *more])
+
+
+def _alarm_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table | None:
+    rows = []
+    for each in alarms:
+        state = Value(each.state, "mark" if each.state in ACTIVE else "")
+        since, raised = (_dated(nights, number) for number in (each.since, each.raised))
+        change = share_with_interval(each.change, each.low, each.high)
+        rest = (_some(each.suspects, "\n"), _some(each.cells))
+        rows.append((each.id, state, each.cause, each.series, since, raised, change, *rest))
+    columns = ("Alarm", "State", "Cause", "What moved", "Since night", "Raised in", "Change (95 %)",
+               "Suspects", "Cells")  # fmt: skip
+    return table("Alarms", columns, "clllrrrll", rows) if rows else None
+
+
+def _night_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table:
+    rows = []
+    for number, night in list(enumerate(nights, 1))[: -_NIGHTS - 1 : -1]:
+        old, new = nights[max(number - 2, 0)].facts, night.facts
+        other = [key for key, value in night.series if value != getattr(nights[-1].series, key)]
+        lacks = [*night.lacks, *(f"another {each}" for each in other)]
+        whole = one_line("; ".join(("whole" if night.whole else "not whole", *lacks)))
+        raised = ", ".join(each.id for each in alarms if each.raised == number)
+        names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+        facts = [f"{name}: {old.get(name, '?')} before, {new.get(name, '?')} now" for name in names]
+        when = moment(night.time_s)[:16]
+        rows.append((str(number), when, night.run, whole, raised, _some(facts, "\n")))
+    columns = ("Night", "UTC", "Run", "Whole", "Alarms", "Facts that changed")
+    return table("The last nights", columns, "rrclcl", rows)
+
+
+def _figures(nights: Sequence[Night], alarms: Sequence[Alarm]) -> list[Figure]:
+    """All cells, then what open alarms are about, then the rest: models, controls and each cell."""
+    points, lines = _lines(nights)
+    trends = defaultdict[str, dict[str, Line]](dict)
+    about = defaultdict[str, dict[str, Alarm]](dict)
+    for name, point in points.items():
+        titles = {
+            ("measured", "job_s"): [_FIRST, point.cell],
+            ("control", point.quantity): [f"control: {point.cell or point.quantity}"],
+            ("residual", "body_s"): [_MODELS],
+        }
+        for title in titles.get((point.kind, point.quantity), ()):
+            line = trends[title].setdefault(point.model, defaultdict(list))
+            for number, percents in lines[name].items():
+                line[number] += [fmean(percents)] if title in (_FIRST, _MODELS) else percents
+            about[title] |= {each.id: each for each in alarms if is_about(each, point, nights)}
+    is_open = {
+        title: any(each.state in ACTIVE for each in about[title].values()) for title in trends
+    }
+    order = sorted(trends, key=lambda title: (title != _FIRST, not is_open[title]))
+    return [
+        _figure(f"trend{place}", title, trends[title], [*about[title].values()], nights)
+        for place, title in enumerate(order)
+    ]
+
+
+def _lines(nights: Sequence[Night]) -> tuple[dict[str, Point], dict[str, Line]]:
+    """Points of the nights that are shown, and what each was, by the name of the point."""
+    points, lines = dict[str, Point](), defaultdict[str, Line](dict)
+    raw = defaultdict[tuple[str, Series], Line](dict)
+    for number, night in list(enumerate(nights, 1))[-_NIGHTS:]:
+        for point in night.points:
+            if point.raw:
+                raw[point.name, night.series][number] = [*point.raw]
+                points[point.name] = point
+    for (name, _), line in raw.items():
+        whole = [fmean(each) for number, each in line.items() if nights[number - 1].whole]
+        if whole and (middle := median(whole)):
+            lines[name] |= {n: [100 * (each / middle - 1) for each in line[n]] for n in line}
+    return {name: points[name] for name in lines}, lines
+
+
+def _written(percents: Sequence[float] | None) -> str:
+    shares = (each(percents or [nan]) / 100 for each in (fmean, min, max))
+    mean, low, high = (percent(share, 0.005, signed=True) for share in shares)
+    return mean if low == high else f"{mean} ({low.removesuffix(' %')} to {high})"
+
+
+def _figure(
+    name: str, title: str, lines: dict[str, Line], alarms: list[Alarm], nights: Sequence[Night]
+) -> Figure:
+    """Lines over the numbers of nights, and the alarms about any of them."""
+    numbers = sorted({number for line in lines.values() for number in line})
+
+    def draw(canvas: Canvas) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        plot_axes = canvas.figure.add_subplot()
+        plot_axes.axhline(0, color=MUTED, linewidth=0.8)
+        for (label, line), colour in zip(lines.items(), cycle(SERIES), strict=False):
+            points: dict[bool, list[tuple[float, float, str]]] = {True: [], False: []}
+            for number, each in sorted(line.items()):
+                night, tooltip = nights[number - 1], f"{_dated(nights, number)}: {_written(each)}"
+                is_compared = night.whole and night.series == nights[-1].series
+                points[is_compared].append((number, fmean(each), f"{label} {tooltip}"))
+            bars = [(x, end) for x, each in line.items() for end in (min(each), max(each), nan)]
+            if len(lines) == 1:
+                plot_axes.plot(*zip(*bars, strict=True), color=colour, linewidth=2, alpha=0.3)
+            style = {"color": colour, "marker": "o", "markersize": 3.2, "linewidth": 0.9}
+            canvas.points(plot_axes, points[True], **style, label=one_line(label, 24))
+            style |= {"linestyle": "none", "markerfacecolor": SURFACE}
+            canvas.points(plot_axes, points[False], **style)
+        shown = [each for each in alarms if numbers[0] <= each.since <= numbers[-1]]
+        for place, alarm in enumerate(shown):
+            colour, dashes = (BAD, "--") if alarm.state in ACTIVE else (MUTED, ":")
+            upright = plot_axes.axvline(alarm.since - 0.5, color=colour, linestyle=dashes)
+            canvas.mark(upright, sentence(alarm, nights))
+            at, beside = (alarm.since - 0.5, 1 - place % 3 * 0.37), 2 - 4 * (alarm.change > 0)
+            plot_axes.annotate(one_line(alarm.id, 12), at, (beside, 0), rotation=90, fontsize=7.5,
+                               xycoords=("data", "axes fraction"), textcoords="offset points",
+                               ha="left" if beside > 0 else "right", va="top",
+                               color=colour)  # fmt: skip
+        low, high = plot_axes.get_ylim()
+        plot_axes.set_ylim(min(low, -_LEAST), max(high, _LEAST))
+        plot_axes.set(xlabel="night", xlim=(numbers[0] - 0.7, numbers[-1] + 0.7))
+        plot_axes.set_title(one_line(title, 56))
+        plot_axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        plot_axes.yaxis.set_major_formatter(lambda tick, _: f"{tick:g} %")
+        grid(plot_axes, "both")
+        if len(lines) > 1:
+            canvas.figure.legend(loc="outside lower center", ncols=3)
+
+    rows = [
+        [_dated(nights, number), *(_written(line.get(number)) for line in lines.values())]
+        for number in numbers
+    ]
+    columns = ("Night", *(label or "From the median" for label in lines))
+    data = table(f"{title}: data", columns, "r" * len(columns), rows, folded=True)
+    last = [f"{label} {text}" for label, text in zip(lines, rows[-1][1:], strict=True)]
+    caption = f"{title}, night {rows[-1][0]}: {'; '.join(last)}."
+    return Figure(name, title, 5.0, 2.4, caption, data, draw)

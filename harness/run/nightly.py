@@ -1,0 +1,215 @@
+"""A night: the experiment in another order, what moved measured again, a line in its history."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import time
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from harness.errors import DataError, HarnessError, MachineError
+from harness.evaluate.alarms import Judge, current, judged, tables
+from harness.evaluate.flow import Evaluation
+from harness.evaluate.nights import levels, night, points
+from harness.records.nightly import Acceptance, Alarm, Entry, Night
+from harness.records.trial import Trial, trial_id
+from harness.run import Console
+from harness.run.reproduce import reproduce
+from harness.run.session import Session
+from harness.store import Run, Store
+from harness.store.files import exclusive_lock, json_bytes
+from harness.store.history import FOLDER, History
+
+_COMMAND_S = 60.0
+SAME_NIGHT_S = 12 * 3600.0  # within which an interrupted night is gone on with
+# What the stages of `reproduce` are made by; predictions by their models.
+_MADE_BY = {"trace": "parser", "profiles": "profile fit", "scores": "scoring"}
+_SAME = 1e-9
+
+
+class Measured(NamedTuple):
+    """A night's line, in its history; how many trials failed; the user's command for alarms."""
+
+    night: Night
+    history: History
+    failed: int
+    on_alarm: str
+
+
+def measure_night(
+    text: str, source: str, results_dir: Path, overrides: tuple[str, ...], console: Console
+) -> Measured:
+    """
+    Measure a night of an experiment file, or go on with it, and append it to its history.
+
+    `MachineError`: another harness does so.
+    """
+    session = Session(text, source, results_dir, overrides, console)
+    history = History(results_dir / session.experiment.name / FOLDER)
+    with exclusive_lock(history.folder / "lock", f"the history {history.path}"):
+        return _measure(session, history)
+
+
+def _measure(session: Session, history: History) -> Measured:
+    text, source, console = session.text, session.source, session.console
+    results_dir, overrides = session.results_dir, session.overrides
+    entries, seed = history.entries(repairs=True), session.experiment.seed
+    while True:
+        nights = [entry for entry in entries if isinstance(entry, Night)]
+        tonight = (*overrides, f"seed={(seed + len(nights)) % 2**31}")
+        session = Session(text, source, results_dir, tonight, console)
+        store = Store(results_dir)
+        known = {entry.run for entry in nights}
+        runs = [run for run in store.fitting(session.experiment) if run.id not in known]
+        ended = next((run for run in runs if run.finished and run.trial_ids()), None)
+        if ended is None:
+            break
+        console.say(f"run {ended.path} has come to its end, and is not in the history yet")
+        line = _append(ended, session, history, entries)
+        if time.time() - line.time_s < SAME_NIGHT_S:
+            return Measured(line, history, 0, session.experiment.nightly.on_alarm)
+        entries = history.entries()
+    left = [run for run in runs if not run.finished and run.trial_ids()]
+    is_old = bool(left) and time.time() - left[-1].read_manifest().created_s > SAME_NIGHT_S
+    if is_old:
+        console.say(f"run {left[-1].path} is of an earlier night: it stays as it is")
+
+    def confirm(run: Run) -> list[Trial]:
+        return _trials_again(session, run, entries)
+
+    run, failed = session.measure(new=is_old, more=confirm)
+    lacks = [f"the night before was left unfinished: {left[-1].id}"] if is_old else []
+    line = _append(run, session, history, entries, *lacks)
+    return Measured(line, history, failed, session.experiment.nightly.on_alarm)
+
+
+def _append(
+    run: Run, session: Session, history: History, entries: Sequence[Entry], *further: str
+) -> Night:
+    """Score *run*, and add its line to the *history* with what its code and the detector say."""
+    evaluation = Evaluation.of(run)
+    with run.lock():
+        if run.seal.exists():
+            evaluation.score()
+        evaluation.report()
+    line = night(evaluation)
+    earlier = [each for each in entries if isinstance(each, Night) and each.series == line.series]
+    lacks = [*line.lacks, *further]
+    if earlier and line.time_s < earlier[-1].time_s:
+        lacks.append(f"the clock is before that of the last night, run {earlier[-1].run}")
+    baseline = baseline_of(entries, line)
+    if baseline != line.run:
+        session.console.say(f"what the code makes of the night {baseline}")
+        try:
+            code, offsets = replay(Store(session.results_dir).find(baseline))
+            line = line.model_copy(update={"code": code, "offsets": offsets})
+        except HarnessError as error:
+            lacks.append(f"the code is not checked: {error.what}")
+    line = line.model_copy(update={"baseline": baseline, "lacks": tuple(lacks)})
+    number = 1 + sum(isinstance(entry, Night) for entry in entries)
+    # What another detector would have raised before is not raised now.
+    alarms = tuple(each for each in judged([*entries, line])[0] if each.raised == number)
+    line = line.model_copy(update={"alarms": alarms})
+    history.append(line)
+    return line
+
+
+def baseline_of(entries: Sequence[Entry], line: Night) -> str:
+    """Run of the night whose results the code is tried on: the first, or one accepted since."""
+    nights = [entry for entry in entries if isinstance(entry, Night)]
+    baseline = next((each.run for each in nights if each.whole and each.series == line.series), "")
+    accepted = {entry.alarm for entry in entries if isinstance(entry, Acceptance)}
+    for each in (alarm for one in nights for alarm in one.alarms):
+        since = nights[each.since - 1]
+        is_exact = each.cause.startswith(("code", "input"))
+        if each.id in accepted and is_exact and since.series == line.series:
+            baseline = since.run
+    return baseline or line.run
+
+
+def replay(run: Run) -> tuple[tuple[str, ...], dict[str, float]]:
+    """
+    Make the results of *run* with the present code: what makes other ones, and by how much.
+
+    Each stage is given what is stored of the stage before, so that every difference is its own.
+    Returns the names, and logarithms of new over stored points of all of it together.
+    """
+    names, given = dict[str, None](), "raw"
+    while given:
+        start, given = given, ""
+        with TemporaryDirectory(prefix="harness-nightly-") as folder:
+            for stage, differences in reproduce(run, Path(folder), start):
+                if differences:
+                    models = sorted({each.model for each in differences if each.model})
+                    made_by = [_MADE_BY[stage]] if stage in _MADE_BY else models
+                    names |= dict.fromkeys(made_by)
+                    given = stage if stage != "scores" else ""
+                    break
+    if not names:
+        return (), {}
+    before = levels([*points(Evaluation.of(run))])
+    with TemporaryDirectory(prefix="harness-nightly-") as folder:
+        for _ in reproduce(run, Path(folder), "raw"):
+            pass
+        again = Run(Path(folder) / run.path.name, base=run.path.resolve())
+        after = levels([*points(Evaluation(again, run.experiment(), run.read_plan()))])
+    offsets = {name: after[name] - level for name, level in before.items() if name in after}
+    return tuple(names), {name: size for name, size in offsets.items() if abs(size) > _SAME}
+
+
+def _trials_again(session: Session, run: Run, entries: Sequence[Entry]) -> list[Trial]:
+    """Trials of the cells that tonight seem to have moved, in turn with others; none at the end."""
+    evaluation, confirm = Evaluation.of(run), session.experiment.nightly.confirm
+    line = night(evaluation)
+    nights = [(n, each) for n, each in enumerate([*entries, line], 1) if isinstance(each, Night)]
+    same = [pair for pair in nights if pair[1].series == line.series]
+    suspected = Judge(tables(same)[0]).suspected() if line.whole and confirm else []
+    again = Counter(trial.cell.id for trial in evaluation.plan if trial.look)
+    cells = {evaluation.labels[t.cell.id]: t.cell for t in evaluation.plan if not t.profiling}
+    chosen = [cells[name] for name in suspected if name in cells and not again[cells[name].id]]
+    if not chosen:
+        return []
+    session.console.say(
+        f"{', '.join(suspected)} seem to have moved: measured {confirm} times again"
+    )
+    others = [cell for cell in cells.values() if cell not in chosen]
+    numbers, trials = Counter(trial.cell.id for trial in evaluation.plan), list[Trial]()
+    for turn in range(confirm):
+        for cell in (*chosen, *others[turn % max(len(others), 1) :][:1]):
+            number = numbers[cell.id]
+            name = trial_id(cell, number, session.versions)
+            reason = f"it seems to have moved: {evaluation.labels[cell.id]}"
+            trials.append(Trial(id=name, cell=cell, repetition=number, look=1, reason=reason))
+            numbers[cell.id] += 1
+    return sorted(trials, key=lambda trial: trial.cell.cluster.id)
+
+
+def accept(history: History, prefix: str, reason: str) -> None:
+    """Note that the change of the alarm of this *prefix* is as it should be."""
+    entries = history.entries()
+    alarms = current(entries)[0]
+    matching = [each for each in alarms if prefix and each.id.startswith(prefix)]
+    if len(matching) != 1 or matching[0].state == "accepted":
+        known = ", ".join(f"{each.id} ({each.state})" for each in alarms) or "there is none"
+        what = f"'{prefix}' is not one alarm that could be accepted"
+        raise DataError(what, where=str(history.path), fix=f"name one of these: {known}")
+    history.append(Acceptance(time_s=round(time.time(), 3), alarm=matching[0].id, reason=reason))
+
+
+def tell(command: str, alarms: Sequence[Alarm]) -> None:
+    """Run the user's *command* on new *alarms*, which it reads as JSON; it has a minute."""
+    if not command or not alarms:
+        return
+    document = json_bytes({"alarms": [alarm.model_dump(mode="json") for alarm in alarms]})
+    try:
+        argv = shlex.split(command)
+        subprocess.run(argv, input=document, timeout=_COMMAND_S, check=True)
+    except (ValueError, OSError, subprocess.SubprocessError) as error:
+        what = f"nightly.on_alarm did not end well: {error}"
+        fix = "try the command by itself, with {} on its input; the night is in the history"
+        raise MachineError(what, where=command, fix=fix) from error

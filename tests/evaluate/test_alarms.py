@@ -1,0 +1,247 @@
+"""
+Tests for alarms: what moved, since when, why; and what is never said.
+"""
+
+import numpy as np
+import pytest
+
+from harness.errors import DataError
+from harness.evaluate.alarms import Judge, current, judged, read_csv, tables
+from harness.records.nightly import Acceptance, Night, Point, Series
+
+SERIES = Series(machine="m", experiment="e", hadoop="3.5.0", workers="3")
+NIGHTS, SINCE = 40, 31  # nights, and the first of a change
+CELLS = ("48 MiB", "80 MiB", "112 MiB", "144 MiB")
+CONTROLS = {"dfsio": "disk", "shuffle": "network", "sleep": "framework"}
+
+
+def nights(changes=None, *, count=NIGHTS, noise=0.02, seed=1):
+    """
+    Nights whose numbers *changes* multiplies from night SINCE on, by what they begin with.
+    """
+    random, lines = np.random.default_rng(seed), []
+    for number in range(1, count + 1):
+        points = []
+
+        def add(kind, seconds, points=points, number=number, **names):
+            point = Point(kind=kind, **names, raw=(1.0,))
+            sizes = [size for name, size in (changes or {}).items() if point.name.startswith(name)]
+            factor = sizes[0] if sizes and number >= SINCE else 1.0
+            raw = tuple(seconds * factor * np.exp(noise * random.standard_normal(2)))
+            points.append(point.model_copy(update={"raw": raw}))
+
+        for place, cell in enumerate(CELLS):
+            names = {"workload": "terasort", "cell": cell}
+            add("measured", 10.0 + 3 * place, quantity="job_s", **names)
+            add("measured", 4.0 + place, quantity="map_main_s", **names)
+            add("measured", 3.0 + place, quantity="reduce_rest_s", **names)
+            for model in ("whatif", "nearest"):
+                add("residual", 1.1, quantity="body_s", model=model, **names)
+        for workload in CONTROLS:
+            add("control", 12.0, workload=workload, cell=workload, quantity="job_s")
+        add("control", 900.0, quantity="processor")
+        for cost in ("map_cpu_s_per_byte", "hdfs_write_s_per_byte"):
+            add("cost", 1e-8, workload="terasort", quantity=cost)
+        facts = {"kernel": "6.1" if number < SINCE else "6.2", "java": "17"}
+        facts |= {f"input of {cell}": f"{cell}, 100 records" for cell in CELLS}
+        line = {"time_s": 86400.0 * number, "run": f"run{number}", "series": SERIES}
+        lines.append(Night.model_validate({**line, "facts": facts, "points": tuple(points)}))
+    return lines
+
+
+SLOWER = {"measured | terasort": 1.2}
+CAUSES = {
+    "machine": {**SLOWER, "control | processor": 1 / 1.25, "control": 1.2},
+    "cluster: disk": {**SLOWER, "control | dfsio": 1.5},
+    "cluster: network": {**SLOWER, "control | shuffle": 1.5},
+    "cluster: framework": {"control | sleep": 1.3},
+    "profile": {"cost | terasort | hdfs": 1.3, "residual": 0.9},
+    "model": {**SLOWER, "residual": 1.2},
+    "unknown": SLOWER,
+}
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_cause_follows_from_what_moved_with_it(cause):
+    """
+    One alarm, since the night of the change, with the facts that changed then.
+    """
+    alarms, notes = judged(nights(CAUSES[cause]))
+    assert [(alarm.cause, abs(alarm.since - SINCE) <= 2) for alarm in alarms] == [(cause, True)]
+    (alarm,) = alarms
+    assert SINCE < alarm.raised <= SINCE + 5
+    assert alarm.since != SINCE or alarm.suspects == ("kernel: 6.1 before, 6.2 since",)
+    assert notes == []
+
+
+def test_quiet_nights_raise_nothing():
+    """
+    Of ten histories with 20 series each.
+    """
+    assert [judged(nights(seed=seed))[0] for seed in range(10)] == [[]] * 10
+
+
+def test_the_highest_factor_that_leaves_nothing_is_named():
+    """
+    All cells where all moved by as much, one cell where one did.
+    """
+    (common,) = judged(nights({"measured": 1.15}))[0]
+    (single,) = judged(nights({"measured | terasort | 80 MiB": 1.3}))[0]
+    assert (common.series, common.cells) == ("terasort", CELLS)
+    assert common.low < 0.15 < common.high
+    assert single.cells == ("80 MiB",)
+
+
+def test_two_cells_that_part_are_both_named():
+    """
+    One slower, one faster since the same night: neither hides the other.
+    """
+    changes = {"measured | terasort | 48 MiB": 1.4, "measured | terasort | 112 MiB": 0.7}
+    alarms, _ = judged(nights(changes))
+    assert {alarm.series for alarm in alarms} >= {"48 MiB", "112 MiB"}
+    assert {alarm.since for alarm in alarms} == {SINCE}
+
+
+def test_code_and_input_are_exact():
+    """
+    Raised in their first night, with what they change; known shifts raise no second alarm.
+    """
+    lines = nights({"residual | terasort | 48 MiB | body_s | whatif": np.exp(-0.3)})
+    for place in range(SINCE - 1, NIGHTS):
+        name = "residual | terasort | 48 MiB | body_s | whatif"
+        update = {"code": ("whatif",), "offsets": {name: -0.3}}
+        lines[place] = lines[place].model_copy(update=update)
+    (code,) = judged(lines)[0]
+    assert (code.cause, code.since, code.raised) == ("code: whatif", SINCE, SINCE)
+    assert code.change == pytest.approx(np.expm1(-0.3))
+    assert code.state == "confirmed"
+    lines = nights({"measured | terasort | 48 MiB": 2.0})
+    for place in range(SINCE - 1, NIGHTS):
+        facts = {**lines[place].facts, "input of 48 MiB": "48 MiB, 200 records"}
+        lines[place] = lines[place].model_copy(update={"facts": facts})
+    (other,) = judged(lines)[0]
+    assert (other.cause, other.since, other.cells) == ("input", SINCE, ("48 MiB",))
+
+
+@pytest.mark.parametrize("count", [SINCE + 2, SINCE + 6, NIGHTS])
+def test_later_nights_never_move_an_alarm(count):
+    """
+    The alarms of so many nights are the first ones of all of them.
+    """
+    changes = {**SLOWER, "control | dfsio": 1.5}
+    first, every = (judged(nights(changes, count=n))[0] for n in (count, NIGHTS))
+    assert first == every[: len(first)]
+
+
+def test_what_went_back_is_gone_and_what_was_accepted_stays():
+    """
+    A level as before ends an alarm without another; an acceptance is a line of its own.
+    """
+    lines = nights({**SLOWER, "control | dfsio": 1.5}, count=60)
+    back = nights(count=60, seed=2)
+    alarms, _ = judged([*lines[:45], *back[45:]])
+    assert [(alarm.cause, alarm.state) for alarm in alarms] == [("cluster: disk", "gone")]
+    (alarm,) = judged(lines)[0]
+    lines[-1] = lines[-1].model_copy(update={"alarms": (alarm,)})
+    accepted = Acceptance(time_s=1.0, alarm=alarm.id, reason="new disks")
+    assert [each.state for each in current([*lines, accepted])[0]] == ["accepted"]
+
+
+def test_an_alarm_that_was_raised_stays_whatever_is_made_of_it_later():
+    """
+    Also where the detector of today would raise none.
+    """
+    (alarm,) = judged(nights(SLOWER))[0]
+    lines = nights()
+    lines[-1] = lines[-1].model_copy(update={"alarms": (alarm,)})
+    assert current(lines)[0] == [alarm]
+
+
+def test_series_and_nights_that_are_not_whole_are_kept_apart():
+    """
+    Two machines in turn, of which one is slower by half, raise nothing; notes name them.
+    """
+    lines = nights(count=60)
+    other = Series(machine="other", experiment="e", hadoop="3.5.0", workers="3")
+    for place in range(1, 60, 2):
+        points = [
+            point.model_copy(update={"raw": tuple(1.5 * each for each in point.raw)})
+            for point in lines[place].points
+        ]
+        lines[place] = lines[place].model_copy(update={"series": other, "points": tuple(points)})
+    lines[20] = lines[20].model_copy(update={"whole": False, "lacks": ("6 of 8 trials",)})
+    alarms, notes = judged(lines)
+    assert alarms == []
+    assert notes[0] == "night 21 is in no comparison: 6 of 8 trials"
+    assert notes[1].startswith("2 series are kept apart")
+
+
+def test_few_nights_and_constant_series_are_named():
+    """
+    Nothing confident is said of them.
+    """
+    alarms, notes = judged(nights(count=5))
+    assert (alarms, len(notes)) == ([], 1)
+    assert "8 nights show a shift at the soonest" in notes[0]
+    (table,) = read_csv("time,a,b\n" + "\n".join(f"{n},7,{n % 3 + 1}" for n in range(40)), "x.csv")
+    assert Judge(table).judge() == []
+    assert table.notes == ["measured | a | job_s never varies: nothing is said of it"]
+    assert judged([]) == ([], [])
+
+
+def test_one_cell_suspected_tonight():
+    """
+    A single night that lies far off is to be measured again; a usual one is not.
+    """
+    lines = nights({"measured | terasort | 80 MiB": 1.5}, count=SINCE)
+    (table,) = tables([*enumerate(lines, 1)])
+    assert "80 MiB" in Judge(table).suspected()
+    (table,) = tables([*enumerate(nights(count=SINCE), 1)])
+    assert Judge(table).suspected() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "is '', and not time,NAME"),
+        ("a,b\n1,2\n", "is 'a,b', and not time,NAME"),
+        ("time,a,a\n1,2,3\n", "and not time,NAME"),
+        ("time,a\n1,x\n", "'x' of a is not a number"),
+        ("time,a\n1,inf\n", "'inf' of a is not a number"),
+        ("time,a\n1,2\n2\n", "1 values, and 2 names"),
+        ("time,a\n2,2\n1,2\n", "time '1' is not after"),
+        ("time,a\nnight,2\n", "time 'night' is not after"),
+        ("time,a\nnan,2\n1,2\n", "time 'nan' is not after"),
+        ("time,commit\n1,2\n", "and not time,NAME"),
+        ("time,a\n1," + 200_000 * "1" + "\n", "it is not CSV: field larger"),
+    ],
+)
+def test_bad_columns_are_named(text, words):
+    """
+    With line and column.
+    """
+    with pytest.raises(DataError, match=words):
+        read_csv(text, "nights.csv")
+
+
+def test_columns_together_and_each_by_itself():
+    """
+    Dates, gaps, a column of commits, and numbers of any sign; `each` column raises its own alarm.
+    """
+    random = np.random.default_rng(3)
+    values = random.standard_normal((60, 3))
+    values[40:] += 4
+    rows = []
+    for night, row in enumerate(values):
+        texts = ["" if night == 50 else f"{value}" for value in row]
+        rows.append(
+            f"2026-10-{1 + night // 2:02d}T{12 * (night % 2):02d}:00:00Z,ab12,{','.join(texts)}"
+        )
+    text = "time,commit,a,b,c\n" + "\n".join(rows)
+    together, each = (
+        [alarm for one in read_csv(text, "x.csv", each=split) for alarm in Judge(one).judge()]
+        for split in (False, True)
+    )
+    assert [(alarm.series, alarm.since) for alarm in together] == [("all cells", 41)]
+    assert [alarm.cells for alarm in each] == [("a",), ("b",), ("c",)]
+    assert together[0].low < 4 < together[0].high
