@@ -189,7 +189,8 @@ def selftest(as_json: bool) -> None:
     else:
         show_table(columns, [(*texts, "ok" if ok else "WRONG") for *texts, ok in rows])
     if failed:
-        show_text(f"{len(failed)} of {len(checks)} checks failed")
+        what = (f"{one.job}, {one.name}: expected {one.expected}; {one.observed}" for one in failed)
+        show_text("\n".join([f"{len(failed)} of {len(checks)} checks failed", *what]))
         sys.exit(1)
 
 

@@ -42,7 +42,10 @@ def test_each_check_is_a_line(run):
 
     words = [line.split() for line in result.stdout.splitlines() if "sleep" in line]
     assert [last for *_, last in words] == ["ok", "WRONG"]
-    assert result.stderr.splitlines() == ["1 of 2 checks failed"]
+    assert result.stderr.splitlines() == [
+        "1 of 2 checks failed",
+        "sleep, map: spills: expected 3; 2",
+    ]
     assert result.exit_code == 1
 
 
