@@ -14,7 +14,6 @@ from harness.errors import DataError
 from harness.text import printable
 
 if TYPE_CHECKING:
-    from harness.evaluate.alarms import Table
     from harness.records.nightly import Alarm, Entry
     from harness.store.history import History
 
@@ -105,7 +104,7 @@ def judge(history: Path, each: bool, as_json: bool) -> int:
         harness nightly judge results/nightly/nightly/history.jsonl
         harness nightly judge nights.csv --each --json
     """
-    from harness.evaluate.alarms import Judge, judged
+    from harness.evaluate.alarms import Judge, judged, read_csv
     from harness.records.nightly import Night
 
     if history.suffix == ".jsonl" or history.is_dir():
@@ -113,7 +112,7 @@ def judge(history: Path, each: bool, as_json: bool) -> int:
         alarms, notes = judged(entries)
         count = sum(isinstance(entry, Night) for entry in entries)
     else:
-        tables = _read_tables(history, each=each)
+        tables = read_csv(history, each=each)
         alarms = [alarm for table in tables for alarm in Judge(table).judge()]
         notes = [note for table in tables for note in table.notes]
         count = len(tables[0].numbers)
@@ -159,7 +158,7 @@ def bisect(alarm: str, history: Path, as_json: bool) -> None:
     Example:
         harness nightly bisect 1f2e3d4c
     """
-    from harness.run.bisect import find_commit
+    from harness.run.nightly import find_commit
 
     commit, subject = find_commit(open_history(history), alarm)
     if as_json:
@@ -197,30 +196,15 @@ def open_history(path: Path) -> History:
     """Open the history at *path*: its file, a folder around it, or that of all results."""
     from harness.store.history import FOLDER, HISTORY, History
 
-    if path.name == HISTORY and path.is_file():
-        return History(path.absolute().parent)
-    for folder in (path, path / FOLDER):
-        if (folder / HISTORY).is_file():
-            return History(folder.absolute())
-    histories = sorted(path.glob(f"*/{FOLDER}/{HISTORY}")) if path.is_dir() else []
+    places = [path / HISTORY, path / FOLDER / HISTORY, *path.glob(f"*/{FOLDER}/{HISTORY}")]
+    places = [path] if path.name == HISTORY else places
+    histories = sorted(each.absolute() for each in places if each.is_file())
     if len(histories) == 1:
         return History(histories[0].parent)
     what = f"{len(histories) or 'no'} histories of nights are here"
     named = f"name one of {', '.join(map(str, histories[:6]))}"
     fix = named if histories else "harness nightly FILE begins one"
     raise DataError(what, where=str(path.absolute()), fix=fix)
-
-
-def _read_tables(path: Path, *, each: bool) -> list[Table]:
-    from harness.evaluate.alarms import read_csv
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        fix = "name a history.jsonl, or a CSV file of columns time,NAME,..."
-        raise DataError(f"it cannot be read: {reason}", where=str(path), fix=fix) from error
-    return read_csv(text, str(path), each=each)
 
 
 def _write_outputs(
@@ -230,8 +214,7 @@ def _write_outputs(
     from harness.api.export import junit_xml
     from harness.records.nightly import Night
     from harness.reports import REPORTS
-    from harness.reports.nightly import nightly_document
-    from harness.reports.nightly_feeds import junit_suites, open_metrics, otava_csv
+    from harness.reports.nightly import junit_suites, nightly_document, open_metrics, otava_csv
     from harness.store.files import write_file
 
     nights = [entry for entry in entries if isinstance(entry, Night)]

@@ -14,10 +14,10 @@ import math
 import warnings
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +47,6 @@ _SUSPECTED = 0.65  # of the threshold: cells are measured again
 _EXACT = ("code", "input")
 _FOLLOWS = ("profile", "model", "unknown")  # from a change of the machine or the cluster
 FEWEST_NIGHTS = FEWEST_BEFORE + SHORTEST
-_OF = {"measured": "phase", "control": "resource", "cost": "cost", "residual": "model"}
 _KINDS = ("all", "workload", "phase", "resource", "cell", "cost", "model")
 
 Size = tuple[float, float | None, float | None]  # a change as a logarithm, and its interval
@@ -88,16 +87,8 @@ class Table:
                 if len(known) > 1 and point.kind != "cost":  # of which many are but counts
                     self.notes.append(f"{point.name} never varies: nothing is said of it")
                 continue
-            names = [(_OF[point.kind], point.resource or point.model)]
-            if point.kind == "cost":
-                names = [("cost", f"{point.workload} {point.quantity}")]
-            elif point.quantity == "job_s" and point.kind == "measured":
-                names = [("all", "all cells"), ("workload", point.workload), ("cell", point.cell)]
-            elif point.kind == "measured":
-                names = [("phase", point.quantity)]
-            for name in names:
-                if name[1]:
-                    groups.setdefault(name, []).append(place)
+            for named in point.factors:
+                groups.setdefault(named, []).append(place)
         merged = dict[tuple[int, ...], tuple[str, str]]()
         for named, places in groups.items():  # of two with the same columns the lower one
             other = merged.get(tuple(places), named)
@@ -315,10 +306,9 @@ class Judge:
     ) -> None:
         """Add an alarm about nights by their rows, with a change as it stands in the table."""
         numbers, nights = self.table.numbers, self.table.nights
-        is_plain, suspects = self.table.is_plain, list[str]()
+        is_plain = self.table.is_plain
         ends = [end if end is None or is_plain else math.expm1(end) for end in size]
-        if nights and since:
-            suspects += suspects_of(nights[since - 1].facts, nights[since].facts)
+        suspects = nights[since].facts_since(nights[since - 1]) if nights and since else ()
         key = nights[since].run if nights else numbers[since]
         alarm = Alarm(
             id=digest([key, series, cause])[:8],
@@ -381,67 +371,42 @@ def _accepted(alarms: Sequence[Alarm], entries: Sequence[Entry]) -> list[Alarm]:
     ]
 
 
-def suspects_of(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    """Facts that are not the same."""
-    for name in sorted({*before, *after}):
-        old, new = before.get(name, "not known"), after.get(name, "not known")
-        if old != new:
-            yield f"{name}: {old} before, {new} since"
-
-
-def read_csv(text: str, source: str, *, each: bool = False) -> list[Table]:
+def read_csv(path: Path, *, each: bool = False) -> list[Table]:
     """
     Read nights from columns `time,NAME...`: a row per night, nothing or NaN where it has no value.
 
     They are one table, or with *each* one for each column; a column `commit` is left out.
-    `DataError` names line and column of what is no number, and a clock that goes back.
+    `DataError` names the line, and what in it is no number or a clock that goes back.
     """
-    fix = "write a head time,NAME,... and below it a line per night with a number for each name"
+    number, last, rows = 1, -math.inf, list[list[float]]()
     try:
-        head, *lines = list(csv.reader(text.splitlines())) or [[]]
-    except csv.Error as error:
-        raise DataError(f"it is not CSV: {error}", where=source, fix=fix) from error
-    names = [excerpt(name.strip(), 60) for name in head]
-    chosen = [place for place, name in enumerate(names) if place and name != "commit"]
-    if not chosen or names[0] != "time" or len(set(names)) < len(names):
-        what = f"the first line is '{excerpt(','.join(head))}', and not time,NAME,..."
-        raise DataError(what, where=f"{source}:1", fix=fix)
-    values, last = np.full((len(lines), len(head)), np.nan), -math.inf
-    for number, line in enumerate(lines):
-        where = f"{source}:{number + 2}"
-        if len(line) != len(head):
-            what = f"{len(line)} values, and {len(head)} names stand in the first line"
-            raise DataError(what, where=where, fix=fix)
-        now = _moment(line[0])
-        if now is None or not now > last:
-            what = f"the time '{excerpt(line[0])}' is not after that of the line before"
-            time_fix = "write seconds or 2026-11-23T02:00:00Z, the earliest night first"
-            raise DataError(what, where=where, fix=time_fix)
-        last = now
-        for place in chosen:
-            with suppress(ValueError):
-                values[number, place] = float(line[place] or "nan")
-                if not math.isinf(values[number, place]):
-                    continue
-            what = f"'{excerpt(line[place])}' of {names[place]} is not a number"
-            raise DataError(what, where=where, fix=fix)
-    numbers, made = range(1, len(lines) + 1), list[Table]()
-    for places in [[place] for place in chosen] if each else [chosen]:
-        columns = values[:, places]
-        is_plain = bool((columns[~np.isnan(columns)] <= 0).any())
-        points = [
-            Point(kind="measured", cell=names[place], quantity="job_s", raw=()) for place in places
-        ]
-        levels_of = columns if is_plain else np.log(columns)
+        lines = csv.reader(path.read_text(encoding="utf-8").splitlines())
+        head = [name.strip() for name in next(lines, [])]
+        chosen = [place for place, name in enumerate(head) if place and name != "commit"]
+        if not chosen or head[0] != "time" or len(set(head)) < len(head):
+            raise ValueError(f"the first line is '{','.join(head)}', and not time,NAME,...")
+        for number, line in enumerate(lines, 2):
+            if len(line) != len(head):
+                raise ValueError(f"{len(line)} values, and {len(head)} names are in the first line")
+            try:
+                now = float(line[0])
+            except ValueError:
+                now = datetime.fromisoformat(line[0].strip()).timestamp()
+            if not now > last:
+                raise ValueError(f"the time '{line[0]}' is not after that of the line before")
+            rows.append([float(line[place] or "nan") for place in chosen])
+            if any(map(math.isinf, rows[-1])):
+                raise ValueError("a number is infinite")
+            last = now
+    except (OSError, ValueError, csv.Error) as error:
+        fix = "write time,NAME,... and a line per night: 2026-11-23T02:00:00Z,12.5,... in order"
+        raise DataError(excerpt(error), where=f"{path}:{number}", fix=fix) from error
+    values, made = np.reshape(rows, (-1, len(chosen))), list[Table]()
+    for places in [[place] for place in range(len(chosen))] if each else [[*range(len(chosen))]]:
+        columns, names = values[:, places], [excerpt(head[chosen[place]], 60) for place in places]
+        is_plain = bool((columns <= 0).any())
+        points = [Point(kind="measured", cell=name, quantity="job_s", raw=()) for name in names]
+        logs = columns if is_plain else np.log(columns)
         firm = np.zeros(columns.shape, bool)
-        made.append(Table(numbers, points, levels_of, firm, is_plain=is_plain))
+        made.append(Table(range(1, len(rows) + 1), points, logs, firm, is_plain=is_plain))
     return made
-
-
-def _moment(text: str) -> float | None:
-    """Seconds of a time, which is a number or a date; `None`: it is neither."""
-    with suppress(ValueError):
-        return float(text)
-    with suppress(ValueError):
-        return datetime.fromisoformat(text.strip()).timestamp()
-    return None

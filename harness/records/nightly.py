@@ -63,6 +63,17 @@ class Point(Record):
             return ""
         return _RESOURCES.get(self.workload, self.workload) or self.quantity
 
+    @property
+    def factors(self) -> list[tuple[str, str]]:
+        """Kinds and names of what it is a part of."""
+        if self.kind != "measured":
+            of = {"control": "resource", "cost": "cost", "residual": "model"}[self.kind]
+            return [(of, self.resource or self.model or f"{self.workload} {self.quantity}")]
+        if self.quantity != "job_s":
+            return [("phase", self.quantity)]
+        named = [("all", "all cells"), ("workload", self.workload), ("cell", self.cell)]
+        return [(of, name) for of, name in named if name]
+
 
 class Alarm(Record):
     """
@@ -111,6 +122,15 @@ class Night(Record):
     offsets: dict[str, FiniteFloat] = Field(default_factory=dict)
     alarms: tuple[Alarm, ...] = ()
     previous: str = ""
+
+    def facts_since(self, before: Night) -> list[str]:
+        """What of its facts is not as in the night *before*."""
+        names, old, new = sorted({*before.facts, *self.facts}), before.facts, self.facts
+        return [
+            f"{name}: {old.get(name, 'not known')} before, {new.get(name, 'not known')} since"
+            for name in names
+            if old.get(name) != new.get(name)
+        ]
 
 
 class Acceptance(Record):

@@ -1,6 +1,13 @@
-"""The page of a history of nights: what moved, since when and why, and how each number went."""
+"""
+The page of a history of nights: what moved, since when and why, and how each number went.
+
+And nights for other programs: OpenMetrics, CSV for Apache Otava, cases of a test report.
+"""
 
 from __future__ import annotations
+
+import csv
+import io
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -11,8 +18,9 @@ from statistics import fmean, median
 from harness.records.nightly import Alarm, Night, Point, Series
 from harness.reports.document import Document, Facts, Figure, Figures, Section, Table, Value, table
 from harness.reports.drawing import BAD, MUTED, SERIES, SURFACE, Canvas, grid
-from harness.reports.wording import JOB_TIMES, count, moment, one_line, percent, share_with_interval
+from harness.reports.wording import count, moment, one_line, percent, share_with_interval
 from harness.stats.shifts import FEWEST_BEFORE, SHORTEST
+from harness.text import printable
 
 ACTIVE = ("open", "confirmed")
 _NIGHTS, _FIGURES, _TEXTS = 120, 24, 2  # that are shown: the page stays below 2 MB
@@ -25,6 +33,8 @@ _LEAD = (
     " last one. Upright lines are alarms, before the first night of the change: dashed while open"
     " or confirmed."
 )
+Samples = dict[str, float]  # of OpenMetrics, by their labels
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 Line = dict[int, list[float]]  # percent from the median, of each repeat, by the number of the night
 
 
@@ -61,16 +71,13 @@ def comparable(nights: Sequence[Night]) -> list[Night]:
 
 
 def is_about(alarm: Alarm, point: Point, nights: Sequence[Night]) -> bool:
-    """Whether *point* is among what moved, by the names that the detector gives its factors."""
+    """Whether *point* is among what moved, by the factors of the detector."""
     kind, _, name = alarm.cause.partition(": ")
     if kind == "code":  # the night itself says what differs
         offsets = [*nights[alarm.since - 1].offsets] if alarm.since <= len(nights) else []
         return point.name in ([key for key in offsets if key.endswith(f"| {name}")] or offsets)
-    if point.kind == "measured" and point.quantity in JOB_TIMES:
-        own = {"all cells", point.workload, point.cell}
-        return point.cell in alarm.cells or not own.isdisjoint((alarm.series, name))
-    own = {point.quantity, point.resource, point.model, f"{point.workload} {point.quantity}"}
-    return not (own - {""}).isdisjoint((alarm.series, name))
+    of = {name for _, name in point.factors}
+    return point.cell in alarm.cells if "all cells" in of else not of.isdisjoint((alarm.series, name))
 
 
 def sentence(alarm: Alarm, nights: Sequence[Night]) -> str:
@@ -120,13 +127,11 @@ def _alarm_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table | No
 def _night_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table:
     rows = []
     for number, night in list(enumerate(nights, 1))[: -_NIGHTS - 1 : -1]:
-        old, new = nights[max(number - 2, 0)].facts, night.facts
         other = [key for key, value in night.series if value != getattr(nights[-1].series, key)]
         lacks = [*night.lacks, *(f"another {each}" for each in other)]
         whole = one_line("; ".join(("whole" if night.whole else "not whole", *lacks)))
         raised = ", ".join(each.id for each in alarms if each.raised == number)
-        names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-        facts = [f"{name}: {old.get(name, '?')} before, {new.get(name, '?')} now" for name in names]
+        facts = night.facts_since(nights[max(number - 2, 0)])
         when = moment(night.time_s)[:16]
         rows.append((str(number), when, night.run, whole, raised, _some(facts, "\n")))
     columns = ("Night", "UTC", "Run", "Whole", "Alarms", "Facts that changed")
@@ -234,3 +239,74 @@ def _figure(
     last = [f"{label} {text}" for label, text in zip(lines, rows[-1][1:], strict=True)]
     caption = f"{title}, night {rows[-1][0]}: {'; '.join(last)}."
     return Figure(name, title, 5.0, 2.4, caption, data, draw)
+
+
+def _labels(**labels: str) -> str:
+    escaped = {key: printable(each).translate(_ESCAPES) for key, each in labels.items()}
+    return ",".join(f'{key}="{each}"' for key, each in escaped.items())
+
+
+def open_metrics(name: str, nights: Sequence[Night], alarms: Sequence[Alarm]) -> str:
+    """Write the last night, and the alarms of all, as OpenMetrics text."""
+    own, last = _labels(experiment=name), nights[-1] if nights else None
+    points = [(each, fmean(each.raw)) for each in last.points if each.raw] if last else []
+    jobs_s = {
+        _labels(experiment=name, workload=point.workload, cell=point.cell): mean
+        for point, mean in points if point.quantity == "job_s"
+    }  # fmt: skip
+    errors = defaultdict[str, list[float]](list)
+    for point, ratio in points:
+        if point.kind == "residual" and ratio:
+            errors[_labels(experiment=name, model=point.model)].append(abs(1 / ratio - 1))
+    mean_errors = {labels: fmean(each) for labels, each in errors.items()}
+    states = {
+        _labels(experiment=name, id=each.id, cause=each.cause, state=each.state): 1.0
+        for each in alarms
+    }
+    families: dict[str, tuple[str, Samples]] = {
+        "nights": ("Nights in the history.", {own: len(nights)}),
+        "time_seconds": ("When the last night began.", {own: last.time_s} if last else {}),
+        "whole": ("1 if the last night is whole.", {own: last.whole} if last else {}),
+        "job_seconds": ("Mean time of each job in the last night.", jobs_s),
+        "model_error_ratio": ("Mean relative error of bodies in the last night.", mean_errors),
+        "alarm": ("1 for each alarm, whatever its state.", states),
+    }
+    text = ""
+    for family, (help_text, samples) in families.items():
+        full, unit = f"harness_nightly_{family}", family.rpartition("_")[2]
+        text += f"# TYPE {full} gauge\n# HELP {full} {help_text}\n"
+        text += f"# UNIT {full} {unit}\n" if unit in ("seconds", "ratio") else ""
+        text += "".join(f"{full}{{{labels}}} {value:.17g}\n" for labels, value in samples.items())
+    return text + "# EOF\n"
+
+
+def otava_csv(nights: Sequence[Night]) -> str:
+    """Write the nights that the last one can be compared with, a column for each number."""
+    chosen, text = comparable(nights), io.StringIO()
+    names = dict.fromkeys(point.name for night in chosen for point in night.points)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["time", "commit", *map(printable, names)])
+    for night in chosen:
+        means = {point.name: fmean(point.raw) for point in night.points if point.raw}
+        time, commit = moment(night.time_s)[:19].replace(" ", "T"), night.facts.get("commit", "")
+        values = (means.get(name, "nan") for name in names)
+        writer.writerow([f"{time}Z", commit if commit.isalnum() else "", *values])
+    return text.getvalue()
+
+
+def junit_suites(
+    nights: Sequence[Night], alarms: Sequence[Alarm]
+) -> dict[str, list[tuple[str, str, str]]]:
+    """Cases for `harness.api.export.junit_xml`: each number of the last night, by its kind."""
+    suites: dict[str, list[tuple[str, str, str]]] = {}
+    points = {point.name: point for night in comparable(nights) for point in night.points}
+    measured = {point.name: point for night in nights[-1:] for point in night.points}
+    active = [alarm for alarm in alarms if alarm.state in ACTIVE]
+    for name, point in (points | measured).items():
+        about = [sentence(each, nights) for each in active if is_about(each, point, nights)]
+        outcome, message = "failure" if about else "", "; ".join(about)
+        if not about and not (name in measured and nights[-1].whole):
+            outcome = "skipped"
+            message = "; ".join(("the last night lacks it, or is not whole", *nights[-1].lacks))
+        suites.setdefault(point.kind, []).append((name, outcome, message))
+    return suites

@@ -1,9 +1,14 @@
-"""A night: the experiment in another order, what moved measured again, a line in its history."""
+"""
+A night: the experiment in another order, what moved measured again, a line in its history.
+
+And what is asked of its alarms afterwards: to accept one, to tell of it, to find its commit.
+"""
 
 from __future__ import annotations
 
 import shlex
 import subprocess
+import sys
 import time
 
 from collections import Counter
@@ -25,11 +30,27 @@ from harness.store import Run, Store
 from harness.store.files import exclusive_lock, json_bytes
 from harness.store.history import FOLDER, History
 
-_COMMAND_S = 60.0
+_COMMAND_S, _GIT_S = 60.0, 3600.0
 SAME_NIGHT_S = 12 * 3600.0  # within which an interrupted night is gone on with
 # What the stages of `reproduce` are made by; predictions by their models.
 _MADE_BY = {"trace": "parser", "profiles": "profile fit", "scores": "scoring"}
 _SAME = 1e-9
+# What `git bisect run` runs in each commit: 0 where the results are the stored ones, 1 where NAME
+# makes others, 125 where the commit says nothing.
+_TRY = """
+import json, os, subprocess, sys
+run, name = sys.argv[1:]
+command = [sys.executable, "-c", "import sys; from harness.cli.entry import main; sys.exit(main())"]
+done = subprocess.run([*command, "reproduce", run, "--json"], env={**os.environ, "PYTHONPATH": "."},
+                      capture_output=True, text=True)
+if done.returncode not in (0, 1):
+    sys.exit(125)
+stages = {"parser": "trace", "profile fit": "profiles", "scoring": "scores"}
+for stage in json.loads(done.stdout)["stages"]:
+    models = {each["model"] for each in stage["differs"]}
+    if stage["differs"] and (stages.get(name) == stage["stage"] or name in models):
+        sys.exit(1)
+"""
 
 
 class Measured(NamedTuple):
@@ -191,14 +212,21 @@ def _trials_again(session: Session, run: Run, entries: Sequence[Entry]) -> list[
 
 def accept(history: History, prefix: str, reason: str) -> None:
     """Note that the change of the alarm of this *prefix* is as it should be."""
-    entries = history.entries()
-    alarms = current(entries)[0]
+    alarm = _alarm(history, history.entries(), prefix)
+    if alarm.state == "accepted":
+        raise DataError(f"{alarm.id} is accepted already", where=str(history.path))
+    history.append(Acceptance(time_s=round(time.time(), 3), alarm=alarm.id, reason=reason))
+
+
+def _alarm(history: History, entries: Sequence[Entry], prefix: str, cause: str = "") -> Alarm:
+    """The one alarm whose id and cause begin so."""
+    alarms = [each for each in current(entries)[0] if each.cause.startswith(cause)]
     matching = [each for each in alarms if prefix and each.id.startswith(prefix)]
-    if len(matching) != 1 or matching[0].state == "accepted":
-        known = ", ".join(f"{each.id} ({each.state})" for each in alarms) or "there is none"
-        what = f"'{prefix}' is not one alarm that could be accepted"
+    if len(matching) != 1:
+        known = ", ".join(f"{each.id} ({each.cause}, {each.state})" for each in alarms) or "none"
+        what = f"'{prefix}' is not one alarm{f' whose cause is {cause[:-2]}' if cause else ''}"
         raise DataError(what, where=str(history.path), fix=f"name one of these: {known}")
-    history.append(Acceptance(time_s=round(time.time(), 3), alarm=matching[0].id, reason=reason))
+    return matching[0]
 
 
 def tell(command: str, alarms: Sequence[Alarm]) -> None:
@@ -213,3 +241,47 @@ def tell(command: str, alarms: Sequence[Alarm]) -> None:
         what = f"nightly.on_alarm did not end well: {error}"
         fix = "try the command by itself, with {} on its input; the night is in the history"
         raise MachineError(what, where=command, fix=fix) from error
+
+
+def find_commit(history: History, prefix: str) -> tuple[str, str]:
+    """Commit and subject of what the alarm of this *prefix* is about."""
+    entries = history.entries()
+    alarm = _alarm(history, entries, prefix, "code: ")
+    nights = [entry for entry in entries if isinstance(entry, Night)]
+    first = nights[alarm.since - 1]
+    before = [each for each in nights[: alarm.since - 1] if each.series == first.series][-1]
+    commits = [each.facts.get("commit", "") for each in (before, first)]
+    if not all(commits) or commits[0] == commits[1] or any("dirty" in each for each in commits):
+        what = f"no commits lie between the nights: '{commits[0]}' and '{commits[1]}'"
+        fix = "bisect needs nights on committed code; compare the files that were changed by hand"
+        raise DataError(what, where=str(history.path), fix=fix)
+    run = history.folder.absolute().parent / first.baseline
+    if not run.is_dir():
+        what = f"the baseline night's run is not here: {first.baseline}"
+        raise DataError(what, where=str(run), fix="restore its folder from a copy")
+    source = Path(__file__).resolve().parents[2]
+    good, bad = (commit.rpartition("-g")[2] for commit in commits)
+    with TemporaryDirectory(prefix="harness-bisect-") as folder:
+        tree = f"{folder}/tree"
+        _git(source, "worktree", "add", "--quiet", "--detach", tree, bad)
+        try:
+            _git(Path(tree), "bisect", "start", bad, good)
+            name = alarm.cause.removeprefix("code: ")
+            words = (sys.executable, "-c", _TRY, str(run), name)
+            _git(Path(tree), "bisect", "run", *words)
+            log = _git(Path(tree), "show", "--no-patch", "--format=%H %s", "refs/bisect/bad")
+        finally:
+            _git(source, "worktree", "remove", "--force", tree)
+    commit, _, subject = log.strip().partition(" ")
+    return commit, subject
+
+
+def _git(folder: Path, *words: str) -> str:
+    argv = ["git", "-C", str(folder), *words]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_GIT_S, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        what = f"git {words[0]} failed: {getattr(error, 'stderr', '') or error}"
+        fix = "run the harness from a clone of its repository that has the commits"
+        raise MachineError(what, where=str(folder), fix=fix) from error
+    return done.stdout

@@ -19,8 +19,14 @@ from harness.api.export import junit_xml
 from harness.evaluate.alarms import tables
 from harness.records.nightly import Alarm, Night, Point, Series
 from harness.reports.formats import render_html, render_markdown
-from harness.reports.nightly import headline, is_about, nightly_document
-from harness.reports.nightly_feeds import junit_suites, open_metrics, otava_csv
+from harness.reports.nightly import (
+    headline,
+    is_about,
+    junit_suites,
+    nightly_document,
+    open_metrics,
+    otava_csv,
+)
 from harness.text import printable
 from tests.reports.test_html import HOSTILE, Page
 from tests.strategies import SEEDS
@@ -120,7 +126,8 @@ class TestIsAbout:
         (numbers,) = tables(list(enumerate(nights, 1)))
 
         for factor in numbers.factors():
-            moved = alarm("unknown", factor.name)
+            cells = {numbers.points[member].cell for member in factor.members}
+            moved = alarm("unknown", factor.name, cells=[*cells])
             about = {each.name for each in nights[-1].points if is_about(moved, each, nights)}
             assert about == {numbers.points[member].name for member in factor.members}
 

@@ -258,7 +258,7 @@ def test_accepting_is_a_line_with_a_reason(history, capsys):
     assert main(command) == 0
     assert history.entries()[-1].reason == "new disks"
     assert main(["nightly", "judge", str(history.path)]) == 0
-    with pytest.raises(DataError, match="not one alarm that could be accepted"):
+    with pytest.raises(DataError, match="is accepted already"):
         accept(history, alarm.id, "again")
 
 
@@ -316,7 +316,7 @@ def test_bisect_refuses_what_no_commit_has(history, capsys):
     An alarm that code did not cause, and nights on changed files.
     """
     assert main(["nightly", "bisect", "ffff", str(history.path)]) == 7
-    assert "not one alarm whose cause is code" in capsys.readouterr().err
+    assert "not one alarm whose cause is code\n" in capsys.readouterr().err
     assert subprocess.run([sys.executable, "-c", ""], check=True).returncode == 0
     last = history.entries()[-1]
     assert isinstance(last, Night)
