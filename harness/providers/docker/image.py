@@ -22,13 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, MachineError, SpecError
-from harness.hadoop_home.home import (
-    CLASS_LIST,
-    INSTRUMENTED,
-    TASK_LIST,
-    HadoopHome,
-    file_digest,
-)
+from harness.hadoop_home.home import CLASS_LIST, INSTRUMENTED, TASK_LIST, HadoopHome, file_digest
 from harness.node.archive import lambdas_file, lambdas_of
 from harness.providers import archives
 from harness.providers import state as states
