@@ -87,10 +87,10 @@ class ClusterState(StateFile):
         first = self.supervisor().pid
         if self.first_port:
             return {process_id: process_id for process_id in descendants_of(first)}
-        space, processes = _pid_namespace(first), {}
+        space, processes = Path(f"/proc/{first}/ns/pid"), {}
         for process_id in parents():
-            if space and _pid_namespace(process_id) == space:
-                with suppress(OSError):
+            with suppress(OSError):  # it has ended, or is another user's
+                if Path(f"/proc/{process_id}/ns/pid").readlink() == space.readlink():
                     status = Path(f"/proc/{process_id}/status").read_text()
                     if inner_id := re.search(r"^NSpid:.*?(\d+)$", status, re.MULTILINE):
                         processes[process_id] = int(inner_id[1])
@@ -103,13 +103,6 @@ class ClusterState(StateFile):
         for process in (self.inner, self.outer):
             if process is not None:
                 process.kill()
-
-
-def _pid_namespace(process_id: int) -> str:
-    try:
-        return str(Path(f"/proc/{process_id}/ns/pid").readlink())
-    except OSError:
-        return ""
 
 
 def start(name: str, make_state: Callable[..., ClusterState], *, flat: bool) -> ClusterState:
