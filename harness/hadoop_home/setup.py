@@ -168,33 +168,28 @@ def ensure_instrumented(hadoop_home: HadoopHome) -> None:
             report(f"no tracer ({homes.TRACER} is not built): tasks cannot be traced")
             return
         report("the tracer's hooks in the classes of tasks")
-        instrument(hadoop_home)
+        instrumented_jar = hadoop_home.path / INSTRUMENTED
+        instrumented_jar.parent.mkdir(exist_ok=True)
+        partial_jar = instrumented_jar.with_suffix(".part")  # until then an outdated one stays
+        process = _run_tracer(hadoop_home, hadoop_home.path / "lib", partial_jar)
+        if process.returncode != 0:
+            raise _hooks_error(hadoop_home, process.stderr)
+        origin_digests = {
+            "hadoop": sums_digest(hadoop_home.sums),
+            "tracer": file_digest(homes.TRACER),
+            "instrumented": file_digest(partial_jar),
+        }
+        path_part = partial_jar.with_name("path.part")
+        path_part.write_bytes(path_jar_bytes(list(hadoop_home.sums), first=[INSTRUMENTED]))
+        trace_path_jar = hadoop_home.path / "path-trace.jar"
+        for source, target in ((partial_jar, instrumented_jar), (path_part, trace_path_jar)):
+            os.utime(source, (JAR_TIME, JAR_TIME))
+            source.replace(target)
+        (instrumented_jar.parent / "instrumented.json").write_text(json.dumps(origin_digests))
         for archive in hadoop_home.path.glob("tasks-*.jsa"):
             archive.unlink()  # a JVM refuses the archive of a jar that was made again
     if hadoop_home.trace_path_jar is not None:
         ensure_archive(hadoop_home, "tasks", hadoop_home.trace_path_jar)
-
-
-def instrument(hadoop_home: HadoopHome) -> None:
-    """Make the jar and what names it; an outdated one stays until the new one is there."""
-    instrumented_jar = hadoop_home.path / INSTRUMENTED
-    instrumented_jar.parent.mkdir(exist_ok=True)
-    partial_jar = instrumented_jar.with_suffix(".part")
-    process = _run_tracer(hadoop_home, hadoop_home.path / "lib", partial_jar)
-    if process.returncode != 0:
-        raise _hooks_error(hadoop_home, process.stderr)
-    origin_digests = {
-        "hadoop": sums_digest(hadoop_home.sums),
-        "tracer": file_digest(homes.TRACER),
-        "instrumented": file_digest(partial_jar),
-    }
-    path_part = partial_jar.with_name("path.part")
-    path_part.write_bytes(path_jar_bytes(list(hadoop_home.sums), first=[INSTRUMENTED]))
-    trace_path_jar = hadoop_home.path / "path-trace.jar"
-    for source, target in ((partial_jar, instrumented_jar), (path_part, trace_path_jar)):
-        os.utime(source, (JAR_TIME, JAR_TIME))
-        source.replace(target)
-    (instrumented_jar.parent / "instrumented.json").write_text(json.dumps(origin_digests))
 
 
 def missing_hooks(hadoop_home: HadoopHome) -> list[str]:

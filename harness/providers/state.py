@@ -83,21 +83,17 @@ class Process:
 
     def _signal(self, number: int, limit_s: float) -> bool:
         """Send a signal that ends it; whether it has ended after *limit_s* seconds."""
-        try:
+        with suppress(ProcessLookupError):
             handle = os.pidfd_open(self.pid)
-        except ProcessLookupError:
-            return True
-        try:
-            if not self.alive():  # checked with the handle open: the number cannot change hands now
-                return True
-            signal.pidfd_send_signal(handle, number)
-            end = select.poll()
-            end.register(handle, select.POLLIN)
-            return bool(end.poll(limit_s * 1000))
-        except ProcessLookupError:
-            return True
-        finally:
-            os.close(handle)
+            try:
+                if self.alive():  # checked with the handle open: the number cannot change hands now
+                    signal.pidfd_send_signal(handle, number)
+                    end = select.poll()
+                    end.register(handle, select.POLLIN)
+                    return bool(end.poll(limit_s * 1000))
+            finally:
+                os.close(handle)
+        return True
 
 
 def _boot() -> str:
