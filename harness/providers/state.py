@@ -148,11 +148,10 @@ def state_folder() -> Path:
         user_home = os.environ.get("HOME", "/")  # a user without an entry may have none
         state_home = "/var/lib" if os.geteuid() == 0 else f"{user_home}/.local/state"
     folder = Path(state_home, "mapreduce-harness")
-    try:
+    usable = False
+    with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         usable = os.access(folder, os.W_OK | os.X_OK)
-    except OSError:
-        usable = False
     if not usable:
         folder = Path(tempfile.gettempdir()) / f"mapreduce-harness-{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)
