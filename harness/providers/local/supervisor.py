@@ -32,7 +32,7 @@ from harness.providers.state import (
 _NETWORK_LIMIT_S = 60.0
 
 # Supervisors that this process started: it must collect them when they end.
-_started: dict[int, subprocess.Popen[bytes]] = {}
+_started: list[subprocess.Popen[bytes]] = []
 
 
 class ClusterState(StateFile):
@@ -122,18 +122,18 @@ def start(name: str, make_state: Callable[..., ClusterState], *, flat: bool) -> 
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
             env={"PATH": namespace.search_path()},
         )  # fmt: skip
-    _started[process.pid] = process
+    _started.append(process)
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
-        state = make_state(outer=Process.of(process.pid))
-        state.save()
-        # it goes on, now that it is recorded, and answers with descriptors of its namespaces
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(BrokenPipeError):  # it has ended: then there is no answer either
-            process.stdin.write(b"go\n")
-        process.stdin.close()
-        ready, _, _ = select.select([process.stdout], [], [], _NETWORK_LIMIT_S)
-        answer_line = process.stdout.readline() if ready else b""
+        with process.stdin as stdin, process.stdout as stdout:
+            state = make_state(outer=Process.of(process.pid))
+            state.save()
+            # it goes on, now that it is recorded, and answers with descriptors of its namespaces
+            with suppress(BrokenPipeError):  # it has ended: then there is no answer either
+                stdin.write(b"go\n")
+            ready, _, _ = select.select([stdout], [], [], _NETWORK_LIMIT_S)
+            answer_line = stdout.readline() if ready else b""
         if not answer_line:
             raise ProcessLookupError(process.pid)
         state.namespaces = tuple(json.loads(answer_line))
@@ -146,12 +146,6 @@ def start(name: str, make_state: Callable[..., ClusterState], *, flat: bool) -> 
             where=f"local cluster {name!r}",
             fix="the last lines above name the command that failed",
         ) from None
-    finally:
-        for process_pipe in (process.stdin, process.stdout):
-            if process_pipe is not None:
-                process_pipe.close()
-        if process.poll() is not None:
-            _started.pop(process.pid, None)
     state.save()
     return state
 
@@ -170,7 +164,5 @@ def end(name: str) -> None:
         while left := stray_processes(folder):
             for process in left:
                 process.kill()
-    for process_id, started in list(_started.items()):
-        if started.poll() is not None:
-            del _started[process_id]
+    _started[:] = [each for each in _started if each.poll() is None]
     limits.release(folder)
