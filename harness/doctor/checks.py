@@ -46,7 +46,7 @@ def examine(results: Path) -> list[Finding]:
         "load": check_load,
         "memory": check_memory,
         "disk": lambda: check_disk(results),
-        "python": check_python,
+        "python": lambda: Finding("python", "ok", f"{platform.python_version()}, {sys.executable}"),
         "java": check_java,
         "maven": check_maven,
         "commands": check_commands,
@@ -232,11 +232,6 @@ def cpu_quota() -> float | None:
     return int(match[1]) / int(match[2]) if match else None
 
 
-def check_python() -> Finding:
-    """The interpreter that runs this."""
-    return Finding("python", "ok", f"{platform.python_version()}, {sys.executable}")
-
-
 def check_java() -> Finding:
     """A JDK 17 or newer."""
     jdk = find_java()
@@ -338,10 +333,8 @@ def check_kernels() -> Finding:
     devices = {"-cpu.so": "processors", "-cuda.so": "CUDA devices"}
     kinds = [device for ending, device in devices.items() if any(ending in name for name in packed)]
     if not kinds:
-        remedy = "apt-get install -y g++, then: make setup"
-        return Finding(
-            "gpu workloads", "note", "no library is built: GPU workloads cannot run", remedy
-        )
+        what = "no library is built: GPU workloads cannot run"
+        return Finding("gpu workloads", "note", what, "apt-get install -y g++, then: make setup")
     return Finding("gpu workloads", "ok", f"built for {' and '.join(kinds)}")
 
 

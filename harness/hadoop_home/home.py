@@ -242,10 +242,7 @@ def verify(home_folder: Path, checksums: dict[str, str]) -> None:
         if os.environ.get("HARNESS_HADOOP_HOME"):  # which may be mistyped
             where += " (HARNESS_HADOOP_HOME; unset, the folder of the checkout is used)"
         raise MachineError("no Hadoop home", where=where, fix=SETUP)
-    jars = {}
-    if (home_folder / "lib").is_dir():
-        with os.scandir(home_folder / "lib") as entries:
-            jars = {each.name: each.stat() for each in entries if each.name.endswith(".jar")}
+    jars = {jar.name: jar.stat() for jar in (home_folder / "lib").glob("*.jar")}
     stamp = {
         "sums": sums_digest(checksums),
         "jars": {

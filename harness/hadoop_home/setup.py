@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def ensure() -> HadoopHome:
     java, home_folder = find_java(), home_path()
     checksums = read_sums(sums_file(home_folder))
     home_folder.mkdir(parents=True, exist_ok=True)
-    with _one_at_a_time(home_folder):
+    with one_at_a_time(home_folder / "lock", report, "another setup is running, waiting for it"):
         try:
             verify(home_folder, checksums)
         except MachineError:
@@ -64,27 +64,44 @@ def ensure() -> HadoopHome:
 def report(text: str) -> None:
     """A line of progress on stderr."""
     sys.stderr.write(f"hadoop home: {text}\n")
-    sys.stderr.flush()
 
 
 @contextmanager
-def _one_at_a_time(hadoop_home: Path) -> Iterator[None]:
-    """Let a second invocation wait for the first; everything is made then."""
-    with (hadoop_home / "lock").open("w") as lock_file:
+def one_at_a_time(lock_file: Path, say: Callable[[str], None], why: str) -> Iterator[None]:
+    """Let a second invocation wait for the first, and *say* *why*; everything is made then."""
+    with lock_file.open("w") as lock:
         try:
-            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            report("another setup is running, waiting for it")
-            fcntl.flock(lock_file, fcntl.LOCK_EX)
+            say(why)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def _resolve_jars(hadoop_home: Path, checksums: dict[str, str]) -> None:
-    """Fetch the jars beside the old ones, compare, and put them in place by a rename."""
+    """Have Maven fetch the jars beside the old ones, compare, and put them in place by a rename."""
     fresh_folder = hadoop_home / "fresh"
-    shutil.rmtree(fresh_folder, ignore_errors=True)
     report(f"{len(checksums)} jars from Maven (100 MB the first time)")
-    _copy_dependencies(fresh_folder / "lib")
+    if shutil.which("mvn") is None:
+        raise MachineError("no Maven on this machine", where="PATH", fix="apt-get install -y maven")
+    pom_file = str(homes.SOURCE / "pom.xml")
+    command = [
+        str(homes.MAVEN), "-B", "-ntp", "-q", "-f", pom_file,
+        f"{_DEPENDENCY_PLUGIN}:copy-dependencies", f"-DoutputDirectory={fresh_folder / 'lib'}",
+    ]  # fmt: skip
+    for argv in ([*command, "-o"], command):  # from its local repository, when that is enough
+        shutil.rmtree(fresh_folder, ignore_errors=True)
+        process = subprocess.run(
+            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace",
+        )  # fmt: skip
+        if process.returncode == 0:
+            break
+    else:
+        lines = (process.stdout + process.stderr).splitlines()
+        errors = [line for line in lines if "ERROR" in line][:3] or ["no message"]
+        what = f"Maven cannot resolve Hadoop's jars: {' '.join(errors)}"
+        raise MachineError(what, where=pom_file, fix=" ".join(command))
     if problems := wrong_jars(fresh_folder, checksums):
         raise MachineError(
             "; ".join(problems[:5]),
@@ -103,30 +120,6 @@ def _resolve_jars(hadoop_home: Path, checksums: dict[str, str]) -> None:
     write_whole(hadoop_home / "path.jar", path_jar_bytes(list(checksums)))
     os.utime(hadoop_home / "path.jar", (JAR_TIME, JAR_TIME))
     verify(hadoop_home, checksums)
-
-
-def _copy_dependencies(target: Path) -> None:
-    """Let Maven copy the jars: from its local repository alone when that is enough."""
-    if shutil.which("mvn") is None:
-        raise MachineError("no Maven on this machine", where="PATH", fix="apt-get install -y maven")
-    pom_file = str(homes.SOURCE / "pom.xml")
-    command = [
-        str(homes.MAVEN), "-B", "-ntp", "-q", "-f", pom_file,
-        f"{_DEPENDENCY_PLUGIN}:copy-dependencies", f"-DoutputDirectory={target}",
-    ]  # fmt: skip
-    output = ""
-    for argv in ([*command, "-o"], command):
-        shutil.rmtree(target, ignore_errors=True)
-        process = subprocess.run(
-            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace",
-        )  # fmt: skip
-        if process.returncode == 0:
-            return
-        output = process.stdout + process.stderr
-    errors = [line for line in output.splitlines() if "ERROR" in line][:3]
-    what = "Maven cannot resolve Hadoop's jars: " + " ".join(errors or ["no message"])
-    raise MachineError(what, where=pom_file, fix=" ".join(command))
 
 
 def ensure_formatted(hadoop_home: HadoopHome) -> None:
@@ -175,33 +168,28 @@ def ensure_instrumented(hadoop_home: HadoopHome) -> None:
             report(f"no tracer ({homes.TRACER} is not built): tasks cannot be traced")
             return
         report("the tracer's hooks in the classes of tasks")
-        instrument(hadoop_home)
+        instrumented_jar = hadoop_home.path / INSTRUMENTED
+        instrumented_jar.parent.mkdir(exist_ok=True)
+        partial_jar = instrumented_jar.with_suffix(".part")  # until then an outdated one stays
+        process = _run_tracer(hadoop_home, hadoop_home.path / "lib", partial_jar)
+        if process.returncode != 0:
+            raise _hooks_error(hadoop_home, process.stderr)
+        origin_digests = {
+            "hadoop": sums_digest(hadoop_home.sums),
+            "tracer": file_digest(homes.TRACER),
+            "instrumented": file_digest(partial_jar),
+        }
+        path_part = partial_jar.with_name("path.part")
+        path_part.write_bytes(path_jar_bytes(list(hadoop_home.sums), first=[INSTRUMENTED]))
+        trace_path_jar = hadoop_home.path / "path-trace.jar"
+        for source, target in ((partial_jar, instrumented_jar), (path_part, trace_path_jar)):
+            os.utime(source, (JAR_TIME, JAR_TIME))
+            source.replace(target)
+        (instrumented_jar.parent / "instrumented.json").write_text(json.dumps(origin_digests))
         for archive in hadoop_home.path.glob("tasks-*.jsa"):
             archive.unlink()  # a JVM refuses the archive of a jar that was made again
     if hadoop_home.trace_path_jar is not None:
         ensure_archive(hadoop_home, "tasks", hadoop_home.trace_path_jar)
-
-
-def instrument(hadoop_home: HadoopHome) -> None:
-    """Make the jar and what names it; an outdated one stays until the new one is there."""
-    instrumented_jar = hadoop_home.path / INSTRUMENTED
-    instrumented_jar.parent.mkdir(exist_ok=True)
-    partial_jar = instrumented_jar.with_suffix(".part")
-    process = _run_tracer(hadoop_home, hadoop_home.path / "lib", partial_jar)
-    if process.returncode != 0:
-        raise _hooks_error(hadoop_home, process.stderr)
-    origin_digests = {
-        "hadoop": sums_digest(hadoop_home.sums),
-        "tracer": file_digest(homes.TRACER),
-        "instrumented": file_digest(partial_jar),
-    }
-    path_part = partial_jar.with_name("path.part")
-    path_part.write_bytes(path_jar_bytes(list(hadoop_home.sums), first=[INSTRUMENTED]))
-    trace_path_jar = hadoop_home.path / "path-trace.jar"
-    for source, target in ((partial_jar, instrumented_jar), (path_part, trace_path_jar)):
-        os.utime(source, (JAR_TIME, JAR_TIME))
-        source.replace(target)
-    (instrumented_jar.parent / "instrumented.json").write_text(json.dumps(origin_digests))
 
 
 def missing_hooks(hadoop_home: HadoopHome) -> list[str]:
@@ -215,12 +203,10 @@ def missing_hooks(hadoop_home: HadoopHome) -> list[str]:
     return [line.removeprefix("missing: ") for line in lines]
 
 
-def _run_tracer(
-    hadoop_home: HadoopHome, *arguments: str | Path
-) -> subprocess.CompletedProcess[str]:
+def _run_tracer(home: HadoopHome, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
-            hadoop_home.java.launcher, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
+            home.java.launcher, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
             "-jar", str(homes.TRACER), *map(str, arguments),
         ],
         check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",

@@ -33,10 +33,8 @@ class Questions:
 
     def wait(self, descriptors: List[int], limit_s: float) -> List[int]:
         """Those of *descriptors* that can be read; none after *limit_s*, or at a round's end."""
-        round_left_s = max(0.0, self._round_s + _ROUND_S - time.monotonic())
-        readable, _, _ = select.select(
-            [*descriptors, *self._open], [], [], min(round_left_s, limit_s)
-        )
+        wait_s = min(limit_s, max(0.0, self._round_s + _ROUND_S - time.monotonic()))
+        readable, _, _ = select.select([*descriptors, *self._open], [], [], wait_s)
         for connection in self._open.keys() & set(readable):
             answer = b""
             with suppress(OSError):

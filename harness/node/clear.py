@@ -127,10 +127,8 @@ def _undo_as_root(plan: Dict[str, Any]) -> bool:
 def _succeeds(name: str, *arguments: str) -> bool:
     """Whether a tool of root's is there and does it."""
     program = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or ""
-    with open(os.devnull, "w") as null:
-        return bool(program) and not subprocess.call(
-            [program, *arguments], stdout=null, stderr=null
-        )
+    null = subprocess.DEVNULL
+    return bool(program) and not subprocess.call([program, *arguments], stdout=null, stderr=null)
 
 
 def _remove(folder: Path) -> None:

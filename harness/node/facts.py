@@ -92,21 +92,16 @@ def memory_bytes() -> int:
     total = re.search(r"MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text())
     sizes = [int(total.group(1)) * 1024] if total else []
     for limit_file in _MEMORY_LIMITS:
-        try:
-            limit = Path(limit_file).read_text().strip()
-        except OSError:
-            continue
-        if limit.isdigit():
-            sizes.append(int(limit))
+        with suppress(OSError, ValueError):  # it is not there, or says "max"
+            sizes.append(int(Path(limit_file).read_text()))
     return min(sizes) if sizes else 0
 
 
 def java_version(java_home: str) -> str:
     """Full version of a Java by its file ``release``, or by starting it; empty without one."""
-    try:
+    release = ""
+    with suppress(OSError):
         release = Path(java_home, "release").read_text(errors="replace")
-    except OSError:
-        release = ""
     facts: Dict[str, str] = dict(re.findall(r'^(\w+)="(.*)"$', release, re.MULTILINE))
     version = facts.get("JAVA_RUNTIME_VERSION") or facts.get("JAVA_VERSION", "")
     if version:

@@ -232,10 +232,9 @@ class Probe:
 
 def identity() -> Dict[str, str]:
     """The *machine* and the *view* of the processes on it that are ours."""
-    try:
+    machine = platform.node()
+    with suppress(OSError):
         machine = _BOOT_ID.read_text().strip()  # a kernel is started only once
-    except OSError:
-        machine = platform.node()
     return {"machine": machine, "view": f"{os.readlink('/proc/self/ns/pid')} {os.geteuid()}"}
 
 

@@ -349,10 +349,7 @@ def cover_etc(folder: str) -> None:
 
 
 def _open_namespaces() -> Dict[str, int]:
-    return {
-        namespace_kind: os.open(f"/proc/self/ns/{namespace_kind}", os.O_RDONLY)
-        for namespace_kind in ("net", "uts")
-    }
+    return {kind: os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in ("net", "uts")}
 
 
 def _run(*argv: str, cwd: str = "/") -> None:

@@ -148,7 +148,6 @@ class CommandInput:
 
     def pass_on(self) -> None:
         """Write what the command takes; close its input after the last piece."""
-        over = False
         try:
             while self.waiting and not self.closed:
                 del self.waiting[: os.write(self.target, self.waiting)]

@@ -201,10 +201,8 @@ class Cluster(ABC):
 
     def ran_on(self) -> Mapping[str, RanOn]:
         """Versions that tasks run with, by the worker's name, as the workers report them."""
-        hadoop = self.home.versions().hadoop
-        return node_versions(
-            self.hosts[1:], lambda host: self.agent(host, "facts", "versions"), hadoop
-        )
+        workers, hadoop = self.hosts[1:], self.home.versions().hadoop
+        return node_versions(workers, lambda host: self.agent(host, "facts", "versions"), hadoop)
 
     @property
     def exec_prefix(self) -> str:
@@ -291,7 +289,7 @@ class Cluster(ABC):
                 kinds = {daemon.key: daemon.kind for daemon in daemons.daemons(self.layout)}
                 first_keys = [key for key, kind in kinds.items() if kind != "historyserver"]
                 tell(self.controls(), *(f"start {key}\n".encode() for key in first_keys))
-            request = {**self._health_request(limit_s), "workers": self._expected_daemons()}
+            request = self._health_request(limit_s)
             masters.await_healthy(
                 self._check_health, request, where=self.where,
                 log=lambda daemon: self.daemon_logs().get(daemon, ""),
@@ -378,8 +376,7 @@ class Cluster(ABC):
 
     def missing_daemons(self) -> list[str]:
         """Daemons that the masters have lost (after some 10 s), whatever their processes do."""
-        request = {**self._health_request(0.0), "workers": self._expected_daemons()}
-        request["control"] = ""  # nothing is to be started
+        request = {**self._health_request(0.0), "control": ""}  # nothing is to be started
         return masters.missing_daemons(self._check_health, request)
 
     def await_idle(self, timeout_s: float = 60.0) -> None:
@@ -387,8 +384,10 @@ class Cluster(ABC):
         masters.await_idle(self._check_health, self._health_request(timeout_s), where=self.where)
 
     def _health_request(self, limit_s: float) -> dict[str, Any]:
-        master, files = self.layout.master.name, self._supervision()
-        return {"master": master, "services": self.services, "limit_s": limit_s, **files}
+        return {
+            "master": self.layout.master.name, "workers": self._expected_daemons(),
+            "services": self.services, "limit_s": limit_s, **self._supervision(),
+        }  # fmt: skip
 
     def _check_health(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answer of the gateway's node agent; an empty one when the cluster is gone."""

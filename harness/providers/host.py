@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import threading
@@ -151,10 +150,6 @@ class LocalHost(Host):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
-    def put(self, source: Path, target: str) -> None:
-        """Copy a file to the node (relative: into its own folder)."""
-        shutil.copyfile(source, Path(self.folder, target))
-
 
 @contextmanager
 def time_limit(limit_s: float, end: Callable[[], None]) -> Iterator[None]:
@@ -206,15 +201,6 @@ def at_once(
     return [future.result() for future in futures]
 
 
-def timeout_error(host: str, argv: Sequence[str], timeout: float) -> HostTimeoutError:
-    """The error for a command on *host* that has not ended after *timeout* seconds."""
-    return HostTimeoutError(
-        f"{argv[0]} has not ended after {timeout:g} s",
-        where=f"{host}: {printable(' '.join(argv))[:200]}",
-        fix="look at the node's daemons: harness cluster logs",
-    )
-
-
 def end_command(command: Running) -> None:
     """Kill a command, close its pipes, and wait for its end."""
     try:
@@ -241,7 +227,7 @@ def run_to_end(
     more than `MOST_OUTPUT`.
     """
     pipe, outputs = command.stdin, (command.stdout, command.stderr)
-    end = time.monotonic() + timeout
+    end, where = time.monotonic() + timeout, f"{host_name}: {printable(' '.join(argv))[:200]}"
 
     def send() -> None:
         assert pipe is not None
@@ -255,7 +241,7 @@ def run_to_end(
             stream.close()  # what carries both streams would wait for us
             raise ClusterError(
                 f"the command has written more than {MOST_OUTPUT} bytes, and was stopped",
-                where=f"{host_name}: {printable(' '.join(argv))[:200]}",
+                where=where,
                 fix="check the host's programs: they do not work properly",
             )
         return content
@@ -269,10 +255,14 @@ def run_to_end(
                 for future in finished:
                     future.result()
                 if pending:
-                    raise timeout_error(host_name, argv, timeout)
+                    raise subprocess.TimeoutExpired(argv, timeout)
                 status = command.wait(max(1.0, end - time.monotonic()))
             except subprocess.TimeoutExpired as error:
-                raise timeout_error(host_name, argv, timeout) from error
+                raise HostTimeoutError(
+                    f"{argv[0]} has not ended after {timeout:g} s",
+                    where=where,
+                    fix="look at the node's daemons: harness cluster logs",
+                ) from error
             finally:
                 command.kill()  # threads that still wait end with it
     finally:

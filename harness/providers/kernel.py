@@ -224,13 +224,11 @@ def find_disks(folder: Path) -> list[Disk]:
     """Disks whose files are, or were, in *folder*."""
     disks = []
     for entry in Path("/sys/block").glob("loop*"):
-        try:
+        with suppress(OSError):  # it has no file behind it
             image = (entry / "loop" / "backing_file").read_text().strip()
             device = (entry / "dev").read_text().strip()
-        except OSError:  # it has no file behind it
-            continue
-        if image.startswith(f"{folder}/"):
-            disks.append(Disk(f"/dev/{entry.name}", device, image))
+            if image.startswith(f"{folder}/"):
+                disks.append(Disk(f"/dev/{entry.name}", device, image))
     return sorted(disks, key=lambda disk: disk.number)
 
 

@@ -12,13 +12,7 @@ from typing import IO, Any
 
 from harness.errors import ClusterError
 from harness.providers.archives import in_time
-from harness.providers.host import (
-    Host,
-    HostTimeoutError,
-    IdleTimeout,
-    Running,
-    end_command,
-)
+from harness.providers.host import Host, HostTimeoutError, IdleTimeout, Running, end_command
 from harness.text import excerpt, printable, read_json
 
 CHUNK = 2**20

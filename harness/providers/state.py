@@ -83,21 +83,17 @@ class Process:
 
     def _signal(self, number: int, limit_s: float) -> bool:
         """Send a signal that ends it; whether it has ended after *limit_s* seconds."""
-        try:
+        with suppress(ProcessLookupError):
             handle = os.pidfd_open(self.pid)
-        except ProcessLookupError:
-            return True
-        try:
-            if not self.alive():  # checked with the handle open: the number cannot change hands now
-                return True
-            signal.pidfd_send_signal(handle, number)
-            end = select.poll()
-            end.register(handle, select.POLLIN)
-            return bool(end.poll(limit_s * 1000))
-        except ProcessLookupError:
-            return True
-        finally:
-            os.close(handle)
+            try:
+                if self.alive():  # checked with the handle open: the number cannot change hands now
+                    signal.pidfd_send_signal(handle, number)
+                    end = select.poll()
+                    end.register(handle, select.POLLIN)
+                    return bool(end.poll(limit_s * 1000))
+            finally:
+                os.close(handle)
+        return True
 
 
 def _boot() -> str:
@@ -152,11 +148,10 @@ def state_folder() -> Path:
         user_home = os.environ.get("HOME", "/")  # a user without an entry may have none
         state_home = "/var/lib" if os.geteuid() == 0 else f"{user_home}/.local/state"
     folder = Path(state_home, "mapreduce-harness")
-    try:
+    usable = False
+    with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         usable = os.access(folder, os.W_OK | os.X_OK)
-    except OSError:
-        usable = False
     if not usable:
         folder = Path(tempfile.gettempdir()) / f"mapreduce-harness-{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)

@@ -110,16 +110,14 @@ def _survey(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
             offset, within = min(
                 (_clock_offset(stdin, stdout) for _ in range(_ROUNDS)), key=lambda pair: pair[1]
             )
-            host_facts = read_json(_request(stdin, stdout, b"facts"))
+            answer = read_json(_request(stdin, stdout, b"facts"))
     finally:
         end_command(process)
-    if not isinstance(host_facts, dict):
+    if not isinstance(answer, dict):
         raise TypeError("its answer is not an object")
-    checked: dict[str, Any] = {name: int(host_facts.get(name, 0)) for name in _WHOLE_NUMBERS}
-    checked |= {
-        name: excerpt(host_facts.get(name, ""), 60) for name in ("kernel", "python", "java")
-    }
-    load = float(host_facts.get("load", 0.0))
+    checked: dict[str, Any] = {name: int(answer.get(name, 0)) for name in _WHOLE_NUMBERS}
+    checked |= {name: excerpt(answer.get(name, ""), 60) for name in ("kernel", "python", "java")}
+    load = float(answer.get("load", 0.0))
     return replace(
         empty, clock_s=offset, clock_within_s=within, load=load if math.isfinite(load) else 0.0,
         **checked,
@@ -203,14 +201,12 @@ class Devices:
 
     def described(self) -> dict[str, Any]:
         """The same as plain values; what is not known is left out."""
-        facts: dict[str, Any] = {
-            "devices": [
-                {key: value for key, value in asdict(device).items() if value is not None}
-                for device in self.gpus
-            ],
-            "library": self.driver,
-        }
-        return facts | ({"message": self.message} if self.message else {})
+        devices = [
+            {key: value for key, value in asdict(device).items() if value is not None}
+            for device in self.gpus
+        ]
+        message = {"message": self.message} if self.message else {}
+        return {"devices": devices, "library": self.driver, **message}
 
 
 def find_on(host: Host) -> Devices:

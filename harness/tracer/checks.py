@@ -192,10 +192,7 @@ def check_counts(observed_job: Observed) -> Iterator[Check]:
 
 def check_spills(observed_job: Observed) -> Check:
     """As many spills as lines in the logs that report the end of one."""
-    compared = [
-        (len(log.spills), len(recording.named("spill")), attempt)
-        for log, recording, attempt in _logged_maps(observed_job)
-    ]
+    compared = _counts_in_logs(observed_job, "spill", lambda log: len(log.spills))
     return _equality_check(observed_job.name, "map: spills", "'Finished spill' in logs", compared)
 
 
@@ -223,10 +220,7 @@ def check_origins(observed_job: Observed) -> Check:
 
 def check_large(observed_job: Observed) -> Check:
     """As many spills of one record as lines in the logs that report one too large."""
-    compared = [
-        (log.large_records, len(recording.named("spill_single")), attempt)
-        for log, recording, attempt in _logged_maps(observed_job)
-    ]
+    compared = _counts_in_logs(observed_job, "spill_single", lambda log: log.large_records)
     what = "'Record too large' in logs"
     check = _equality_check(observed_job.name, "map: spills of one record", what, compared)
     return replace(check, ok=check.ok and any(recorded for _, recorded, _ in compared))
@@ -296,10 +290,14 @@ def check_output(observed_job: Observed, records: int) -> Check:
     )
 
 
-def _logged_maps(observed_job: Observed) -> Iterator[tuple[TaskLog, TaskSpans, TaskAttempt]]:
-    for recording, attempt in observed_job.recorded("map"):
-        if log := observed_job.logs.get(attempt.attempt_id):
-            yield log, recording, attempt
+def _counts_in_logs(
+    observed_job: Observed, span: str, count: Callable[[TaskLog], int]
+) -> list[tuple[int, int, TaskAttempt]]:
+    return [
+        (count(log), len(recording.named(span)), attempt)
+        for recording, attempt in observed_job.recorded("map")
+        if (log := observed_job.logs.get(attempt.attempt_id))
+    ]
 
 
 def _equality_check(

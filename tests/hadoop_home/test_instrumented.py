@@ -1,5 +1,5 @@
 """
-Tests for `harness.hadoop_home.setup.instrument`, and for what a home shows of it.
+Tests for `harness.hadoop_home.setup.ensure_instrumented`, and for what a home shows of it.
 """
 
 import dataclasses

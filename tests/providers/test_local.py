@@ -252,7 +252,7 @@ class TestFailures:
         with pytest.raises(error, match=message):
             cluster(program=program).up()
 
-        assert (remains(), supervisor._started) == (([], []), {})
+        assert (remains(), supervisor._started) == (([], []), [])
 
     def test_interrupted_start_leaves_nothing(self, cluster, monkeypatch):
         """

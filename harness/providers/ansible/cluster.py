@@ -200,7 +200,6 @@ class AnsibleCluster(Cluster):
         def show(task: str) -> None:
             if sys.stderr.isatty():
                 sys.stderr.write(f"ansible: {task}\n")
-                sys.stderr.flush()
 
         play("site.yml", inventory, self.folder / "ansible", progress=show)
         hosts_state.up, hosts_state.maker = True, None
@@ -269,10 +268,8 @@ class AnsibleCluster(Cluster):
         for host in self.hosts:
             own = [daemon for daemon in every if daemon.member.name == host.name]
             daemon_names = {daemon.key: daemon.name for daemon in own}
-            follower, local_copy = (
-                self._followers.get(host.name),
-                self.folder / f"deaths-{host.name}",
-            )
+            follower = self._followers.get(host.name)
+            local_copy = self.folder / f"deaths-{host.name}"
             try:
                 if follower is None or follower.poll() is not None:
                     # what is there already counts at once, before the follower has started

@@ -278,11 +278,10 @@ class DeathLog:
 
 def owner() -> str:
     """A short hash of this user with this state folder on this machine, who owns its clusters."""
-    try:
-        machine = Path("/etc/machine-id").read_text().strip() or platform.node()
-    except OSError:
-        machine = platform.node()
-    text = f"{machine}\n{os.getuid()}\n{states.clusters_folder().resolve()}"
+    machine = ""
+    with suppress(OSError):
+        machine = Path("/etc/machine-id").read_text().strip()
+    text = f"{machine or platform.node()}\n{os.getuid()}\n{states.clusters_folder().resolve()}"
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -8,7 +8,6 @@ reported.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import queue
@@ -22,13 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ClusterError, MachineError, SpecError
-from harness.hadoop_home.home import (
-    CLASS_LIST,
-    INSTRUMENTED,
-    TASK_LIST,
-    HadoopHome,
-    file_digest,
-)
+from harness.hadoop_home.home import CLASS_LIST, INSTRUMENTED, TASK_LIST, HadoopHome, file_digest
+from harness.hadoop_home.setup import one_at_a_time
 from harness.node.archive import lambdas_file, lambdas_of
 from harness.providers import archives
 from harness.providers import state as states
@@ -49,7 +43,6 @@ _SILENCE_S = 60.0  # an engine that reaches no registry reports it after some 15
 def report(text: object) -> None:
     """Write a line for people who wait."""
     sys.stderr.write(f"docker: {printable(text)}\n")
-    sys.stderr.flush()
 
 
 def is_there(engine: Engine, image_name: str) -> bool:
@@ -71,12 +64,8 @@ def ensure(engine: Engine, home: HadoopHome) -> str:
     image_name = f"{IMAGE}:{digest[:12]}"
     if is_there(engine, image_name):
         return image_name
-    with (states.clusters_folder().parent / "docker-image.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            report("another harness builds the image, waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    lock_file = states.clusters_folder().parent / "docker-image.lock"
+    with one_at_a_time(lock_file, report, "another harness builds the image, waiting for it"):
         if not is_there(engine, image_name):
             _build(engine, image_name, digest, entries)
     return image_name

@@ -135,9 +135,7 @@ class ExistingCluster(Cluster):
         """Check that the cluster can hold what is requested, then make our folders."""
         user, discovered = discovery.user_name(), discovery.discover(self.spec.site)
         discovery.refuse(self.spec, discovered.nodes, self.where)
-        files = {
-            name: SECRETS.conceal_all(properties) for name, properties in discovered.files.items()
-        }
+        files = {name: SECRETS.conceal_all(pairs) for name, pairs in discovered.files.items()}
         with self._claiming():
             self._state = ExistingState(
                 name=self.name, spec=self.spec, files=files,

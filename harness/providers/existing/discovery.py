@@ -272,9 +272,8 @@ def ran_on(address: str, hadoop: str) -> RanOn:
         return next(iter(elements(answer, "beans")), {})
 
     runtime, system = bean("Runtime"), bean("OperatingSystem")
-    properties = {
-        str(entry.get("key")): entry.get("value") for entry in elements(runtime, "SystemProperties")
-    }
+    listed = elements(runtime, "SystemProperties")
+    properties = {str(entry.get("key")): entry.get("value") for entry in listed}
     java = properties.get("java.runtime.version") or runtime.get("VmVersion")
     return RanOn(hadoop, version_text(java), version_text(system.get("Version")))
 

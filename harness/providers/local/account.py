@@ -61,11 +61,9 @@ def choose(*, flat: str) -> dict[str, int] | None:
 
 def _has_account(number: int) -> bool:
     """Whether our user namespace has that id: it may know one user alone, who is called root."""
-    for line in Path("/proc/self/uid_map").read_text().splitlines():
-        first, _, count = map(int, line.split())
-        if first <= number < first + count:
-            return True
-    return False
+    lines = Path("/proc/self/uid_map").read_text().splitlines()
+    ranges = [map(int, line.split()) for line in lines]
+    return any(first <= number < first + count for first, _, count in ranges)
 
 
 def require_ways(paths: Sequence[Path], account: dict[str, int], *, flat: str) -> None:

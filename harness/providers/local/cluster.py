@@ -227,13 +227,9 @@ class LocalCluster(Cluster):
 
     def drop_page_cache(self) -> list[str]:
         """Have nodes with limited disks read blocks from there next, not from memory; which do."""
-        nodes = self.disk_bytes()
-        hosts = [host for host in self.hosts if host.name in nodes]
-
-        def drop_cache(host: Host) -> Completed:
-            return host.run(self.agent(host, "drop-cache", f"{host.folder}/{limits.PARTS[0]}"))
-
-        at_once(drop_cache, hosts)
+        nodes, part = self.disk_bytes(), limits.PARTS[0]
+        own = [host for host in self.hosts if host.name in nodes]
+        at_once(lambda host: host.run(self.agent(host, "drop-cache", f"{host.folder}/{part}")), own)
         return list(nodes)
 
     def disk_bytes(self) -> dict[str, dict[str, int]]:
@@ -251,10 +247,8 @@ class LocalCluster(Cluster):
         """What a cluster without namespaces cannot show, after the reason for being one."""
         if not self.first_port:
             return ()
-        return (
-            f"no namespaces: {self._refusal or 'as it was started'}",
-            *namespace.LOOPBACK_LIMITATIONS,
-        )
+        reason = f"no namespaces: {self._refusal or 'as it was started'}"
+        return (reason, *namespace.LOOPBACK_LIMITATIONS)
 
     def _wrapper(self, node: int) -> Callable[[Sequence[str]], list[str]]:
         """Makes commands run on node number *node*: in its namespaces and control groups."""

@@ -127,9 +127,7 @@ def group_files(folder: Path, spec: ClusterSpec, worker: str) -> list[str]:
 
 def disk_bytes(folder: Path) -> dict[str, dict[str, int]]:
     """Bytes ``read`` and ``written`` by the disk of each node that has one."""
-    return {
-        Path(node_disk.image).stem: node_disk.passed() for node_disk in kernel.find_disks(folder)
-    }
+    return {Path(disk.image).stem: disk.passed() for disk in kernel.find_disks(folder)}
 
 
 def lift(folder: Path) -> None:

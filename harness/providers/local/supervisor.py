@@ -32,7 +32,7 @@ from harness.providers.state import (
 _NETWORK_LIMIT_S = 60.0
 
 # Supervisors that this process started: it must collect them when they end.
-_started: dict[int, subprocess.Popen[bytes]] = {}
+_started: list[subprocess.Popen[bytes]] = []
 
 
 class ClusterState(StateFile):
@@ -87,10 +87,10 @@ class ClusterState(StateFile):
         first = self.supervisor().pid
         if self.first_port:
             return {process_id: process_id for process_id in descendants_of(first)}
-        space, processes = _pid_namespace(first), {}
+        space, processes = Path(f"/proc/{first}/ns/pid"), {}
         for process_id in parents():
-            if space and _pid_namespace(process_id) == space:
-                with suppress(OSError):
+            with suppress(OSError):  # it has ended, or is another user's
+                if Path(f"/proc/{process_id}/ns/pid").readlink() == space.readlink():
                     status = Path(f"/proc/{process_id}/status").read_text()
                     if inner_id := re.search(r"^NSpid:.*?(\d+)$", status, re.MULTILINE):
                         processes[process_id] = int(inner_id[1])
@@ -103,13 +103,6 @@ class ClusterState(StateFile):
         for process in (self.inner, self.outer):
             if process is not None:
                 process.kill()
-
-
-def _pid_namespace(process_id: int) -> str:
-    try:
-        return str(Path(f"/proc/{process_id}/ns/pid").readlink())
-    except OSError:
-        return ""
 
 
 def start(name: str, make_state: Callable[..., ClusterState], *, flat: bool) -> ClusterState:
@@ -129,18 +122,18 @@ def start(name: str, make_state: Callable[..., ClusterState], *, flat: bool) -> 
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
             env={"PATH": namespace.search_path()},
         )  # fmt: skip
-    _started[process.pid] = process
+    _started.append(process)
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
-        state = make_state(outer=Process.of(process.pid))
-        state.save()
-        # it goes on, now that it is recorded, and answers with descriptors of its namespaces
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(BrokenPipeError):  # it has ended: then there is no answer either
-            process.stdin.write(b"go\n")
-        process.stdin.close()
-        ready, _, _ = select.select([process.stdout], [], [], _NETWORK_LIMIT_S)
-        answer_line = process.stdout.readline() if ready else b""
+        with process.stdin as stdin, process.stdout as stdout:
+            state = make_state(outer=Process.of(process.pid))
+            state.save()
+            # it goes on, now that it is recorded, and answers with descriptors of its namespaces
+            with suppress(BrokenPipeError):  # it has ended: then there is no answer either
+                stdin.write(b"go\n")
+            ready, _, _ = select.select([stdout], [], [], _NETWORK_LIMIT_S)
+            answer_line = stdout.readline() if ready else b""
         if not answer_line:
             raise ProcessLookupError(process.pid)
         state.namespaces = tuple(json.loads(answer_line))
@@ -153,12 +146,6 @@ def start(name: str, make_state: Callable[..., ClusterState], *, flat: bool) -> 
             where=f"local cluster {name!r}",
             fix="the last lines above name the command that failed",
         ) from None
-    finally:
-        for process_pipe in (process.stdin, process.stdout):
-            if process_pipe is not None:
-                process_pipe.close()
-        if process.poll() is not None:
-            _started.pop(process.pid, None)
     state.save()
     return state
 
@@ -177,7 +164,5 @@ def end(name: str) -> None:
         while left := stray_processes(folder):
             for process in left:
                 process.kill()
-    for process_id, started in list(_started.items()):
-        if started.poll() is not None:
-            del _started[process_id]
+    _started[:] = [each for each in _started if each.poll() is None]
     limits.release(folder)
