@@ -15,13 +15,7 @@ from harness.records.trace import CPU
 from harness.records.trial import LimitedCluster
 from harness.reports.data import ReportData
 from harness.reports.document import Facts
-from harness.reports.wording import (
-    count,
-    floor_percent,
-    listing,
-    percent,
-    share_with_interval,
-)
+from harness.reports.wording import count, floor_percent, listing, percent, share_with_interval
 from harness.stats.resampling import FEWEST_CELLS
 
 ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
@@ -205,14 +199,6 @@ def error_noise(summary: Summary) -> float | None:
     """Half the interval of the mean error: errors are written no finer than it allows."""
     error = summary.metrics["mape"]
     return None if error.low is None or error.high is None else (error.high - error.low) / 2 or None
-
-
-def gain_points(comparison: Comparison) -> list[str]:
-    """By how many points of a percentage the better model's mean error is smaller: interval too."""
-    low, high = sorted((-comparison.low, -comparison.high))
-    half_interval = (high - low) / 2 or None
-    points = (abs(comparison.difference), low, high)
-    return [percent(each, half_interval).removesuffix(" %") for each in points]
 
 
 def not_applicable(results: ReportData) -> list[str]:
