@@ -215,12 +215,9 @@ def not_applicable(results: ReportData) -> list[str]:
             lacking.setdefault((len(unanswered), tuple(sorted(names))), []).append(model)
     sentences = []
     for (cells, lacked), models in lacking.items():
-        shown = list(lacked[:_MOST_LACKING])
-        if hidden := len(lacked) - len(shown):
-            shown.append(f"{hidden} more")
         verb = "is" if len(models) == 1 else "are"
         sentences.append(
             f"{listing(models)} {verb} not applicable in {count(cells, 'cell')}: the profile lacks"
-            f" {listing(shown)}."
+            f" {listing(lacked, most=_MOST_LACKING)}."
         )
     return sentences
