@@ -195,11 +195,16 @@ def usage_text(error: click.ClickException) -> str:
     if choice := re.search(r"'([^']+)' is not one of (.*)", what):
         near = nearest_name(choice[1], re.findall(r"'([^']+)'", choice[2]))
         fix = f"did you mean {near}?" if near else fix
-    if isinstance(error, click.MissingParameter):  # the first line of its example
-        _, _, example = cleandoc(context.command.help or "").partition("Example:\n")
-        fix = example.partition("\n")[0].strip() or fix
+    if isinstance(error, click.MissingParameter) and (lines := example_lines(context.command)):
+        fix = lines[0]
     fix = f"{fix} ({help_command} says more)" if fix else help_command
     return str(HarnessError(f"error: {lower(what)}", where=usage, fix=fix))
+
+
+def example_lines(command: click.Command) -> list[str]:
+    """Lines of the example that ends the text of *command*."""
+    _, _, example = cleandoc(command.help or "").partition("Example:\n")
+    return [line.strip() for line in example.splitlines()]
 
 
 def system_error(error: OSError) -> HarnessError | None:

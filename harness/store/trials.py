@@ -88,7 +88,6 @@ class TrialFolder:
         return target
 
     def _close(self, record: TrialRecord) -> None:
-        """Compress the logs, write the record, and sync both."""
         with os_error_as_machine_error(self._folder):
             compress_tree(self.raw)
             (self._folder / RECORD).write_bytes(json_bytes(record.model_dump(mode="json")))

@@ -35,10 +35,7 @@ def section(results: ReportData) -> Section:
         title="Models compared",
         blocks=[Text(_NOTE), *matrices],
         missing="No two models were compared.",
-        values=lambda: {
-            "rankings": score_book.rankings,
-            "comparisons": score_book.comparisons,
-        },
+        values=lambda: {"rankings": score_book.rankings, "comparisons": score_book.comparisons},
     )
 
 

@@ -83,7 +83,6 @@ def section(results: ReportData) -> Section:
 
 
 def _job_document(results: ReportData, job_vet: JobVet) -> dict[str, Any]:
-    """A job with every task's vet, and the typical task of each kind in full."""
     typical = {unit_curve.kind: unit_curve.task for unit_curve in job_vet.curves}
     return {
         "label": results.label(job_vet.cell),
