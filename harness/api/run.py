@@ -60,8 +60,7 @@ class Run:
             for name in ("state", "started_s", "finished_s", "reason", "disturbed", "device"):
                 row[name] = getattr(record, name)
             for name in ("busy", "others", "steal"):
-                shares = [getattr(load, name) for load in record.loads.values()]
-                row[name] = None if None in shares else max(shares, default=None)
+                row[name] = record.most(name)
             rows.append(row | record.harness_s)
         return self._frame(rows, "cell", "trial", "state", "use", "job_s")
 

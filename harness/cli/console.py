@@ -33,7 +33,7 @@ QUIET_S = 30.0  # between two lines of progress where no terminal shows a bar
 _NUMBER = re.compile(r"\s*[-+]?\d[\d.,]*(?:\s*\S{1,5})?\s*")
 
 
-def show_text(text: str = "") -> None:
+def show_text(text: str) -> None:
     """Print *text* on stderr, made safe for a terminal, and without secrets."""
     click.echo(printable(SECRETS.clean(text)), err=True)
 

@@ -6,14 +6,11 @@ import inspect
 import math
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from harness.cli.console import print_json, show_table
-
-if TYPE_CHECKING:
-    from harness.workloads.base import Workload
 
 # Kind -> where its dictionary stands.
 KINDS = {
@@ -39,15 +36,37 @@ def list_names(kind: str, as_json: bool) -> None:
         harness list models
         harness list workloads --json
     """
-    module, name = KINDS[kind]
-    entries = getattr(import_module(module), name)
+    from harness.units import format_bytes
+
+    module, attribute = KINDS[kind]
+    entries: dict[str, Any] = getattr(import_module(module), attribute)
     if as_json:
         print_json([_document(kind, key, entry) for key, entry in entries.items()])
         return
     rows = [(key, describe(entry)) for key, entry in entries.items()]
     show_table(["name", "description"], rows)
-    if kind == "workloads":
-        _show_arguments(entries)
+    if kind != "workloads":
+        return
+    scales = list(dict.fromkeys(scale for each in entries.values() for scale in each.scales))
+    sizes = [
+        (name, *(format_bytes(each.scales[key]) if key in each.scales else "" for key in scales))
+        for name, each in entries.items()
+    ]
+    click.echo()
+    show_table(["name", *scales], sizes, title="sizes by name")
+    arguments = []
+    for name, workload in entries.items():
+        for key, parameter in workload.parameters.items():
+            values = ", ".join(parameter.choices)
+            if not values:
+                ends = [f"from {parameter.least:g}"] * (parameter.least > -math.inf)
+                ends += [f"to {parameter.most:g}"] * (parameter.most < math.inf)
+                values = " ".join(ends)
+            arguments.append((name, key, str(parameter.default), values, parameter.meaning))
+    if arguments:
+        click.echo()
+        columns = ["name", "argument", "default", "values", "meaning"]
+        show_table(columns, arguments, title="arguments")
 
 
 def describe(value: object) -> str:
@@ -70,28 +89,3 @@ def _document(kind: str, name: str, value: Any) -> dict[str, Any]:
             for key, parameter in value.parameters.items()
         ]
     return document
-
-
-def _show_arguments(workloads: dict[str, Workload]) -> None:
-    """Sizes by name and arguments of workloads, as tables."""
-    from harness.units import format_bytes
-
-    scales = list(dict.fromkeys(scale for each in workloads.values() for scale in each.scales))
-    sizes = [
-        (name, *(format_bytes(each.scales[key]) if key in each.scales else "" for key in scales))
-        for name, each in workloads.items()
-    ]
-    click.echo()
-    show_table(["name", *scales], sizes, title="sizes by name")
-    rows = []
-    for name, workload in workloads.items():
-        for key, parameter in workload.parameters.items():
-            values = ", ".join(parameter.choices)
-            if not values:
-                ends = [f"from {parameter.least:g}"] * (parameter.least > -math.inf)
-                ends += [f"to {parameter.most:g}"] * (parameter.most < math.inf)
-                values = " ".join(ends)
-            rows.append((name, key, str(parameter.default), values, parameter.meaning))
-    if rows:
-        click.echo()
-        show_table(["name", "argument", "default", "values", "meaning"], rows, title="arguments")

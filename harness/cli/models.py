@@ -126,7 +126,7 @@ def check_own(path: str, as_json: bool) -> int:
     from harness.records.trial import WorkloadSpec
     from harness.units import MIB
 
-    own = read_own(path, Path())
+    own = read_own(path)
     if "predict" in own.lines:
         noun, model = "model", OwnModel(own)
         complaints = [*model_complaints(model)]

@@ -182,5 +182,4 @@ def _verdict(run: Run) -> str:
 
 
 def _size_bytes(folder: Path) -> int:
-    """Bytes of all files below *folder*."""
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())

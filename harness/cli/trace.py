@@ -7,7 +7,6 @@ import json
 import shutil
 import sys
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,6 @@ from harness.cli.steps import file_option, json_option, results_option
 from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from harness.records.tasks import TaskSpans
     from harness.records.trace import JobTrace
     from harness.store import Run
 
@@ -90,8 +88,8 @@ def show(
         harness trace show 3f0a --job 2
         harness trace show 3f0a --chrome job.json.gz
     """
-    from harness.reports.waterfall import render_task, render_tasks
-    from harness.store import Store
+    from harness.reports.waterfall import chrome_events, render_task, render_tasks
+    from harness.store import Store, os_error_as_machine_error
 
     run, trial_id = Store(results_dir).find_trial(trial)
     job = read_job(run, trial_id, job_number)
@@ -102,7 +100,10 @@ def show(
         if job_number is None or recording.attempt_id in attempts
     ]
     if chrome is not None:
-        write_chrome(chrome, job, recordings)
+        opener: Any = gzip.open if chrome.suffix == ".gz" else open
+        with os_error_as_machine_error(chrome), opener(chrome, "wt", encoding="utf-8") as stream:
+            events = [*chrome_events(job, recordings)]
+            json.dump({"displayTimeUnit": "ms", "traceEvents": events}, stream)
         show_text(f"wrote {chrome}: open it at https://ui.perfetto.dev")
         return
     if not recordings:
@@ -148,17 +149,6 @@ def read_job(run: Run, trial_id: str, job_number: int | None) -> JobTrace:
     if len(traces) > 1:
         show_text(f"{len(traces)} jobs, one after the other; --job K shows one of them")
     return joined(traces)
-
-
-def write_chrome(file: Path, job: JobTrace, recordings: Sequence[TaskSpans]) -> None:
-    """Write the tasks of *job* as events that Perfetto opens; ``.gz`` compresses them."""
-    from harness.reports.waterfall import chrome_events
-    from harness.store import os_error_as_machine_error
-
-    opener: Any = gzip.open if file.suffix == ".gz" else open
-    with os_error_as_machine_error(file), opener(file, "wt", encoding="utf-8") as stream:
-        events = [*chrome_events(job, recordings)]
-        json.dump({"displayTimeUnit": "ms", "traceEvents": events}, stream)
 
 
 @trace.command("selftest")

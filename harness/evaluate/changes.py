@@ -80,7 +80,7 @@ class Side:
         self.run.check_evidence()
         self.profiles = self.run.read_profiles()
         self.predictions = evaluation.predictions
-        if (self.run.path / "scores").exists():
+        if self.run.is_scored:
             self.scores = self.run.read_scores()
         parts = {"profile": self.profiles, "score": self.scores.scores}
         self.missing = [

@@ -123,7 +123,6 @@ def observe(
 
 
 def _succeeded(trace: JobTrace) -> dict[str, TaskAttempt]:
-    """Attempts that succeeded, by their ids."""
     return {one.attempt_id: one for one in trace.attempts if one.state == "succeeded"}
 
 

@@ -10,13 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
 
-from harness.records.trial import (
-    SCHEMA_VERSION,
-    LimitedCluster,
-    Record,
-    SchemaVersion,
-    Versions,
-)
+from harness.records.trial import SCHEMA_VERSION, LimitedCluster, Record, SchemaVersion, Versions
 
 
 class OfferedGpus(Record):

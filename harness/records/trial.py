@@ -348,3 +348,8 @@ class TrialRecord(Record):
     num_splits: int | None = None
     harness_s: dict[str, float] = Field(default_factory=dict)
     disk_bytes: dict[str, dict[str, int]] = Field(default_factory=dict)
+
+    def most(self, name: str) -> float | None:
+        """Largest of that figure in `loads`; `None` where a machine, or every one, has none."""
+        known = [getattr(load, name) for load in self.loads.values()]
+        return None if None in known else max(known, default=None)

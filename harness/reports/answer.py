@@ -15,13 +15,7 @@ from harness.records.trace import CPU
 from harness.records.trial import LimitedCluster
 from harness.reports.data import ReportData
 from harness.reports.document import Facts
-from harness.reports.wording import (
-    count,
-    floor_percent,
-    listing,
-    percent,
-    share_with_interval,
-)
+from harness.reports.wording import count, floor_percent, listing, percent, share_with_interval
 from harness.stats.resampling import FEWEST_CELLS
 
 ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
@@ -207,14 +201,6 @@ def error_noise(summary: Summary) -> float | None:
     return None if error.low is None or error.high is None else (error.high - error.low) / 2 or None
 
 
-def gain_points(comparison: Comparison) -> list[str]:
-    """By how many points of a percentage the better model's mean error is smaller: interval too."""
-    low, high = sorted((-comparison.low, -comparison.high))
-    half_interval = (high - low) / 2 or None
-    points = (abs(comparison.difference), low, high)
-    return [percent(each, half_interval).removesuffix(" %") for each in points]
-
-
 def not_applicable(results: ReportData) -> list[str]:
     """Say for which models the profile lacks something, and what."""
     lacking: dict[tuple[int, tuple[str, ...]], list[str]] = {}
@@ -229,12 +215,9 @@ def not_applicable(results: ReportData) -> list[str]:
             lacking.setdefault((len(unanswered), tuple(sorted(names))), []).append(model)
     sentences = []
     for (cells, lacked), models in lacking.items():
-        shown = list(lacked[:_MOST_LACKING])
-        if hidden := len(lacked) - len(shown):
-            shown.append(f"{hidden} more")
         verb = "is" if len(models) == 1 else "are"
         sentences.append(
             f"{listing(models)} {verb} not applicable in {count(cells, 'cell')}: the profile lacks"
-            f" {listing(shown)}."
+            f" {listing(lacked, most=_MOST_LACKING)}."
         )
     return sentences

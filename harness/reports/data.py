@@ -158,7 +158,6 @@ class ReportData:
 
     @cached_property
     def _scores(self) -> dict[tuple[str, Speed, str], list[Score]]:
-        """Scores by quantity, speed, and workload or ``*``."""
         place = {model: index for index, model in enumerate(self.models)}
         scores = self.score_book.scores
         cells = self.cell_places({score.cell for score in scores})

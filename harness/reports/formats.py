@@ -45,13 +45,10 @@ def render_html(document: Document) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
-    def make_printable(value: Any) -> Any:
-        return value if isinstance(value, Markup) else printable(value)
-
     environment = Environment(
         loader=PackageLoader("harness.reports"),
         autoescape=True,
-        finalize=make_printable,
+        finalize=lambda value: value if isinstance(value, Markup) else printable(value),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

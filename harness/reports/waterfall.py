@@ -43,7 +43,6 @@ _NAMES = {
 _SHADES = " ░▒▓█"
 _SPAN_ARGS = ("amount", "text", "details", "open")  # of an event of Chrome's
 _LEAST_BAR = 20
-_HEAD = ("", "count", "wall", "CPU")
 
 
 @dataclass
@@ -153,7 +152,7 @@ def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) 
     ``>`` spans that were not over when the JVM ended.
     """
     shown = rows(task, attempt)
-    row_texts: list[tuple[str, ...]] = [_HEAD]
+    row_texts: list[tuple[str, ...]] = [("", "count", "wall", "CPU")]
     for span_row in shown:
         name = "  " * (span_row.depth + 1) + one_line(span_row.name)
         wall = ("~" if span_row.sampled else "") + format_duration(span_row.wall_s)

@@ -147,14 +147,16 @@ def seconds(value: float | None, noise: float | None = None) -> str:
     return text if text == UNKNOWN else f"{text} s"
 
 
-def listing(names: Sequence[str], last: str = "and") -> str:
+def listing(names: Sequence[str], last: str = "and", *, most: int | None = None) -> str:
     """
-    Names in a sentence.
+    Names in a sentence: the first *most*, and how many others there are.
 
-    >>> listing(["a", "b", "c"])
-    'a, b and c'
+    >>> listing(["a", "b", "c"]), listing(["a", "b", "c"], most=1)
+    ('a, b and c', 'a and 2 more')
     """
-    *head, tail = names
+    shown = names[:most]
+    others = [f"{len(names) - len(shown)} more"] if len(names) > len(shown) else []
+    *head, tail = *shown, *others
     return f"{', '.join(head)} {last} {tail}" if head else tail
 
 

@@ -14,10 +14,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from harness.records.score import Comparison, Ranking, Score, Speed, Verdict
-from harness.scoring.metrics.errors import mean
 from harness.stats.resampling import FEWEST_INPUTS, FEWEST_REFITS, kept_cells, varied_inputs
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def compare(
     for (quantity, speed), by_model in groups.items():
         ranked, cells, left_out = _common(by_model)
         errors = {
-            model: mean([by_model[model][cell].relative_error for cell in cells])
+            model: fmean(by_model[model][cell].relative_error for cell in cells)
             for model in ranked
         }
         order = sorted(ranked, key=lambda model: (errors[model], model))

@@ -12,6 +12,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
+from statistics import fmean
 
 from harness.records.prediction import Prediction
 from harness.records.score import (
@@ -26,7 +27,7 @@ from harness.records.score import (
 from harness.records.trace import JobTrace, TaskKind
 from harness.scoring.comparisons import FAMILY_ERROR, compare
 from harness.scoring.metrics import METRICS
-from harness.scoring.metrics.errors import i_accu, mean, relative_error, signed_error
+from harness.scoring.metrics.errors import i_accu, relative_error, signed_error
 from harness.stats.spread import mean_floors
 
 BASELINE = "whatif"
@@ -97,7 +98,7 @@ def measured(
         quantities["makespan_s"] = math.fsum(makespans)
     if len(jobs) > 1:
         quantities["each_job_s"] = quantities["job_s"] / len(jobs)
-    return quantities | {quantity: mean(several) for quantity, several in tasks_s.items()}
+    return quantities | {quantity: fmean(several) for quantity, several in tasks_s.items()}
 
 
 def score(
@@ -149,7 +150,7 @@ def score(
             )
         )
     frame_shares = {
-        cell: mean(frames_s) / (mean([each.raw_s.get("job_s", 0) for each in repeats]) or math.inf)
+        cell: fmean(frames_s) / (fmean(each.raw_s.get("job_s", 0) for each in repeats) or math.inf)
         for cell, repeats in trials.items()
         if (frames_s := [each.raw_s["frame_s"] for each in repeats if "frame_s" in each.raw_s])
     }
@@ -198,7 +199,7 @@ def _scores(
             shown_as = "body_s" if level == "estimate" else MEASURED_AS.get(quantity, quantity)
             kind = (first.workload, shown_as, speed)
             repeats_s = times_s.get(kind, {}).get(cell)
-            if predicted_s is None or not repeats_s or (measured_s := mean(repeats_s)) <= 0:
+            if predicted_s is None or not repeats_s or (measured_s := fmean(repeats_s)) <= 0:
                 continue
             _, other_s = whatif_s.get(cell, {}).get(quantity, (level, None))
             covered = {

@@ -100,9 +100,8 @@ def _unseen_directions(unit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Projector on the unseen directions, and their share in each coefficient's variance."""
     missing = max(0, unit.shape[1] - len(unit))
     square = np.vstack([unit, np.zeros((missing, unit.shape[1]))])
-    _, values, constraint_rows = np.linalg.svd(square, full_matrices=False)
+    _, values, directions = np.linalg.svd(square, full_matrices=False)
     hidden = values < values[0] / LIMIT
-    variance = constraint_rows**2 / np.maximum(values, values[0] * _SMALLEST)[:, None] ** 2
-    return constraint_rows[hidden].T @ constraint_rows[hidden], variance[hidden].sum(
-        axis=0
-    ) / variance.sum(axis=0)
+    variance = directions**2 / np.maximum(values, values[0] * _SMALLEST)[:, None] ** 2
+    share = variance[hidden].sum(axis=0) / variance.sum(axis=0)
+    return directions[hidden].T @ directions[hidden], share

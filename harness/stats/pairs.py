@@ -10,12 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.stats.resampling import (
-    FEWEST_CELLS,
-    LEVEL,
-    jackknife_variance,
-    mean_variance,
-)
+from harness.stats.resampling import FEWEST_CELLS, LEVEL, jackknife_variance, mean_variance
 
 if TYPE_CHECKING:
     from harness.stats.resampling import Masks, Numbers

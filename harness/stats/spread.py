@@ -53,14 +53,11 @@ def mean_floors(cells: Sequence[Sequence[float]]) -> list[float | None]:
     freedom, shared = sum(weight for weight, _ in known), None
     if freedom:
         shared = math.sqrt(math.fsum(weight * square for weight, square in known) / freedom)
-    own = [
-        spread if len(values) >= ENOUGH_REPEATS else shared
-        for values, spread in zip(cells, spreads, strict=True)
-    ]
-    return [
-        None if spread is None else spread / math.sqrt(len(values))
-        for values, spread in zip(cells, own, strict=True)
-    ]
+    floors = list[float | None]()
+    for values, spread in zip(cells, spreads, strict=True):
+        used = spread if len(values) >= ENOUGH_REPEATS else shared
+        floors.append(None if used is None else used / math.sqrt(len(values)))
+    return floors
 
 
 def split_by_start(cells: Sequence[Sequence[Sequence[float]]]) -> tuple[float, float] | None:

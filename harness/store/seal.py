@@ -53,8 +53,8 @@ class RunSeal:
 
     def names(self) -> list[str]:
         """Names of the files that a seal is about."""
-        return [PLAN, *(self._name(path) for folder in (PREDICTIONS, PROFILES)
-                        for path in self.files(folder))]  # fmt: skip
+        paths = [*self.files(PREDICTIONS), *self.files(PROFILES)]
+        return [PLAN, *(path.relative_to(self._run).as_posix() for path in paths)]
 
     def files(self, folder: str) -> list[Path]:
         """Files of *folder* that a seal is about, sorted by their names."""
@@ -87,6 +87,3 @@ class RunSeal:
         if changes := differences(sealed, present):
             what = f"the seal does not hold: {excerpt(changes[0], 200)}"
             raise EvidenceError(what, where=str(self.path), fix=PREDICT)
-
-    def _name(self, path: Path) -> str:
-        return path.relative_to(self._run).as_posix()

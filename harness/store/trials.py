@@ -88,7 +88,6 @@ class TrialFolder:
         return target
 
     def _close(self, record: TrialRecord) -> None:
-        """Compress the logs, write the record, and sync both."""
         with os_error_as_machine_error(self._folder):
             compress_tree(self.raw)
             (self._folder / RECORD).write_bytes(json_bytes(record.model_dump(mode="json")))
@@ -142,9 +141,8 @@ class RawLogs:
     def __init__(self, opener: Opener, folder: Path) -> None:
         """Read under *folder*, of which no more logs are expected."""
         self._opener, self._folder = opener, folder
-        packed = (name for name in opener.names(folder) if name.endswith(".gz"))
-        names = (name.removesuffix(".gz") for name in packed)
-        self._names = tuple(sorted(names))
+        packed = [name for name in opener.names(folder) if name.endswith(".gz")]
+        self._names = tuple(sorted(name.removesuffix(".gz") for name in packed))
 
     def names(self) -> tuple[str, ...]:
         """Names of all logs, sorted; folders are separated by ``/``."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from harness.records.score import Comparison, Speed
-from harness.reports.answer import gain_points, interval_name
+from harness.reports.answer import interval_name
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Table, Text, Value, table
-from harness.reports.wording import QUANTITIES, UNKNOWN
+from harness.reports.wording import QUANTITIES, UNKNOWN, percent
 
 _JOB_QUANTITIES = ("job_s", "body_s")
 _NOTE = (
@@ -35,10 +35,7 @@ def section(results: ReportData) -> Section:
         title="Models compared",
         blocks=[Text(_NOTE), *matrices],
         missing="No two models were compared.",
-        values=lambda: {
-            "rankings": score_book.rankings,
-            "comparisons": score_book.comparisons,
-        },
+        values=lambda: {"rankings": score_book.rankings, "comparisons": score_book.comparisons},
     )
 
 
@@ -57,8 +54,11 @@ def matrix(results: ReportData, quantity: str, speed: Speed) -> Table:
         for other in models:
             text, tone = UNKNOWN, ""
             if pair := pairs.get((model, other)):
-                gain, low, high = gain_points(pair)
-                text = f"{pair.verdict}: {gain} ({low} to {high})"
+                low, high = sorted((-pair.low, -pair.high))
+                half_interval = (high - low) / 2 or None
+                points = (abs(pair.difference), low, high)
+                gain, *ends = (percent(each, half_interval).removesuffix(" %") for each in points)
+                text = f"{pair.verdict}: {gain} ({' to '.join(ends)})"
                 tone = "mark" if pair.verdict == "nearer" else ""
             elif pair := pairs.get((other, model)):
                 text = pair.reason

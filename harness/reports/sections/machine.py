@@ -74,19 +74,15 @@ def correction_text(workload: str, speed: SpeedCorrection | None) -> str:
 def speed_over_time(results: ReportData) -> Figure | None:
     """Speed of the machine at each trial, in the order of running; `None` without a probe."""
     rates, disturbed = results.relative_rates, results.disturbed_trials
-
-    def kind_of(record: TrialRecord) -> str:
-        if record.state != "done":
-            return "failed trial"
-        if record.trial.id in disturbed:
-            return "disturbed trial"
-        return "profiling trial" if record.trial.profiling else "scored trial"
-
     rows, points = [], defaultdict[str, list[tuple[float, float, str]]](list)
     for position, record in enumerate(results.ordered_trials, start=1):
         if (speed := rates.get(record.trial.id)) is not None:
-            label, kind = results.label(record.trial.cell.id), kind_of(record)
-            shown = percent(speed, 0.004)
+            kind = "profiling trial" if record.trial.profiling else "scored trial"
+            if record.state != "done":
+                kind = "failed trial"
+            elif record.trial.id in disturbed:
+                kind = "disturbed trial"
+            label, shown = results.label(record.trial.cell.id), percent(speed, 0.004)
             rows.append((str(position), record.trial.id, label, kind, shown))
             tooltip = f"trial {position}, {label}: {shown} of reference"
             points[kind].append((position, 100 * speed, tooltip))

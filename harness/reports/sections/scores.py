@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -96,10 +95,14 @@ def _title(metric: Metric, speed: Speed = "raw") -> str:
     return metric.title[0].upper() + metric.title[1:] + suffix
 
 
-def _job_rows(
-    results: ReportData, columns: Sequence[tuple[str, Speed]]
-) -> list[tuple[str | Value, ...]]:
-    """Metrics of the times of jobs, each at its speed, by workload (or all), model and time."""
+def score_table(results: ReportData, *, further: Speed | None = None) -> Table:
+    """Metrics of the times of jobs by workload and model; *further*: the others, at that speed."""
+    columns = [
+        (name, speed)
+        for speed in results.speeds()
+        for name, metric in results.metrics.items()
+        if (not metric.columns and speed == further if further else speed in metric.columns)
+    ]
     table_rows: list[tuple[str | Value, ...]] = []
     workloads = results.workloads
     for workload in (*workloads, "*") if len(workloads) > 1 else workloads:
@@ -118,17 +121,6 @@ def _job_rows(
                         Value(str(lacking), "mark" if lacking else ""),
                     )
                 )
-    return table_rows
-
-
-def score_table(results: ReportData, *, further: Speed | None = None) -> Table:
-    """Metrics of the times of jobs by workload and model; *further*: the others, at that speed."""
-    columns = [
-        (name, speed)
-        for speed in results.speeds()
-        for name, metric in results.metrics.items()
-        if (not metric.columns and speed == further if further else speed in metric.columns)
-    ]
     titles = [_title(results.metrics[name], "raw" if further else speed) for name, speed in columns]
     caption = "Error of the predicted body, of the job, and of the job as published"
     if further:
@@ -138,7 +130,7 @@ def score_table(results: ReportData, *, further: Speed | None = None) -> Table:
         caption,
         ("Workload", "Model", "Time", "Cells", "Frame", *titles, "No answer"),
         "lllrr" + "r" * len(titles) + "r",
-        _job_rows(results, columns),
+        table_rows,
         folded=bool(further),
     )
     notes = [_described(results, shown)]

@@ -11,6 +11,7 @@ import math
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from statistics import median_low
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,7 @@ _DRAWN: dict[str, str] = {
 }
 
 Lane = tuple[str, str, int]
+_by_start = attrgetter("start_s", "attempt_id")
 
 
 def section(results: ReportData) -> Section:
@@ -129,10 +131,6 @@ def timeline(results: ReportData, place: int, record: TrialRecord, traced_job: J
     title = f"{job_name}: attempts of {what} over time, by node and slot"
     height, attempts = 1.45 + pitch * max(1, len(lane_names)), attempts_table(traced_job)
     return Figure(f"timeline{place}", title, WIDE, height, caption, attempts, draw)
-
-
-def _by_start(attempt: TaskAttempt) -> tuple[float, str]:
-    return attempt.start_s, attempt.attempt_id
 
 
 def _name(attempt: TaskAttempt) -> str:
@@ -213,11 +211,7 @@ def _draw_axes(
     traced_job: JobTrace,
     trial_jobs: Sequence[JobTrace],
 ) -> None:
-    """
-    Name the lanes, and mark the events above them.
-
-    Of several jobs each submission with its number, as far as there is room, and the last end.
-    """
+    """Name the lanes, and mark the events above them."""
     from matplotlib.ticker import MaxNLocator
 
     if len(lane_names) <= 60:

@@ -7,7 +7,6 @@ from statistics import fmean
 from typing import Any
 
 from harness.records.score import Measurement
-from harness.records.trial import TrialRecord
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Table, Text, Value, table
 from harness.reports.wording import UNKNOWN, floor_percent, number, percent
@@ -134,23 +133,15 @@ def trial_table(results: ReportData) -> Table:
     first_s = min((trial_record.started_s for trial_record in ordered), default=0.0)
     several = any(len(trial_record.job_ids) > 1 for trial_record in ordered)
     rules = results.disturbed_trials
-
-    def remark(trial_record: TrialRecord) -> Value:
-        if trial_record.state != "done":
-            return Value("see failed trials", "mark")
-        if trial_record.trial.id in rules:
-            return Value(f"disturbed: {rules[trial_record.trial.id]}", "mark")
-        return Value(f"device={trial_record.device}" if trial_record.device else "")
-
     table_rows = []
     for position, trial_record in enumerate(ordered, start=1):
         trial, measured = trial_record.trial, times.get(trial_record.trial.id)
-        # The most of all machines; one that does not know leaves the trial's unknown.
-        most: dict[str, float | None] = {}
-        for load_name in ("busy", "others", "steal", "swap_bytes_per_s"):
-            known = [getattr(load, load_name) for load in trial_record.loads.values()]
-            most[load_name] = None if None in known else max(known, default=None)
-        swap_bps = most["swap_bytes_per_s"]
+        swap_bps = trial_record.most("swap_bytes_per_s")
+        remark = Value(f"device={trial_record.device}" if trial_record.device else "")
+        if trial_record.state != "done":
+            remark = Value("see failed trials", "mark")
+        elif trial.id in rules:
+            remark = Value(f"disturbed: {rules[trial.id]}", "mark")
         minutes, second = divmod(round(trial_record.started_s - first_s), 60)
         table_rows.append(
             (
@@ -162,11 +153,11 @@ def trial_table(results: ReportData) -> Table:
                 number(measured.raw_s.get("job_s"), 0.1) if measured else UNKNOWN,
                 number(measured.reference_s.get("job_s"), 0.1) if measured else UNKNOWN,
                 percent(rates.get(trial.id), 0.004),
-                percent(most["busy"], 0.05),
-                percent(most["others"], 0.004),
-                percent(most["steal"], 0.004),
+                percent(trial_record.most("busy"), 0.05),
+                percent(trial_record.most("others"), 0.004),
+                percent(trial_record.most("steal"), 0.004),
                 UNKNOWN if swap_bps is None else format_rate(swap_bps),
-                remark(trial_record),
+                remark,
             )
         )
     columns = ("Order", "Trial", "Cell", "Repeat", "For", "State", "Start", "Jobs", "Job, s",

@@ -83,7 +83,6 @@ def section(results: ReportData) -> Section:
 
 
 def _job_document(results: ReportData, job_vet: JobVet) -> dict[str, Any]:
-    """A job with every task's vet, and the typical task of each kind in full."""
     typical = {unit_curve.kind: unit_curve.task for unit_curve in job_vet.curves}
     return {
         "label": results.label(job_vet.cell),
@@ -128,11 +127,9 @@ def _texts(results: ReportData, jobs: Sequence[JobVet]) -> Iterator[str]:
             if fmean(vets) > node.map_slots + node.reduce_slots:
                 crowded[results.label(job_vet.cell)] = None
     if crowded:
-        named = list(crowded)[:_MOST_NAMED]
-        named += [f"{len(crowded) - len(named)} more"] if len(crowded) > len(named) else []
         yield (
             "The mean vet of a task is above the number of tasks that run at once on a node, which"
-            f" suggests fewer at once: {listing(named)}."
+            f" suggests fewer at once: {listing(list(crowded), most=_MOST_NAMED)}."
         )
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp
+from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.records.score import MetricValue, Score
-from harness.scoring.metrics.errors import mean
 
 if TYPE_CHECKING:
     from harness.stats.resampling import Masks, Numbers
@@ -128,7 +128,7 @@ def recalibrated_error(scores: Sequence[Score]) -> MetricValue | None:
     if not np.isfinite(errors).all():
         return None
     low, high = mean_interval(errors, [score.input for score in scores])
-    return MetricValue(value=mean(errors), low=max(0.0, low), high=high)
+    return MetricValue(value=fmean(errors), low=max(0.0, low), high=high)
 
 
 def order_of_configurations(scores: Sequence[Score]) -> MetricValue | None:

@@ -9,10 +9,8 @@ its two parts are percent.
 
 from __future__ import annotations
 
-import math
-
 from collections.abc import Callable, Sequence
-from statistics import median
+from statistics import fmean, median
 
 from harness.errors import ModelError
 from harness.records.score import MetricValue, Score
@@ -56,22 +54,17 @@ def i_accu(actual_s: float, model_s: float, whatif_s: float) -> dict[str, float]
     }
 
 
-def mean(values: Sequence[float]) -> float:
-    """Mean of at least one value: the same in whatever order they stand."""
-    return math.fsum(values) / len(values)
-
-
 def mean_error(scores: Sequence[Score]) -> MetricValue:
     """Mean relative error over the cells (MAPE), with its 95 % interval (range below six cells)."""
     from harness.stats.resampling import mean_interval
 
     errors = [score.relative_error for score in scores]
     low, high = mean_interval(errors, [score.input for score in scores])
-    return MetricValue(value=mean(errors), low=max(0.0, low), high=high)
+    return MetricValue(value=fmean(errors), low=max(0.0, low), high=high)
 
 
 def mean_of(
-    name: str, scores: Sequence[Score], summarise: Callable[[Sequence[float]], float] = mean
+    name: str, scores: Sequence[Score], summarise: Callable[[Sequence[float]], float] = fmean
 ) -> MetricValue | None:
     """The field of that *name* over the cells that have it, summarised; `None` where none has."""
     known = [number for each in scores if (number := getattr(each, name)) is not None]
@@ -93,7 +86,7 @@ def noise_floor(scores: Sequence[Score]) -> MetricValue | None:
 def within_noise(scores: Sequence[Score]) -> MetricValue | None:
     """Share of the cells with a noise floor whose error does not exceed it."""
     known = [each.relative_error <= each.floor for each in scores if each.floor is not None]
-    return MetricValue(value=mean(known)) if known else None
+    return MetricValue(value=fmean(known)) if known else None
 
 
 def coverage(name: str, scores: Sequence[Score]) -> MetricValue | None:
