@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -90,17 +90,26 @@ def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
         raise _recording_error(f"not the id of an attempt: '{excerpt(attempt)}'", source)
     if not 0 <= state < len(_STATES) or min(lost, unit_records, opening_ns) < 0:
         raise _recording_error("its header is not one that the recorder writes", source)
-    clock = _Clock(wall_us / 1e6, anchor_ns, source)
+
+    def moment(nanoseconds: int) -> float:
+        """Seconds since the epoch at a time of the JVM's clock."""
+        seconds: float = wall_us / 1e6 + (nanoseconds - anchor_ns) / 1e9
+        if abs(nanoseconds - anchor_ns) > _LONGEST_NS or not 0 <= seconds <= _LATEST_S:
+            raise _recording_error("an impossible time", source)
+        return seconds
+
+    if not 0 <= process_ms / 1e3 <= _LATEST_S:
+        raise _recording_error("an impossible time", source)
     return TaskSpans(
         attempt_id=attempt.decode("ascii"),
         state=_STATES[state],
-        opened_s=clock.at(anchor_ns),
-        process_start_s=clock.checked(process_ms / 1e3) if process_ms else None,
+        opened_s=moment(anchor_ns),
+        process_start_s=process_ms / 1e3 if process_ms else None,
         opening_s=opening_ns / 1e9,
         lost=lost,
         unit_records=unit_records,
         loop=_record_loop(recording, source),
-        spans=tuple(_spans(recording, used_chunks, clock, source)),
+        spans=tuple(_spans(recording, used_chunks, moment, source)),
     )
 
 
@@ -108,26 +117,9 @@ def _recording_error(what: str, source: str) -> ParseError:
     return ParseError(what, source=source, fix="give the ltrace.spans of one task")
 
 
-class _Clock:
-    """Brings the JVM's nanoseconds to seconds since the epoch."""
-
-    def __init__(self, wall_s: float, anchor_ns: int, source: str) -> None:
-        self._wall_s, self._anchor_ns, self._source = wall_s, anchor_ns, source
-
-    def at(self, nanoseconds: int) -> float:
-        """Give the moment in seconds since the epoch."""
-        if abs(nanoseconds - self._anchor_ns) > _LONGEST_NS:
-            raise _recording_error("an impossible time", self._source)
-        return self.checked(self._wall_s + (nanoseconds - self._anchor_ns) / 1e9)
-
-    def checked(self, seconds: float) -> float:
-        """Give *seconds*, if they are a moment of a trial."""
-        if not 0 <= seconds <= _LATEST_S:
-            raise _recording_error("an impossible time", self._source)
-        return seconds
-
-
-def _spans(recording: bytes, used_chunks: int, clock: _Clock, source: str) -> Iterator[Span]:
+def _spans(
+    recording: bytes, used_chunks: int, moment: Callable[[int], float], source: str
+) -> Iterator[Span]:
     """Spans in the order of their start, with their parents: of each thread, those around them."""
     recorded: list[_Recorded] = []
     for chunk_start in range(HEAD, len(recording) - SLOT + 1, CHUNK)[: max(used_chunks, 0)]:
@@ -157,8 +149,8 @@ def _spans(recording: bytes, used_chunks: int, clock: _Clock, source: str) -> It
     last_ns = max((max(span.start_ns, span.end_ns) for span in recorded), default=0)
     around: dict[int, list[tuple[int, int]]] = {}
     for number, span in enumerate(recorded):
-        start_s, end_ns = clock.at(span.start_ns), span.end_ns or last_ns
-        clock.at(end_ns)
+        start_s, end_ns = moment(span.start_ns), span.end_ns or last_ns
+        moment(end_ns)
         enclosing = around.setdefault(span.thread, [])
         while enclosing and enclosing[-1][1] <= span.start_ns:
             enclosing.pop()

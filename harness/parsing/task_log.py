@@ -110,10 +110,7 @@ def read_task_log(
     """
     collected_task = _Task(source)
     for event in _TASK_READER.events(lines, source, zone, window):
-        if event.name in _MOMENTS:
-            collected_task.take_moment(event)
-        else:
-            collected_task.take(event)
+        collected_task.take(event)
     return TaskLog(
         attempt_id=collected_task.attempt_id,
         spills=tuple(collected_task.spills),
@@ -139,16 +136,14 @@ class _Task:
         self._last_index = -1  # A record larger than the buffer has an index, and no line.
         self._ring_ints = 0
 
-    def take_moment(self, event: Event) -> None:
-        """Take an event that a task has once."""
-        if event.name in self.moments:
-            raise order_error(event, "a second task, or its line", self._source)
-        self.moments[event.name] = event.at_s
-        if event.parts:
-            self.attempt_id = event.parts[0]
-
     def take(self, event: Event) -> None:
-        """Let the next event of the buffer, a spill or the merge follow from those before."""
+        """Let the next event follow from those before; moments are what a task has once."""
+        if event.name in _MOMENTS:
+            if event.name in self.moments:
+                raise order_error(event, "a second task, or its line", self._source)
+            self.moments[event.name] = event.at_s
+            self.attempt_id = event.parts[0] if event.parts else self.attempt_id
+            return
         running, numbers = self._running, event.numbers()
         match event.name:
             case "buffer":
@@ -313,17 +308,43 @@ class _Shuffle:
                 self.moments = replace(self.moments, copied_s=event.at_s)
             case "full":
                 self.full_s.append(event.at_s)
-            case "copy" | "read" | "freed":
-                self._take_copy(event)
+            case "copy":
+                attempt, raw_bytes, sent_bytes, place = event.parts
+                to: Literal["memory", "disk"] = "memory" if place == "MEMORY" else "disk"
+                sizes = int(sent_bytes), int(raw_bytes)
+                map_copy = CopyLog(attempt, *sizes, to, event.at_s, event.at_s)
+                self.visiting.setdefault(event.thread, _OpenVisit()).pending = map_copy
+            case "read":
+                open_visit = self.visiting.setdefault(event.thread, _OpenVisit())
+                pending = open_visit.pending
+                if pending is None or pending.map_attempt != event.parts[1]:
+                    raise order_error(event, "a map output", self._source)
+                finish_s = max(event.at_s, pending.start_s)
+                open_visit.copies.append(replace(pending, finish_s=finish_s))
+                open_visit.pending = None
+            case "freed":
+                # The visit is over: what it brought has come from this host.
+                copies = self.visiting.pop(event.thread, _OpenVisit()).copies
+                host, milliseconds = event.parts
+                starts = [each.start_s for each in copies]
+                start_s = min([event.at_s - int(milliseconds) / 1e3, *starts])
+                self.copies += [replace(each, visit=len(self.visits)) for each in copies]
+                self.visits.append(VisitLog(host, start_s, event.at_s))
             case "memory_merge" | "disk_merge" | "final_merge":
                 kind = event.name.removesuffix("_merge")
                 if kind in self._merging:
                     raise order_error(event, "a merge", self._source)
                 self._merging[kind] = event.at_s, sum(event.numbers())
-            case "memory_merged":
-                self._end_merge(event, "memory")
-            case "disk_merged":
-                self._end_merge(event, "disk")
+            case "memory_merged" | "disk_merged":
+                merger: Literal["memory", "disk"] = (
+                    "memory" if event.name == "memory_merged" else "disk"
+                )
+                started = self._merging.pop(merger, None)
+                if started is None:
+                    raise order_error(event, "a merge", self._source)
+                start_s, segments = started
+                finish_s, size_bytes = max(event.at_s, start_s), event.numbers()[-1]
+                self.merges.append(MergeTimes(merger, start_s, finish_s, segments, size_bytes))
             case _:
                 # The final merge ends with the last of these lines.
                 started = self._merging.get("final")
@@ -332,37 +353,3 @@ class _Shuffle:
                     self.merges = [merge for merge in self.merges if merge.kind != "final"]
                     self.merges.append(MergeTimes("final", started[0], finish_s, started[1]))
                     self.moments = replace(self.moments, merged_s=finish_s)
-
-    def _take_copy(self, event: Event) -> None:
-        if event.name == "freed":
-            # The visit is over: what it brought has come from this host.
-            open_visit = self.visiting.pop(event.thread, _OpenVisit())
-            host, milliseconds = event.parts
-            starts = [map_copy.start_s for map_copy in open_visit.copies]
-            start_s = min([event.at_s - int(milliseconds) / 1e3, *starts])
-            visit = len(self.visits)
-            self.copies += [replace(map_copy, visit=visit) for map_copy in open_visit.copies]
-            self.visits.append(VisitLog(host, start_s, event.at_s))
-            return
-        open_visit = self.visiting.setdefault(event.thread, _OpenVisit())
-        if event.name == "copy":
-            attempt, raw_bytes, sent_bytes, place = event.parts
-            to: Literal["memory", "disk"] = "memory" if place == "MEMORY" else "disk"
-            sizes = int(sent_bytes), int(raw_bytes)
-            open_visit.pending = CopyLog(attempt, *sizes, to, event.at_s, event.at_s)
-            return
-        map_copy = open_visit.pending
-        if map_copy is None or map_copy.map_attempt != event.parts[1]:
-            raise order_error(event, "a map output", self._source)
-        open_visit.copies.append(replace(map_copy, finish_s=max(event.at_s, map_copy.start_s)))
-        open_visit.pending = None
-
-    def _end_merge(self, event: Event, kind: Literal["memory", "disk"]) -> None:
-        started = self._merging.pop(kind, None)
-        if started is None:
-            raise order_error(event, "a merge", self._source)
-        start_s, segments = started
-        size_bytes = event.numbers()[-1]
-        self.merges.append(
-            MergeTimes(kind, start_s, max(event.at_s, start_s), segments, size_bytes)
-        )
