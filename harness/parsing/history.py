@@ -440,9 +440,7 @@ class _Job:
 
     def _text(self, fields: Mapping[str, Any], field_name: str) -> str:
         """Field *field_name*; an absent or null one is empty."""
-        field_value = fields.get(field_name)
-        if isinstance(field_value, dict):
-            field_value = _untagged(field_value)
+        field_value = _untagged(fields.get(field_name))
         if field_value is not None and not isinstance(field_value, str):
             raise self.error(f"{field_name} is {value_excerpt(field_value)}, not text")
         return field_value[:_LONGEST_TEXT] if field_value else ""

@@ -77,7 +77,17 @@ def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
     The mean of `combine_bytes_selectivity` is answered as `spill_bytes_selectivity`, for What-If's
     statistic of that name is another.
     """
-    map_task = read_map_task(values)
+    checked = read_fields(MapTask, values, WHERE)
+    machines = len(checked["map_s_per_record"])
+    for name, numbers in checked.items():
+        if isinstance(numbers, list):
+            if len(numbers) != machines:
+                wanted = f"a list of {machines} numbers, one per machine as in map_s_per_record"
+                raise range_error(name, numbers, wanted, WHERE)
+            checked[name] = sum(numbers) / machines  # the plain mean over machines, section 3
+    if checked["map_while_spilling_s_per_record"] is None:
+        checked["map_while_spilling_s_per_record"] = checked["map_s_per_record"]
+    map_task = MapTask(**checked)
     try:
         spills = spill_sizes(map_task)
         answer = {**vars(spills), "spill_bytes_selectivity": map_task.combine_bytes_selectivity}
@@ -94,21 +104,6 @@ def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
     if map_task.map_while_spilling_s_per_record < map_task.map_s_per_record:
         warnings.append("map_while_spilling_s_per_record is below map_s_per_record: noise")
     return answer | {"warnings": warnings}
-
-
-def read_map_task(values: Mapping[str, Any]) -> MapTask:
-    """Check section 2.1's fields and take the plain means over machines, section 3."""
-    checked = read_fields(MapTask, values, WHERE)
-    machines = len(checked["map_s_per_record"])
-    for name, numbers in checked.items():
-        if isinstance(numbers, list):
-            if len(numbers) != machines:
-                wanted = f"a list of {machines} numbers, one per machine as in map_s_per_record"
-                raise range_error(name, numbers, wanted, WHERE)
-            checked[name] = sum(numbers) / machines
-    if checked["map_while_spilling_s_per_record"] is None:
-        checked["map_while_spilling_s_per_record"] = checked["map_s_per_record"]
-    return MapTask(**checked)
 
 
 def _without_output(map_task: MapTask) -> dict[str, Any]:
@@ -223,10 +218,8 @@ def map_times_with_waits(spills: Spills, map_task: MapTask) -> dict[str, float]:
     """Seconds of a map function whose buffer is full before a spill ends, (u12) and (u13)."""
     headroom, last_records = spills.headroom_records, spills.last_spill_records
     before_last = spills.spill_thread_spills - 1
-    a, b = (
-        while_spilling_s_per_output(map_task),
-        map_task.map_s_per_record / map_task.map_records_selectivity,
-    )
+    a = while_spilling_s_per_output(map_task)
+    b = map_task.map_s_per_record / map_task.map_records_selectivity
     beside_s = headroom * a * before_last + min(headroom, last_records) * a
     alone = spills.map_out_records - before_last * headroom - min(last_records, headroom)
     return {"map_while_spilling_s": beside_s, "map_while_not_spilling_s": alone * b}

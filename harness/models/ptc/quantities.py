@@ -69,13 +69,8 @@ class Quantities:
         return -(-self.num_reduces // self.reduce_slots) if self.num_reduces else 0
 
 
-def predict_ptc(quantities: Mapping[str, Any], method: str = "wave") -> dict[str, Any]:
-    """Every quantity of the model by name, from those of `Quantities`."""
-    return evaluate_quantities(read_quantities(quantities), method)
-
-
-def read_quantities(given: Mapping[str, Any]) -> Quantities:
-    """Check *given* quantities: names, ranges, and that reduces have slots."""
+def predict_ptc(given: Mapping[str, Any], method: str = "wave") -> dict[str, Any]:
+    """Every quantity of the model by name, from those of `Quantities`, which are checked."""
     quantities = read_known(Quantities, given, WHERE)
     if quantities.num_reduces and quantities.reduce_slots < 1:
         wanted = "a whole number of at least 1"
@@ -83,7 +78,7 @@ def read_quantities(given: Mapping[str, Any]) -> Quantities:
     if quantities.shuffle_bytes_total > 0:
         for name in ("copy_bps_total", "local_read_bps_total", "local_write_bps_total"):
             check_number(name, getattr(quantities, name), where=WHERE, low=SMALLEST)
-    return quantities
+    return evaluate_quantities(quantities, method)
 
 
 def evaluate_quantities(quantities: Quantities, method: str) -> dict[str, Any]:

@@ -95,17 +95,6 @@ FIELDS = {f.name: f for f in fields(Parameters) if f.metadata}
 REQUIRED = frozenset(name for name, f in FIELDS.items() if f.default is MISSING)
 
 
-def read_parameters(parameters: Mapping[str, Any], rules: str) -> Parameters:
-    """Check *parameters*; ``ModelError`` names a field that is missing or out of its range."""
-    if rules not in RULES:
-        raise range_error("rules", rules, "paper or mr2", WHERE)
-    inputs = Parameters(**read_fields(Parameters, parameters, WHERE), mr2=rules == "mr2")
-    share, where = inputs.sort_record_percent, f"{WHERE}, paper rules"
-    if not inputs.mr2 and not 0 < share < 1:
-        raise range_error("sort_record_percent", share, "between 0 and 1", where)
-    return inputs
-
-
 def ceil_ratio(numerator: float, denominator: float) -> int:
     """
     ceil(a/b), where a ratio within 1e-9 of an integer is that integer.
@@ -126,9 +115,15 @@ def spn_phases(parameters: Mapping[str, Any], rules: str = "paper") -> Numbers:
     """
     Phase means, their sum, and the quantities between, by the specification's names.
 
-    Without reduces `t7_shuffle_s`, `t8_merge_s` and `t9_reduce_s` are 0.
+    Without reduces `t7_shuffle_s`, `t8_merge_s` and `t9_reduce_s` are 0.  ``ModelError`` names a
+    parameter that is missing or out of its range.
     """
-    inputs = read_parameters(parameters, rules)
+    if rules not in RULES:
+        raise range_error("rules", rules, "paper or mr2", WHERE)
+    inputs = Parameters(**read_fields(Parameters, parameters, WHERE), mr2=rules == "mr2")
+    share, where = inputs.sort_record_percent, f"{WHERE}, paper rules"
+    if not inputs.mr2 and not 0 < share < 1:
+        raise range_error("sort_record_percent", share, "between 0 and 1", where)
     sizes = shared_sizes(inputs)
     sizes |= spills_mr2(inputs, sizes) if inputs.mr2 else spills(inputs, sizes)
     sizes |= {
