@@ -134,25 +134,19 @@ class GpuKMeans(GpuWorkload):
         most, moves, last = arguments["iterations"], sample["iterations"], max(iterations)
         if len(iterations) != 1 or not 1 <= last <= most:
             return f"the centres are of the iterations {sorted(iterations)[:5]}, {most} at most"
-        reason = ""
-        if sample["stride"] == 1:
-            shifts = [float(move["shift"]) for move in moves]
-            reason = end_complaint(last, most, arguments["epsilon"], shifts)
-        return reason or place_complaint(
+        # A sample's centres do not say when all points stand still; moves near *epsilon* pass.
+        shifts = [float(move["shift"]) for move in moves] if sample["stride"] == 1 else []
+        epsilon = arguments["epsilon"]
+        margin = 0.01 * epsilon + 1e-4
+        for iteration, moved in enumerate(shifts[: last - 1], start=1):
+            if moved < epsilon - margin:
+                early = f"iteration {iteration} moved less than {epsilon:g}"
+                return f"iteration {last} was made, though {early}"
+        if last < most and last <= len(shifts) and shifts[last - 1] > epsilon + margin:
+            return f"iteration {last} was the last, though a centre moved by {shifts[last - 1]:.6g}"
+        return place_complaint(
             centres, moves[min(last, len(moves)) - 1], sample["stride"], sample["scale"]
         )
-
-
-def end_complaint(last: int, most: int, epsilon: float, shifts: list[float]) -> str:
-    """Why the iterations should not end after *last*, or nothing; shifts near *epsilon* pass."""
-    margin = 0.01 * epsilon + 1e-4
-    for iteration, moved in enumerate(shifts[: last - 1], start=1):
-        if moved < epsilon - margin:
-            early = f"iteration {iteration} moved less than {epsilon:g}"
-            return f"iteration {last} was made, though {early}"
-    if last < most and last <= len(shifts) and shifts[last - 1] > epsilon + margin:
-        return f"iteration {last} was the last, though a centre moved by {shifts[last - 1]:.6g}"
-    return ""
 
 
 def place_complaint(

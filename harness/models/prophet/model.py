@@ -116,23 +116,18 @@ class View:
         if lacking:
             raise MissingStatistic(*lacking, model="prophet", workload=self.profile.workload)
 
-    def shuffle_costs(self) -> dict[str, float]:
-        """
-        Section 5's costs; what a measured copy took to unpack is not counted again.
-
-        Section 5's `network` is a copier's own time per byte while the others copy beside it: the
-        profile's `copy_s_per_byte`, not What-If's cost, in which the copiers share one network.
-        """
-        costs = {name: self.value(name) for name in _COSTS if self.statistic(name)}
-        copy_s = self.value(COPY)
-        if self.config.map_output_compressed and COPY + COMPRESSED in self.profile.statistics:
-            copy_s -= costs.get("map_output_decompress_s_per_byte", 0.0)
-        return costs | {"network_s_per_byte": max(0.0, copy_s)}
-
     def reduce_side(self, answer: Mapping[str, Any], job: Job, costs: Costs) -> ReduceSide:
         """The reduces of a job whose map task is *answer*, with the *costs* of reduces."""
+        shuffle_costs = {name: self.value(name) for name in _COSTS if self.statistic(name)}
+        # Section 5's network is a copier's own time per byte while the others copy beside it: the
+        # profile's `copy_s_per_byte`, not What-If's cost, in which the copiers share one network.
+        copy_s = self.value(COPY)
+        if self.config.map_output_compressed and COPY + COMPRESSED in self.profile.statistics:
+            # What a measured copy took to unpack is not counted again.
+            copy_s -= shuffle_costs.get("map_output_decompress_s_per_byte", 0.0)
+        shuffle_costs["network_s_per_byte"] = max(0.0, copy_s)
         shuffle_config = {name: getattr(job.statistics, name) for name in _OF_SHUFFLE}
-        setting = read_setting(self.config.model_dump() | shuffle_config, self.shuffle_costs())
+        setting = read_setting(self.config.model_dump() | shuffle_config, shuffle_costs)
         segment = None
         if answer["num_spills"]:  # what a map leaves for each reduce: What-If's (37) to (39)
             compressed_bytes = answer["map_final_bytes"] / job.config.num_reduces
@@ -321,34 +316,25 @@ def _of_reduces(view: View, answer: Mapping[str, Any], reduces: Sequence[Reduce]
         sort_s = answer["map_out_records"] * fmean(view.machine_lists()["sort_s_per_record"])
         spills_s = answer["spill_s"] + answer["last_spill_s"]
         parts |= {"spill_sort_s": sort_s, "spill_write_s": spills_s - sort_s}
+    # As a job history shows them: a map function ends for it before the flush, which waits for a
+    # spill that is still running; a shuffle ends with the last copy, and merges that are still
+    # running are part of the sort.
+    tail_s = answer["last_spill_s"] + waiting_for_spill_s(answer)
+    copying_s = fmean(reduce.outcome.copy_clock_s for reduce in reduces)
     left_out = {*phases, "map_task_s", "disk_files", "warnings"}
     return {
         "phases": phases,
-        "measurable": measurable_phases(answer, phases, reduces),
+        "measurable": {
+            "map_main_s": max(0.0, answer["map_and_spill_s"] - tail_s),
+            "map_tail_s": tail_s + answer["map_merge_s"],
+            "shuffle_s": copying_s,
+            "sort_s": phases["shuffle_s"] - copying_s + phases["reduce_merge_s"],
+            "reduce_rest_s": phases["reduce_function_s"] + phases["reduce_write_s"],
+        },
         "parts": parts,
         "dataflow": {
             name: value
             for name, value in dataflow.items()
             if name not in left_out and value is not None
         },
-    }
-
-
-def measurable_phases(
-    answer: Mapping[str, Any], phases: Mapping[str, float], reduces: Sequence[Reduce]
-) -> dict[str, float]:
-    """
-    Phases as a job history shows them [s].
-
-    A map function ends for it before the flush, which waits for a spill that is still running; a
-    shuffle ends with the last copy, and merges that are still running are part of the sort.
-    """
-    tail_s = answer["last_spill_s"] + waiting_for_spill_s(answer)
-    copying_s = fmean(reduce.outcome.copy_clock_s for reduce in reduces)
-    return {
-        "map_main_s": max(0.0, answer["map_and_spill_s"] - tail_s),
-        "map_tail_s": tail_s + answer["map_merge_s"],
-        "shuffle_s": copying_s,
-        "sort_s": phases["shuffle_s"] - copying_s + phases["reduce_merge_s"],
-        "reduce_rest_s": phases["reduce_function_s"] + phases["reduce_write_s"],
     }
