@@ -267,15 +267,12 @@ class Counters(Mapping[str, int]):
         self._positions, self._values = positions, values
 
     def __getitem__(self, name: str) -> int:
-        """Value of the counter *name*."""
         return self._values[self._positions[name]]
 
     def __iter__(self) -> Iterator[str]:
-        """Names, in the order of the history."""
         return iter(self._positions)
 
     def __len__(self) -> int:
-        """Count the counters."""
         return len(self._positions)
 
 

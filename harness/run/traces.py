@@ -30,13 +30,11 @@ class Recordings:
     """
 
     def __init__(self, raw: RawLogs) -> None:
-        """Find the recordings that *raw* has."""
         self._raw = raw
         self._files = [name for name in raw.names() if PurePosixPath(name).name == SPANS_FILE]
         self.unreadable: dict[str, str] = {}
 
     def __len__(self) -> int:
-        """Count the recorded attempts."""
         return len(self._files)
 
     def tasks(self) -> Iterator[TaskSpans]:

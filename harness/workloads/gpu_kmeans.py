@@ -60,6 +60,7 @@ class GpuKMeans(GpuWorkload):
     generator_parameters = ("k", "dimensions", "spread")
     # What the proof keeps depends on the iterations, too.
     key_parameters = ("k", "dimensions", "spread", "iterations", "epsilon")
+    least = "k"  # a point for each centre
 
     def record_bytes(self, arguments: Mapping[str, Any]) -> int:
         """Bytes of a point."""
@@ -68,10 +69,6 @@ class GpuKMeans(GpuWorkload):
     def jobs(self, spec: WorkloadSpec) -> int | None:
         """One for each iteration, as many as it takes; one where one is the limit."""
         return 1 if self.arguments(spec)["iterations"] == 1 else None
-
-    def unit(self, arguments: Mapping[str, Any]) -> tuple[int, int]:
-        """A point for each centre."""
-        return 1, int(arguments["k"])
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """

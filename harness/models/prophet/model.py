@@ -41,7 +41,7 @@ from harness.models.vectors import (
 from harness.models.whatif import map_task as m
 from harness.models.whatif.evaluation import map_only_times
 from harness.models.whatif.inputs import Costs, Job, side_costs
-from harness.models.whatif.model import inputs_of_cell
+from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, Statistic
 
@@ -65,12 +65,9 @@ _OF_JOBS_WITH_REDUCES = SPILLS | {
     "input_record_bytes", "map_records_selectivity", "map_bytes_selectivity", "map_s_per_record",
     COPY, "local_write_s_per_byte",
 }  # fmt: skip
-_OF_SHUFFLE = ("map_output_compression_ratio", "combine_bytes_selectivity",
-               "combine_records_selectivity")  # fmt: skip
 
 _MAP_PHASES = ("map_while_not_spilling_s", "spill_s", "last_spill_s", "map_merge_s")
 _MAP_ONLY_PHASES = ("map_read_s", "map_function_s", "map_write_s")
-_AFTER_SHUFFLE = ("reduce_merge_s", "reduce_function_s", "reduce_write_s")
 
 
 @dataclass(frozen=True)
@@ -126,8 +123,7 @@ class View:
             # What a measured copy took to unpack is not counted again.
             copy_s -= shuffle_costs.get("map_output_decompress_s_per_byte", 0.0)
         shuffle_costs["network_s_per_byte"] = max(0.0, copy_s)
-        shuffle_config = {name: getattr(job.statistics, name) for name in _OF_SHUFFLE}
-        setting = read_setting(self.config.model_dump() | shuffle_config, shuffle_costs)
+        setting = read_setting(self.config.model_dump() | vars(job.statistics), shuffle_costs)
         segment = None
         if answer["num_spills"]:  # what a map leaves for each reduce: What-If's (37) to (39)
             compressed_bytes = answer["map_final_bytes"] / job.config.num_reduces
@@ -301,7 +297,7 @@ def _of_reduces(view: View, answer: Mapping[str, Any], reduces: Sequence[Reduce]
     phases = {
         **{name: answer[name] for name in _MAP_PHASES},
         "shuffle_s": fmean(reduce.outcome.shuffle_s for reduce in reduces),
-        **{name: fmean(reduce.after[name] for reduce in reduces) for name in _AFTER_SHUFFLE},
+        **{name: fmean(reduce.after[name] for reduce in reduces) for name in AFTER_SHUFFLE},
     }
     first_reduce = reduces[0]  # the one that waits for maps
     dataflow = {
@@ -311,7 +307,7 @@ def _of_reduces(view: View, answer: Mapping[str, Any], reduces: Sequence[Reduce]
         **first_reduce.after,
     }
     parts = {name: answer[name] for name in ("map_s", "map_merge_s")}
-    parts |= {name: phases[name] for name in _AFTER_SHUFFLE}
+    parts |= {name: phases[name] for name in AFTER_SHUFFLE}
     if view.has_spill_parts():
         sort_s = answer["map_out_records"] * fmean(view.machine_lists()["sort_s_per_record"])
         spills_s = answer["spill_s"] + answer["last_spill_s"]
