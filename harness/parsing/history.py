@@ -414,9 +414,7 @@ class _Job:
                 raise self.error(
                     f"{name} is {expected}, and the history has {len(tasks)} such tasks"
                 )
-        return JobTrace(
-            job_id=self._job_id, attempts=tuple(attempts), **{**defaults, **self._facts}
-        )
+        return JobTrace(job_id=self._job_id, attempts=tuple(attempts), **defaults | self._facts)
 
     def _check_job(self, job_id: str, name: str) -> None:
         self._job_id = self._job_id or job_id

@@ -54,7 +54,7 @@ _UNITS_HEAD = Struct("<8sii")
 _UNITS_MAGIC = b"LTUNITS1"
 _LONG_UNIT, _STEP_S = 0x8000, 32e-9
 # A map of 128 MiB has a million records of 100 bytes; this is five hundred times as much.
-_MOST_UNITS_BYTES = 1 << 28
+MOST_UNITS_BYTES = 1 << 28
 
 
 class _Recorded(NamedTuple):
@@ -220,7 +220,7 @@ def read_units(unit_file: bytes, source: str) -> tuple[int, NDArray[Any]]:
     import numpy as np
 
     size = len(unit_file)
-    if not _UNITS_HEAD.size <= size <= _MOST_UNITS_BYTES or not unit_file.startswith(_UNITS_MAGIC):
+    if not _UNITS_HEAD.size <= size <= MOST_UNITS_BYTES or not unit_file.startswith(_UNITS_MAGIC):
         what = f"not durations of units: '{excerpt(unit_file[:8])}'"
         raise ParseError(what, source=source, fix="give the ltrace.units of one task")
     _, unit_records, _ = _UNITS_HEAD.unpack_from(unit_file)

@@ -33,9 +33,12 @@ from __future__ import annotations
 
 import re
 
+from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, tzinfo
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Literal
 
 from harness.errors import ParseError
@@ -263,25 +266,14 @@ def read_shuffle_log(
         if count > _MOST_EVENTS:
             raise ParseError(f"more than {_MOST_EVENTS} lines", source=source, line=event.number)
         shuffle.take(event)
-    copies = list(shuffle.copies)
-    for open_visit in shuffle.visiting.values():
-        copies += open_visit.copies
-    copies.sort(key=lambda map_copy: (map_copy.start_s, map_copy.map_attempt))
+    copies = [*shuffle.copies, *chain.from_iterable(shuffle.visiting.values())]
     return replace(
         shuffle.moments,
-        copies=tuple(copies),
+        copies=tuple(sorted(copies, key=attrgetter("start_s", "map_attempt"))),
         visits=tuple(shuffle.visits),
         merges=tuple(shuffle.merges),
         full_s=tuple(shuffle.full_s),
     )
-
-
-@dataclass
-class _OpenVisit:
-    """What a fetcher has brought since it took its present host."""
-
-    copies: list[CopyLog] = field(default_factory=list)
-    pending: CopyLog | None = None
 
 
 class _Shuffle:
@@ -289,7 +281,9 @@ class _Shuffle:
 
     def __init__(self, source: str) -> None:
         self.moments = ShuffleLog()
-        self.visiting: dict[str, _OpenVisit] = {}
+        # By fetcher: what it has brought since it took its present host, and what it copies.
+        self.visiting = defaultdict[str, list[CopyLog]](list)
+        self._pending: dict[str, CopyLog] = {}
         self.copies: list[CopyLog] = []
         self.visits: list[VisitLog] = []
         self.merges: list[MergeTimes] = []
@@ -312,19 +306,17 @@ class _Shuffle:
                 attempt, raw_bytes, sent_bytes, place = event.parts
                 to: Literal["memory", "disk"] = "memory" if place == "MEMORY" else "disk"
                 sizes = int(sent_bytes), int(raw_bytes)
-                map_copy = CopyLog(attempt, *sizes, to, event.at_s, event.at_s)
-                self.visiting.setdefault(event.thread, _OpenVisit()).pending = map_copy
+                self._pending[event.thread] = CopyLog(attempt, *sizes, to, event.at_s, event.at_s)
             case "read":
-                open_visit = self.visiting.setdefault(event.thread, _OpenVisit())
-                pending = open_visit.pending
+                pending = self._pending.pop(event.thread, None)
                 if pending is None or pending.map_attempt != event.parts[1]:
                     raise order_error(event, "a map output", self._source)
                 finish_s = max(event.at_s, pending.start_s)
-                open_visit.copies.append(replace(pending, finish_s=finish_s))
-                open_visit.pending = None
+                self.visiting[event.thread].append(replace(pending, finish_s=finish_s))
             case "freed":
                 # The visit is over: what it brought has come from this host.
-                copies = self.visiting.pop(event.thread, _OpenVisit()).copies
+                copies = self.visiting.pop(event.thread, [])
+                self._pending.pop(event.thread, None)
                 host, milliseconds = event.parts
                 starts = [each.start_s for each in copies]
                 start_s = min([event.at_s - int(milliseconds) / 1e3, *starts])

@@ -115,10 +115,8 @@ class GpuKMeans(GpuWorkload):
         for output_file in outputs:
             for place, match in read_matches(output_file, _LINE, "a centre"):
                 number, coordinates = int(match[1]), list(map(float, match[4].split(b" ")))
-                if len(coordinates) != dimensions:
-                    return (
-                        f"{place}: the centre has {len(coordinates)} coordinates, not {dimensions}"
-                    )
+                if (count := len(coordinates)) != dimensions:
+                    return f"{place}: the centre has {count} coordinates, not {dimensions}"
                 if number in centres:
                     return f"{place}: centre {number} is reported twice"
                 centres[number] = coordinates

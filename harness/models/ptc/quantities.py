@@ -17,9 +17,8 @@ from typing import Any
 from harness.models.checks import check_number, count_field, number_field, range_error
 from harness.models.nearest import nearest_cell
 from harness.models.ptc.equations import TIMES, Waves, evaluate_waves, read_known
-from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import side_costs
-from harness.models.whatif.model import AFTER_SHUFFLE, around_tasks_s, inputs_of_cell
+from harness.models.whatif.model import AFTER_SHUFFLE, around_tasks_s
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile
 
@@ -133,16 +132,6 @@ def moving_s(size: float, *rates: float) -> float:
 
 
 # Quantities of a cell
-
-
-def whatif_tasks(
-    profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
-) -> tuple[dict[str, Any], list[str]]:
-    """What-If's tasks of the job, rules mr2, with no reduce input kept in memory; its warnings."""
-    nothing_kept = configuration.model_copy(update={"reduce_buffer_percent": 0.0})
-    tasks = evaluate(*inputs_of_cell(profile, nothing_kept, cluster, job_input), "mr2")
-    # What-If's shuffle is not used, so neither is its network.
-    return tasks, [text for text in tasks["warnings"] if "network_s_per_byte" not in text]
 
 
 def estimate_quantities(

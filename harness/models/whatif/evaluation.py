@@ -36,8 +36,6 @@ from harness.models.whatif.inputs import (
 
 # Configurations at once: some fifty arrays of 64 KiB stay in the processor's cache together.
 BLOCK = 8192
-ALL_ROWS = slice(None)
-
 
 _COUNTS = frozenset(
     {
@@ -114,7 +112,7 @@ def _blocks(inputs: Inputs) -> Iterator[Rows]:
 
 
 def evaluate_rows(
-    inputs: Inputs, rows: Rows = ALL_ROWS, names: Iterable[str] | None = None
+    inputs: Inputs, rows: Rows = slice(None), names: Iterable[str] | None = None
 ) -> Quantities:
     """
     Quantities of some configurations, all map-only or none; the times alone where *names* are.
