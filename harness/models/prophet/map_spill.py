@@ -91,7 +91,7 @@ def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
     try:
         spills = spill_sizes(map_task)
         answer = {**vars(spills), "spill_bytes_selectivity": map_task.combine_bytes_selectivity}
-        answer |= spill_times(map_task, spills) if spills.num_spills else _without_output(map_task)
+        answer |= spill_times(map_task, spills)
     except OverflowError as error:  # an infinite number of records or spills
         raise not_finite_error("prophet") from error
     if not math.isfinite(answer["map_and_spill_s"]):
@@ -106,17 +106,14 @@ def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
     return answer | {"warnings": warnings}
 
 
-def _without_output(map_task: MapTask) -> dict[str, Any]:
-    """Nothing to spill (section 10): the map function is all there is."""
-    map_s = map_task.map_in_records * map_task.map_s_per_record
-    zero = ("spill_out_bytes", "one_spill_s", "spill_s", "last_spill_s", "map_while_one_spill_s",
-            "map_while_spilling_s", "overlap_s")  # fmt: skip
-    times = dict.fromkeys(("map_while_not_spilling_s", "map_s", "map_and_spill_s"), map_s)
-    return {**dict.fromkeys(zero, 0.0), "main_thread_sleeps": False, **times}
-
-
 def spill_times(map_task: MapTask, spills: Spills) -> dict[str, Any]:
-    """Seconds of spills and map function of a task with output, (1) to (5)."""
+    """Seconds of spills and map function, (1) to (5); without output the function is all."""
+    if not spills.num_spills:  # section 10
+        map_s = map_task.map_in_records * map_task.map_s_per_record
+        zero = ("spill_out_bytes", "one_spill_s", "spill_s", "last_spill_s",
+                "map_while_one_spill_s", "map_while_spilling_s", "overlap_s")  # fmt: skip
+        times = dict.fromkeys(("map_while_not_spilling_s", "map_s", "map_and_spill_s"), map_s)
+        return {**dict.fromkeys(zero, 0.0), "main_thread_sleeps": False, **times}
     thread_spills = spills.spill_thread_spills
     full_bytes = spill_out_bytes(spills, map_task)
     one_spill_s = spill_cost_s(spills.records_per_spill, full_bytes, map_task)  # (u8)
