@@ -232,7 +232,6 @@ def ratios_of(observation: Observation, known: dict[str, Statistic]) -> Ratios |
 
 
 def _compressed(observation: Observation) -> dict[str, bool]:
-    """Whether the job's input, map output and output are compressed, by the name of the ratio."""
     config = observation.config
     return {
         _INPUT_CODEC: config.input_compressed,

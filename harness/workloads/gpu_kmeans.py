@@ -11,7 +11,7 @@ import itertools
 import math
 import re
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -139,23 +139,15 @@ class GpuKMeans(GpuWorkload):
                 return f"iteration {last} was made, though {early}"
         if last < most and last <= len(shifts) and shifts[last - 1] > epsilon + margin:
             return f"iteration {last} was the last, though a centre moved by {shifts[last - 1]:.6g}"
-        return place_complaint(
-            centres, moves[min(last, len(moves)) - 1], sample["stride"], sample["scale"]
-        )
-
-
-def place_complaint(
-    centres: Mapping[int, Sequence[float]], expected: Mapping[str, Any], stride: int, scale: float
-) -> str:
-    """First centre that is elsewhere than *expected*, or nothing."""
-    expected_centres = zip(expected["centres"], expected["counts"], strict=True)
-    for number, (place, count) in enumerate(expected_centres):
-        # In single precision a coordinate keeps seven digits; a sample's mean strays by its root.
-        flips = max(_FLIP, _FLIPS / max(count, 1))
-        share = flips if stride == 1 else _DEVIATIONS / math.sqrt(max(count, 1))
-        allowed = share * scale + 1e-6 * max(map(abs, place))
-        pairs = zip(centres[number], place, strict=True)
-        error = max(abs(reached - due) for reached, due in pairs)
-        if not error <= allowed:
-            return f"centre {number} misses its place by {error:.6g}, more than {allowed:.6g}"
-    return ""
+        due = moves[min(last, len(moves)) - 1]
+        expected = zip(due["centres"], due["counts"], strict=True)
+        for number, (coordinates, count) in enumerate(expected):
+            # In single precision a coordinate has seven digits; a sample's mean strays by its root.
+            flips = max(_FLIP, _FLIPS / max(count, 1))
+            share = flips if sample["stride"] == 1 else _DEVIATIONS / math.sqrt(max(count, 1))
+            allowed = share * sample["scale"] + 1e-6 * max(map(abs, coordinates))
+            pairs = zip(centres[number], coordinates, strict=True)
+            error = max(abs(reached - wanted) for reached, wanted in pairs)
+            if not error <= allowed:
+                return f"centre {number} misses its place by {error:.6g}, more than {allowed:.6g}"
+        return ""

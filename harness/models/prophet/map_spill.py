@@ -27,7 +27,6 @@ WHERE = "prophet map and spill"
 
 
 def _check_machines(name: str, value: Any, *, where: str) -> list[float]:
-    """*value*, if it is a list of numbers from 0 on."""
     if not isinstance(value, list | tuple) or not value:
         raise range_error(name, value, "a list of numbers, one per machine", where)
     return [check_number(name, number, where=where) for number in value]
