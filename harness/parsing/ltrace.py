@@ -138,13 +138,12 @@ def _spans(
                     raise _recording_error(what, source)
                 recorded.append(span)
             elif kind in (_TEXT, _NUMBERS) and len(recorded) > other_threads:
-                span = recorded.pop()
+                span = recorded[-1]
                 if kind == _TEXT:
-                    added_text = _text(chunk[offset + 8 : offset + SLOT].rstrip(b"\0"))
-                    span = span._replace(text=span.text + added_text)
+                    text = span.text + _text(chunk[offset + 8 : offset + SLOT].rstrip(b"\0"))
+                    recorded[-1] = span._replace(text=text)
                 elif not span.details:
-                    span = span._replace(details=_LONGS.unpack_from(chunk, offset)[2:])
-                recorded.append(span)
+                    recorded[-1] = span._replace(details=_LONGS.unpack_from(chunk, offset)[2:])
     recorded.sort(key=lambda span: span.start_ns)
     last_ns = max((max(span.start_ns, span.end_ns) for span in recorded), default=0)
     around: dict[int, list[tuple[int, int]]] = {}

@@ -10,8 +10,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from harness.errors import MissingStatistic
-from harness.models.checks import check_number
+from harness.models.checks import check_number, require_statistics
 from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
 from harness.models.prophet.shuffle import (
     COSTS_OF_CODEC,
@@ -105,13 +104,12 @@ class View:
         if self.statistic("spill_s_per_record"):  # logs show whole spills
             names -= SPILLS | {"combine_s_per_record"}
         suffixed = _WITH_CODEC - {COPY} if compressed else frozenset()
-        lacking = sorted(
+        lacking = frozenset(
             name + COMPRESSED if name in suffixed else name
             for name in names
             if not self.statistic(name)
         )
-        if lacking:
-            raise MissingStatistic(*lacking, model="prophet", workload=self.profile.workload)
+        require_statistics(lacking, (), self.profile, "prophet")
 
     def reduce_side(self, answer: Mapping[str, Any], job: Job, costs: Costs) -> ReduceSide:
         """The reduces of a job whose map task is *answer*, with the *costs* of reduces."""

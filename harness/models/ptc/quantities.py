@@ -180,13 +180,14 @@ def estimate_quantities(
 def published_quantities(profile: Profile, body: Quantities) -> Quantities:
     """Quantities of the job as published: with start and end of its tasks and gaps between them."""
     gap_s = _value(profile, "task_gap_s") if "task_gap_s" in profile.frame else 0.0
-    changes: dict[str, Any] = dict.fromkeys(
-        ("schedule_map_wave_s", "schedule_reduce_wave_s"), gap_s
+    around_reduce_s = around_tasks_s(profile, "reduce") if body.num_reduces else 0.0
+    return replace(
+        body,
+        map_task_s=body.map_task_s + around_tasks_s(profile, "map"),
+        reduce_task_s=body.reduce_task_s + around_reduce_s,
+        schedule_map_wave_s=gap_s,
+        schedule_reduce_wave_s=gap_s,
     )
-    changes["map_task_s"] = body.map_task_s + around_tasks_s(profile, "map")
-    if body.num_reduces:
-        changes["reduce_task_s"] = body.reduce_task_s + around_tasks_s(profile, "reduce")
-    return replace(body, **changes)
 
 
 def copy_rate(profile: Profile, configuration: JobConfig, cluster: Cluster) -> float:
@@ -203,10 +204,7 @@ def copy_rate(profile: Profile, configuration: JobConfig, cluster: Cluster) -> f
     of_copiers = _rate_of(
         _value(profile, measured), cluster.reduce_slots * configuration.parallel_copies
     )
-    node_bps = profile.statistics["network_bps"].value
-    where = f"profile of {profile.workload!r}"
-    of_network = cluster.num_nodes * check_number("network_bps", node_bps, where=where, above=True)
-    return min(of_copiers, of_network)
+    return min(of_copiers, cluster.num_nodes * _value(profile, "network_bps", above=True))
 
 
 def reduce_buffer_bytes(configuration: JobConfig, reduce_slots: int) -> float:
@@ -255,7 +253,7 @@ def _rate_of(cost: float, streams: int) -> float:
     return streams / cost if cost > 0 else math.inf
 
 
-def _value(profile: Profile, name: str) -> float:
-    """A number of the profile; ``ModelError`` where it is negative or not finite."""
-    known = {**profile.statistics, **profile.frame}
-    return check_number(name, known[name].value, where=f"profile of {profile.workload!r}")
+def _value(profile: Profile, name: str, *, above: bool = False) -> float:
+    """A number of the profile, from 0 on or *above* it; ``ModelError`` for any other."""
+    known, where = {**profile.statistics, **profile.frame}, f"profile of {profile.workload!r}"
+    return check_number(name, known[name].value, where=where, above=above)
