@@ -411,9 +411,8 @@ class _Job:
                 if (attempt.kind, attempt.state) == (kind, "succeeded")
             }
             if len(tasks) != expected:
-                raise self.error(
-                    f"{name} is {expected}, and the history has {len(tasks)} such tasks"
-                )
+                what = f"{name} is {expected}, and the history has {len(tasks)} such tasks"
+                raise self.error(what)
         return JobTrace(job_id=self._job_id, attempts=tuple(attempts), **defaults | self._facts)
 
     def _check_job(self, job_id: str, name: str) -> None:

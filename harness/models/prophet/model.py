@@ -20,13 +20,13 @@ from harness.models.prophet.shuffle import (
     shuffle,
 )
 from harness.models.prophet.tasks import (
+    ANY_CLUSTER,
     Plan,
     Reduce,
     ReduceSide,
     after_shuffle,
     job_times,
     map_task,
-    task_job,
     tasks,
 )
 from harness.models.scheduler import POOLS, timeline
@@ -39,7 +39,7 @@ from harness.models.vectors import (
 )
 from harness.models.whatif import map_task as m
 from harness.models.whatif.evaluation import map_only_times
-from harness.models.whatif.inputs import Costs, Job, side_costs
+from harness.models.whatif.inputs import Costs, Job, read_job, side_costs
 from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, Statistic
@@ -241,7 +241,7 @@ class Prophet:
         view = View(profile, configuration)
         view.require_statistics()
         statistics, costs, config, _ = inputs_of_cell(profile, configuration, cluster, job_input)
-        job, of_maps, of_reduces = task_job(statistics, costs, config)
+        job, of_maps, of_reduces = read_job(statistics, costs, config, ANY_CLUSTER, "mr2")
         map_flow, side = m.map_flow(job), None
         if configuration.num_reduces:
             map_side = vars(map_flow) | vars(job.config) | view.machine_lists()

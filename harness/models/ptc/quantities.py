@@ -116,8 +116,7 @@ def network_copy(quantities: Quantities) -> float:
 
 def local_io(size: float, quantities: Quantities) -> float:
     """t_lrw(x): seconds to read *size* bytes of map output and to write them at the reduces."""
-    rates = quantities.local_read_bps_total, quantities.local_write_bps_total
-    return moving_s(size, *rates)
+    return moving_s(size, quantities.local_read_bps_total, quantities.local_write_bps_total)
 
 
 def buffer_saving(quantities: Quantities) -> float:
