@@ -111,11 +111,17 @@ def read_task_log(
     out of count; a second task in the same log; a message that does not read like Hadoop's; a
     moment that is not within *window*.
     """
-    collected_task = _Task(source)
+    collected_task, attempt_id = _Task(source), ""
     for event in _TASK_READER.events(lines, source, zone, window):
-        collected_task.take(event)
+        if event.name not in _MOMENTS:
+            collected_task.take(event)
+        elif event.name in collected_task.moments:
+            raise order_error(event, "a second task, or its line", source)
+        else:
+            collected_task.moments[event.name] = event.at_s
+            attempt_id = event.parts[0] if event.parts else attempt_id
     return TaskLog(
-        attempt_id=collected_task.attempt_id,
+        attempt_id=attempt_id,
         spills=tuple(collected_task.spills),
         large_records=collected_task.large_records,
         merge_passes=collected_task.merge_passes,
@@ -128,8 +134,7 @@ class _Task:
     """Puts the events of one task together."""
 
     def __init__(self, source: str) -> None:
-        self.attempt_id = ""
-        self.moments: dict[str, float] = {}
+        self.moments: dict[str, float] = {}  # what a task has once
         self.spills: list[SpillLog] = []
         self.large_records = self.merge_passes = self.merged_bytes = 0
         self._source = source
@@ -140,13 +145,7 @@ class _Task:
         self._ring_ints = 0
 
     def take(self, event: Event) -> None:
-        """Let the next event follow from those before; moments are what a task has once."""
-        if event.name in _MOMENTS:
-            if event.name in self.moments:
-                raise order_error(event, "a second task, or its line", self._source)
-            self.moments[event.name] = event.at_s
-            self.attempt_id = event.parts[0] if event.parts else self.attempt_id
-            return
+        """Let the next event of the buffer, a spill or the merge follow from those before."""
         running, numbers = self._running, event.numbers()
         match event.name:
             case "buffer":
