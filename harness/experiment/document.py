@@ -93,7 +93,6 @@ class Place(NamedTuple):
     source: str
 
     def __str__(self) -> str:
-        """Write it as editors read it."""
         source = excerpt(self.source)
         return f"{source}:{self.line}:{self.column}" if self.line else source
 

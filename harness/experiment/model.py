@@ -115,8 +115,6 @@ def _quantity(
 
 
 def _text(pattern: str, complaint: str, /, **schema: Any) -> _Annotations:
-    """Annotations of a text that matches *pattern*."""
-
     def read(scalar: Scalar) -> str:
         if re.fullmatch(pattern, scalar, re.ASCII) is None:
             raise ValueError(f"'{excerpt(scalar)}' {complaint}")

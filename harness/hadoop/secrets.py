@@ -51,7 +51,6 @@ class Secrets:
     """
 
     def __init__(self) -> None:
-        """Know none yet."""
         self.find_key: Callable[[], bytes] = lambda: token_bytes(32)
         self.read: Callable[[str, str], str] = lambda kind, name: f"${{{kind}:{name}}}"
         self._key = b""

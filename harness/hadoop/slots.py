@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping
-from typing import Literal, get_args
 
 from harness.errors import SpecError
 from harness.hadoop.properties import has_serial_heap, java_heap_bytes, job_config, whole
@@ -23,11 +22,11 @@ from harness.hadoop.site import (
     refused_overrides,
 )
 from harness.records.prediction import Cluster
+from harness.records.trace import TaskKind
 from harness.records.trial import ClusterSpec
 from harness.units import MIB
 
-Kind = Literal["map", "reduce"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[TaskKind, ...] = ("map", "reduce")
 
 MOST_WORKERS = 200  # one machine has no room for more JVMs
 _NODE_CORES = 64  # that a NodeManager offers: slots are what limits tasks
@@ -107,7 +106,7 @@ def refusals(
 
 
 def _container_refusals(
-    kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]
+    kind: TaskKind, cluster: ClusterSpec, properties: Mapping[str, str]
 ) -> list[str]:
     """Say why a node has no room for a container of *kind*, or the container none for its heap."""
     reasons = []
@@ -135,7 +134,7 @@ def _container_refusals(
     return reasons
 
 
-def _gpu_refusals(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str]) -> list[str]:
+def _gpu_refusals(kind: TaskKind, cluster: ClusterSpec, properties: Mapping[str, str]) -> list[str]:
     """
     Say why tasks of *kind* would never get the GPUs that they request.
 
@@ -157,7 +156,7 @@ def _gpu_refusals(kind: Kind, cluster: ClusterSpec, properties: Mapping[str, str
     return []
 
 
-def _requested_mb(kind: Kind, properties: Mapping[str, str]) -> int:
+def _requested_mb(kind: TaskKind, properties: Mapping[str, str]) -> int:
     """Memory in MiB that a task of *kind* asks for; YARN grants the next step above."""
     requested = _whole(f"mapreduce.{kind}.memory.mb", properties, 1024)
     return requested if requested > 0 else 1024
@@ -167,7 +166,7 @@ def _master_mb(properties: Mapping[str, str]) -> int:
     return container_mb(_whole("yarn.app.mapreduce.am.resource.mb", properties, 1536) * MIB)
 
 
-def _heap_mb(kind: Kind, properties: Mapping[str, str]) -> float:
+def _heap_mb(kind: TaskKind, properties: Mapping[str, str]) -> float:
     """Maximal heap in MiB of a task of *kind*: of the last ``-Xmx``, else 0.8 of the container."""
     heap_bytes = java_heap_bytes(properties.get(f"mapreduce.{kind}.java.opts", ""))
     return _requested_mb(kind, properties) * 0.8 if heap_bytes is None else heap_bytes / MIB

@@ -84,10 +84,9 @@ class Ernest:
         fitted = fit(design[:, columns], times)
         published = fit(design[:, columns], whole_times) @ np.array(cell_features)[columns]
         residuals = design[:, columns] @ fitted - times
-        coefficients = [0.0] * len(FEATURES)
-        for column, coefficient in zip(columns, fitted.tolist(), strict=True):
-            coefficients[column] = coefficient
-        terms = [a * b for a, b in zip(coefficients, cell_features, strict=True)]
+        coefficients = np.zeros(len(FEATURES))
+        coefficients[columns] = fitted
+        terms = (coefficients * cell_features).tolist()
         if left_out := [name for k, name in enumerate(FEATURES) if k and k not in columns]:
             warnings.append(
                 f"{', '.join(left_out)}: left out, for the profiled jobs have too few numbers of"
@@ -102,7 +101,7 @@ class Ernest:
             phases=dict(zip(TERMS, terms, strict=True)),
             dataflow={
                 "machines": machines,
-                **dict(zip(COEFFICIENTS, coefficients, strict=True)),
+                **dict(zip(COEFFICIENTS, coefficients.tolist(), strict=True)),
                 "fit_residual_s": float(np.sqrt(np.mean(residuals**2))),  # root mean square
             },
             warnings=tuple(warnings),

@@ -126,7 +126,6 @@ def cell_distance(job: ProfiledJob, configuration: JobConfig, job_input: JobInpu
 
 
 def _length(pairs: Iterable[tuple[float, float]]) -> float:
-    """Euclidean length over the logarithms of the ratios."""
     logarithms = []
     for one, other in pairs:
         ratio = one / other if one > 0 and other > 0 else ZERO_FACTOR
@@ -135,6 +134,5 @@ def _length(pairs: Iterable[tuple[float, float]]) -> float:
 
 
 def _scaled(times: Iterable[float | None], factor: float | None) -> float | None:
-    """Median of the known *times*, scaled; `None` without known times or factor."""
     known = [time_s for time_s in times if time_s is not None]
     return statistics.median(known) * factor if known and factor is not None else None

@@ -267,15 +267,12 @@ class Counters(Mapping[str, int]):
         self._positions, self._values = positions, values
 
     def __getitem__(self, name: str) -> int:
-        """Value of the counter *name*."""
         return self._values[self._positions[name]]
 
     def __iter__(self) -> Iterator[str]:
-        """Names, in the order of the history."""
         return iter(self._positions)
 
     def __len__(self) -> int:
-        """Count the counters."""
         return len(self._positions)
 
 
@@ -414,12 +411,9 @@ class _Job:
                 if (attempt.kind, attempt.state) == (kind, "succeeded")
             }
             if len(tasks) != expected:
-                raise self.error(
-                    f"{name} is {expected}, and the history has {len(tasks)} such tasks"
-                )
-        return JobTrace(
-            job_id=self._job_id, attempts=tuple(attempts), **{**defaults, **self._facts}
-        )
+                what = f"{name} is {expected}, and the history has {len(tasks)} such tasks"
+                raise self.error(what)
+        return JobTrace(job_id=self._job_id, attempts=tuple(attempts), **defaults | self._facts)
 
     def _check_job(self, job_id: str, name: str) -> None:
         self._job_id = self._job_id or job_id
@@ -440,9 +434,7 @@ class _Job:
 
     def _text(self, fields: Mapping[str, Any], field_name: str) -> str:
         """Field *field_name*; an absent or null one is empty."""
-        field_value = fields.get(field_name)
-        if isinstance(field_value, dict):
-            field_value = _untagged(field_value)
+        field_value = _untagged(fields.get(field_name))
         if field_value is not None and not isinstance(field_value, str):
             raise self.error(f"{field_name} is {value_excerpt(field_value)}, not text")
         return field_value[:_LONGEST_TEXT] if field_value else ""

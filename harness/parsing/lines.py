@@ -152,7 +152,6 @@ class Reader:
     """Finds events of some classes; *messages* are regular expressions."""
 
     def __init__(self, messages: Messages) -> None:
-        """Prepare to look for *messages*."""
         flags, starts = re.ASCII | re.DOTALL, list[str]()
         self._rules: dict[str, list[tuple[str, re.Pattern[str], re.Pattern[str]]]] = {}
         for logger, rules in messages.items():

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -54,7 +54,7 @@ _UNITS_HEAD = Struct("<8sii")
 _UNITS_MAGIC = b"LTUNITS1"
 _LONG_UNIT, _STEP_S = 0x8000, 32e-9
 # A map of 128 MiB has a million records of 100 bytes; this is five hundred times as much.
-_MOST_UNITS_BYTES = 1 << 28
+MOST_UNITS_BYTES = 1 << 28
 
 
 class _Recorded(NamedTuple):
@@ -90,17 +90,26 @@ def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
         raise _recording_error(f"not the id of an attempt: '{excerpt(attempt)}'", source)
     if not 0 <= state < len(_STATES) or min(lost, unit_records, opening_ns) < 0:
         raise _recording_error("its header is not one that the recorder writes", source)
-    clock = _Clock(wall_us / 1e6, anchor_ns, source)
+
+    def moment(nanoseconds: int) -> float:
+        """Seconds since the epoch at a time of the JVM's clock."""
+        seconds: float = wall_us / 1e6 + (nanoseconds - anchor_ns) / 1e9
+        if abs(nanoseconds - anchor_ns) > _LONGEST_NS or not 0 <= seconds <= _LATEST_S:
+            raise _recording_error("an impossible time", source)
+        return seconds
+
+    if not 0 <= process_ms / 1e3 <= _LATEST_S:
+        raise _recording_error("an impossible time", source)
     return TaskSpans(
         attempt_id=attempt.decode("ascii"),
         state=_STATES[state],
-        opened_s=clock.at(anchor_ns),
-        process_start_s=clock.checked(process_ms / 1e3) if process_ms else None,
+        opened_s=moment(anchor_ns),
+        process_start_s=process_ms / 1e3 if process_ms else None,
         opening_s=opening_ns / 1e9,
         lost=lost,
         unit_records=unit_records,
         loop=_record_loop(recording, source),
-        spans=tuple(_spans(recording, used_chunks, clock, source)),
+        spans=tuple(_spans(recording, used_chunks, moment, source)),
     )
 
 
@@ -108,26 +117,9 @@ def _recording_error(what: str, source: str) -> ParseError:
     return ParseError(what, source=source, fix="give the ltrace.spans of one task")
 
 
-class _Clock:
-    """Brings the JVM's nanoseconds to seconds since the epoch."""
-
-    def __init__(self, wall_s: float, anchor_ns: int, source: str) -> None:
-        self._wall_s, self._anchor_ns, self._source = wall_s, anchor_ns, source
-
-    def at(self, nanoseconds: int) -> float:
-        """Give the moment in seconds since the epoch."""
-        if abs(nanoseconds - self._anchor_ns) > _LONGEST_NS:
-            raise _recording_error("an impossible time", self._source)
-        return self.checked(self._wall_s + (nanoseconds - self._anchor_ns) / 1e9)
-
-    def checked(self, seconds: float) -> float:
-        """Give *seconds*, if they are a moment of a trial."""
-        if not 0 <= seconds <= _LATEST_S:
-            raise _recording_error("an impossible time", self._source)
-        return seconds
-
-
-def _spans(recording: bytes, used_chunks: int, clock: _Clock, source: str) -> Iterator[Span]:
+def _spans(
+    recording: bytes, used_chunks: int, moment: Callable[[int], float], source: str
+) -> Iterator[Span]:
     """Spans in the order of their start, with their parents: of each thread, those around them."""
     recorded: list[_Recorded] = []
     for chunk_start in range(HEAD, len(recording) - SLOT + 1, CHUNK)[: max(used_chunks, 0)]:
@@ -146,19 +138,18 @@ def _spans(recording: bytes, used_chunks: int, clock: _Clock, source: str) -> It
                     raise _recording_error(what, source)
                 recorded.append(span)
             elif kind in (_TEXT, _NUMBERS) and len(recorded) > other_threads:
-                span = recorded.pop()
+                span = recorded[-1]
                 if kind == _TEXT:
-                    added_text = _text(chunk[offset + 8 : offset + SLOT].rstrip(b"\0"))
-                    span = span._replace(text=span.text + added_text)
+                    text = span.text + _text(chunk[offset + 8 : offset + SLOT].rstrip(b"\0"))
+                    recorded[-1] = span._replace(text=text)
                 elif not span.details:
-                    span = span._replace(details=_LONGS.unpack_from(chunk, offset)[2:])
-                recorded.append(span)
+                    recorded[-1] = span._replace(details=_LONGS.unpack_from(chunk, offset)[2:])
     recorded.sort(key=lambda span: span.start_ns)
     last_ns = max((max(span.start_ns, span.end_ns) for span in recorded), default=0)
     around: dict[int, list[tuple[int, int]]] = {}
     for number, span in enumerate(recorded):
-        start_s, end_ns = clock.at(span.start_ns), span.end_ns or last_ns
-        clock.at(end_ns)
+        start_s, end_ns = moment(span.start_ns), span.end_ns or last_ns
+        moment(end_ns)
         enclosing = around.setdefault(span.thread, [])
         while enclosing and enclosing[-1][1] <= span.start_ns:
             enclosing.pop()
@@ -228,7 +219,7 @@ def read_units(unit_file: bytes, source: str) -> tuple[int, NDArray[Any]]:
     import numpy as np
 
     size = len(unit_file)
-    if not _UNITS_HEAD.size <= size <= _MOST_UNITS_BYTES or not unit_file.startswith(_UNITS_MAGIC):
+    if not _UNITS_HEAD.size <= size <= MOST_UNITS_BYTES or not unit_file.startswith(_UNITS_MAGIC):
         what = f"not durations of units: '{excerpt(unit_file[:8])}'"
         raise ParseError(what, source=source, fix="give the ltrace.units of one task")
     _, unit_records, _ = _UNITS_HEAD.unpack_from(unit_file)

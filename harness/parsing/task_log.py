@@ -33,9 +33,12 @@ from __future__ import annotations
 
 import re
 
+from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, tzinfo
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Literal
 
 from harness.errors import ParseError
@@ -108,14 +111,17 @@ def read_task_log(
     out of count; a second task in the same log; a message that does not read like Hadoop's; a
     moment that is not within *window*.
     """
-    collected_task = _Task(source)
+    collected_task, attempt_id = _Task(source), ""
     for event in _TASK_READER.events(lines, source, zone, window):
-        if event.name in _MOMENTS:
-            collected_task.take_moment(event)
-        else:
+        if event.name not in _MOMENTS:
             collected_task.take(event)
+        elif event.name in collected_task.moments:
+            raise order_error(event, "a second task, or its line", source)
+        else:
+            collected_task.moments[event.name] = event.at_s
+            attempt_id = event.parts[0] if event.parts else attempt_id
     return TaskLog(
-        attempt_id=collected_task.attempt_id,
+        attempt_id=attempt_id,
         spills=tuple(collected_task.spills),
         large_records=collected_task.large_records,
         merge_passes=collected_task.merge_passes,
@@ -128,8 +134,7 @@ class _Task:
     """Puts the events of one task together."""
 
     def __init__(self, source: str) -> None:
-        self.attempt_id = ""
-        self.moments: dict[str, float] = {}
+        self.moments: dict[str, float] = {}  # what a task has once
         self.spills: list[SpillLog] = []
         self.large_records = self.merge_passes = self.merged_bytes = 0
         self._source = source
@@ -138,14 +143,6 @@ class _Task:
         self._data_end = self._metadata_end = 0
         self._last_index = -1  # A record larger than the buffer has an index, and no line.
         self._ring_ints = 0
-
-    def take_moment(self, event: Event) -> None:
-        """Take an event that a task has once."""
-        if event.name in self.moments:
-            raise order_error(event, "a second task, or its line", self._source)
-        self.moments[event.name] = event.at_s
-        if event.parts:
-            self.attempt_id = event.parts[0]
 
     def take(self, event: Event) -> None:
         """Let the next event of the buffer, a spill or the merge follow from those before."""
@@ -268,25 +265,14 @@ def read_shuffle_log(
         if count > _MOST_EVENTS:
             raise ParseError(f"more than {_MOST_EVENTS} lines", source=source, line=event.number)
         shuffle.take(event)
-    copies = list(shuffle.copies)
-    for open_visit in shuffle.visiting.values():
-        copies += open_visit.copies
-    copies.sort(key=lambda map_copy: (map_copy.start_s, map_copy.map_attempt))
+    copies = [*shuffle.copies, *chain.from_iterable(shuffle.visiting.values())]
     return replace(
         shuffle.moments,
-        copies=tuple(copies),
+        copies=tuple(sorted(copies, key=attrgetter("start_s", "map_attempt"))),
         visits=tuple(shuffle.visits),
         merges=tuple(shuffle.merges),
         full_s=tuple(shuffle.full_s),
     )
-
-
-@dataclass
-class _OpenVisit:
-    """What a fetcher has brought since it took its present host."""
-
-    copies: list[CopyLog] = field(default_factory=list)
-    pending: CopyLog | None = None
 
 
 class _Shuffle:
@@ -294,7 +280,9 @@ class _Shuffle:
 
     def __init__(self, source: str) -> None:
         self.moments = ShuffleLog()
-        self.visiting: dict[str, _OpenVisit] = {}
+        # By fetcher: what it has brought since it took its present host, and what it copies.
+        self.visiting = defaultdict[str, list[CopyLog]](list)
+        self._pending: dict[str, CopyLog] = {}
         self.copies: list[CopyLog] = []
         self.visits: list[VisitLog] = []
         self.merges: list[MergeTimes] = []
@@ -313,17 +301,41 @@ class _Shuffle:
                 self.moments = replace(self.moments, copied_s=event.at_s)
             case "full":
                 self.full_s.append(event.at_s)
-            case "copy" | "read" | "freed":
-                self._take_copy(event)
+            case "copy":
+                attempt, raw_bytes, sent_bytes, place = event.parts
+                to: Literal["memory", "disk"] = "memory" if place == "MEMORY" else "disk"
+                sizes = int(sent_bytes), int(raw_bytes)
+                self._pending[event.thread] = CopyLog(attempt, *sizes, to, event.at_s, event.at_s)
+            case "read":
+                pending = self._pending.pop(event.thread, None)
+                if pending is None or pending.map_attempt != event.parts[1]:
+                    raise order_error(event, "a map output", self._source)
+                finish_s = max(event.at_s, pending.start_s)
+                self.visiting[event.thread].append(replace(pending, finish_s=finish_s))
+            case "freed":
+                # The visit is over: what it brought has come from this host.
+                copies = self.visiting.pop(event.thread, [])
+                self._pending.pop(event.thread, None)
+                host, milliseconds = event.parts
+                starts = [each.start_s for each in copies]
+                start_s = min([event.at_s - int(milliseconds) / 1e3, *starts])
+                self.copies += [replace(each, visit=len(self.visits)) for each in copies]
+                self.visits.append(VisitLog(host, start_s, event.at_s))
             case "memory_merge" | "disk_merge" | "final_merge":
                 kind = event.name.removesuffix("_merge")
                 if kind in self._merging:
                     raise order_error(event, "a merge", self._source)
                 self._merging[kind] = event.at_s, sum(event.numbers())
-            case "memory_merged":
-                self._end_merge(event, "memory")
-            case "disk_merged":
-                self._end_merge(event, "disk")
+            case "memory_merged" | "disk_merged":
+                merger: Literal["memory", "disk"] = (
+                    "memory" if event.name == "memory_merged" else "disk"
+                )
+                started = self._merging.pop(merger, None)
+                if started is None:
+                    raise order_error(event, "a merge", self._source)
+                start_s, segments = started
+                finish_s, size_bytes = max(event.at_s, start_s), event.numbers()[-1]
+                self.merges.append(MergeTimes(merger, start_s, finish_s, segments, size_bytes))
             case _:
                 # The final merge ends with the last of these lines.
                 started = self._merging.get("final")
@@ -332,37 +344,3 @@ class _Shuffle:
                     self.merges = [merge for merge in self.merges if merge.kind != "final"]
                     self.merges.append(MergeTimes("final", started[0], finish_s, started[1]))
                     self.moments = replace(self.moments, merged_s=finish_s)
-
-    def _take_copy(self, event: Event) -> None:
-        if event.name == "freed":
-            # The visit is over: what it brought has come from this host.
-            open_visit = self.visiting.pop(event.thread, _OpenVisit())
-            host, milliseconds = event.parts
-            starts = [map_copy.start_s for map_copy in open_visit.copies]
-            start_s = min([event.at_s - int(milliseconds) / 1e3, *starts])
-            visit = len(self.visits)
-            self.copies += [replace(map_copy, visit=visit) for map_copy in open_visit.copies]
-            self.visits.append(VisitLog(host, start_s, event.at_s))
-            return
-        open_visit = self.visiting.setdefault(event.thread, _OpenVisit())
-        if event.name == "copy":
-            attempt, raw_bytes, sent_bytes, place = event.parts
-            to: Literal["memory", "disk"] = "memory" if place == "MEMORY" else "disk"
-            sizes = int(sent_bytes), int(raw_bytes)
-            open_visit.pending = CopyLog(attempt, *sizes, to, event.at_s, event.at_s)
-            return
-        map_copy = open_visit.pending
-        if map_copy is None or map_copy.map_attempt != event.parts[1]:
-            raise order_error(event, "a map output", self._source)
-        open_visit.copies.append(replace(map_copy, finish_s=max(event.at_s, map_copy.start_s)))
-        open_visit.pending = None
-
-    def _end_merge(self, event: Event, kind: Literal["memory", "disk"]) -> None:
-        started = self._merging.pop(kind, None)
-        if started is None:
-            raise order_error(event, "a merge", self._source)
-        start_s, segments = started
-        size_bytes = event.numbers()[-1]
-        self.merges.append(
-            MergeTimes(kind, start_s, max(event.at_s, start_s), segments, size_bytes)
-        )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import statistics
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -119,7 +119,7 @@ def fit_costs(
                 assumed = costs[cost_name].model_copy(update=changes | {"assumed": True})
                 costs[f"{cost_name}_{side}"] = assumed
     cost_groups = tuple(_group(rows, names, members, design, fit) for members in column_groups)
-    return costs, cost_groups, _diagnostics(rows, target, design @ fit.coefficients)
+    return costs, cost_groups, tuple(_diagnostics(rows, target, design @ fit.coefficients))
 
 
 def _cost(
@@ -227,9 +227,8 @@ def _group(
 
 def _diagnostics(
     rows: Sequence[PhaseRow], target: np.ndarray, fitted: np.ndarray
-) -> tuple[FitDiagnostic, ...]:
+) -> Iterator[FitDiagnostic]:
     """How well each phase is explained; R2 is 0 where a phase does not vary."""
-    diagnostics = []
     for phase in PHASES:
         if not (row_numbers := _rows_of(rows, phase)):
             continue
@@ -237,15 +236,12 @@ def _diagnostics(
         residual = float(np.sum((measured - explained) ** 2))
         total = float(np.sum((measured - measured.mean()) ** 2))
         relative = np.abs(measured - explained) / np.maximum(measured, 1e-3)
-        diagnostics.append(
-            FitDiagnostic(
-                phase=phase,
-                count=len(measured),
-                r2=1 - residual / total if total > 0 else 0.0,
-                median_residual=float(np.median(relative)),
-            )
+        yield FitDiagnostic(
+            phase=phase,
+            count=len(measured),
+            r2=1 - residual / total if total > 0 else 0.0,
+            median_residual=float(np.median(relative)),
         )
-    return tuple(diagnostics)
 
 
 def _rows_of(rows: Sequence[PhaseRow], phase: str) -> list[int]:

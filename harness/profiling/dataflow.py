@@ -18,12 +18,7 @@ from dataclasses import dataclass
 
 from harness.profiling.jobs import Observation
 from harness.records.profile import Statistic
-from harness.records.trace import (
-    FILE_INPUT_COUNTER,
-    FILE_OUTPUT_COUNTER,
-    TaskAttempt,
-    TaskKind,
-)
+from harness.records.trace import FILE_INPUT_COUNTER, FILE_OUTPUT_COUNTER, TaskAttempt, TaskKind
 from harness.stats.spread import standard_deviation
 
 Pair = tuple[float, float]
@@ -59,13 +54,6 @@ class Task:
         return self.input_bytes / self.ratios[_INPUT_CODEC]
 
     @property
-    def map_bytes(self) -> float:
-        """Uncompressed bytes that a map emitted; of a map-only job, what it wrote."""
-        if self.map_only:
-            return self.written_bytes
-        return self["MAP_OUTPUT_BYTES"]
-
-    @property
     def written_bytes(self) -> float:
         """Bytes of the job's output that a task wrote, before compression."""
         return self[f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"] / self.ratios[_OUTPUT_CODEC]
@@ -94,7 +82,12 @@ DEFINITIONS: dict[str, Definition] = {
         lambda task: (task.read_bytes, task.input_bytes and task["MAP_INPUT_RECORDS"]),
     ),
     "map_bytes_selectivity": Definition(
-        "map", "MAP_OUTPUT_BYTES / BYTES_READ", lambda task: (task.map_bytes, task.read_bytes)
+        "map",
+        "MAP_OUTPUT_BYTES / BYTES_READ",
+        lambda task: (
+            task.written_bytes if task.map_only else task["MAP_OUTPUT_BYTES"],
+            task.read_bytes,
+        ),
     ),
     "map_records_selectivity": _counters("map", "MAP_OUTPUT_RECORDS", "MAP_INPUT_RECORDS"),
     "records_per_reduce_group": _counters("reduce", "REDUCE_INPUT_RECORDS", "REDUCE_INPUT_GROUPS"),
@@ -239,7 +232,6 @@ def ratios_of(observation: Observation, known: dict[str, Statistic]) -> Ratios |
 
 
 def _compressed(observation: Observation) -> dict[str, bool]:
-    """Whether the job's input, map output and output are compressed, by the name of the ratio."""
     config = observation.config
     return {
         _INPUT_CODEC: config.input_compressed,

@@ -25,13 +25,7 @@ from harness.profiling.gpu import gpu_statistics
 from harness.profiling.jobs import Observation
 from harness.profiling.phases import PhaseRow, phase_rows
 from harness.profiling.task_statistics import network_statistics, task_statistics
-from harness.records.profile import (
-    FRAME,
-    FRAME_OF_REDUCES,
-    Profile,
-    SpeedCorrection,
-    Statistic,
-)
+from harness.records.profile import FRAME, FRAME_OF_REDUCES, Profile, SpeedCorrection, Statistic
 from harness.stats.spread import standard_deviation
 
 JOBS_PER_TRIAL = "jobs_per_trial"

@@ -142,7 +142,6 @@ def _terms(
 
 
 def _history_phases(attempt: TaskAttempt, maps_end: float) -> dict[str, float]:
-    """Seconds of the phases that the job history shows of *attempt*."""
     shuffled, merged = attempt.shuffle_finish_s, attempt.sort_finish_s
     if attempt.kind == "map" and attempt.map_finish_s is not None:
         return {
@@ -283,6 +282,5 @@ def _reduce_parts(reduce_times: ReduceTimes, attempt: TaskAttempt, maps: int) ->
 
 
 def _known_seconds(task_times: MapTimes | ReduceTimes, *names: str) -> list[float] | None:
-    """Seconds of the fields *names*; `None` where one is not known."""
     known_times = [getattr(task_times, name) for name in names]
     return None if None in known_times else known_times

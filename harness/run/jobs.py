@@ -198,7 +198,6 @@ def find_files(hdfs: Hdfs, root: str, word: str, depth: int = 6) -> Iterator[str
 
 
 def _write_chunks(path: Path, chunks: Iterator[bytes]) -> None:
-    """Write *chunks* to the new file *path*; `JobError` for more than `MOST_BYTES`."""
     with path.open("wb") as target:
         for chunk in SECRETS.filter(chunks):
             if target.tell() + len(chunk) > MOST_BYTES:

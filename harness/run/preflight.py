@@ -183,10 +183,8 @@ class Preflight:
             warnings.append("repeat: 1 shows no noise, so nothing is proved: write repeat: 2")
         scored = sum(not is_profiling(cell, predict) for cell in self.cells)
         if predict.models and scored < FEWEST_CELLS:
-            few = (
-                f"{scored} of {len(self.cells)} cells are scored, below {FEWEST_CELLS} there is no"
-            )
-            warnings.append(f"{few} interval: give an axis more values")
+            few = f"{scored} of {len(self.cells)} cells are scored, below {FEWEST_CELLS} there"
+            warnings.append(f"{few} is no interval: give an axis more values")
         cores, offered, contention, needed = os.cpu_count() or 1, 0, "", 0
         for cell in self.cells if self.is_here else ():
             offered = max(offered, cell.cluster.node.gpus * cell.cluster.workers)

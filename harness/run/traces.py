@@ -11,14 +11,13 @@ from pathlib import PurePosixPath
 from harness.errors import DataError, ParseError
 from harness.hadoop.site import SPANS_FILE, UNITS_FILE
 from harness.parsing.history import read_history
-from harness.parsing.ltrace import read_ltrace, read_units
+from harness.parsing.ltrace import MOST_UNITS_BYTES, read_ltrace, read_units
 from harness.records.tasks import TaskSpans, UnitTimes
 from harness.records.trace import JobTrace
 from harness.records.trial import TrialRecord
 from harness.store import RawLogs, Run
 
 _CHUNK = 1 << 16
-_MOST_UNIT_BYTES = 1 << 28
 _HISTORY = re.compile(r"job-([0-9]{1,6})-history\.jhist")
 
 
@@ -30,13 +29,11 @@ class Recordings:
     """
 
     def __init__(self, raw: RawLogs) -> None:
-        """Find the recordings that *raw* has."""
         self._raw = raw
         self._files = [name for name in raw.names() if PurePosixPath(name).name == SPANS_FILE]
         self.unreadable: dict[str, str] = {}
 
     def __len__(self) -> int:
-        """Count the recorded attempts."""
         return len(self._files)
 
     def tasks(self) -> Iterator[TaskSpans]:
@@ -52,7 +49,7 @@ class Recordings:
             if units_file in self._raw.names() and (task := self._read_task(recording)) is not None:
                 try:
                     with self._raw.open(units_file) as file:
-                        records, seconds = read_units(file.read(_MOST_UNIT_BYTES + 1), units_file)
+                        records, seconds = read_units(file.read(MOST_UNITS_BYTES + 1), units_file)
                 except ParseError as error:
                     self.unreadable[units_file] = error.what
                 else:

@@ -41,11 +41,6 @@ class Transition:
     name: str
     mean: float
 
-    @property
-    def is_immediate(self) -> bool:
-        """Whether it fires without delay."""
-        return self.mean == 0
-
 
 @dataclass(frozen=True)
 class Net:
@@ -117,11 +112,9 @@ def to_pnml(net: Net, title: str) -> str:
         own_part = ET.SubElement(
             element, "toolspecific", {"tool": "mapreduce-harness", "version": "1"}
         )
-        timing = (
-            {"kind": "immediate"}
-            if node.is_immediate
-            else {"kind": "exponential", "mean": repr(node.mean)}
-        )
+        timing = {"kind": "immediate"}
+        if node.mean > 0:
+            timing = {"kind": "exponential", "mean": repr(node.mean)}
         ET.SubElement(own_part, "timing", timing)
     for number, (source, target, weight) in enumerate(net.arcs, start=1):
         element = ET.SubElement(page, "arc", id=f"arc{number}", source=source, target=target)

@@ -137,7 +137,6 @@ class Quantiles:
     """Inverse of the distribution function of a sum of exponential delays."""
 
     def __init__(self, means: Sequence[float]) -> None:
-        """Tabulate it for delays of these *means*."""
         positive = positive_means(means)
         self.scale = float(positive.sum())
         self.log_hazard = self.log_time = self.slope = np.zeros(0)

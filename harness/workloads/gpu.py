@@ -69,21 +69,19 @@ class GpuWorkload(Workload):
 
     The client gets all parameters, the generator `generator_parameters`.  `content` is its name of
     the input's records; `key_parameters` are those that their bytes, or what is kept of them,
-    depend on.
+    depend on.  The number of records is a multiple of the parameter `together`, and as large as
+    `least`, where they are given.
     """
 
     jar = GPU
     content: str
     generator_parameters: tuple[str, ...]
     key_parameters: tuple[str, ...]
+    together = least = ""
 
     @abstractmethod
     def record_bytes(self, arguments: Mapping[str, Any]) -> int:
         """Bytes of a record of the input."""
-
-    def unit(self, arguments: Mapping[str, Any]) -> tuple[int, int]:
-        """Return of how many records an input is a multiple, and how often it has them at least."""
-        return 1, 1
 
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """Each map asks YARN for a GPU where *device* is gpu."""
@@ -98,7 +96,7 @@ class GpuWorkload(Workload):
         """
         arguments = self.arguments(spec)
         record_bytes = self.record_bytes(arguments)
-        records_together, least = self.unit(arguments)
+        records_together, least = arguments.get(self.together, 1), arguments.get(self.least, 1)
         unit_bytes = record_bytes * records_together
         nearest = max(least, (spec.input_bytes + unit_bytes // 2) // unit_bytes)
         record_count = nearest * records_together
@@ -146,14 +144,11 @@ class GpuMatmul(GpuWorkload):
     main_class = "GpuMatmul"
     content = "pairs"
     generator_parameters = key_parameters = ("tile", "inner")
+    together = "inner"
 
     def record_bytes(self, arguments: Mapping[str, Any]) -> int:
         """Bytes of a pair of tiles."""
         return 8 * int(arguments["tile"]) ** 2
-
-    def unit(self, arguments: Mapping[str, Any]) -> tuple[int, int]:
-        """Pairs of one tile of the result."""
-        return int(arguments["inner"]), 1
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `tiles` of the result, `stride`, and `checks`: every n-th times the vector."""

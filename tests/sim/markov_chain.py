@@ -55,7 +55,7 @@ def explore(net, most_markings=100_000):
     for marking in markings:  # which grows meanwhile
         able = nets.enabled(net, marking)
         nodes = [net.transitions[index] for index in able]
-        chances = [1.0 if node.is_immediate else 1 / node.mean for node in nodes]
+        chances = [1.0 if node.mean == 0 else 1 / node.mean for node in nodes]
         step = {}
         for index, chance in zip(able, chances, strict=True):
             after = nets.fire(net, marking, index)
@@ -66,7 +66,7 @@ def explore(net, most_markings=100_000):
         if len(markings) > most_markings:
             raise TooManyMarkingsError
         steps.append(step)
-        durations.append(1 / sum(chances) if nodes and not nodes[0].is_immediate else 0.0)
+        durations.append(1 / sum(chances) if nodes and nodes[0].mean > 0 else 0.0)
     return Chain(net, tuple(markings), tuple(steps), tuple(durations))
 
 

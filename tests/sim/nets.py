@@ -76,7 +76,7 @@ def enabled(net, marking):
         for index, arcs in enumerate(inputs(net))
         if all(marking[place] >= weight for place, weight in arcs)
     ]
-    return [index for index in able if net.transitions[index].is_immediate] or able
+    return [index for index in able if net.transitions[index].mean == 0] or able
 
 
 def fire(net, marking, transition):

@@ -51,7 +51,7 @@ class TestPnml:
         """
         timings = {
             t.name: {"kind": "immediate"}
-            if t.is_immediate
+            if t.mean == 0
             else {"kind": "exponential", "mean": repr(t.mean)}
             for t in drawn.transitions
         }

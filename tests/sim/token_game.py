@@ -40,7 +40,7 @@ def play(net, rng, delay=None, most_firings=10_000):
             if all(marking[place] >= weight for place, weight in arcs)
         }
         clocks = {index: at for index, at in clocks.items() if index in able}
-        immediate = [index for index in sorted(able) if net.transitions[index].is_immediate]
+        immediate = [index for index in sorted(able) if net.transitions[index].mean == 0]
         for index in sorted(able - clocks.keys() - set(immediate)):
             clocks[index] = now + draw(net.transitions[index].name)
         if not able:
@@ -73,8 +73,8 @@ def simulate(net, replications, rng):
             change[place, index] += weight
     marking = np.tile(np.array(net.marking())[:, None], (1, replications))
     runs, ends = np.arange(replications), np.zeros(replications)
-    immediate = np.array([node.is_immediate for node in net.transitions])
-    speeds = np.array([1.0 if node.is_immediate else 1 / node.mean for node in net.transitions])
+    immediate = np.array([node.mean == 0 for node in net.transitions])
+    speeds = np.array([1.0 if node.mean == 0 else 1 / node.mean for node in net.transitions])
     while True:
         able = np.array([np.all([marking[p] >= w for p, w in arcs], axis=0) for arcs in taken_from])
         at_once = able[immediate].any(axis=0)

@@ -27,7 +27,6 @@ WHERE = "prophet map and spill"
 
 
 def _check_machines(name: str, value: Any, *, where: str) -> list[float]:
-    """*value*, if it is a list of numbers from 0 on."""
     if not isinstance(value, list | tuple) or not value:
         raise range_error(name, value, "a list of numbers, one per machine", where)
     return [check_number(name, number, where=where) for number in value]
@@ -77,11 +76,21 @@ def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
     The mean of `combine_bytes_selectivity` is answered as `spill_bytes_selectivity`, for What-If's
     statistic of that name is another.
     """
-    map_task = read_map_task(values)
+    checked = read_fields(MapTask, values, WHERE)
+    machines = len(checked["map_s_per_record"])
+    for name, numbers in checked.items():
+        if isinstance(numbers, list):
+            if len(numbers) != machines:
+                wanted = f"a list of {machines} numbers, one per machine as in map_s_per_record"
+                raise range_error(name, numbers, wanted, WHERE)
+            checked[name] = sum(numbers) / machines  # the plain mean over machines, section 3
+    if checked["map_while_spilling_s_per_record"] is None:
+        checked["map_while_spilling_s_per_record"] = checked["map_s_per_record"]
+    map_task = MapTask(**checked)
     try:
         spills = spill_sizes(map_task)
         answer = {**vars(spills), "spill_bytes_selectivity": map_task.combine_bytes_selectivity}
-        answer |= spill_times(map_task, spills) if spills.num_spills else _without_output(map_task)
+        answer |= spill_times(map_task, spills)
     except OverflowError as error:  # an infinite number of records or spills
         raise not_finite_error("prophet") from error
     if not math.isfinite(answer["map_and_spill_s"]):
@@ -96,32 +105,14 @@ def map_and_spill(values: Mapping[str, Any]) -> dict[str, Any]:
     return answer | {"warnings": warnings}
 
 
-def read_map_task(values: Mapping[str, Any]) -> MapTask:
-    """Check section 2.1's fields and take the plain means over machines, section 3."""
-    checked = read_fields(MapTask, values, WHERE)
-    machines = len(checked["map_s_per_record"])
-    for name, numbers in checked.items():
-        if isinstance(numbers, list):
-            if len(numbers) != machines:
-                wanted = f"a list of {machines} numbers, one per machine as in map_s_per_record"
-                raise range_error(name, numbers, wanted, WHERE)
-            checked[name] = sum(numbers) / machines
-    if checked["map_while_spilling_s_per_record"] is None:
-        checked["map_while_spilling_s_per_record"] = checked["map_s_per_record"]
-    return MapTask(**checked)
-
-
-def _without_output(map_task: MapTask) -> dict[str, Any]:
-    """Nothing to spill (section 10): the map function is all there is."""
-    map_s = map_task.map_in_records * map_task.map_s_per_record
-    zero = ("spill_out_bytes", "one_spill_s", "spill_s", "last_spill_s", "map_while_one_spill_s",
-            "map_while_spilling_s", "overlap_s")  # fmt: skip
-    times = dict.fromkeys(("map_while_not_spilling_s", "map_s", "map_and_spill_s"), map_s)
-    return {**dict.fromkeys(zero, 0.0), "main_thread_sleeps": False, **times}
-
-
 def spill_times(map_task: MapTask, spills: Spills) -> dict[str, Any]:
-    """Seconds of spills and map function of a task with output, (1) to (5)."""
+    """Seconds of spills and map function, (1) to (5); without output the function is all."""
+    if not spills.num_spills:  # section 10
+        map_s = map_task.map_in_records * map_task.map_s_per_record
+        zero = ("spill_out_bytes", "one_spill_s", "spill_s", "last_spill_s",
+                "map_while_one_spill_s", "map_while_spilling_s", "overlap_s")  # fmt: skip
+        times = dict.fromkeys(("map_while_not_spilling_s", "map_s", "map_and_spill_s"), map_s)
+        return {**dict.fromkeys(zero, 0.0), "main_thread_sleeps": False, **times}
     thread_spills = spills.spill_thread_spills
     full_bytes = spill_out_bytes(spills, map_task)
     one_spill_s = spill_cost_s(spills.records_per_spill, full_bytes, map_task)  # (u8)
@@ -223,10 +214,8 @@ def map_times_with_waits(spills: Spills, map_task: MapTask) -> dict[str, float]:
     """Seconds of a map function whose buffer is full before a spill ends, (u12) and (u13)."""
     headroom, last_records = spills.headroom_records, spills.last_spill_records
     before_last = spills.spill_thread_spills - 1
-    a, b = (
-        while_spilling_s_per_output(map_task),
-        map_task.map_s_per_record / map_task.map_records_selectivity,
-    )
+    a = while_spilling_s_per_output(map_task)
+    b = map_task.map_s_per_record / map_task.map_records_selectivity
     beside_s = headroom * a * before_last + min(headroom, last_records) * a
     alone = spills.map_out_records - before_last * headroom - min(last_records, headroom)
     return {"map_while_spilling_s": beside_s, "map_while_not_spilling_s": alone * b}

@@ -10,8 +10,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from harness.errors import MissingStatistic
-from harness.models.checks import check_number
+from harness.models.checks import check_number, require_statistics
 from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
 from harness.models.prophet.shuffle import (
     COSTS_OF_CODEC,
@@ -21,13 +20,13 @@ from harness.models.prophet.shuffle import (
     shuffle,
 )
 from harness.models.prophet.tasks import (
+    ANY_CLUSTER,
     Plan,
     Reduce,
     ReduceSide,
     after_shuffle,
     job_times,
     map_task,
-    task_job,
     tasks,
 )
 from harness.models.scheduler import POOLS, timeline
@@ -40,8 +39,8 @@ from harness.models.vectors import (
 )
 from harness.models.whatif import map_task as m
 from harness.models.whatif.evaluation import map_only_times
-from harness.models.whatif.inputs import Costs, Job, side_costs
-from harness.models.whatif.model import inputs_of_cell
+from harness.models.whatif.inputs import Costs, Job, read_job, side_costs
+from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, Statistic
 
@@ -65,12 +64,9 @@ _OF_JOBS_WITH_REDUCES = SPILLS | {
     "input_record_bytes", "map_records_selectivity", "map_bytes_selectivity", "map_s_per_record",
     COPY, "local_write_s_per_byte",
 }  # fmt: skip
-_OF_SHUFFLE = ("map_output_compression_ratio", "combine_bytes_selectivity",
-               "combine_records_selectivity")  # fmt: skip
 
 _MAP_PHASES = ("map_while_not_spilling_s", "spill_s", "last_spill_s", "map_merge_s")
 _MAP_ONLY_PHASES = ("map_read_s", "map_function_s", "map_write_s")
-_AFTER_SHUFFLE = ("reduce_merge_s", "reduce_function_s", "reduce_write_s")
 
 
 @dataclass(frozen=True)
@@ -108,31 +104,24 @@ class View:
         if self.statistic("spill_s_per_record"):  # logs show whole spills
             names -= SPILLS | {"combine_s_per_record"}
         suffixed = _WITH_CODEC - {COPY} if compressed else frozenset()
-        lacking = sorted(
+        lacking = frozenset(
             name + COMPRESSED if name in suffixed else name
             for name in names
             if not self.statistic(name)
         )
-        if lacking:
-            raise MissingStatistic(*lacking, model="prophet", workload=self.profile.workload)
-
-    def shuffle_costs(self) -> dict[str, float]:
-        """
-        Section 5's costs; what a measured copy took to unpack is not counted again.
-
-        Section 5's `network` is a copier's own time per byte while the others copy beside it: the
-        profile's `copy_s_per_byte`, not What-If's cost, in which the copiers share one network.
-        """
-        costs = {name: self.value(name) for name in _COSTS if self.statistic(name)}
-        copy_s = self.value(COPY)
-        if self.config.map_output_compressed and COPY + COMPRESSED in self.profile.statistics:
-            copy_s -= costs.get("map_output_decompress_s_per_byte", 0.0)
-        return costs | {"network_s_per_byte": max(0.0, copy_s)}
+        require_statistics(lacking, (), self.profile, "prophet")
 
     def reduce_side(self, answer: Mapping[str, Any], job: Job, costs: Costs) -> ReduceSide:
         """The reduces of a job whose map task is *answer*, with the *costs* of reduces."""
-        shuffle_config = {name: getattr(job.statistics, name) for name in _OF_SHUFFLE}
-        setting = read_setting(self.config.model_dump() | shuffle_config, self.shuffle_costs())
+        shuffle_costs = {name: self.value(name) for name in _COSTS if self.statistic(name)}
+        # Section 5's network is a copier's own time per byte while the others copy beside it: the
+        # profile's `copy_s_per_byte`, not What-If's cost, in which the copiers share one network.
+        copy_s = self.value(COPY)
+        if self.config.map_output_compressed and COPY + COMPRESSED in self.profile.statistics:
+            # What a measured copy took to unpack is not counted again.
+            copy_s -= shuffle_costs.get("map_output_decompress_s_per_byte", 0.0)
+        shuffle_costs["network_s_per_byte"] = max(0.0, copy_s)
+        setting = read_setting(self.config.model_dump() | vars(job.statistics), shuffle_costs)
         segment = None
         if answer["num_spills"]:  # what a map leaves for each reduce: What-If's (37) to (39)
             compressed_bytes = answer["map_final_bytes"] / job.config.num_reduces
@@ -252,7 +241,7 @@ class Prophet:
         view = View(profile, configuration)
         view.require_statistics()
         statistics, costs, config, _ = inputs_of_cell(profile, configuration, cluster, job_input)
-        job, of_maps, of_reduces = task_job(statistics, costs, config)
+        job, of_maps, of_reduces = read_job(statistics, costs, config, ANY_CLUSTER, "mr2")
         map_flow, side = m.map_flow(job), None
         if configuration.num_reduces:
             map_side = vars(map_flow) | vars(job.config) | view.machine_lists()
@@ -306,7 +295,7 @@ def _of_reduces(view: View, answer: Mapping[str, Any], reduces: Sequence[Reduce]
     phases = {
         **{name: answer[name] for name in _MAP_PHASES},
         "shuffle_s": fmean(reduce.outcome.shuffle_s for reduce in reduces),
-        **{name: fmean(reduce.after[name] for reduce in reduces) for name in _AFTER_SHUFFLE},
+        **{name: fmean(reduce.after[name] for reduce in reduces) for name in AFTER_SHUFFLE},
     }
     first_reduce = reduces[0]  # the one that waits for maps
     dataflow = {
@@ -316,39 +305,30 @@ def _of_reduces(view: View, answer: Mapping[str, Any], reduces: Sequence[Reduce]
         **first_reduce.after,
     }
     parts = {name: answer[name] for name in ("map_s", "map_merge_s")}
-    parts |= {name: phases[name] for name in _AFTER_SHUFFLE}
+    parts |= {name: phases[name] for name in AFTER_SHUFFLE}
     if view.has_spill_parts():
         sort_s = answer["map_out_records"] * fmean(view.machine_lists()["sort_s_per_record"])
         spills_s = answer["spill_s"] + answer["last_spill_s"]
         parts |= {"spill_sort_s": sort_s, "spill_write_s": spills_s - sort_s}
+    # As a job history shows them: a map function ends for it before the flush, which waits for a
+    # spill that is still running; a shuffle ends with the last copy, and merges that are still
+    # running are part of the sort.
+    tail_s = answer["last_spill_s"] + waiting_for_spill_s(answer)
+    copying_s = fmean(reduce.outcome.copy_clock_s for reduce in reduces)
     left_out = {*phases, "map_task_s", "disk_files", "warnings"}
     return {
         "phases": phases,
-        "measurable": measurable_phases(answer, phases, reduces),
+        "measurable": {
+            "map_main_s": max(0.0, answer["map_and_spill_s"] - tail_s),
+            "map_tail_s": tail_s + answer["map_merge_s"],
+            "shuffle_s": copying_s,
+            "sort_s": phases["shuffle_s"] - copying_s + phases["reduce_merge_s"],
+            "reduce_rest_s": phases["reduce_function_s"] + phases["reduce_write_s"],
+        },
         "parts": parts,
         "dataflow": {
             name: value
             for name, value in dataflow.items()
             if name not in left_out and value is not None
         },
-    }
-
-
-def measurable_phases(
-    answer: Mapping[str, Any], phases: Mapping[str, float], reduces: Sequence[Reduce]
-) -> dict[str, float]:
-    """
-    Phases as a job history shows them [s].
-
-    A map function ends for it before the flush, which waits for a spill that is still running; a
-    shuffle ends with the last copy, and merges that are still running are part of the sort.
-    """
-    tail_s = answer["last_spill_s"] + waiting_for_spill_s(answer)
-    copying_s = fmean(reduce.outcome.copy_clock_s for reduce in reduces)
-    return {
-        "map_main_s": max(0.0, answer["map_and_spill_s"] - tail_s),
-        "map_tail_s": tail_s + answer["map_merge_s"],
-        "shuffle_s": copying_s,
-        "sort_s": phases["shuffle_s"] - copying_s + phases["reduce_merge_s"],
-        "reduce_rest_s": phases["reduce_function_s"] + phases["reduce_write_s"],
     }

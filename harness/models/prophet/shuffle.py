@@ -35,10 +35,9 @@ from harness.models.checks import (
     read_fields,
 )
 from harness.models.merge import File  # compressed bytes, records
-from harness.units import MIB
+from harness.models.whatif.inputs import HEAP_BYTES
 
 WHERE = "prophet shuffle"
-HEAP_BYTES = 0.8 * 1024 * MIB  # of a reduce task where none is given: Hadoop 3's share
 
 COSTS_OF_CODEC = frozenset({"map_output_decompress_s_per_byte", "map_output_compress_s_per_byte"})
 _NO_PLACE = -1
@@ -206,7 +205,7 @@ def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting
     def read_number(field_name: str, default: float, **limits: Any) -> float:
         return check_number(field_name, config.get(field_name, default), where=WHERE, **limits)
 
-    heap_bytes = read_number("reduce_heap_bytes", HEAP_BYTES)
+    heap_bytes = read_number("reduce_heap_bytes", HEAP_BYTES["mr2"])
     limit = heap_bytes * read_number("shuffle_buffer_percent", 0.70, high=1.0, above=True)
     merge_share = read_number("shuffle_merge_percent", 0.66, high=1.0)
     segment_share = read_number("shuffle_segment_limit_percent", 0.25, high=1.0)

@@ -40,7 +40,7 @@ from harness.models.whatif.inputs import Costs, Dataflow, Job, read_job
 WHERE = "prophet job"
 
 # A task does not depend on slots.
-_ANY_CLUSTER = {"num_nodes": 1, "map_slots_per_node": 1, "reduce_slots_per_node": 1}
+ANY_CLUSTER = {"num_nodes": 1, "map_slots_per_node": 1, "reduce_slots_per_node": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ def tasks(
     `groups`; the rest has What-If's names.  ``ModelError`` names a field that is missing or outside
     its range.
     """  # noqa: D205
-    job, of_maps, of_reduces = task_job(statistics, costs, config)
+    job, of_maps, of_reduces = read_job(statistics, costs, config, ANY_CLUSTER, "mr2")
     answer = map_task(map_side, job, of_maps)
     groups = read_groups(reduce_side.get("groups"))
     outcome = run_shuffle(groups, read_setting(reduce_side, reduce_side.get("costs", {})))
@@ -105,13 +105,6 @@ def tasks(
         "after_shuffle": after,
         "reduce_task_s": shuffle["shuffle_s"] + after_shuffle_s(after),
     }
-
-
-def task_job(
-    statistics: Mapping[str, float], costs: Mapping[str, float], config: Mapping[str, Any]
-) -> tuple[Job, Costs, Costs]:
-    """Inputs of What-If's equations, checked, after its Eq. (1); costs of maps and of reduces."""
-    return read_job(statistics, costs, config, _ANY_CLUSTER, "mr2")
 
 
 # Map task

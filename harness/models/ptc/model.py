@@ -22,11 +22,11 @@ from harness.models.ptc.quantities import (
     evaluate_quantities,
     predict_ptc,
     published_quantities,
-    whatif_tasks,
 )
 from harness.models.scheduler import timeline
 from harness.models.vectors import CaseInput, Evaluator
-from harness.models.whatif.model import measurable
+from harness.models.whatif.evaluation import evaluate
+from harness.models.whatif.model import inputs_of_cell, measurable
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
 
@@ -84,7 +84,10 @@ class PTC:
             # Bytes on the wire are bytes: the copies of either codec show their rate.
             known.add("copy_s_per_byte")
         require_statistics(needed, known, profile, self.name)
-        tasks, warnings = whatif_tasks(profile, configuration, cluster, job_input)
+        # What-If's tasks, no reduce input kept in memory; its shuffle and network are not used.
+        nothing_kept = configuration.model_copy(update={"reduce_buffer_percent": 0.0})
+        tasks = evaluate(*inputs_of_cell(profile, nothing_kept, cluster, job_input), "mr2")
+        warnings = [text for text in tasks["warnings"] if "network_s_per_byte" not in text]
         quantities, job_warnings = estimate_quantities(
             profile, configuration, cluster, job_input, tasks
         )

@@ -17,9 +17,8 @@ from typing import Any
 from harness.models.checks import check_number, count_field, number_field, range_error
 from harness.models.nearest import nearest_cell
 from harness.models.ptc.equations import TIMES, Waves, evaluate_waves, read_known
-from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import side_costs
-from harness.models.whatif.model import AFTER_SHUFFLE, around_tasks_s, inputs_of_cell
+from harness.models.whatif.model import AFTER_SHUFFLE, around_tasks_s
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import Profile
 
@@ -69,13 +68,8 @@ class Quantities:
         return -(-self.num_reduces // self.reduce_slots) if self.num_reduces else 0
 
 
-def predict_ptc(quantities: Mapping[str, Any], method: str = "wave") -> dict[str, Any]:
-    """Every quantity of the model by name, from those of `Quantities`."""
-    return evaluate_quantities(read_quantities(quantities), method)
-
-
-def read_quantities(given: Mapping[str, Any]) -> Quantities:
-    """Check *given* quantities: names, ranges, and that reduces have slots."""
+def predict_ptc(given: Mapping[str, Any], method: str = "wave") -> dict[str, Any]:
+    """Every quantity of the model by name, from those of `Quantities`, which are checked."""
     quantities = read_known(Quantities, given, WHERE)
     if quantities.num_reduces and quantities.reduce_slots < 1:
         wanted = "a whole number of at least 1"
@@ -83,7 +77,7 @@ def read_quantities(given: Mapping[str, Any]) -> Quantities:
     if quantities.shuffle_bytes_total > 0:
         for name in ("copy_bps_total", "local_read_bps_total", "local_write_bps_total"):
             check_number(name, getattr(quantities, name), where=WHERE, low=SMALLEST)
-    return quantities
+    return evaluate_quantities(quantities, method)
 
 
 def evaluate_quantities(quantities: Quantities, method: str) -> dict[str, Any]:
@@ -122,8 +116,7 @@ def network_copy(quantities: Quantities) -> float:
 
 def local_io(size: float, quantities: Quantities) -> float:
     """t_lrw(x): seconds to read *size* bytes of map output and to write them at the reduces."""
-    rates = quantities.local_read_bps_total, quantities.local_write_bps_total
-    return moving_s(size, *rates)
+    return moving_s(size, quantities.local_read_bps_total, quantities.local_write_bps_total)
 
 
 def buffer_saving(quantities: Quantities) -> float:
@@ -138,16 +131,6 @@ def moving_s(size: float, *rates: float) -> float:
 
 
 # Quantities of a cell
-
-
-def whatif_tasks(
-    profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
-) -> tuple[dict[str, Any], list[str]]:
-    """What-If's tasks of the job, rules mr2, with no reduce input kept in memory; its warnings."""
-    nothing_kept = configuration.model_copy(update={"reduce_buffer_percent": 0.0})
-    tasks = evaluate(*inputs_of_cell(profile, nothing_kept, cluster, job_input), "mr2")
-    # What-If's shuffle is not used, so neither is its network.
-    return tasks, [text for text in tasks["warnings"] if "network_s_per_byte" not in text]
 
 
 def estimate_quantities(
@@ -196,13 +179,14 @@ def estimate_quantities(
 def published_quantities(profile: Profile, body: Quantities) -> Quantities:
     """Quantities of the job as published: with start and end of its tasks and gaps between them."""
     gap_s = _value(profile, "task_gap_s") if "task_gap_s" in profile.frame else 0.0
-    changes: dict[str, Any] = dict.fromkeys(
-        ("schedule_map_wave_s", "schedule_reduce_wave_s"), gap_s
+    around_reduce_s = around_tasks_s(profile, "reduce") if body.num_reduces else 0.0
+    return replace(
+        body,
+        map_task_s=body.map_task_s + around_tasks_s(profile, "map"),
+        reduce_task_s=body.reduce_task_s + around_reduce_s,
+        schedule_map_wave_s=gap_s,
+        schedule_reduce_wave_s=gap_s,
     )
-    changes["map_task_s"] = body.map_task_s + around_tasks_s(profile, "map")
-    if body.num_reduces:
-        changes["reduce_task_s"] = body.reduce_task_s + around_tasks_s(profile, "reduce")
-    return replace(body, **changes)
 
 
 def copy_rate(profile: Profile, configuration: JobConfig, cluster: Cluster) -> float:
@@ -219,10 +203,7 @@ def copy_rate(profile: Profile, configuration: JobConfig, cluster: Cluster) -> f
     of_copiers = _rate_of(
         _value(profile, measured), cluster.reduce_slots * configuration.parallel_copies
     )
-    node_bps = profile.statistics["network_bps"].value
-    where = f"profile of {profile.workload!r}"
-    of_network = cluster.num_nodes * check_number("network_bps", node_bps, where=where, above=True)
-    return min(of_copiers, of_network)
+    return min(of_copiers, cluster.num_nodes * _value(profile, "network_bps", above=True))
 
 
 def reduce_buffer_bytes(configuration: JobConfig, reduce_slots: int) -> float:
@@ -271,7 +252,7 @@ def _rate_of(cost: float, streams: int) -> float:
     return streams / cost if cost > 0 else math.inf
 
 
-def _value(profile: Profile, name: str) -> float:
-    """A number of the profile; ``ModelError`` where it is negative or not finite."""
-    known = {**profile.statistics, **profile.frame}
-    return check_number(name, known[name].value, where=f"profile of {profile.workload!r}")
+def _value(profile: Profile, name: str, *, above: bool = False) -> float:
+    """A number of the profile, from 0 on or *above* it; ``ModelError`` for any other."""
+    known, where = {**profile.statistics, **profile.frame}, f"profile of {profile.workload!r}"
+    return check_number(name, known[name].value, where=where, above=above)

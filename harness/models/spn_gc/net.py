@@ -22,9 +22,8 @@ from harness.sim.petri import Net, Transition
 VARIANTS = ("shared_read", "shared_shuffle")
 MOST_ARCS = 300_000  # of a net that is listed or played
 
-# Transition -> its phase.
-_TRANSITIONS = ("load", "read", "to_gpu", "gpu", "from_gpu", "spill", "shuffle", "merge", "reduce")
-PHASE_OF = dict(zip(_TRANSITIONS, PHASES, strict=True))
+# Transition -> its phase: load -> t1_load_s.
+PHASE_OF = {phase[3:-2]: phase for phase in PHASES}
 
 # Of one map: a place, the transition that takes from it, the next place, ...
 _ON_GPU = (

@@ -95,17 +95,6 @@ FIELDS = {f.name: f for f in fields(Parameters) if f.metadata}
 REQUIRED = frozenset(name for name, f in FIELDS.items() if f.default is MISSING)
 
 
-def read_parameters(parameters: Mapping[str, Any], rules: str) -> Parameters:
-    """Check *parameters*; ``ModelError`` names a field that is missing or out of its range."""
-    if rules not in RULES:
-        raise range_error("rules", rules, "paper or mr2", WHERE)
-    inputs = Parameters(**read_fields(Parameters, parameters, WHERE), mr2=rules == "mr2")
-    share, where = inputs.sort_record_percent, f"{WHERE}, paper rules"
-    if not inputs.mr2 and not 0 < share < 1:
-        raise range_error("sort_record_percent", share, "between 0 and 1", where)
-    return inputs
-
-
 def ceil_ratio(numerator: float, denominator: float) -> int:
     """
     ceil(a/b), where a ratio within 1e-9 of an integer is that integer.
@@ -126,10 +115,36 @@ def spn_phases(parameters: Mapping[str, Any], rules: str = "paper") -> Numbers:
     """
     Phase means, their sum, and the quantities between, by the specification's names.
 
-    Without reduces `t7_shuffle_s`, `t8_merge_s` and `t9_reduce_s` are 0.
+    Without reduces `t7_shuffle_s`, `t8_merge_s` and `t9_reduce_s` are 0.  ``ModelError`` names a
+    parameter that is missing or out of its range.
     """
-    inputs = read_parameters(parameters, rules)
-    sizes = shared_sizes(inputs)
+    if rules not in RULES:
+        raise range_error("rules", rules, "paper or mr2", WHERE)
+    inputs = Parameters(**read_fields(Parameters, parameters, WHERE), mr2=rules == "mr2")
+    share, where = inputs.sort_record_percent, f"{WHERE}, paper rules"
+    if not inputs.mr2 and not 0 < share < 1:
+        raise range_error("sort_record_percent", share, "between 0 and 1", where)
+    num_map_tasks, num_reduces = num_maps(inputs), inputs.num_reduces or math.inf
+    shuffle_bytes = inputs.scale * inputs.test_map_output_bytes * inputs.m_test / num_reduces
+    sizes: Numbers = {
+        "num_maps": num_map_tasks,
+        "local_read_fraction": local_read_fraction(inputs),
+        "scale": inputs.scale,
+        "t1_load_s": t1_load_s(inputs),
+        "gpu_blocks_per_split": ceil_ratio(inputs.split_bytes, inputs.gpu_block_bytes),
+        "gpu_block_s": gpu_block_s(inputs),
+        "metadata_bytes": METADATA_BYTES
+        * inputs.scale
+        / num_map_tasks
+        * inputs.test_map_spilled_records,
+        "map_out_bytes_per_task": inputs.scale * inputs.test_map_bytes / num_map_tasks,
+        "shuffle_bytes": shuffle_bytes,
+        "reduce_out_bytes": inputs.scale * inputs.test_reduce_bytes / num_reduces,
+        "merge_threshold_bytes": (
+            inputs.reduce_heap_bytes * inputs.shuffle_buffer_percent * inputs.shuffle_merge_percent
+        ),
+        "gpu_blocks_per_reduce": ceil_ratio(shuffle_bytes, inputs.gpu_block_bytes),
+    }
     sizes |= spills_mr2(inputs, sizes) if inputs.mr2 else spills(inputs, sizes)
     sizes |= {
         "t2_read_s": t2_read_s(inputs),
@@ -158,31 +173,6 @@ def num_maps(inputs: Parameters) -> int:
 def local_read_fraction(inputs: Parameters) -> float:
     """A: probability that a split is on the local disk; 1 at most (S04)."""
     return min(1.0, inputs.replication / inputs.num_datanodes)
-
-
-def shared_sizes(inputs: Parameters) -> Numbers:
-    """Bytes and counts that both rule sets share, [B]."""
-    num_map_tasks, num_reduces = num_maps(inputs), inputs.num_reduces or math.inf
-    shuffle_bytes = inputs.scale * inputs.test_map_output_bytes * inputs.m_test / num_reduces
-    return {
-        "num_maps": num_map_tasks,
-        "local_read_fraction": local_read_fraction(inputs),
-        "scale": inputs.scale,
-        "t1_load_s": t1_load_s(inputs),
-        "gpu_blocks_per_split": ceil_ratio(inputs.split_bytes, inputs.gpu_block_bytes),
-        "gpu_block_s": gpu_block_s(inputs),
-        "metadata_bytes": METADATA_BYTES
-        * inputs.scale
-        / num_map_tasks
-        * inputs.test_map_spilled_records,
-        "map_out_bytes_per_task": inputs.scale * inputs.test_map_bytes / num_map_tasks,
-        "shuffle_bytes": shuffle_bytes,
-        "reduce_out_bytes": inputs.scale * inputs.test_reduce_bytes / num_reduces,
-        "merge_threshold_bytes": (
-            inputs.reduce_heap_bytes * inputs.shuffle_buffer_percent * inputs.shuffle_merge_percent
-        ),
-        "gpu_blocks_per_reduce": ceil_ratio(shuffle_bytes, inputs.gpu_block_bytes),
-    }
 
 
 # Phases 1 to 5: load, read, host to device, device, device to host

@@ -32,15 +32,7 @@ from harness.models.vet.equations import (
 )
 from harness.records.prediction import JobConfig
 from harness.records.trace import TASK_COUNTER, TaskKind
-from harness.records.vet import (
-    FLAGS,
-    MULTI_SPILL,
-    SUBPHASES,
-    TaskUnits,
-    VetCurve,
-    VetKind,
-    VetTask,
-)
+from harness.records.vet import FLAGS, MULTI_SPILL, SUBPHASES, TaskUnits, VetCurve, VetKind, VetTask
 from harness.units import MIB
 
 BUCKETS = (1000, 100)  # section 3.6: reported beside the units, where there are ten units to each

@@ -281,5 +281,4 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _deviation(values: Sequence[float]) -> float | None:
-    """Sample standard deviation."""
     return stdev(values) if len(values) > 1 else None

@@ -36,8 +36,6 @@ from harness.models.whatif.inputs import (
 
 # Configurations at once: some fifty arrays of 64 KiB stay in the processor's cache together.
 BLOCK = 8192
-ALL_ROWS = slice(None)
-
 
 _COUNTS = frozenset(
     {
@@ -114,7 +112,7 @@ def _blocks(inputs: Inputs) -> Iterator[Rows]:
 
 
 def evaluate_rows(
-    inputs: Inputs, rows: Rows = ALL_ROWS, names: Iterable[str] | None = None
+    inputs: Inputs, rows: Rows = slice(None), names: Iterable[str] | None = None
 ) -> Quantities:
     """
     Quantities of some configurations, all map-only or none; the times alone where *names* are.
@@ -125,8 +123,20 @@ def evaluate_rows(
     # 0/0 where a case does not apply; what is left of it makes the job's time NaN.
     with np.errstate(all="ignore"):
         job, of_maps, of_reduces = inputs.select(rows)
+        dataflow, spills = m.map_flow(job), np.zeros(1)
         if np.any(job.config.num_reduces):
-            dataflow = dataflow_of(job)
+            for stage in (
+                m.spill_flow,
+                m.map_merge,
+                sh.segment_flow,
+                sh.file_flow,
+                sh.repeated_merges if job.mr2 else sh.printed_merges,
+                r.eviction_flow,
+                r.single_pass_steps if job.mr2 else r.printed_steps,
+                r.reduce_input,
+                r.reduce_output,
+            ):
+                vars(dataflow).update(stage(dataflow, job))
             spills = dataflow.num_spills
             tasks = map_times(dataflow, job, of_maps) | reduce_times(dataflow, job, of_reduces)
             answer = job_times(tasks, job, of_maps, of_reduces)
@@ -134,12 +144,11 @@ def evaluate_rows(
                 counters = map_counters(dataflow, job) | reduce_counters(dataflow, job)
                 answer = vars(dataflow) | counters | answer
         else:
-            map_flow, spills = m.map_flow(job), np.zeros(1)
-            answer = job_times(map_only_times(map_flow, job, of_maps), job, of_maps, of_reduces)
+            answer = job_times(map_only_times(dataflow, job, of_maps), job, of_maps, of_reduces)
             ratio = job.statistics.output_compression_ratio
-            answer |= vars(map_flow) | {
+            answer |= vars(dataflow) | {
                 "map_hdfs_bytes_read": job.config.split_bytes,
-                "map_hdfs_bytes_written": map_flow.map_out_bytes * ratio,
+                "map_hdfs_bytes_written": dataflow.map_out_bytes * ratio,
             }
 
     def place(refused: NDArray[np.bool_]) -> str:
@@ -165,25 +174,7 @@ def python_numbers(values: Mapping[str, Numbers]) -> dict[str, Any]:
     return numbers
 
 
-# Dataflow
-
-
-def dataflow_of(job: Job) -> Dataflow:
-    """Dataflow of the tasks of jobs that have reduces, stage after stage."""
-    dataflow = m.map_flow(job)
-    for stage in (
-        m.spill_flow,
-        m.map_merge,
-        sh.segment_flow,
-        sh.file_flow,
-        sh.repeated_merges if job.mr2 else sh.printed_merges,
-        r.eviction_flow,
-        r.single_pass_steps if job.mr2 else r.printed_steps,
-        r.reduce_input,
-        r.reduce_output,
-    ):
-        vars(dataflow).update(stage(dataflow, job))
-    return dataflow
+# Counters
 
 
 def map_counters(dataflow: Dataflow, job: Job) -> Quantities:

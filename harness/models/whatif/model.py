@@ -52,12 +52,9 @@ _OF_REDUCES = frozenset({"network_s_per_byte", "local_write_s_per_byte"})
 PHASES = (
     "map_read_s", "map_function_s", "collect_s", "spill_s", "map_merge_s", "map_write_s",
     "shuffle_s", "reduce_merge_s", "reduce_function_s", "reduce_write_s",
-    "setup_cpu_s", "cleanup_cpu_s",
 )  # fmt: skip
 MAP_FUNCTION_PARTS = ("map_read_s", "map_function_s", "collect_s")
-AFTER_SHUFFLE = (
-    "reduce_merge_s", "reduce_function_s", "reduce_write_s", "setup_cpu_s", "cleanup_cpu_s",
-)  # fmt: skip
+AFTER_SHUFFLE = ("reduce_merge_s", "reduce_function_s", "reduce_write_s")
 MAP_PARTS = (
     "map_setup_s", "map_read_s", "map_function_s", "collect_s", "spill_sort_s", "spill_write_s",
     "map_merge_s", "map_write_s", "map_cleanup_s",
@@ -69,11 +66,8 @@ REDUCE_PARTS = (
 
 # Start and end of a task's JVM: in the published time, and in the frame of the body.
 AROUND_TASKS = ("setup_cpu_s", "cleanup_cpu_s")
-_OF_MANY = ("job_s", "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", *PHASES[:-2])
-_NOT_DATAFLOW = frozenset(
-    {*PHASES, "job_s", "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", "warnings"}
-)
-
+_OF_MANY = ("job_s", "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", *PHASES)
+_NOT_DATAFLOW = frozenset({*_OF_MANY, *AROUND_TASKS, "warnings"})
 
 Terms: TypeAlias = dict[str, dict[str, float]]
 
@@ -242,9 +236,7 @@ class WhatIf:
             reduce_task_s=answer.get("reduce_task_s"),
             map_waves=answer["map_waves"],
             reduce_waves=answer["reduce_waves"],
-            phases={
-                name: answer[name] for name in PHASES if name in answer and name not in AROUND_TASKS
-            },
+            phases={name: answer[name] for name in PHASES if name in answer},
             measurable=measurable(answer),
             parts=parts,
             dataflow={name: v for name, v in answer.items() if name not in _NOT_DATAFLOW},
@@ -274,7 +266,7 @@ class WhatIf:
         for values in np.stack([*columns.values()], axis=1).tolist():
             pairs = zip(columns, values, strict=True)
             answer = {name: value for name, value in pairs if not math.isnan(value)}
-            phases = {name: answer.pop(name) for name in PHASES[:-2] if name in answer}
+            phases = {name: answer.pop(name) for name in PHASES if name in answer}
             body_s = answer.pop("job_s")
             yield Prediction(model=self.name, body_s=body_s, phases=phases, **answer)
 
@@ -284,7 +276,7 @@ def _simulated_s(
 ) -> Numbers:
     """The `job_s` of `schedule` with separate pools, of equal tasks in waves: a closed form [s]."""
     map_s, shuffle_s, num_maps = of["map_task_s"], of["shuffle_s"], config["num_maps"]
-    after_s, maps_end_s = sum(of[name] for name in AFTER_SHUFFLE[:-2]), of["map_waves"] * map_s
+    after_s, maps_end_s = sum(of[name] for name in AFTER_SHUFFLE), of["map_waves"] * map_s
     maps_needed = np.ceil(config["reduce_slowstart"] * num_maps - 1e-9)
     may_start_s = np.ceil(maps_needed / map_slots) * map_s
     # Of the ends of waves and the shares of the shuffle behind them, the first or last is latest.

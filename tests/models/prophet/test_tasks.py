@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from harness.errors import ModelError
 from harness.models.prophet.shuffle import Outcome, Segment, read_setting
 from harness.models.prophet.tasks import (
+    ANY_CLUSTER,
     Plan,
     ReduceSide,
     after_shuffle,
     job_times,
     num_evicted,
-    task_job,
     tasks,
 )
 from harness.models.scheduler import schedule
-from harness.models.whatif.inputs import Costs
+from harness.models.whatif.inputs import Costs, read_job
 
 MIB = 2**20
 VECTORS = Path(__file__).parents[2] / "validation" / "vectors" / "prophet_tasks.json"
@@ -130,7 +130,8 @@ class TestAfterShuffle:
         """
         What follows a shuffle that leaves *left* in memory and *disk* files; F is 3.
         """
-        job, _, _ = task_job(PLAIN["statistics"], {}, PLAIN["config"] | config)
+        config = PLAIN["config"] | config
+        job, _, _ = read_job(PLAIN["statistics"], {}, config, ANY_CLUSTER, "mr2")
         outcome = Outcome(disk_files=list(disk), left=list(left))
         return after_shuffle(outcome, job, Costs(local_write_s_per_byte=1.0))
 
