@@ -1,0 +1,130 @@
+"""
+`harness.scoring` against docs/scores.md: written twice, they give the same numbers.
+"""
+
+import math
+
+from collections import defaultdict
+from random import Random
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.records.prediction import Prediction
+from harness.records.score import Measurement
+from harness.scoring import score
+from harness.scoring.comparisons import FAMILY_ERROR
+from harness.scoring.score import predicted_times
+from harness.stats.sequential import LOOK_ERROR
+from tests.scoring.definitions import comparisons_of, families, scores_of
+from tests.strategies import SEEDS
+
+MODELS = ("whatif", "vet", "prophet", "ptc")
+INTERVALS = {80: ("low", "high"), 90: ("low_90", "high_90")}
+
+
+def measured(random):
+    """
+    Trials of a few cells of two workloads: frames, tasks, and now and then a time that is missing.
+    """
+    for place in range(random.choice((1, 2, 5, 7, 9))):
+        workload, level = ("wordcount", "terasort")[place % 2], random.uniform(10, 90)
+        inputs = random.choice(("", f"{workload} {place // 2}", f"{workload} 1"))
+        for number in range(random.choice((1, 2, 3, 7))):
+            job_s = level * math.exp(random.gauss(0, 0.03))
+            frame_s = job_s * random.choice((0.1, 0.2, 0.4))
+            times = {"job_s": job_s, "frame_s": frame_s, "body_s": job_s - frame_s}
+            times["map_main_s"] = job_s / 3
+            if random.random() < 0.1:
+                del times["map_main_s"]
+            yield Measurement(
+                cell=f"c{place}", workload=workload, trial=f"c{place}-{number}", input=inputs,
+                raw_s=times, reference_s={name: 1.1 * time_s for name, time_s in times.items()},
+            )  # fmt: skip
+
+
+def predicted(random, measurements):
+    """
+    Predictions of the models, of which some do not answer everywhere; with refits and intervals.
+    """
+    cells = {each.cell: each.raw_s for each in measurements}
+    refits, exact = random.choice((0, 3, 5)), random.random() < 0.2
+    for model in MODELS[: random.choice((1, 2, 4))]:
+        off = random.choice((0.9, 1.0, 1.3)) if not exact else 1.05
+        for cell, times in cells.items():
+            noise = 1.0 if exact else math.exp(random.gauss(0, 0.1))
+            body_s = off * noise * times["body_s"]
+            job_s = body_s + times["frame_s"] if random.random() < 0.9 else None
+            ends = {"80": (0.9 * body_s, 1.1 * body_s), "90": None}
+            again = tuple(random.choice((body_s, 1.02 * body_s, 0.97 * body_s))
+                          for _ in range(max(0, refits - random.choice((0, 1)))))  # fmt: skip
+            if again and random.random() < 0.02:
+                again = (None, *again[1:])
+            yield Prediction(
+                model=model, cell=cell, body_s=job_s and body_s, job_s=job_s, published_s=body_s,
+                measurable={"map_main_s": off * times["job_s"] / 3}, estimates={"x_s": 2 * body_s},
+                parts={"equation 3": 1.0}, intervals={"body_s": ends}, refits={"body_s": again},
+            )  # fmt: skip
+
+
+def tables(measurements, predictions):
+    """
+    Rows as docs/scores.md has them.
+    """
+    rows = [
+        {"cell": each.cell, "trial": each.trial, "quantity": name, "speed": speed, "value": time_s}
+        for each in measurements
+        for speed, times in (("raw", each.raw_s), ("reference", each.reference_s))
+        for name, time_s in times.items()
+    ]
+    told, refits = [], defaultdict(list)
+    for each in predictions:
+        for name, (level, time_s) in predicted_times(each).items():
+            row = {"cell": each.cell, "model": each.model, "rung": level, "quantity": name}
+            row |= {"refit": None, "predicted": time_s}
+            for percent, (low, high) in INTERVALS.items():
+                ends = each.intervals.get(name, {}).get(str(percent)) or (None, None)
+                row |= {low: ends[0], high: ends[1]}
+            told.append(row)
+        for name, times in each.refits.items():
+            refits[each.cell, each.model, name] += [math.nan if t is None else t for t in times]
+    return rows, told, refits
+
+
+@given(SEEDS, st.sampled_from((FAMILY_ERROR, LOOK_ERROR)))
+def test_both_give_every_number_and_every_verdict(seed, level):
+    """
+    Scores by cell, model, quantity and speed; comparisons by pair: 1e-9 of each number.
+    """
+    random = Random(seed)
+    measurements = [*measured(random)]
+    predictions = [*predicted(random, measurements)]
+    score_book = score(predictions, measurements, error=level)
+
+    rows, told, refits = tables(measurements, predictions)
+    workloads = {each.cell: each.workload for each in measurements}
+    inputs = {each.cell: each.input for each in measurements}
+    scores = scores_of(rows, told, workloads)
+
+    ours = {(each.cell, each.model, each.quantity, each.speed): each for each in score_book.scores}
+    assert ours.keys() == scores.keys()
+    for key, one in ours.items():
+        names = {"predicted": "predicted_s", "measured": "measured_s", "i_accu": "i_accu_percent"}
+        for name, number in scores[key].items():
+            assert getattr(one, names.get(name, name)) == pytest.approx(number, rel=1e-9, abs=1e-9)
+
+    pairs = {(each.better, each.worse, each.quantity, each.speed): each
+             for each in score_book.comparisons}  # fmt: skip
+    rungs = {(row["model"], row["quantity"]): row["rung"] for row in told}
+    for key, models, cells, _ in families(scores, rows, rungs):
+        for two, verdict, numbers in comparisons_of(
+            key, models, cells, scores, inputs, refits, level
+        ):
+            one = pairs.pop((*two, *key))
+            assert one.verdict == verdict
+            for name, number in numbers.items():
+                assert getattr(one, name) == pytest.approx(number, rel=1e-9, abs=1e-12)
+    assert not pairs
+    assert (FAMILY_ERROR, LOOK_ERROR) == (0.05, 0.012)
