@@ -385,7 +385,8 @@ def read_csv(path: Path, *, each: bool = False) -> list[Table]:
         chosen = [place for place, name in enumerate(head) if place and name != "commit"]
         if not chosen or head[0] != "time" or len(set(head)) < len(head):
             raise ValueError(f"the first line is '{','.join(head)}', and not time,NAME,...")
-        for number, line in enumerate(lines, 2):
+        for line in lines:
+            number += 1
             if len(line) != len(head):
                 raise ValueError(f"{len(line)} values, and {len(head)} names are in the first line")
             try:

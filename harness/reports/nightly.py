@@ -77,7 +77,9 @@ def is_about(alarm: Alarm, point: Point, nights: Sequence[Night]) -> bool:
         offsets = [*nights[alarm.since - 1].offsets] if alarm.since <= len(nights) else []
         return point.name in ([key for key in offsets if key.endswith(f"| {name}")] or offsets)
     of = {name for _, name in point.factors}
-    return point.cell in alarm.cells if "all cells" in of else not of.isdisjoint((alarm.series, name))
+    return (
+        point.cell in alarm.cells if "all cells" in of else not of.isdisjoint((alarm.series, name))
+    )
 
 
 def sentence(alarm: Alarm, nights: Sequence[Night]) -> str:

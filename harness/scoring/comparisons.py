@@ -63,8 +63,7 @@ def compare(
     for (quantity, speed), by_model in groups.items():
         ranked, cells, left_out = _common(by_model)
         errors = {
-            model: fmean(by_model[model][cell].relative_error for cell in cells)
-            for model in ranked
+            model: fmean(by_model[model][cell].relative_error for cell in cells) for model in ranked
         }
         order = sorted(ranked, key=lambda model: (errors[model], model))
         rows = {model: [by_model[model][cell] for cell in cells] for model in order}

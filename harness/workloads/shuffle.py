@@ -39,7 +39,8 @@ class Shuffle(Workload):
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records`, `bytes`, `files`, and `checksum` of the records in any order (hex)."""
         record_bytes, checksum_sum, records, file_count = self.arguments(spec)["record"], 0, 0, 0
-        for file_count, input_file in enumerate(input_files, start=1):
+        for input_file in input_files:
+            file_count += 1
             for rows in read_rows(self.name, [input_file], record_bytes, together=2**22):
                 checksum_sum += checksum(rows)
                 records += len(rows)

@@ -91,7 +91,8 @@ class Sleep(Workload):
         by_key, expected = dict[str, list[int]](), sample["keys"]  # records and checksum
         slept_phases = dict[str, tuple[int, int]]()  # calls and nanoseconds, by phase
         file_count = 0
-        for file_count, output_file in enumerate(outputs, start=1):
+        for output_file in outputs:
+            file_count += 1
             for place, line_match in read_matches(output_file, _LINE, "a key or a phase"):
                 phase_name, key = (line_match[4] or b"").decode(), str(int(line_match[1] or -1))
                 if phase_name in slept_phases or key in by_key:

@@ -17,6 +17,7 @@ FRAMED = ("job_s", "each_job_s", "published_s")
 
 
 def mean(values):
+    """Their sum, which is exact, over their number."""
     return math.fsum(values) / len(values)
 
 
@@ -61,6 +62,7 @@ def quantile(freedom):
 
 
 def holm(chances):
+    """Chances corrected for their number, by their places."""
     order, largest, corrected = sorted(range(len(chances)), key=chances.__getitem__), 0.0, {}
     for rank, place in enumerate(order):
         largest = max(largest, chances[place] * (len(chances) - rank))
@@ -81,11 +83,14 @@ def floors_of(times):
         total = math.fsum(weights[cell] * spread**2 for cell, spread in spreads.items())
         shared = math.sqrt(total / sum(weights.values()))
     own = {cell: spreads.get(cell) if len(times[cell]) >= 6 else shared for cell in times}
-    return {cell: None if spread is None else spread / math.sqrt(len(times[cell]))
-            for cell, spread in own.items()}
+    return {
+        cell: None if spread is None else spread / math.sqrt(len(times[cell]))
+        for cell, spread in own.items()
+    }
 
 
 def jackknife(values):
+    """Variance of a number whose values without one unit each are these."""
     middle = mean(values)
     return (len(values) - 1) * mean([(value - middle) ** 2 for value in values])
 
@@ -94,20 +99,24 @@ def pair(shares, floors, units, refits, trials):
     """Difference of two models, its interval, and both chances; *shares* are pairs by cell."""
     gaps = [abs(one - 1) - abs(other - 1) for one, other in shares]
     difference, noise = mean(gaps), 0.0
-    for (one, other), floor in zip(shares, floors):
+    for (one, other), floor in zip(shares, floors, strict=True):
         lower, upper = min(one, other), max(one, other)
-        inside = lower - 2 * floor < 1 < upper + 2 * floor
+        is_between = lower - 2 * floor < 1 < upper + 2 * floor
         most = upper - lower
-        noise += (min(most, (lower + upper) * floor) if inside else most * min(floor, 1.0)) ** 2
+        noise += (min(most, (lower + upper) * floor) if is_between else most * min(floor, 1.0)) ** 2
     noise /= len(gaps) ** 2
     profile = 0.0
     if refits and not any(math.isnan(value) for each in refits for two in each for value in two):
-        profile = jackknife([mean([abs(one - 1) - abs(other - 1) for one, other in each])
-                             for each in refits])
+        profile = jackknife(
+            [mean([abs(one - 1) - abs(other - 1) for one, other in each]) for each in refits]
+        )
     low, high = min(gaps), max(gaps)
     if len(gaps) > 1:
         names = sorted(set(units))
-        left = [mean([gap for gap, unit in zip(gaps, units) if unit != name]) for name in names]
+        left = [
+            mean([gap for gap, unit in zip(gaps, units, strict=True) if unit != name])
+            for name in names
+        ]
         of_units = jackknife(left)
         variance, freedom = max(of_units, noise / 2), len(names) - 1.0
         if profile:
@@ -142,8 +151,11 @@ def scores_of(measurements, predictions, workloads):
     for (cell, quantity, speed), values in times.items():
         by_workload[workloads[cell], quantity, speed][cell] = values
     floors = {key: floors_of(cells) for key, cells in by_workload.items()}
-    known = {(row["cell"], row["model"], row["quantity"]): row for row in predictions
-             if row["predicted"] is not None and row["refit"] is None}
+    known = {
+        (row["cell"], row["model"], row["quantity"]): row
+        for row in predictions
+        if row["predicted"] is not None and row["refit"] is None
+    }
     made = {}
     for (cell, model, quantity), row in known.items():
         as_measured = "job_s" if quantity == "published_s" else quantity
@@ -160,11 +172,17 @@ def scores_of(measurements, predictions, workloads):
                 accuracy = 100 * (abs(whatif["predicted"] - actual) / actual - abs(error))
             ends = {80: (row["low"], row["high"]), 90: (row["low_90"], row["high_90"])}
             made[cell, model, quantity, speed] = {
-                "predicted": predicted, "measured": actual, "trials": len(values),
+                "predicted": predicted,
+                "measured": actual,
+                "trials": len(values),
                 "floor": floors[workloads[cell], as_measured, speed][cell],
-                "signed_error": error, "relative_error": abs(error), "i_accu": accuracy,
-                **{f"covered_{level}": low <= actual <= high if low is not None else None
-                   for level, (low, high) in ends.items()},
+                "signed_error": error,
+                "relative_error": abs(error),
+                "i_accu": accuracy,
+                **{
+                    f"covered_{level}": low <= actual <= high if low is not None else None
+                    for level, (low, high) in ends.items()
+                },
             }
     return made
 
@@ -179,8 +197,10 @@ def families(scores, measurements, rungs):
             jobs[row["cell"]].setdefault(row["trial"], 0.0)
         if row["speed"] == "raw" and row["quantity"] == "job_s":
             jobs[row["cell"]][row["trial"]] = row["value"]
-    share = {cell: mean(values) / (mean([*jobs[cell].values()]) or math.inf)
-             for cell, values in frames.items()}
+    share = {
+        cell: mean(values) / (mean([*jobs[cell].values()]) or math.inf)
+        for cell, values in frames.items()
+    }
     groups = defaultdict(lambda: defaultdict(set))
     for cell, model, quantity, speed in scores:
         is_compared = rungs[model, quantity] in LEVELS and quantity != "frame_s"
@@ -191,40 +211,53 @@ def families(scores, measurements, rungs):
         ranked = {model for model, cells in answers.items() if 2 * len(cells) >= most}
         while not (common := set.intersection(*(answers[model] for model in ranked))):
             ranked.remove(min(ranked, key=lambda model: (len(answers[model]), model)))
-        errors = {model: mean([scores[cell, model, *key]["relative_error"] for cell in common])
-                  for model in ranked}
+        errors = {
+            model: mean([scores[cell, model, *key]["relative_error"] for cell in common])
+            for model in ranked
+        }
         yield key, sorted(ranked, key=lambda model: (errors[model], model)), sorted(common), errors
 
 
-def comparisons_of(key, models, cells, scores, inputs, refits, level):
+def comparisons_of(family, scores, inputs, refits, level):
     """Every pair of a family by its models: what comparisons.csv has."""
-    quantity, speed = key
+    (quantity, speed), models, cells, _ = family
     rows = {model: [scores[cell, model, quantity, speed] for cell in cells] for model in models}
     known = [row["floor"] for row in rows[models[0]] if row["floor"] is not None]
     largest = max(known, default=0.0) or 1.0
-    floors = [row["floor"] if any(known) and row["floor"] is not None else largest
-              for row in rows[models[0]]]
+    floors = [
+        row["floor"] if any(known) and row["floor"] is not None else largest
+        for row in rows[models[0]]
+    ]
     labels = [inputs[cell] or f"\0{cell}" for cell in cells]
     labels = labels if len(set(labels)) >= 3 else [*range(len(cells))]
-    again = {(model, cell): refits.get((cell, model, quantity), []) for model in models
-             for cell in cells}
+    again = {
+        (model, cell): refits.get((cell, model, quantity), []) for model in models for cell in cells
+    }
     count = max(map(len, again.values())) if min(map(len, again.values())) >= 4 else 0
     pairs, results = list(combinations(models, 2)), []
     for two in pairs:
         shares = [[row["predicted"] / row["measured"] for row in rows[model]] for model in two]
-        varied = [[tuple((again[model, cell] + [row["predicted"]] * count)[number] / row["measured"]
-                         for model, row in ((model, rows[model][place]) for model in two))
-                   for place, cell in enumerate(cells)] for number in range(count)]
+        varied = [
+            [
+                tuple(
+                    (again[model, cell] + [row["predicted"]] * count)[number] / row["measured"]
+                    for model, row in ((model, rows[model][place]) for model in two)
+                )
+                for place, cell in enumerate(cells)
+            ]
+            for number in range(count)
+        ]
         trials = rows[models[0]][0]["trials"]
-        results.append(pair(list(zip(*shares)), floors, labels, varied, trials))
+        results.append(pair(list(zip(*shares, strict=True)), floors, labels, varied, trials))
     distinct, equal = (holm([result[place] for result in results]) for place in (3, 4))
-    for place, (two, result) in enumerate(zip(pairs, results)):
-        verdict = "undecided"
-        if all(one["predicted"] == other["predicted"] for one, other in zip(*map(rows.get, two))):
-            verdict = "equal"
-        elif any(known) and equal[place] <= level:
+    for place, (two, result) in enumerate(zip(pairs, results, strict=True)):
+        verdict, cells_of_two = "undecided", zip(*map(rows.get, two), strict=True)
+        is_same = all(one["predicted"] == other["predicted"] for one, other in cells_of_two)
+        if is_same or (any(known) and equal[place] <= level):
             verdict = "equal"
         elif any(known) and distinct[place] <= level:
             verdict = "nearer"
-        numbers = dict(zip(("difference", "low", "high"), result), cells=len(cells))
+        numbers = dict(
+            zip(("difference", "low", "high"), result[:3], strict=True), cells=len(cells)
+        )
         yield two, verdict, {**numbers, "chance": distinct[place] if any(known) else None}
