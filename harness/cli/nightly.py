@@ -235,8 +235,8 @@ def _show(alarms: Sequence[Alarm], notes: Sequence[str]) -> None:
     columns = ("alarm", "state", "cause", "what", "since", "raised", "change, %", "95 %")
     rows = list[tuple[Any, ...]]()
     for each in alarms:
-        ends = (f"{100 * end:+.3g}" for end in (each.low, each.high) if end is not None)
-        change = f"{100 * each.change:+.3g}"
+        ends = (f"{100 * end:+,.1f}" for end in (each.low, each.high) if end is not None)
+        change = f"{100 * each.change:+,.1f}"
         numbers = (str(each.since), str(each.raised), change, " to ".join(ends))
         rows.append((each.id, each.state, each.cause, each.series, *numbers))
     if rows:

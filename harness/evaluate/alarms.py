@@ -145,16 +145,17 @@ class Judge:
         limits = {of: threshold(count, FALSE_ALARMS / len(kinds)) for of, count in kinds.items()}
         self.thresholds = np.asarray([limits[each.of] for each in self.factors])
 
-    def judge(self) -> list[Alarm]:
-        """All alarms, in the order in which they were raised."""
-        for night in range(len(self.table.numbers)):
+    def judge(self, *, last: bool = True) -> list[Alarm]:
+        """All alarms, in the order in which they were raised; of all nights, or but the *last*."""
+        for night in range(len(self.table.numbers) - (not last)):
             self._exact(night)
             while self._shifted(night):
                 pass
         return self.alarms
 
     def suspected(self) -> list[str]:
-        """Names of cells that the last night makes suspect, though it may raise no alarm."""
+        """Names of cells that the last night makes suspect, beside what alarms say already."""
+        self.judge(last=False)
         firm = self.firm.copy()
         firm[-1:] = True  # as if it had been measured again
         tests = scan(self.values, self.clips, firm)

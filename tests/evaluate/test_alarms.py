@@ -202,6 +202,14 @@ def test_one_cell_suspected_tonight():
     assert Judge(table).suspected() == []
 
 
+def test_what_an_alarm_says_is_not_measured_again_each_night():
+    """
+    Six nights after all cells became slower, they are no news.
+    """
+    (table,) = tables([*enumerate(nights(SLOWER, count=SINCE + 6), 1)])
+    assert Judge(table).suspected() == []
+
+
 @pytest.mark.parametrize(
     ("text", "words", "line"),
     [
