@@ -297,6 +297,21 @@ def test_doctor_says_what_nights_can_show(history, capsys):
 
 
 @pytest.mark.process
+def test_real_nights_name_the_disk_and_the_model(capsys):
+    """
+    From night 8 on their cluster's disk was throttled, at night 11 a commit changed What-If.
+    """
+    example = PROJECT / "results/nightly-example"
+    assert main(["nightly", "judge", str(example), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+
+    causes = {(alarm["cause"], alarm["since"]) for alarm in document["alarms"]}
+    assert causes == {("cluster: disk", 8), ("code: whatif", 11)}
+    assert document["nights"] == 14
+    assert sum(file.stat().st_size for file in example.rglob("*.*")) < 2_000_000
+
+
+@pytest.mark.process
 def test_a_command_hears_of_new_alarms(tmp_path):
     """
     As JSON on its input, without a shell; its failure is one clear error.
