@@ -402,7 +402,10 @@ def read_csv(path: Path, *, each: bool = False) -> list[Table]:
             last = now
     except (OSError, ValueError, csv.Error) as error:
         fix = "write time,NAME,... and a line per night: 2026-11-23T02:00:00Z,12.5,... in order"
-        raise DataError(excerpt(error), where=f"{path}:{number}", fix=fix) from error
+        is_read = not isinstance(error, OSError | UnicodeDecodeError)
+        what = excerpt(error) if is_read else f"it cannot be read: {excerpt(error)}"
+        where = f"{path}:{number}" if is_read else str(path)
+        raise DataError(what, where=where, fix=fix) from error
     values, made = np.reshape(rows, (-1, len(chosen))), list[Table]()
     for places in [[place] for place in range(len(chosen))] if each else [[*range(len(chosen))]]:
         columns, names = values[:, places], [excerpt(head[chosen[place]], 60) for place in places]

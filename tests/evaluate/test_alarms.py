@@ -237,6 +237,19 @@ def test_bad_columns_are_named(text, words, line, tmp_path):
     assert raised.value.where == f"{path}:{line}"
 
 
+@pytest.mark.parametrize("content", [None, b"time,a\n1,\xff\n"])
+def test_what_is_no_text_is_named_without_a_line(content, tmp_path):
+    """
+    A file that is not there, or not UTF-8.
+    """
+    path = tmp_path / "nights.csv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match="it cannot be read") as raised:
+        read_csv(path)
+    assert raised.value.where == str(path)
+
+
 def test_columns_together_and_each_by_itself(tmp_path):
     """
     Dates, gaps, a column of commits, and numbers of any sign; `each` column raises its own alarm.
