@@ -16,7 +16,7 @@ FRAMES = ("trials", "measurements", "attempts", "spans", "predictions", "scores"
 _IN_LATEX = ("scores", "comparisons")  # sections of the report
 _LONG = 40  # characters of a text that is wrapped
 # What a spreadsheet takes for the beginning of a formula, as wide characters, too.
-_FORMULA = tuple("=+-@\t\uff1d\uff0b\uff0d\uff20")
+FORMULA = tuple("=+-@\t\uff1d\uff0b\uff0d\uff20")
 Case = tuple[str, str, str]  # of a test: its name, "failure", "skipped" or "", and why
 _SURE = 2.0  # noise floors: 95 of 100 perfect predictions are within them
 
@@ -30,7 +30,7 @@ def export(run: Run, folder: Path) -> Iterator[Path]:
 
     def harmless(value: object) -> object:
         text = printable(value) if isinstance(value, str) else ""
-        return f"'{text}" if text.startswith(_FORMULA) else text or value
+        return f"'{text}" if text.startswith(FORMULA) else text or value
 
     with os_error_as_machine_error(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ from harness.evaluate import model_inputs
 from harness.hadoop.properties import SEAL as SEAL_PROPERTY
 from harness.models import MODELS
 from harness.records.trial import TrialRecord
-from harness.store import Run
+from harness.store import RawLogs, Run
 from harness.store.evidence import Chain
 from harness.store.seal import SEAL
 
@@ -58,12 +58,22 @@ def blind_refusals(run: Run, done: Iterable[TrialRecord]) -> list[str]:
     before, seal = stored[: stored.index(SEAL)], run.seal.sha256()
     refusals = []
     for trial in (record.trial.id for record in done if not record.trial.profiling):
-        raw = run.raw(trial)
         if f"trials/{trial}" in before:
             refusals.append(f"trial {trial} was measured before the predictions were sealed")
-        for name in filter(_CONF.fullmatch, raw.names()):
-            with raw.open(name) as conf:
-                named = _SEALED_BY.search(conf.read(_MOST_CONF_BYTES))
-            if named is None or named[1].decode() != seal:
-                refusals.append(f"trials/{trial}/raw/{name} does not name the seal")
+        named = named_seals(run.raw(trial))
+        refusals += [
+            f"trials/{trial}/raw/{name} does not name the seal"
+            for name, sha in named.items()
+            if sha != seal
+        ]
     return refusals
+
+
+def named_seals(raw: RawLogs) -> dict[str, str]:
+    """SHA-256 of the seal that each job of a trial was given, by its file of *raw*; or ``""``."""
+    named = {}
+    for name in filter(_CONF.fullmatch, raw.names()):
+        with raw.open(name) as conf:
+            found = _SEALED_BY.search(conf.read(_MOST_CONF_BYTES))
+        named[name] = found[1].decode() if found else ""
+    return named
