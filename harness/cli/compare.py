@@ -48,18 +48,22 @@ def compare(
 
     Compared are cells with the same workload, input, and values on all that varies within a run;
     what each run has one value of may differ, and is named.  Every number has its 95 % interval
-    and a verdict.  Exit status 1: a budget is broken, beyond the noise.
+    and a verdict.  Exit status 1: a budget is broken, beyond the noise.  Bundles (harness publish)
+    are set side by side, and ranked only where rules, experiment, division and system are the same.
 
     \b
     Example:
         harness compare 20261121T0323 20261122T0315
         harness compare 20261121T0323 20261122T0315 --budgets experiments/budgets.yaml --strict
+        harness compare bundle-a bundle-b
     """
     from harness.api.export import junit_xml
     from harness.evaluate.budgets import judge, read_budgets
     from harness.evaluate.changes import Change, Side, changes, differences, sentence
     from harness.store import os_error_as_machine_error
 
+    if all((Path(name) / "SHA256SUMS").is_file() for name in names):
+        return compare_bundles(names, as_json=as_json)
     if junit and not budgets:
         raise click.UsageError("--junit has a test case for each budget: give --budgets FILE")
     evaluations = [open_evaluation(name, results_dir) for name in names]
@@ -107,6 +111,32 @@ def compare(
         show_table(("budget", "verdict", "why"), [(each.name, *each[-2:]) for each in judged])
     show_text("--csv FILE has what did not move, and each cell")
     return int(is_broken)
+
+
+def compare_bundles(names: Sequence[str], *, as_json: bool) -> int:
+    """Show bundles side by side: what differs, errors of models, and how to quote each."""
+    from harness.publish.side_by_side import side_by_side
+
+    found = side_by_side([*map(Path, names)])
+    if as_json:
+        rows = [row._asdict() for row in found.rows]
+        print_json({**found._asdict(), "rows": rows})
+        return 0
+    show_table(("what differs", *found.bundles), [(key, *each) for key, each in found.head.items()])
+    for bundle, reasons in found.why_open.items():
+        show_text(f"{bundle} is open: {'; '.join(reasons)}")
+    if found.not_ranked:
+        show_text(found.not_ranked)
+    columns = ("model", "experiment", "quantity", "bundle", "mean relative error", "95 % or range")
+    rows = []
+    for row in found.rows:
+        ends = [f"{100 * end:.1f}" for end in (row.low, row.high) if end is not None]
+        rows.append((*row[:4], f"{100 * row.error:.1f} %", " to ".join(ends)))
+    show_table(columns, rows)
+    for sentences, footnote in found.quotes.values():
+        click.echo(printable("\n".join(f"\u201c{sentence}\u201d [1]" for sentence in sentences)))
+        click.echo(printable(f"  [1] {footnote}"))
+    return 0
 
 
 def _rows(changed: Sequence[Change]) -> Iterator[tuple[str, ...]]:

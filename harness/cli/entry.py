@@ -54,6 +54,7 @@ COMMANDS = {
     "nightly": ("harness.cli.nightly:nightly", "Measure a night, and say what moved since when."),
     "compare": ("harness.cli.compare:compare", "Say what changed between runs."),
     "reproduce": ("harness.cli.reading:reproduce", "Make the results of a run again."),
+    "publish": ("harness.cli.publish:publish", "Make a bundle that a stranger can check."),
     "unpack": ("harness.cli.steps:unpack", "Take in a run that somebody packed, and check it."),
     "trace": ("harness.cli.trace:trace", "Show what happened inside the tasks of a trial."),
     "vet": ("harness.cli.trace:vet", "Measure the overhead of finished tasks."),

@@ -17,6 +17,7 @@ from harness.text import printable
 
 if TYPE_CHECKING:
     from harness.evaluate.flow import Evaluation
+    from harness.store import Run
 
 _MOST_DIFFERENCES = 20  # shown to people; --json has all
 
@@ -209,43 +210,112 @@ def report(evaluation: Evaluation, into: Path | None, as_json: bool) -> None:
         click.echo(path)
 
 
+def open_result(
+    name: str, results_dir: Path, overrides: tuple[str, ...] = ()
+) -> Evaluation | tuple[Path, Path, tuple[str, ...]]:
+    """Open the run *name*, or give the folder of a bundle with what it may be measured by."""
+    if (Path(name) / "SHA256SUMS").is_file():
+        return Path(name), results_dir, overrides
+    return open_evaluation(name, results_dir, overrides)
+
+
 @click.command("reproduce")
-@run_argument
+@partial(source_argument, metavar="RUN|BUNDLE", open_source=open_result)
 @choice_option(
     "--from",
     "given",
     choices=["raw", "trace", "profiles", "predictions"],
     text="What is taken as it is stored; all that follows is made again.",
 )
+@click.option("--measure", "is_measured", is_flag=True, help="Measure a BUNDLE's experiment again.")
 @json_option
-def reproduce(evaluation: Evaluation, given: str, as_json: bool) -> int:
+def reproduce(
+    source: Evaluation | tuple[Path, Path, tuple[str, ...]],
+    given: str,
+    is_measured: bool,
+    as_json: bool,
+) -> int:
     """
     Make the results of RUN again, and compare them with what is stored.
 
     The present code makes traces, profiles, predictions and scores in a scratch folder; RUN stays
-    as it is.  Needs neither Hadoop nor Java.  Exit status 1: something differs; 7: the run cannot
-    be read, or was tampered with.
+    as it is.  Needs neither Hadoop nor Java.  Of a BUNDLE, what its evidence allows is made again,
+    and its tables and its claim; with --measure its experiment runs on a cluster of yours (--set
+    changes it), and the answer says which conclusions carry over.  Exit status 1: something
+    differs, or does not hold; 7: it cannot be read, or was tampered with.
 
     \b
     Example:
         harness reproduce results/quick/20261121T032309Z-4f26
         harness reproduce results/quick/20261121T032309Z-4f26 --from profiles --json
+        harness reproduce bundle --measure --set cluster.provider=docker
     """
     from harness.run.reproduce import reproduce as reproduce_stages
 
+    if isinstance(source, tuple) and is_measured:
+        return _measure_again(*source, as_json=as_json)
+    if is_measured or (isinstance(source, tuple) and source[2]):
+        raise click.UsageError("--measure is for a BUNDLE, and --set of a BUNDLE for --measure")
     with TemporaryDirectory(prefix="harness-reproduce-") as folder:
-        stages = list(reproduce_stages(evaluation.run, Path(folder), given))
-    differs = [difference for _, differences in stages for difference in differences]
+        if isinstance(source, tuple):
+            from harness.publish.again import reproduce_bundle
+
+            stages = list(reproduce_bundle(source[0], Path(folder), given))
+        else:
+            stages = list(reproduce_stages(source.run, Path(folder), given))
+    differs = [each for _, several in stages for each in several if not each.is_equal]
     if as_json:
         documents = [
-            {"stage": stage, "equal": not several, "differs": [each._asdict() for each in several]}
+            {
+                "stage": stage,
+                "equal": all(each.is_equal for each in several),
+                "by": "1e-9" if several else "bytes",
+                "differs": [each._asdict() for each in several if not each.is_equal],
+            }
             for stage, several in stages
         ]
         print_json({"stages": documents})
         return int(bool(differs))
     for stage, several in stages:
-        click.echo(f"{stage}: {len(several)} values differ" if several else f"{stage}: equal")
+        count = sum(not each.is_equal for each in several)
+        equal = f"equal to 1e-9 ({len(several)} values differ beyond it)" if several else "equal"
+        click.echo(f"{stage}: {count} values differ" if count else f"{stage}: {equal}")
     if differs:
         columns = ("model", "name", "stored", "made again", "relative difference")
         show_table(columns, differs[:_MOST_DIFFERENCES])
     return int(bool(differs))
+
+
+def _measure_again(
+    bundle: Path, results_dir: Path, overrides: tuple[str, ...], *, as_json: bool
+) -> int:
+    """Measure the experiments of *bundle* once more, and say which conclusions carry over."""
+    from harness.cli.steps import measure
+    from harness.publish.again import replicate
+
+    def measure_run(run: Run) -> Evaluation:
+        from harness.evaluate.flow import Evaluation
+
+        given = (*run.read_manifest().overrides, *overrides, "predict.order=blind")
+        session = open_session(run.path / "experiment.yaml", results_dir, given)
+        evaluation = Evaluation.of(measure(session)[0])
+        with evaluation.run.lock():
+            evaluation.score()
+            evaluation.report()
+        return evaluation
+
+    replication = replicate(bundle, measure_run)
+    if as_json:
+        print_json(replication.model_dump(mode="json"))
+    else:
+        pairs = [(name, *pair) for name, pair in replication.differences.items()]
+        show_table(("what differs", "published", "here"), pairs)
+        columns = ("conclusion", "published", "measured again", "outcome")
+        show_table(
+            columns, [(each.what, *[*vars(each).values()][2:]) for each in replication.conclusions]
+        )
+        for outcome in ("holds", "does not hold", "undecided"):
+            count = sum(each.outcome == outcome for each in replication.conclusions)
+            click.echo(f"{outcome}: {count} of {len(replication.conclusions)} conclusions")
+        show_text(f"record: {bundle}/replications/{replication.runs[0]}/replication.json")
+    return int(any(each.outcome == "does not hold" for each in replication.conclusions))

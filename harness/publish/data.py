@@ -36,15 +36,19 @@ def hardware(cell: Cell) -> str:
     return ", ".join(texts)
 
 
+def hardware_of(evaluation: Evaluation) -> str:
+    """On what the cells of a run were measured, each kind once."""
+    return "; ".join(sorted({hardware(cell) for cell in evaluation.cells.values()}))
+
+
 def runs(evaluation: Evaluation) -> Iterator[Row]:
     """One row: the run, whether it is blind, at which level its pairs are tested."""
     run, manifest = evaluation.run, evaluation.run.read_manifest()
     ends_s = [record.finished_s for record in run.trials().values()]
-    kinds = sorted({hardware(cell) for cell in evaluation.cells.values()})
     yield {
         "run": run.id,
         "experiment": evaluation.experiment.name,
-        "hardware": "; ".join(kinds),
+        "hardware": hardware_of(evaluation),
         "blind": not blind_refusals(run, evaluation.done.values()),
         "level": LOOK_ERROR if evaluation.experiment.is_until_decided else FAMILY_ERROR,
         "schema": manifest.schema_version,

@@ -10,6 +10,7 @@ from harness.store.opener import Opener
 
 _MOST = 1000  # differences named of one file
 _UNREADABLE = "restore it from a copy, or make it again: harness collect, profile, predict, score"
+_CLOSE = 1e-9  # relative: what linear algebra may differ by from one machine to another
 _ORIGIN = ("code", "profile")  # of a prediction: says what made it, and is no part of the answer
 
 
@@ -21,6 +22,11 @@ class Difference(NamedTuple):
     old: Any
     new: Any
     relative: float | None
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether it differs by no more than floats of linear algebra may."""
+        return self.relative is not None and abs(self.relative) <= _CLOSE
 
 
 def compare_files(stored: Opener, again: Opener, pattern: str) -> Iterator[Difference]:

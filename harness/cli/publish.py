@@ -1,0 +1,133 @@
+"""`harness publish`: a comparison that a stranger can check, and the check of its rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli import completion
+from harness.cli.console import print_json, show_table, show_text
+from harness.cli.steps import json_option, results_option
+from harness.text import printable
+
+if TYPE_CHECKING:
+    from harness.publish.rules import Check
+
+
+@click.command("publish")
+@click.argument("names", metavar="RUN...", nargs=-1, shell_complete=completion.runs)
+@results_option
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The folder to make.")
+@click.option(
+    "--evidence",
+    type=click.Choice(["scores", "traces", "raw"]),
+    default="scores",
+    help="From what a reader can make the results again.",
+)
+@click.option(
+    "--division",
+    type=click.Choice(["closed", "open"]),
+    help="The division that is claimed (default: the one whose rules are met).",
+)
+@click.option(
+    "--authors", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="A YAML list."
+)
+@click.option("--licence", default="", metavar="ID", help="Of the data, by SPDX: CC-BY-4.0.")
+@click.option(
+    "--keep",
+    multiple=True,
+    type=click.Choice(["hosts", "users", "paths", "queues"]),
+    help="Names that are not replaced; repeatable.",
+)
+@click.option(
+    "--check",
+    "checked",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="Check a bundle by the rules of its division.",
+)
+@json_option
+def publish(
+    names: tuple[str, ...],
+    results_dir: Path,
+    output: Path | None,
+    evidence: str,
+    division: str | None,
+    authors: Path | None,
+    licence: str,
+    keep: tuple[str, ...],
+    checked: Path | None,
+    as_json: bool,
+) -> int:
+    """
+    Make a bundle of RUN...: the claim, its data, its rules, its proof; or check one.
+
+    A bundle has every number of the claim as CSV with a program that computes them again
+    (verify.py), the report, tables and figures, what the system was, and no name of a host, a user
+    or a folder.  It appears as a whole or not at all.  Exit status 1: the claimed division is not
+    met.
+
+    \b
+    Example:
+        harness publish 20261121T0323 -o bundle --licence CC-BY-4.0
+        harness publish --check bundle
+    """
+    from harness.publish import bundle, crate
+    from harness.publish.rules import check
+    from harness.store import Store
+
+    if (checked is None) == (not names):
+        raise click.UsageError("give one or more RUN and -o DIR, or --check DIR")
+    if checked is not None:
+        bundle.check_sums(checked)
+        found = check(checked)
+        show_check(found, checked, as_json=as_json)
+        return int(not found.is_met)
+    if output is None:
+        raise click.UsageError("give the folder of the bundle: -o DIR")
+    if licence:
+        crate.check_licence(licence)
+    people: list[crate.Author] = []
+    if authors:
+        text = authors.read_text(encoding="utf-8", errors="replace")
+        people = crate.read_authors(text, str(authors))
+    store = Store(results_dir)
+    published = bundle.publish(
+        [store.find(name) for name in names],
+        output,
+        level=evidence,
+        division=division or "",
+        authors=people,
+        licence=licence,
+        keep=keep,
+    )
+    if as_json:
+        document = {"bundle": output, "claim": published.claim.lines, "pdf": published.without_pdf}
+        print_json({**document, "check": published.check.model_dump(mode="json")})
+        return int(not published.check.is_met)
+    for line in published.claim.lines:
+        click.echo(printable(line))
+    if published.without_pdf:
+        show_text(f"no report.pdf: {published.without_pdf}")
+    answers = published.check.answers
+    failed = [each.rule for each in answers if each.outcome != "passed"]
+    rest = f"not met of the closed one: {', '.join(failed)}" if failed else "every rule is met"
+    show_text(f"division: {published.check.claimed} ({rest})")
+    show_text(f"bundle: {output}")
+    show_text(f"check it: python3 -I -S {output}/verify.py")
+    return int(not published.check.is_met)
+
+
+def show_check(found: Check, folder: Path, *, as_json: bool) -> None:
+    """Show the rules one by one, with file and value, and whether the division is met."""
+    if as_json:
+        print_json({"bundle": folder, **found.model_dump(mode="json"), "is_met": found.is_met})
+        return
+    rows = [(each.rule, each.outcome, each.file, each.value) for each in found.answers]
+    show_table(("rule", "outcome", "file", "value"), rows)
+    for label in found.labels:
+        click.echo(printable(f"label: {label}"))
+    verdict = "met" if found.is_met else "not met"
+    click.echo(f"the claimed division, {found.claimed}, is {verdict}")

@@ -1,0 +1,248 @@
+"""
+A bundle: the claim of one or several runs, with all that a stranger needs to check it.
+
+It is made from stored files alone, has the same bytes each time, and appears by one rename.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.errors import DataError, EvidenceError, SpecError
+from harness.evaluate.flow import Evaluation
+from harness.publish import crate
+from harness.publish.claim import CLAIM, CLAIM_END, Claim, make_claim
+from harness.publish.data import write_tables
+from harness.publish.evidence import copy_run
+from harness.publish.paper import write_paper, write_pdf
+from harness.publish.pseudonyms import Pseudonyms
+from harness.publish.rules import VERSION, Check, check, rules_document
+from harness.publish.system import disclosure, system_document
+from harness.records.trial import SCHEMA_VERSION
+from harness.reports import REPORTS
+from harness.store import Run, os_error_as_machine_error
+from harness.store.files import remove_tree, rename_durably, sync_tree
+from harness.store.opener import Opener
+from harness.text import excerpt
+
+SUMS, RULES, REPLICATIONS = "SHA256SUMS", "rules.json", "replications"
+LEVELS = {
+    "scores": "predictions from the profiles, and scores from the measured times",
+    "traces": "profiles from what was recorded of each task, and all that follows",
+    "raw": "all of it, from the logs as they were collected",
+}
+_MOST_SHOWN = 12
+_REPORTS = {"html": "html", "markdown": "md"}
+_LINE = re.compile(r"([0-9a-f]{64})  ([^\0\n]{1,400})")
+
+
+class Published(NamedTuple):
+    """A bundle that was made: its *folder*, its *claim*, and how it meets the rules."""
+
+    folder: Path
+    claim: Claim
+    check: Check
+    without_pdf: str
+
+
+def publish(
+    runs: Sequence[Run],
+    folder: Path,
+    *,
+    level: str = "scores",
+    division: str = "",
+    authors: Sequence[crate.Author] = (),
+    licence: str = "",
+    keep: Collection[str] = (),
+) -> Published:
+    """
+    Make the bundle *folder* of *runs* with the evidence of *level*.
+
+    Without a *division* it is that whose rules are met.  `DataError`: a run lacks something, or a
+    name that is not for the public would be in the bundle; nothing is there then.
+    """
+    if folder.exists():
+        fix = "name a folder that is not there: a bundle is made at once, or not at all"
+        raise SpecError("the folder is there already", where=str(folder), fix=fix)
+    people, evaluations = authors or crate.default_authors(), [*map(_complete, runs)]
+    if len({run.id for run in runs}) < len(runs):
+        raise SpecError("a run is named twice", where=" ".join(run.id for run in runs))
+    ends_s = [record.finished_s for run in runs for record in run.trials().values()]
+    claim = make_claim(evaluations, float(os.environ.get("SOURCE_DATE_EPOCH") or max(ends_s)))
+    pseudonyms = Pseudonyms.of(runs, keep)
+    claim = Claim(claim.title, claim.date, tuple(map(pseudonyms.text, claim.lines)))
+    scratch = folder.absolute().with_name(f".{folder.name}.{os.getpid()}")
+    with os_error_as_machine_error(folder):
+        scratch.mkdir(parents=True)
+        try:
+            for run in runs:
+                copy_run(run, scratch / "runs" / run.id, level, pseudonyms)
+            write_tables(evaluations, scratch / "data", pseudonyms.text)
+            without_pdf = _write_reports(evaluations, scratch, pseudonyms.text)
+            write_paper(evaluations, scratch, pseudonyms.text)
+            _write(scratch / "system.json", _json(system_document(runs)), pseudonyms.text)
+            _write(scratch / "disclosure.md", disclosure(runs), pseudonyms.text)
+            source = files("harness.publish").joinpath("verify.py").read_bytes()
+            (scratch / "verify.py").write_bytes(source)
+            found = check(scratch)
+            claimed = division or found.division
+            _write(scratch / RULES, _json(rules_document(found, claimed)), str)
+            _write(scratch / "README.md", _readme(claim, found, claimed, level, licence), str)
+            _write(scratch / "CITATION.cff", crate.citation(claim, people, licence), str)
+            hashes = _hashes(scratch)
+            metadata = crate.crate(claim, people, licence, hashes, scratch)
+            _write(scratch / "ro-crate-metadata.json", metadata, str)
+            _refuse_names(pseudonyms, scratch)
+            write_sums(scratch)
+            sync_tree(scratch)
+            rename_durably(scratch, folder.absolute())
+        finally:
+            remove_tree(scratch)
+    return Published(folder, claim, check(folder), without_pdf)
+
+
+def _complete(run: Run) -> Evaluation:
+    """Evaluation of a run that can be published; `DataError` says what it lacks."""
+    manifest, evaluation = run.read_manifest(), Evaluation.of(run)
+    where, fix = str(run.path), "go on with it (harness all FILE), then publish again"
+    if run.measured is not run:
+        fix = "publish the run; what was asked of it afterwards can be asked of the bundle, too"
+        raise DataError("this is an analysis of a run", where=where, fix=fix)
+    if manifest.schema_version != SCHEMA_VERSION:
+        what = f"its files have schema_version {manifest.schema_version}, those of a bundle"
+        fix = "measure it with this harness, or publish it with that which measured it"
+        raise DataError(f"{what} {SCHEMA_VERSION}", where=where, fix=fix)
+    missing = [trial.id for trial in evaluation.plan if trial.id not in run.trial_ids()]
+    if missing or not run.finished:
+        what = f"{len(missing)} of {len(evaluation.plan)} planned trials are missing"
+        what += f", {', '.join(missing[:3])} among them" if missing else ": it has not ended"
+        raise DataError(what, where=where, fix=fix)
+    if not run.check_evidence():
+        fix = "measure it again: nothing shows that it is as it was measured"
+        raise EvidenceError("the run has no evidence", where=where, fix=fix)
+    run.seal.check()
+    if not any(each.body_s or each.job_s for each in evaluation.predictions):
+        raise DataError("no model has predicted anything", where=where, fix="harness predict RUN")
+    if not run.is_scored:
+        raise DataError("it has no scores", where=where, fix="harness score RUN")
+    return evaluation
+
+
+def _write_reports(
+    evaluations: Sequence[Evaluation], folder: Path, clean: Callable[[str], str]
+) -> str:
+    """Write the report of each run in each format; why there is no PDF, if so."""
+    without_pdf = ""
+    for evaluation in evaluations:
+        document = evaluation.document()
+        name = f"report-{evaluation.run.id}" if len(evaluations) > 1 else "report"
+        for kind, suffix in _REPORTS.items():
+            _write(folder / f"{name}.{suffix}", REPORTS[kind].render(document), clean)
+        without_pdf = write_pdf(document, folder / f"{name}.pdf", clean)
+    return without_pdf
+
+
+def _readme(claim: Claim, found: Check, division: str, level: str, licence: str) -> str:
+    """Say what is claimed, how to check it, and what is missing."""
+    failed = [answer.rule for answer in found.answers if answer.outcome != "passed"]
+    lines = [
+        f"# {claim.title}",
+        "",
+        CLAIM,
+        *claim.lines,
+        CLAIM_END,
+        "",
+        f"Division: **{division}**, by the rules of version {VERSION} (`rules.json`)."
+        + (f" Not met of the closed division: {', '.join(failed)}." if failed else ""),
+    ]
+    if found.labels:
+        lines += ["", f"Labels: {', '.join(found.labels)}."]
+    lines += [
+        "",
+        "## Check it",
+        "",
+        "```sh",
+        "python3 -I -S verify.py            # every number of the claim again, in seconds",
+        f"sha256sum -c --quiet {SUMS}",
+        "harness publish --check .          # the rules, one by one",
+        f"harness reproduce .                # {LEVELS[level]}",
+        "harness reproduce . --measure      # on a cluster of yours: which conclusions carry over",
+        "```",
+        "",
+        "`verify.py` needs Python 3 and nothing else. `harness` is the program that measured this:",
+        "https://pypi.org/project/mapreduce-harness or its source tree.",
+        "",
+        "## What is missing",
+        "",
+        f"- Evidence: `{level}`. It can be made again from it: {LEVELS[level]}.",
+        "- Names of hosts, users, folders and addresses are replaced; `runs/*/originals.json` has",
+        "  the checksums of the files as they were measured, so that their owner can show them.",
+        "- `disclosure.md` says what was dropped and why, and how far the conclusions reach;",
+        "  `system.json` what it ran on, with `not known` and why where it could not be had.",
+        "",
+        f"Licence of the data: {licence or 'none is stated, so all rights are reserved'}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _write(path: Path, text: str, clean: Callable[[str], str]) -> None:
+    path.write_text(clean(text), encoding="utf-8", newline="\n")
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """SHA-256 of every file of a bundle but the sums themselves and what was added to it since."""
+    hashes = Opener(folder).hashes(folder)
+    others = (SUMS, f"{REPLICATIONS}/")
+    return {name: hashes[name] for name in sorted(hashes) if not name.startswith(others)}
+
+
+def write_sums(folder: Path) -> None:
+    """Write `SHA256SUMS` of the bundle in *folder*."""
+    lines = [f"{sha}  {name}\n" for name, sha in _hashes(folder).items()]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+
+
+def check_sums(folder: Path) -> None:
+    """`EvidenceError` names the files that are not as `SHA256SUMS` of the bundle has them."""
+    opener = Opener(folder)
+    content = opener.read(folder / SUMS, "name the folder of a bundle: harness publish made it")
+    stated = dict[str, str]()
+    with suppress(UnicodeDecodeError):
+        for line in content.decode().splitlines():
+            parts = _LINE.fullmatch(line)
+            stated |= {parts[2]: parts[1]} if parts else {excerpt(line): ""}
+    present = _hashes(folder)
+    differing = [
+        f"  {excerpt(name, 200)}"
+        for name in sorted({*stated, *present})
+        if stated.get(name) != present.get(name)
+    ]
+    if differing:
+        more = (
+            f"\n  and {len(differing) - _MOST_SHOWN} more" if len(differing) > _MOST_SHOWN else ""
+        )
+        what = "changed, missing or added since it was published:\n"
+        what += "\n".join(differing[:_MOST_SHOWN]) + more
+        raise EvidenceError(what, where=str(folder / SUMS), fix="get the bundle again")
+
+
+def _refuse_names(pseudonyms: Pseudonyms, folder: Path) -> None:
+    """`DataError` where a name that is not for the public, or a secret, is in *folder*."""
+    found = sorted({f"  {name}: {what}" for name, what in pseudonyms.found_in(folder)})
+    if found:
+        what = "\n".join(["names or secrets would become public:", *found[:_MOST_SHOWN]])
+        fix = "report it: nothing was published"
+        raise DataError(what, where=str(folder.name), fix=fix)

@@ -1,0 +1,114 @@
+"""
+Bundles side by side: ranked only where rules, experiment, division and system are the same.
+
+All that differs stands in the head; a closed bundle beside an open one says why that is open.
+"""
+
+from __future__ import annotations
+
+import json
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from harness.evaluate.flow import Evaluation
+from harness.publish.again import bundled_runs, reproduce_bundle
+from harness.publish.bundle import REPLICATIONS, SUMS
+from harness.publish.claim import make_claim
+from harness.publish.rules import VERSION, check
+from harness.records.trial import digest
+from harness.reports.sections.method import flatten
+from harness.store.files import folders
+from harness.store.opener import Opener
+from harness.store.run import measured_part
+
+_MOST_FACTS = 200
+
+
+class Row(NamedTuple):
+    """Mean relative error of a model, by bundle and experiment, with its interval or range."""
+
+    model: str
+    experiment: str
+    quantity: str
+    bundle: str
+    error: float
+    low: float | None
+    high: float | None
+
+
+class SideBySide(NamedTuple):
+    """
+    Several bundles: *head* has what differs, a value for each; *rows* are in the order of errors.
+
+    *not_ranked* says why rows are in the order of names instead.  *quotes* have, for each bundle,
+    the sentences to quote and their footnote.
+    """
+
+    bundles: list[str]
+    head: dict[str, list[str]]
+    not_ranked: str
+    why_open: dict[str, list[str]]
+    rows: list[Row]
+    quotes: dict[str, tuple[list[str], str]]
+
+
+def side_by_side(bundles: Sequence[Path]) -> SideBySide:
+    """Compare *bundles*, each checked; `EvidenceError` names a file that was changed."""
+    facts: list[dict[str, str]] = []
+    rows, quotes, why_open = list[Row](), dict[str, tuple[list[str], str]](), {}
+    for bundle in bundles:
+        name, opener = str(bundle), Opener(bundle)
+        runs = bundled_runs(bundle)
+        evaluations, found = [*map(Evaluation.of, runs)], check(bundle)
+        ends_s = [record.finished_s for run in runs for record in run.trials().values()]
+        claim = make_claim(evaluations, max(ends_s))
+        system = json.loads(opener.read(bundle / "system.json", "get the bundle again"))
+        measured = [digest(measured_part(each.experiment)) for each in evaluations]
+        told = {"rules": VERSION, "division": found.claimed, "experiment": " ".join(measured)}
+        told |= {f"system: {key}": str(value) for key, value in flatten(system)}
+        facts.append(told)
+        if found.claimed == "open":
+            failed = [each for each in found.answers if each.outcome != "passed"]
+            why_open[name] = [f"{each.rule} {each.outcome}: {each.value}" for each in failed]
+        for evaluation in evaluations:
+            score_book = evaluation.run.read_scores()
+            ranking = score_book.ranking("raw")
+            of = ("*", ranking.quantity if ranking else "", "raw")
+            rows += [
+                Row(each.model, evaluation.experiment.name, each.quantity, name, *number)
+                for each in score_book.summaries
+                if (each.workload, each.quantity, each.speed) == of and "mape" in each.metrics
+                for mape in [each.metrics["mape"]]
+                for number in [(mape.value, mape.low, mape.high)]
+            ]
+        footnote = (
+            f"{claim.title}; bundle {opener.sha256(bundle / SUMS)[:16]}, rules {VERSION},"
+            f" {found.claimed} division, {claim.date}; {_status(bundle)}."
+        )
+        sentences = [line.removeprefix("- ") for line in claim.lines if line.startswith("- ")]
+        quotes[name] = (sentences, footnote)
+    differing = {
+        key: [told.get(key, "") for told in facts]
+        for key in dict.fromkeys(key for told in facts for key in told)
+        if len({told.get(key, "") for told in facts}) > 1
+    }
+    others = [key for key in differing if not key.startswith("system: ")]
+    not_ranked = f"not ranked: their {' and '.join(others)} differ" if others else ""
+    if not others and differing:
+        not_ranked = "not ranked: they were measured on different systems"
+    rows.sort(key=lambda row: row[:4] if not_ranked else (row.experiment, row.error, row.model))
+    head = dict([*differing.items()][:_MOST_FACTS])
+    return SideBySide([*map(str, bundles)], head, not_ranked, why_open, rows, quotes)
+
+
+def _status(bundle: Path) -> str:
+    """What is known of a bundle beyond its own word: measured again, recomputed, or nothing."""
+    if count := len(folders(bundle / REPLICATIONS)):
+        return f"measured again {count} times" if count > 1 else "measured again once"
+    with TemporaryDirectory(prefix="harness-reproduce-") as folder:
+        stages: Any = reproduce_bundle(bundle, Path(folder), "predictions")
+        is_equal = not any(differences for _, differences in stages)
+    return "recomputed" if is_equal else "unverified"
