@@ -208,6 +208,15 @@ def daemon_argv(java: str, layout: Layout, daemon: Daemon) -> list[str]:
     ]  # fmt: skip
 
 
+def daemon_options(layout: Layout) -> dict[str, str]:
+    """JVM options of each kind of daemon, without the paths in them."""
+    options = {}
+    for daemon in daemons(layout):
+        words = [word for word in daemon_argv("", layout, daemon) if word.startswith("-X")]
+        options[daemon.kind] = " ".join(word.partition("=/")[0] for word in words)
+    return options
+
+
 def supervisor_plan(
     layout: Layout,
     members: Collection[Member],

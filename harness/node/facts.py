@@ -7,9 +7,11 @@ Facts about a host.
     node.pyz facts versions             one line of JSON: ``java``, of JAVA_HOME, and ``kernel``
     node.pyz facts device FOLDER        the block device of a folder, an empty line where there is
                                         none; a partition's disk, as the kernel limits whole disks
+    node.pyz facts system ...           what a node is: harness.node.system
     python3 -I -c SOURCE preflight < REQUEST    what a host is, before anything is copied there
 
-This file imports nothing of the agent: its text is what a host runs before it has the agent.
+This file imports nothing of the agent (but for ``system``): its text is what a host runs before it
+has the agent.
 
     REQUEST: {"cluster": NAME, "ports": [...], "names": {NAME: ADDRESS}, "rules": TEXT}
     answer:  {"time", "python", "user", "root", "home", "base", "machine",
@@ -62,6 +64,10 @@ def main(arguments: List[str]) -> None:
         print(json.dumps({"java": java, "kernel": platform.release()}))
     elif kind == "device":
         print(block_device(Path(arguments[1]).stat().st_dev))
+    elif kind == "system":
+        from .system import system_facts
+
+        print(json.dumps(system_facts(dict(pair.split("=", 1) for pair in arguments[1:]))))
     else:
         if sys.version_info < _OLDEST_PYTHON:
             sys.exit(f"Python {sys.version.split()[0]} is too old")

@@ -17,7 +17,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import IO, Any, Literal
 
 from harness.errors import ClusterError, HarnessError
+from harness.hadoop.secrets import SECRETS
 from harness.providers.host import (
+    LOOK_S,
     Completed,
     Host,
     LocalHost,
@@ -32,7 +34,7 @@ from harness.units import MIB
 LIMIT_S = 30.0
 _ROUNDS = 5
 _MOST_LINE = 65536
-_MOST_VERSION, _MOST_ERROR = 80, 200
+_MOST_VERSION, _MOST_ERROR, _MOST_TEXT = 80, 200, 4096
 _WHOLE_NUMBERS = ("cores", "memory_bytes", "disk_bytes", "disk_free_bytes")
 
 LIBRARY = "libcuda.so.1"
@@ -171,6 +173,55 @@ def node_versions(
 
     versions = at_once(versions_of, hosts)
     return {host.name: stated for host, stated in zip(hosts, versions, strict=True)}
+
+
+def node_systems(
+    hosts: Sequence[Host], agent: Callable[..., list[str]]
+) -> dict[str, dict[str, Any] | str]:
+    """
+    What each of *hosts* is, by its name; *agent* makes command lines of the node agent.
+
+    A text instead: the name of another host whose answer is the same, or ``not known: why``.
+    """
+
+    def system_of(host: Host) -> Any:
+        try:
+            folders = (f"hdfs={host.folder}/data", f"local={host.folder}/local")
+            completed = host.run(agent(host, "facts", "system", *folders), LOOK_S)
+            if completed.status:
+                last = (completed.err.strip().splitlines() or ["no reason"])[-1]
+                raise ValueError(f"it ended with status {completed.status}: {last}")
+            answer = read_json(completed.out[:_MOST_LINE])
+            if not isinstance(answer, dict):
+                raise TypeError("its answer is not an object")
+        except (HarnessError, OSError, ValueError, TypeError) as error:
+            reason = error.what if isinstance(error, HarnessError) else str(error)
+            return f"not known: {excerpt(reason, _MOST_ERROR)}"
+        return bounded(answer)
+
+    known: dict[str, dict[str, Any] | str] = {}
+    for host, answer in zip(hosts, at_once(system_of, hosts), strict=True):
+        same = [
+            name for name, other in known.items() if isinstance(answer, dict) and other == answer
+        ]
+        known[host.name] = same[0] if same else answer
+    return known
+
+
+def bounded(value: Any, deepest: int = 4) -> Any:
+    """A foreign *value* of JSON with short texts, few entries and finite numbers."""
+    if isinstance(value, dict | list) and not deepest:
+        return "not known: nested too deeply"
+    if isinstance(value, dict):
+        pairs = list(value.items())[:_MOST_DEVICES]
+        return {excerpt(name, _MOST_NAME): bounded(inner, deepest - 1) for name, inner in pairs}
+    if isinstance(value, list):
+        return [bounded(inner, deepest - 1) for inner in value[:_MOST_DEVICES]]
+    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value if abs(value) < 2**63 else "not known: not a number of the kernel's"
+    if not isinstance(value, str):
+        return "not known: the node gives no value"
+    return excerpt(SECRETS.clean(value[: 4 * _MOST_TEXT]), _MOST_TEXT)
 
 
 def version_text(value: object) -> str:

@@ -69,6 +69,10 @@ class Manifest(Record):
     Java and kernel of the nodes, one text where all agree and by node where not.  *machines* are
     those monitored through a node, by the name that their samples have.  *limitations* say what
     measurements on the cluster cannot show; *limits* has one entry for each start of a cluster.
+    *systems* says by node what each one is (`harness.node.system`), or has a text: the name of
+    another node with the same answer, or ``not known: why``.  *daemon_options* are JVM options by
+    kind of daemon; *packages* those installed where the harness ran, name and version, each with
+    the SHA-256 of its ``RECORD``, the list of its files with their hashes, empty without one.
     *gpus_found* and *rates* are by node.  *repeats_ended* says why no more trials were added.
     *reused* has the run that measured a trial, where it was another.  *analysis_of* is the run that
     an analysis is about; a run has none.
@@ -90,7 +94,10 @@ class Manifest(Record):
     seed: int | None = None
     versions: Versions | None = None
     nodes: dict[str, str | dict[str, str]] = Field(default_factory=dict)
+    packages: dict[str, str] = Field(default_factory=dict)
     machine: dict[str, Any] = Field(default_factory=dict)
+    systems: dict[str, dict[str, Any] | str] = Field(default_factory=dict)
+    daemon_options: dict[str, str] = Field(default_factory=dict)
     machines: dict[str, MonitoredMachine] = Field(default_factory=dict)
     limitations: tuple[str, ...] = ()
     limits: tuple[LimitedCluster, ...] = ()

@@ -30,7 +30,7 @@ from harness.records.trace import devices
 from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
 from harness.run import Console
 from harness.run.jobs import Inputs, JobRunner, StoppedError
-from harness.run.manifest import record_limits, record_versions
+from harness.run.manifest import record_limits, record_systems, record_versions
 from harness.run.traces import write_trace
 from harness.run.trial import TrialRunner
 from harness.store import Run, os_error_as_machine_error
@@ -193,9 +193,10 @@ class Execution:
                     reason = error.what.partition("\n")[0]
                     self.console.say(f"cluster: {reason}; starting it again")
             self.console.say(f"cluster: healthy after {time.monotonic() - started_s:.1f} s")
-            self.versions_on_nodes, self.kernel = record_versions(
-                self.run, self.versions, cluster.ran_on()
-            )
+            ran_on = cluster.ran_on()
+            recorded = record_versions(self.run, self.versions, ran_on)
+            self.versions_on_nodes, self.kernel = recorded
+            record_systems(self.run, cluster, ran_on)
             for limitation in cluster.limitations:
                 self._add_limitation(limitation)
             warnings = record_limits(self.run, cluster_spec, cluster.limits, self.wall())

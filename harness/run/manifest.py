@@ -8,19 +8,24 @@ continued on nodes that have changed meanwhile: its trials could not be compared
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 import subprocess
 import sys
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import distributions
 from pathlib import Path
 
 from harness import __version__
 from harness.errors import DataError
 from harness.experiment.model import Experiment
+from harness.hadoop.daemons import daemon_options
 from harness.hadoop.secrets import SECRETS
 from harness.monitor.machine import machine_facts
-from harness.providers.survey import RanOn
+from harness.providers.base import Cluster
+from harness.providers.survey import RanOn, node_systems
 from harness.records.manifest import OfferedGpus
 from harness.records.trial import (
     ClusterSpec,
@@ -54,6 +59,7 @@ def record_command(
         command=SECRETS.clean(shlex.join(words)),
         versions=manifest.versions if manifest.nodes else versions,
         python=sys.version.split()[0],
+        packages=installed_packages(),
         machine=machine_facts(),
         seed=experiment.seed,
         overrides=overrides,
@@ -106,6 +112,28 @@ def record_versions(
     planned = planned.model_copy(update=decisive)
     run.update_manifest(versions=planned, nodes=nodes)
     return planned, version_texts.get("kernel", "")
+
+
+@cache
+def installed_packages() -> dict[str, str]:
+    """Name and version of each installed package: the SHA-256 of its ``RECORD``, or nothing."""
+    packages = {}
+    for package in distributions():
+        records = [file for file in package.files or () if file.match("*.dist-info/RECORD")]
+        digests = [hashlib.sha256(Path(file.locate()).read_bytes()).hexdigest() for file in records]
+        packages[f"{package.name} {package.version}"] = "".join(digests[:1])
+    return packages
+
+
+def record_systems(run: Run, cluster: Cluster, workers: Iterable[str]) -> None:
+    """Write down what the nodes of a cluster are, but for those that were asked before."""
+    known = run.read_manifest().systems
+    if not cluster.sets_site:
+        why = "not known: the nodes of an existing cluster have no connection"
+        run.update_manifest(systems=dict.fromkeys(workers, why))
+    elif hosts := [host for host in cluster.hosts if host.name not in known]:
+        systems = known | node_systems(hosts, cluster.agent)
+        run.update_manifest(systems=systems, daemon_options=daemon_options(cluster.layout))
 
 
 def record_limits(

@@ -12,8 +12,10 @@ from types import SimpleNamespace
 import pytest
 
 from harness.errors import ClusterError
+from harness.hadoop.secrets import SECRETS
 from harness.providers import survey as module
 from harness.providers.host import LocalHost
+from harness.providers.survey import bounded, node_systems
 from harness.providers.survey import survey as survey_hosts
 from tests.node_agent import node_agent
 
@@ -174,3 +176,83 @@ def test_a_host_that_cannot_be_reached_is_named(cluster):
     (lost,) = survey(cluster(lost=gone))
 
     assert lost.error == "cluster 'c' is not up"
+
+
+class TestSystems:
+    """
+    What nodes are, as they say themselves.
+    """
+
+    @staticmethod
+    def says(text):
+        """
+        A command line that answers so.
+        """
+        return [sys.executable, "-c", f"print({text!r})"]
+
+    def test_equal_answers_are_kept_once(self, cluster):
+        """
+        Another node with the same one has that one's name; the agent itself is asked.
+        """
+        hosts = cluster(master=list, worker1=list, worker2=list).hosts
+
+        def agent(host, *words):
+            is_other = host.name == "worker2"
+            return self.says('{"os": "other"}') if is_other else node_agent(*words)
+
+        systems = node_systems(hosts, agent)
+
+        assert systems["master"]["kernel"]["release"] == os.uname().release
+        assert (systems["worker1"], systems["worker2"]) == ("master", {"os": "other"})
+
+    @pytest.mark.parametrize(
+        ("says", "reason"),
+        [
+            ("[1]", "its answer is not an object"),
+            ("{", "Expecting property name"),
+            ('"' + "x" * 10**5 + '"', "Unterminated string"),
+        ],
+        ids=["no object", "no JSON", "long"],
+    )
+    def test_a_node_that_says_something_else(self, cluster, says, reason):
+        """
+        Has the reason in the place of an answer.
+        """
+        (answer,) = node_systems(cluster(here=list).hosts, lambda *_: self.says(says)).values()
+
+        assert answer.startswith(f"not known: {reason}")
+
+    def test_a_node_that_does_not_answer(self, cluster):
+        """
+        Stops nobody: that it fails, and how, is its answer.
+        """
+        fails = [sys.executable, "-c", "import sys; sys.exit('no \x1b[31mplace')"]
+        answers = [
+            node_systems(cluster(here=list).hosts, lambda *_, argv=argv: argv)["here"]
+            for argv in (fails, ["/no/such/program"])
+        ]
+
+        assert answers[0] == "not known: it ended with status 1: no \\x1b[31mplace"
+        assert answers[1].startswith("not known: ")
+
+    def test_what_a_node_says_is_bounded(self):
+        """
+        In length, number and depth; numbers are finite, and what is secret stands there as digest.
+        """
+        deep = {"a": {"b": {"c": {"d": 1}}}}
+        digest = SECRETS.hide("a secret of this test")
+        answer = bounded({
+            "long": "x" * 10**5, "many": list(range(1000)), "deep": deep, "none": None,
+            "large": 10**30, "infinite": float("inf"), "true": True, "escape": "\x1b[31m",
+            "secret": "it is a secret of this test.", "n" * 1000: 1,
+            "wide": {str(number): number for number in range(1000)},
+        })  # fmt: skip
+
+        assert (len(answer["long"]), len(answer["many"]), len(answer["wide"])) == (4096, 64, 64)
+        assert answer["deep"] == {"a": {"b": {"c": "not known: nested too deeply"}}}
+        assert max(map(len, answer)) == 80
+        assert [answer[name] for name in ("none", "large", "infinite", "true", "escape")] == [
+            "not known: the node gives no value", "not known: not a number of the kernel's",
+            "not known: the node gives no value", True, "\\x1b[31m",
+        ]  # fmt: skip
+        assert answer["secret"] == f"it is {digest}."

@@ -3,6 +3,7 @@ Tests for `harness.records.manifest`.
 """
 
 from harness.records.manifest import Manifest
+from harness.records.trial import SCHEMA_VERSION
 
 
 def test_a_document_holds_what_was_given_and_is_not_empty():
@@ -16,7 +17,7 @@ def test_a_document_holds_what_was_given_and_is_not_empty():
     )  # fmt: skip
 
     assert manifest.document() == {
-        "schema_version": 4, "run": "r", "created_s": 1.5, "experiment_id": "0f",
+        "schema_version": SCHEMA_VERSION, "run": "r", "created_s": 1.5, "experiment_id": "0f",
         "experiment": {"name": "x"}, "seed": 0, "limitations": ["one"],
     }  # fmt: skip
     assert Manifest.model_validate(manifest.document()).document() == manifest.document()

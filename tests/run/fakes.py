@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import ClusterError
-from harness.providers.host import Group
+from harness.hadoop.daemons import Layout, make_members
+from harness.providers.host import Group, LocalHost
 from harness.records.trial import Cell, ClusterSpec, Trial, Versions, WorkloadSpec, trial_id
 from harness.workloads.terasort import TeraSort
 
@@ -136,6 +137,7 @@ class Clusters:
         self.refusals, self.attempts = 0, 0
         self.limitations = ()
         self.ran_on, self.starved, self.cut_off = {}, [], []
+        self.answers, self.asked = {}, []  # of the node agent, by node
         self.limits, self.limitable, self.forgotten = {}, frozenset(), []
         self.on_job = lambda _: None
 
@@ -173,7 +175,8 @@ class FakeCluster:
     A running cluster: its work is done when a client starts, and the client tells of it.
     """
 
-    hosts = ()
+    sets_site = True
+    layout = Layout(make_members(1), "/cluster", "/hadoop")
 
     def __init__(self, clusters=None, spec=CLUSTER):
         self.spec = spec
@@ -192,6 +195,14 @@ class FakeCluster:
 
     def ran_on(self):
         return self.clusters.ran_on
+
+    @property
+    def hosts(self):
+        return [LocalHost(name, "127.0.0.1", "/", list, {}) for name in self.clusters.answers]
+
+    def agent(self, host, *words):
+        self.clusters.asked.append((host.name, *words))
+        return ["printf", "%s", self.clusters.answers.get(host.name, "{}")]
 
     def out_of_memory(self):
         return [self.clusters.starved.pop()] if self.clusters.starved else []

@@ -20,6 +20,7 @@ from harness.errors import ClusterError, JobError, MachineError
 from harness.monitor import rates, watch
 from harness.monitor.machine import MACHINE_LOG, PROBE_LOG, copy_tail
 from harness.providers import state
+from harness.providers.host import LocalHost
 from harness.records.manifest import NodeRates
 from harness.records.trial import MachineLoad
 from harness.run import execute as module
@@ -68,7 +69,7 @@ def rated(monkeypatch, execution, measure):
     An execution that measures rates, by *measure*.
     """
     names = ("master", "worker1", "worker2")
-    nodes = [SimpleNamespace(name=name, folder="/nodes") for name in names]
+    nodes = [LocalHost(name, "127.0.0.1", "/nodes", list, {}) for name in names]
     monkeypatch.setattr(fakes.FakeCluster, "hosts", nodes)
     monkeypatch.setattr(rates, "measure_rates", measure)
     return execution(needs_rates=True)

@@ -2,6 +2,10 @@
 Tests for `harness.run.manifest`, and for limited hardware: what is refused, what is written down.
 """
 
+import hashlib
+
+from importlib.metadata import distribution, version
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -13,7 +17,7 @@ from harness.providers.survey import RanOn
 from harness.records.trial import ClusterSpec, Limit, LimitedCluster, NodeSpec, trial_id
 from harness.run import preflight
 from harness.run import session as module
-from harness.run.manifest import record_limits
+from harness.run.manifest import installed_packages, record_limits, record_systems
 from harness.run.session import Session
 from tests.run.fakes import VERSIONS, RecordingConsole, terasort
 
@@ -172,6 +176,55 @@ def test_trials_say_what_their_nodes_have(run, clusters, execution):
     assert recorded(run) == {("17.0.19+10", "6.1.0")}
     assert manifest.nodes == {"hadoop": "3.5.0", "java": "17.0.19+10", "kernel": "6.1.0"}
     assert manifest.versions == VERSIONS.model_copy(update={"java": "17.0.19+10"})
+
+
+@pytest.mark.process
+def test_what_nodes_are_is_asked_once(run, clusters, execution):
+    """
+    After the first start of a cluster, with the options of its daemons; a later one with more nodes
+    adds those.
+    """
+    clusters.answers = {"master": '{"os": "A"}', "worker1": '{"os": "A"}', "worker2": "?"}
+    execution().execute(trials(1), set())
+    first, asked = run.read_manifest(), list(clusters.asked)
+    execution().execute(trials(2)[1:], set())
+    clusters.answers = {"master": '{"os": "B"}', "worker3": '{"os": "B"}'}
+    run.update_manifest(systems={"master": {"os": "A"}})
+    execution().execute([terasort(2)], set())
+
+    assert asked[0] == ("master", "facts", "system", "hdfs=//data", "local=//local")
+    assert [name for name, *_ in clusters.asked] == [
+        "master", "worker1", "worker2", "worker3",
+    ]  # fmt: skip
+    assert (first.systems["master"], first.systems["worker1"]) == ({"os": "A"}, "master")
+    assert first.systems["worker2"].startswith("not known: Expecting value")
+    assert run.read_manifest().systems == {"master": {"os": "A"}, "worker3": {"os": "B"}}
+    assert first.daemon_options["datanode"].startswith("-XX:+IgnoreUnrecognizedVMOptions -XX:+Use")
+    assert "-Xmx256m" in first.daemon_options["namenode"].split()
+
+
+def test_nodes_without_a_connection_say_so(run):
+    """
+    Those of a cluster that is not ours: nothing is run there.
+    """
+    record_systems(run, SimpleNamespace(sets_site=False), {"worker1": SAME})
+
+    assert run.read_manifest().systems == {
+        "worker1": "not known: the nodes of an existing cluster have no connection"
+    }
+
+
+def test_every_installed_package_has_its_hash():
+    """
+    That of the list of its files, which has theirs.
+    """
+    packages = installed_packages()
+    (pydantic,) = [name for name in packages if name.startswith("pydantic ")]
+
+    assert pydantic == f"pydantic {version('pydantic')}"
+    assert set(map(len, packages.values())) <= {0, 64}
+    record = Path(distribution("pydantic").locate_file("")).glob("pydantic-*.dist-info/RECORD")
+    assert packages[pydantic] == hashlib.sha256(next(record).read_bytes()).hexdigest()
 
 
 @pytest.mark.process

@@ -22,7 +22,7 @@ from harness.providers.local.cluster import LocalCluster
 from harness.providers.survey import Devices, Gpu
 from harness.records.manifest import OfferedGpus
 from harness.records.score import ScoreBook
-from harness.records.trial import TrialRecord
+from harness.records.trial import SCHEMA_VERSION, TrialRecord
 from harness.run import manifest, preflight, reuse
 from harness.run import session as module
 from harness.run.execute import cluster_name
@@ -545,7 +545,9 @@ class TestNewerSchema:
         path.write_text(json.dumps(document))
         before, started = content(run.path), len(clusters.started)
 
-        with pytest.raises(DataError, match="schema_version 9 is newer than 4") as caught:
+        with pytest.raises(
+            DataError, match=f"schema_version 9 is newer than {SCHEMA_VERSION}"
+        ) as caught:
             session().measure()
 
         assert (caught.value.exit_status, caught.value.where) == (7, str(path))

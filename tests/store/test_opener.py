@@ -14,6 +14,7 @@ import pytest
 from harness.errors import DataError, MachineError
 from harness.records.score import ScoreBook
 from harness.records.trace import JobTrace
+from harness.records.trial import SCHEMA_VERSION
 from harness.run.reproduce import reproduce
 from harness.store import Run, opener
 from tests.hostile.targets import made_run
@@ -251,5 +252,7 @@ class TestNewer:
 
         del document["run"]
         path.write_text(json.dumps(document))
-        with pytest.raises(DataError, match="schema_version 1, and 4 is written now"):
+        with pytest.raises(
+            DataError, match=f"schema_version 1, and {SCHEMA_VERSION} is written now"
+        ):
             run.read_manifest()

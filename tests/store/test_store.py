@@ -9,6 +9,7 @@ import re
 import pytest
 
 from harness.errors import DataError, MachineError
+from harness.records.trial import SCHEMA_VERSION
 from harness.store import Store, check_name
 from tests.run.fakes import VERSIONS
 
@@ -219,7 +220,9 @@ class TestDisk:
         path = run.path / "manifest.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 99}))
 
-        with pytest.raises(DataError, match="schema_version 99 is newer than 4") as caught:
+        with pytest.raises(
+            DataError, match=f"schema_version 99 is newer than {SCHEMA_VERSION}"
+        ) as caught:
             run.read_manifest()
 
         assert caught.value.where == str(path)

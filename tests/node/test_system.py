@@ -1,0 +1,179 @@
+"""
+Tests for `harness.node.system`: what a node tells of itself.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from harness.node import system as module
+from harness.node.system import disk, fields, hide, processor
+from tests.node_agent import node_agent
+
+PARTS = {
+    "processor": {
+        "model", "architecture", "sockets", "cores", "threads", "usable_threads", "caches",
+        "microcode", "governor", "frequency_limits_hz", "numa_nodes",
+    },
+    "memory": {
+        "total_bytes", "huge_pages", "huge_page_bytes", "transparent_huge_pages",
+        "transparent_huge_pages_defrag", "swap_bytes", "swappiness",
+    },
+    "virtualisation": {"hypervisor_flag", "vendor", "product", "hypervisor", "container"},
+    "control_groups": {"version", "limits"},
+    "kernel": {"release", "version", "command_line", "clock_source"},
+    "java": {"implementor", "implementor_version", "java_runtime_version", "java_version"},
+}  # fmt: skip
+
+
+@pytest.mark.process
+def test_a_node_tells_what_it_is(tmp_path):
+    """
+    Every field is there, each text is a value or the reason for which there is none.
+    """
+    (tmp_path / "release").write_text('IMPLEMENTOR="Somebody"\nJAVA_VERSION="17.0.9"\n')
+    answer = subprocess.run(
+        node_agent("facts", "system", f"hdfs={tmp_path}/not/yet", "local=/proc"),
+        env={"JAVA_HOME": str(tmp_path)}, capture_output=True, check=True,
+    )  # fmt: skip
+    facts = json.loads(answer.stdout)
+
+    assert {part: set(facts[part]) for part in PARTS} == PARTS
+    assert (facts["java"]["implementor"], facts["java"]["java_version"]) == ("Somebody", "17.0.9")
+    assert facts["java"]["java_runtime_version"].startswith("not known: ")
+    assert facts["processor"]["usable_threads"] == len(os.sched_getaffinity(0))
+    assert facts["kernel"]["release"] == os.uname().release
+    assert facts["network"]["lo"]["mtu"] > 1000
+    assert set(facts["disks"]) == {"hdfs", "local"}
+    assert facts["disks"]["local"]["file_system"] == "proc"
+    assert facts["disks"]["local"]["device"].startswith("not known: ")
+    assert str(tmp_path) not in answer.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("quiet root=UUID=0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f ro", "quiet root=(left out) ro"),
+        ("a=0A1B2C3D-0a1b-0a1b-0a1b-0a1b2c3d4e5f", "a=UUID"),
+        ("ip=10.0.0.2::10.0.0.1:255.0.0.0:box:eth0", "ip=(left out)"),
+        ("console=10.1.2.3 psi=1", "console=ADDRESS psi=1"),
+        ("enx0a1b2c3d4e5f", "ADDRESS"),
+        ("ether 0a:1b:2c:3d:4e:5f", "ether ADDRESS"),
+        ("gw fe80::1 or 2001:db8:0:0:1::2", "gw ADDRESS or ADDRESS"),
+        ("systemd.hostname=box rd.luks.key=/k my.TOKEN=1,ro",
+         "systemd.hostname=(left out) rd.luks.key=(left out) my.TOKEN=(left out),ro"),
+        ("addr=box.example.org,vers=4", "addr=(left out),vers=4"),
+        ("isolcpus=2-3 hugepages=512 size=123456789012k #1 SMP 10:20:30", None),
+    ],
+)  # fmt: skip
+def test_what_identifies_a_machine_is_hidden(text, hidden):
+    """
+    And what a comparison needs stays.
+    """
+    assert hide(text) == (text if hidden is None else hidden)
+
+
+def test_a_file_that_cannot_be_read_gives_the_reason(tmp_path):
+    """
+    In the place of its text; one without lines of the form has no fields.
+    """
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "some").write_text('a : "1"\na : 2\nplain\n')
+
+    assert module.read(tmp_path / "none") == "not known: none: No such file or directory"
+    assert module.read(tmp_path / "empty") == "not known: empty is empty"
+    assert fields(str(tmp_path / "some")) == {"a": "1", "plain": ""}
+
+
+@pytest.fixture
+def mounts(monkeypatch):
+    """
+    A function that puts its text in the place of the mounted file systems.
+    """
+
+    def put(text):
+        real = module.read
+        is_table = "mountinfo".__eq__
+        monkeypatch.setattr(
+            module, "read", lambda path: text if is_table(str(path)[-9:]) else real(path)
+        )
+
+    return put
+
+
+def test_the_topmost_file_system_counts(mounts, tmp_path):
+    """
+    The last of those at the longest path; what options say of places is left out.
+    """
+    mounts(
+        f"22 1 0:1 / / rw - ext4 /dev/none rw\n"
+        f"23 1 0:9999 / {tmp_path.parent} rw - xfs /dev/none rw\n"
+        f"24 1 0:9999 / {tmp_path} rw,noatime - overlay overlay rw,upperdir=/var/lib/x,xino=off\n"
+        f"25 1 0:9999 / {tmp_path}-other rw - tmpfs none rw\n"
+        "broken line\n"
+    )
+
+    assert disk(tmp_path / "data") == {
+        "file_system": "overlay",
+        "mount_options": ["noatime", "rw", "upperdir=(left out)", "xino=off"],
+        "device": "not known: a file system of type overlay shows no disk here",
+    }
+
+
+def test_a_folder_on_no_file_system_says_so(mounts, tmp_path):
+    """
+    Rather than nothing.
+    """
+    mounts("")
+
+    assert disk(tmp_path) == {"file_system": "not known: no mounted one has this folder"}
+
+
+def test_limits_of_groups_are_those_in_force(monkeypatch):
+    """
+    Our own and those above; what limits nothing is left out.
+    """
+    files = {
+        "/proc/self/cgroup": "4:memory:/a/b\n1:cpu:/a\n0::/",
+        "/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes": "9223372036854771712",
+        "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "1073741824",
+        "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us": "50000",
+        "/sys/fs/cgroup/cpu/a/cpu.shares": "1024",
+    }
+    monkeypatch.setattr(module, "read", lambda path: files.get(str(path), "not known: gone"))
+
+    limits = module.control_groups()["limits"]
+
+    assert limits == ["memory.limit_in_bytes: 1073741824", "cpu.cfs_quota_us: 50000"]
+
+
+def test_a_machine_without_topology_says_what_it_can(monkeypatch):
+    """
+    No field is left out, no number is made up.
+    """
+    monkeypatch.setattr(module, "read", lambda path: "not known: gone")
+    facts = processor()
+
+    assert set(facts) == PARTS["processor"]
+    assert [facts[name] for name in ("model", "sockets", "cores", "microcode")] == [
+        "not known: the kernel does not say"
+    ] * 4
+
+
+@pytest.mark.process
+def test_the_oldest_python_here_tells_the_same(tmp_path):
+    """
+    But for its own version.
+    """
+    argv = node_agent("facts", "system", f"hdfs={tmp_path}")
+    others = filter(None, (shutil.which(f"python3.{minor}") for minor in range(6, 11)))
+    answers = []
+    for python in (argv[0], *others):
+        done = subprocess.run([python, *argv[1:]], capture_output=True, text=True, check=False)
+        if "command not found" not in done.stderr:  # a shim without its Python
+            answers.append({**json.loads(done.stdout), "python": ""})
+
+    assert answers == answers[:1] * len(answers)
