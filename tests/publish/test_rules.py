@@ -1,0 +1,635 @@
+"""
+The rules: a bundle that meets all of them, and for each rule one that breaks it alone.
+"""
+
+import copy
+import csv
+import hashlib
+import json
+
+from pathlib import Path
+
+import pytest
+
+from harness import __version__
+from harness.errors import DataError
+from harness.evaluate.provenance import model_code
+from harness.experiment.file import read_experiment
+from harness.experiment.grid import expand, order
+from harness.publish.rules import READY, RULES, check, experiment_digest, rules_document
+from harness.records.manifest import Manifest
+from harness.records.prediction import Prediction
+from harness.records.trial import SCHEMA_VERSION, TrialRecord, Versions, trial_id
+from harness.store.evidence import Evidence, Line
+from harness.store.files import json_bytes
+
+PROJECT = Path(__file__).resolve().parents[2]
+FILES = sorted((PROJECT / "experiments" / "publish").glob("*.yaml"))
+VERSIONS = Versions(hadoop="3.5.0", java="17.0.15")
+RUN, SEALED = "20261121T032309Z-4f26", "(the seal)"  # the latter is known once it is written
+
+
+def experiment_of(path, *overrides):
+    """
+    The experiment of a file, as it is resolved.
+    """
+    return read_experiment(path.read_text(encoding="utf-8"), path.name, overrides)
+
+
+# A part of the closed question, so that a bundle is quickly written.
+SIZES = "[96 MiB, 640 MiB, 704 MiB, 768 MiB, 896 MiB, 1024 MiB, 1152 MiB]"
+WHOLE = experiment_of(FILES[0])
+PART = experiment_of(FILES[0], f"workloads=[{{name: terasort, input: {SIZES}}}]")
+PLAN = order(PART, expand(PART), VERSIONS)
+
+
+@pytest.fixture(autouse=True)
+def _the_part_is_ready_made(monkeypatch):
+    monkeypatch.setitem(READY, PART.name, experiment_digest(PART))
+
+
+def sha256(data):
+    """
+    SHA-256 of bytes, in hex.
+    """
+    return hashlib.sha256(data).hexdigest()
+
+
+class Bundle:
+    """
+    A bundle that meets every rule; its parts can be changed before it is written.
+    """
+
+    def __init__(self, run=RUN, experiment=PART):
+        self.run, self.plan = run, [*order(experiment, expand(experiment), VERSIONS)]
+        self.by_id = {trial.id: trial for trial in self.plan}
+        self.manifest = {
+            "run": run, "created_s": 1.0, "experiment_id": "0" * 16, "harness": __version__,
+            "commit": "94fa85c0e3e0", "experiment": experiment.model_dump(mode="json"),
+        }  # fmt: skip
+        cells = {trial.cell.id: trial for trial in self.plan}
+        self.cells = [
+            {"run": run, "cell": key, "workload": trial.cell.workload.name,
+             "use": "profile" if trial.profiling else "score"}
+            for key, trial in cells.items()
+        ]  # fmt: skip
+        self.scored = [row["cell"] for row in self.cells if row["use"] == "score"]
+        self.trials = [self.row(trial) for trial in self.plan]
+        self.runs = [{"run": run, "blind": "true", "sealed": SEALED}]
+        self.comparisons = [
+            {"run": run, "quantity": quantity, "speed": "raw", "cells": "12"}
+            for quantity in ("body_s", "job_s", "map_task_s")
+        ]
+        self.profiles = {name: name.encode() for name in ("terasort", "wordcount")}
+        self.predictions = {
+            model: [
+                Prediction(model=model, cell=cell, job_s=60.0, code=model_code(model),
+                           profile=sha256(self.profiles[cells[cell].cell.workload.name]))
+                for cell in self.scored
+            ]
+            for model in experiment.predict.models
+        }  # fmt: skip
+        self.scores = [
+            {"run": run, "cell": cell, "speed": speed, "quantity": quantity, "floor": "0.03"}
+            for cell in self.scored
+            for speed in ("raw", "reference")
+            for quantity in ("job_s", "body_s")
+        ]
+        self.measurements = [
+            {"run": run, "cell": row["cell"], "trial": row["trial"], "speed": "raw",
+             "quantity": quantity, "value": value}
+            for row in self.trials
+            if row["use"] == "score"
+            for quantity, value in (("job_s", "60.0"), ("frame_s", "12.0"))
+        ]  # fmt: skip
+        self.system = {}
+        self.device = ""
+
+    def row(self, trial, state="done"):
+        """
+        The row of a trial in the table of trials.
+        """
+        use, seal = ("profile", "") if trial.profiling else ("score", SEALED)
+        return {"run": self.run, "trial": trial.id, "cell": trial.cell.id, "use": use,
+                "state": state, "disturbed": "", "start": "1795224441", "seal": seal}  # fmt: skip
+
+    def again(self, cell):
+        """
+        A sixth repetition of *cell*.
+        """
+        trial = next(each for each in self.plan if each.cell.id == cell)
+        number = trial_id(trial.cell, 5, VERSIONS)
+        return trial.model_copy(update={"id": number, "repetition": 5})
+
+    def change(self, table, number=0, **values):
+        """
+        Change one row of a table.
+        """
+        getattr(self, table)[number].update(values)
+
+    def change_experiment(self, path, value):
+        """
+        Change the experiment of the manifest, at a dotted path.
+        """
+        *keys, last = path.split(".")
+        place = self.manifest["experiment"]
+        for key in keys:
+            place = place[key]
+        place[last] = value
+
+    def change_prediction(self, **values):
+        """
+        Change one prediction of one model.
+        """
+        made = self.predictions["prophet"]
+        made[4] = made[4].model_copy(update=values)
+
+    def lose_trial(self):
+        """
+        Neither plan nor a new trial for one of the five repeats of a cell.
+        """
+        (*_, last) = (trial for trial in self.plan if trial.cell.id == self.scored[3])
+        self.plan.remove(last)
+        self.trials = [row for row in self.trials if row["trial"] != last.id]
+
+    def lose_cell(self):
+        """
+        One cell was never planned.
+        """
+        cell = self.scored.pop()
+        self.plan = [trial for trial in self.plan if trial.cell.id != cell]
+        for name in ("cells", "trials", "scores", "measurements"):
+            setattr(self, name, [row for row in getattr(self, name) if row["cell"] != cell])
+        for model, made in self.predictions.items():
+            self.predictions[model] = [each for each in made if each.cell != cell]
+
+    def add_model(self):
+        """
+        A model of the user's own.
+        """
+        made = self.predictions["prophet"]
+        self.predictions["mine"] = [each.model_copy(update={"model": "mine"}) for each in made]
+
+    def plan_again(self, state=""):
+        """
+        A sixth repetition of a cell, which ended so, or never began.
+        """
+        trial = self.again(self.scored[0])
+        self.plan.append(trial)
+        self.by_id[trial.id] = trial
+        self.trials += [self.row(trial, state)] if state else []
+
+    def disturb(self, count):
+        """
+        Mark so many scored trials.
+        """
+        for row in [row for row in self.trials if row["use"] == "score"][:count]:
+            row["disturbed"] = "others: 4 %"
+
+    def set_floor(self, floor, quantity="job_s"):
+        """
+        Change the noise of one cell.
+        """
+        where = {"cell": self.scored[5], "speed": "reference", "quantity": quantity}
+        for row in self.scores:
+            row["floor"] = floor if row.items() >= where.items() else row["floor"]
+
+    def rank_by_bodies(self):
+        """
+        Few cells count in job times, and the noise of a body is too large.
+        """
+        self.comparisons[1]["cells"] = "5"
+        self.set_floor("0.0501", "body_s")
+
+    def set_time(self, quantity, value):
+        """
+        Change a quantity of all trials of one cell.
+        """
+        where = {"cell": self.scored[4], "quantity": quantity}
+        for row in self.measurements:
+            row["value"] = value if row.items() >= where.items() else row["value"]
+
+    def name_seal(self, seal):
+        """
+        Let the tables name another seal.
+        """
+        for row in (*self.runs, *self.trials):
+            for name in row.keys() & {"sealed", "seal"}:
+                row[name] = seal if row[name] else ""
+
+    def lines(self, records):
+        version = {"schema_version": SCHEMA_VERSION}
+        return b"".join(
+            json_bytes(version | each.model_dump(mode="json"), indent=None) for each in records
+        )
+
+    def write(self, folder, *, sealed=lambda hashes: hashes, chain=lambda names: names):
+        """
+        Write it; *sealed* may change what the seal says, *chain* what the chain says.
+        """
+        place, files, noted = folder / "runs" / self.run, {}, {"profile": {}, "score": {}}
+        for row in self.trials:
+            name = f"trials/{row['trial']}"
+            record = TrialRecord(trial=self.by_id[row["trial"]], state=row["state"], started_s=1.0,
+                                 finished_s=2.0, versions=VERSIONS, device=self.device)  # fmt: skip
+            data = json_bytes(record.model_dump(mode="json"))
+            evidence = Evidence(measured={"trial.json": sha256(data)})
+            files[f"{name}/trial.json"] = data
+            files[f"{name}/evidence.json"] = json_bytes(evidence.model_dump(mode="json"))
+            noted[row["use"]] |= evidence.hashes(name)
+        profiles = {f"profiles/{name}.json": data for name, data in self.profiles.items()}
+        sealable = {f"predictions/{n}.jsonl": self.lines(p) for n, p in self.predictions.items()}
+        sealable |= {**profiles, "plan.jsonl": self.lines(self.plan)}
+        seal = {"sealed_s": 1.5, "sha256": sealed({n: sha256(d) for n, d in sealable.items()})}
+        seal_bytes = json_bytes({"schema_version": SCHEMA_VERSION, **seal})
+        files |= {**sealable, "predictions/sealed.json": seal_bytes, "experiment.yaml": b""}
+        files["manifest.json"] = json_bytes(Manifest(**self.manifest).document())
+        before, after = (*profiles, "predictions/sealed.json"), ("manifest.json", "plan.jsonl")
+        hashes = {name: sha256(files[name]) for name in (*before, *after)}
+        names = {
+            **noted["profile"], **{name: hashes[name] for name in before},
+            **noted["score"], **{name: hashes[name] for name in after},
+        }  # fmt: skip
+        previous, lines = "", []
+        for name, sha in chain(names).items():
+            line = Line(name=name, sha256=sha, stored_s=1.0, previous=previous)
+            lines.append(json_bytes(line.model_dump(mode="json"), indent=None))
+            previous = sha256(lines[-1])
+        files |= {"trials.jsonl": b"".join(lines), "finished": previous.encode()}
+        files["originals.json"] = json_bytes({"files": hashes})
+        for name, data in files.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_bytes(data)
+        (folder / "data").mkdir(exist_ok=True)
+        for name in ("runs", "cells", "trials", "comparisons", "scores", "measurements"):
+            table = folder / "data" / f"{name}.csv"
+            self.write_table(table, getattr(self, name), sha256(seal_bytes))
+        (folder / "system.json").write_text(json.dumps(self.system), encoding="utf-8")
+        return folder
+
+    def write_table(self, path, rows, seal):
+        """
+        Write a table, or add to one that is there.
+        """
+        is_new = not path.exists()
+        with path.open("a", newline="", encoding="utf-8") as file:
+            columns = rows[0] if rows else ()
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerows([columns] if is_new else [])
+            writer.writerows([[seal if v == SEALED else v for v in row.values()] for row in rows])
+
+
+def outcomes(found):
+    """
+    The rules that are not passed, each with its outcome.
+    """
+    return {each.rule: each.outcome for each in found.answers if each.outcome != "passed"}
+
+
+def test_a_good_bundle_is_closed(tmp_path, monkeypatch):
+    """
+    It meets every rule, and has no label: one of the whole question.
+    """
+    monkeypatch.undo()
+    found = check(Bundle(experiment=WHOLE).write(tmp_path))
+
+    assert (outcomes(found), found.division, found.labels) == ({}, "closed", {})
+
+
+def without(name):
+    """
+    A change of what is sealed or noted: one entry is missing.
+    """
+    return lambda hashes: {each: sha for each, sha in hashes.items() if each != name}
+
+
+def other(name):
+    """
+    A change of what is sealed or noted: another hash.
+    """
+    return lambda hashes: {each: "0" * 64 if each == name else sha for each, sha in hashes.items()}
+
+
+def seal_late(hashes):
+    """
+    A change of what is noted: the predictions were sealed after all trials.
+    """
+    name = "predictions/sealed.json"
+    return {**without(name)(hashes), name: hashes[name]}
+
+
+BROKEN = [
+    ("R01", lambda b: b.change_experiment("seed", 8), {}),
+    ("R01", lambda b: b.change_experiment("cluster.node.cores", [0.5]), {}),
+    ("R01", lambda b: b.change_experiment("name", "mine"), {}),
+    ("R02", lambda b: b.manifest.update(overrides=["repeat=5"]), {}),
+    ("R02", lambda b: b.manifest.update(overrides=["cluster.ssh.user=u", "cluster={}"]), {}),
+    ("R03", lambda b: b.change("runs", blind="false"), {}),
+    ("R03", lambda b: b.change("trials", -1, seal=""), {}),
+    ("R03", lambda b: b.change("trials", -1, seal="0" * 64), {}),
+    ("R03", lambda b: None, {"chain": seal_late}),
+    ("R04", lambda b: b.lose_trial(), {}),
+    ("R05", lambda b: b.lose_cell(), {}),
+    ("R06", lambda b: b.change_prediction(code="0" * 64), {}),
+    ("R06", lambda b: b.manifest.update(commit="94fa85c0e3e0-dirty"), {}),
+    ("R06", lambda b: b.add_model(), {}),
+    ("R07", lambda b: b.change_prediction(profile="0" * 64), {}),
+    ("R08", lambda b: b.plan_again("failed"), {}),
+    ("R08", lambda b: b.plan_again("timed_out"), {}),
+    ("R09", lambda b: b.disturb(7), {}),
+    ("R10", lambda b: b.set_floor("0.0501"), {}),
+    ("R10", lambda b: b.rank_by_bodies(), {}),
+    ("R10", lambda b: b.set_floor("nan"), {}),
+    ("R11", lambda b: b.set_time("frame_s", "18.0"), {}),
+    ("R11", lambda b: b.set_time("job_s", "40.0"), {}),
+    ("R12", lambda b: b.plan_again(), {}),
+    ("R14", lambda b: None, {"sealed": without("predictions/ernest.jsonl")}),
+    ("R14", lambda b: None, {"sealed": other("profiles/terasort.json")}),
+    ("R14", lambda b: b.name_seal("0" * 64), {}),
+    ("R15", lambda b: None, {"chain": without("profiles/terasort.json")}),
+    ("R15", lambda b: None, {"chain": without(f"trials/{PLAN[0].id}")}),
+    ("R15", lambda b: None, {"chain": other("profiles/wordcount.json")}),
+    ("R15", lambda b: None, {"chain": other(f"trials/{PLAN[7].id}")}),
+]
+
+
+@pytest.mark.parametrize(("rule", "change", "written"), BROKEN, ids=range(len(BROKEN)))
+def test_a_broken_rule_is_named_alone(rule, change, written, tmp_path):
+    """
+    A bundle that breaks one rule fails that one, and no other.
+    """
+    bundle = Bundle()
+    change(bundle)
+
+    assert outcomes(check(bundle.write(tmp_path, **written))) == {rule: "failed"}
+
+
+def test_each_rule_is_broken_by_a_bundle():
+    """
+    None is without one.
+    """
+    assert {rule for rule, _, _ in BROKEN} == RULES.keys()
+
+
+UNDECIDED = [
+    ("R06", lambda b: b.manifest.update(commit="")),
+    ("R06", lambda b: b.manifest.update(harness="9.9")),
+    ("R10", lambda b: b.comparisons.clear()),
+    ("R10", lambda b: b.set_floor("")),
+    ("R11", lambda b: b.set_time("job_s", "")),
+    ("R11", lambda b: b.set_time("job_s", "0")),
+]
+
+
+@pytest.mark.parametrize(("rule", "change"), UNDECIDED, ids=range(len(UNDECIDED)))
+def test_what_cannot_be_decided_is_not_met(rule, change, tmp_path):
+    """
+    The rule is not decidable, and the bundle open.
+    """
+    bundle = Bundle()
+    change(bundle)
+    found = check(bundle.write(tmp_path))
+
+    assert (outcomes(found), found.division) == ({rule: "not decidable"}, "open")
+
+
+def test_the_worst_of_several_runs_counts(tmp_path):
+    """
+    The answer names the run that breaks the rule, whichever it is.
+    """
+    other = "20261122T000000Z-0000"
+    for run in (RUN, other):
+        bundle = Bundle(run)
+        if run == other:
+            bundle.disturb(7)
+        bundle.write(tmp_path)
+    found = check(tmp_path)
+    answer = next(each for each in found.answers if each.rule == "R09")
+
+    assert (outcomes(found), answer.value) == (
+        {"R09": "failed"},
+        f"{other}: disturbed: 7 of 30",
+    )
+
+
+LIMITATION = "all nodes share one machine"
+
+
+@pytest.mark.parametrize(
+    ("label", "change"),
+    [
+        ("device=cpu", lambda b: setattr(b, "device", "cuda, cpu")),
+        ("runner=local", lambda b: b.change("trials", start="local1234")),
+        ("not blind", lambda b: b.change("runs", blind="false")),
+        ("limitations", lambda b: b.manifest.update(limitations=[LIMITATION])),
+    ],
+)
+def test_labels_say_what_no_division_takes_away(label, change, tmp_path):
+    """
+    Each stands there for its reason alone.
+    """
+    bundle = Bundle()
+    change(bundle)
+
+    assert check(bundle.write(tmp_path)).labels.keys() == {label}
+
+
+def test_limited_nodes_are_a_label(tmp_path):
+    """
+    It says which hardware was made.
+    """
+    bundle = Bundle()
+    node = bundle.plan[0].cell.cluster.node.model_copy(update={"disk_bytes_per_s": 10 * 2**20})
+    for number, trial in enumerate(bundle.plan):
+        cluster = trial.cell.cluster.model_copy(update={"node": node})
+        cell = trial.cell.model_copy(update={"cluster": cluster})
+        bundle.plan[number] = trial.model_copy(update={"cell": cell})
+    label = "hardware made on purpose"
+
+    assert check(bundle.write(tmp_path)).labels == {label: "local, 3 workers, disk 10 MiB/s"}
+
+
+def claim(folder, division=""):
+    """
+    Write what the rules say of a bundle into it; give that.
+    """
+    found = check(folder)
+    document = rules_document(found, division or found.division)
+    (folder / "rules.json").write_text(json.dumps(document), encoding="utf-8")
+    return document
+
+
+def test_an_open_bundle_says_how_it_differs(tmp_path):
+    """
+    Each rule that it does not meet stands there with file and value; it is met so.
+    """
+    bundle = Bundle()
+    bundle.disturb(7)
+    document = claim(bundle.write(tmp_path))
+    found = check(tmp_path)
+    differs = {
+        "R09": "one disturbed trial in five at most: failed, data/trials.csv, disturbed: 7 of 30"
+    }
+
+    assert (document["differs"], found.claimed, found.is_met) == (differs, "open", True)
+
+
+def test_a_closed_claim_that_is_not_met(tmp_path):
+    """
+    A bundle that claims more than it meets is not met, though it says so itself.
+    """
+    bundle = Bundle()
+    bundle.disturb(7)
+    claim(bundle.write(tmp_path), "closed")
+    found = check(tmp_path)
+
+    assert (found.claimed, found.is_met, found.differing) == ("closed", False, ())
+
+
+def test_a_good_bundle_may_claim_either_division(tmp_path):
+    """
+    Closed is met, and so is the lesser claim.
+    """
+    Bundle().write(tmp_path)
+    met = []
+    for division in ("closed", "open", "gold"):
+        claim(tmp_path, division)
+        met.append(check(tmp_path).is_met)
+
+    assert met == [True, True, False]
+
+
+def test_each_change_of_the_answers_is_named(tmp_path):
+    """
+    Whatever is changed, left out or added in `rules.json`: the place is named.
+    """
+    bundle = Bundle()
+    bundle.disturb(7)
+    bundle.manifest.update(limitations=[LIMITATION])
+    document = claim(bundle.write(tmp_path))
+    changes = {("version",): "2.0", ("labels", "limitations"): None, ("differs", "R09"): None,
+               ("labels", "device=cpu"): "", ("answers", "R16"): {"outcome": "passed"},
+               ("release", "prophet"): "0" * 64}  # fmt: skip
+    for number, rule in enumerate(RULES):
+        key, value = [("value", "ours"), ("file", "README.md"), ("title", "")][number % 3]
+        changes[("answers", rule, "outcome")] = "passed" if rule == "R09" else "failed"
+        changes[("answers", rule, key)] = value
+    unnamed = []
+    for path, value in changes.items():
+        changed = copy.deepcopy(document)
+        place = changed
+        for key in path[:-1]:
+            place = place[key]
+        place[path[-1]] = value
+        if value is None:
+            del place[path[-1]]
+        (tmp_path / "rules.json").write_text(json.dumps(changed), encoding="utf-8")
+        found = check(tmp_path)
+        name = "answers.R06" if path[0] == "release" else ".".join(path)
+        if found.is_met or not any(name in each for each in found.differing):
+            unnamed.append((path, found.differing))
+
+    assert unnamed == []
+
+
+def test_another_release_decides_only_what_it_knows(tmp_path, monkeypatch):
+    """
+    Answers are those of the release that they name; the claim is as this one decides.
+    """
+    Bundle().write(tmp_path)
+    met = {}
+    for division in ("closed", "open"):
+        claim(tmp_path, division)
+        with monkeypatch.context() as patched:
+            patched.setattr("harness.publish.rules.model_code", lambda name: name * 8)
+            found = check(tmp_path)
+        met[division] = (outcomes(found), found.differing, found.is_met)
+    failed = {"R06": "failed"}
+
+    assert met == {"closed": (failed, (), False), "open": (failed, (), True)}
+
+
+BAD_RULES = ["", "[]", "{}", '{"division": 1}', '{"division": "open", "release": {}}', "[" * 10**5]
+
+
+@pytest.mark.parametrize("text", BAD_RULES, ids=range(len(BAD_RULES)))
+def test_a_damaged_claim_is_not_met(text, tmp_path):
+    """
+    It is named, and nothing else happens.
+    """
+    (Bundle().write(tmp_path) / "rules.json").write_text(text, encoding="utf-8")
+    found = check(tmp_path)
+
+    assert (found.is_met, all("rules.json" in each for each in found.differing)) == (False, True)
+
+
+def test_whatever_is_damaged_fails_closed(tmp_path):
+    """
+    A file that is missing, empty, cut or of another kind: the bundle is open, and nothing raises.
+    """
+    whole = Bundle().write(tmp_path / "whole")
+    names = [path.relative_to(whole) for path in whole.rglob("*") if path.is_file()]
+    names = [name for name in names if "trials" not in name.parts or name.parts[-2] == PLAN[0].id]
+    experiment, closed = Path("runs", RUN, "experiment.yaml"), []
+    for name in sorted(
+        set(names) - {experiment, Path("runs", RUN, "trials", PLAN[0].id, "trial.json")}
+    ):
+        content = (whole / name).read_bytes()
+        for changed in (None, b"", content[: len(content) // 2]):
+            (whole / name).unlink()
+            if changed is not None:
+                (whole / name).write_bytes(changed)
+            found = check(whole)
+            closed += [(name, changed)] if found.division == "closed" else []
+            (whole / name).write_bytes(content)
+
+    assert closed == []
+
+
+def test_a_link_is_refused(tmp_path):
+    """
+    A bundle comes from anywhere: what is no plain file is named before anything is read.
+    """
+    folder = Bundle().write(tmp_path / "bundle")
+    (tmp_path / "elsewhere").write_text("{}", encoding="utf-8")
+    (folder / "rules.json").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(DataError, match="not a plain file"):
+        check(folder)
+
+
+def test_a_name_that_climbs_is_no_run(tmp_path):
+    """
+    A run of the tables that lies elsewhere is not read: nothing is decided.
+    """
+    bundle = Bundle()
+    bundle.runs[0]["run"] = "../elsewhere"
+    found = check(bundle.write(tmp_path))
+
+    assert {each.outcome for each in found.answers} == {"not decidable"}
+
+
+def test_the_closed_experiments_are_those_of_the_files(monkeypatch):
+    """
+    The harness knows each file of `experiments/publish` by its digest, and nothing else.
+    """
+    monkeypatch.undo()
+    experiments = map(experiment_of, FILES)
+
+    assert {each.name: experiment_digest(each) for each in experiments} == READY
+
+
+def test_where_it_is_measured_is_no_part_of_the_question():
+    """
+    Provider, hosts and access leave the digest as it is; the number of workers does not.
+    """
+    overrides = (
+        ["cluster.provider=ansible", "cluster.hosts=[a, b, c, d]", "cluster.ssh={user: hadoop}"],
+        ["cluster.workers=4"],
+    )
+    same = [
+        experiment_digest(experiment_of(FILES[0], *each)) == experiment_digest(WHOLE)
+        for each in overrides
+    ]
+
+    assert same == [True, False]
