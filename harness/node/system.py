@@ -135,26 +135,21 @@ def hide(text: str) -> str:
 def processor() -> Dict[str, Any]:
     """The processors, by the kernel's files about them and its description of the first."""
     first, folder = fields("/proc/cpuinfo"), Path("/sys/devices/system/cpu")
-    cpus = list(folder.glob("cpu[0-9]*"))
-    places = [
-        [read(cpu / "topology" / name) for name in ("physical_package_id", "core_id")]
-        for cpu in cpus
-    ]
-    told = [place for place in places if place[0].isdigit()]
-    names = ("level", "type", "size", "shared_cpu_list")
-    caches = sorted(folder.glob("cpu0/cache/index*"))
+    cpus, caches = list(folder.glob("cpu[0-9]*")), sorted(folder.glob("cpu0/cache/index*"))
+    places = ("topology/physical_package_id", "topology/core_id")
+    cores = {tuple(read(cpu / place) for place in places) for cpu in cpus}
+    cores = {core for core in cores if core[0].isdigit()}
     limits = [read(folder / f"cpu0/cpufreq/cpuinfo_{end}_freq") for end in ("min", "max")]
+    names = ("level", "type", "size", "shared_cpu_list")
     return {
         "model": first.get("model name") or first.get("CPU part") or _UNSAID,
         "architecture": platform.machine(),
-        "sockets": len({package for package, _ in told}) or _UNSAID,
-        "cores": len({(package, core) for package, core in told}) or _UNSAID,
+        "sockets": len({core[0] for core in cores}) or _UNSAID,
+        "cores": len(cores) or _UNSAID,
         "threads": len(cpus) or _UNSAID,
         "usable_threads": len(os.sched_getaffinity(0)),
-        "caches": [
-            "L{} {}, {}, shared by {}".format(*(read(index / name) for name in names))
-            for index in caches
-        ] or _UNSAID,
+        "caches": ["L{} {}, {}, shared by {}".format(*(read(cache / name) for name in names))
+                   for cache in caches] or _UNSAID,
         "microcode": first.get("microcode", _UNSAID),
         "governor": ", ".join(sorted({read(cpu / "cpufreq/scaling_governor") for cpu in cpus})),
         "frequency_limits_hz": [number(limit, 1000) for limit in limits],
@@ -166,35 +161,34 @@ def disk(folder: Path) -> Dict[str, Any]:
     """The file system under a folder, or the nearest one above that is there, and its disk."""
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
-    place, mounted = f"{os.path.realpath(str(folder))}/", [""] * 8
+    place, mounted = f"{os.path.realpath(str(folder))}/", [""] * 6
     for line in read("/proc/self/mountinfo").splitlines():  # the last of two at one place is on top
         words = line.replace("\\040", " ").split(" ")
         inside = "-" in words[6:] and place.startswith(f"{words[4].rstrip('/')}/")
         mounted = words if inside and len(words[4]) >= len(mounted[4]) else mounted
+    names = ("file_system", "mount_options", "device", "model", "rotational", "size_bytes",
+             "scheduler")  # fmt: skip
+    facts: Dict[str, Any] = dict.fromkeys(names, "not known: no file system has this folder")
     if "-" not in mounted:
-        return {"file_system": "not known: no mounted one has this folder"}
+        return facts
     kind, source, above = mounted[mounted.index("-", 6) + 1 :][:3]
     options = sorted({*mounted[5].split(","), *above.split(",")})[:_MOST_LISTED]
+    facts.update(dict.fromkeys(names, f"not known: {kind} shows no disk here"), file_system=kind)
+    facts["mount_options"] = [hide(re.sub("=.*/.*", "=(left out)", option)) for option in options]
     device = Path("/sys/dev/block", mounted[2])
     with suppress(OSError):  # btrfs has numbers of its own
         if not device.exists() and source.startswith("/dev/"):
             told = os.stat(source).st_rdev
             device = Path("/sys/dev/block", f"{os.major(told)}:{os.minor(told)}")
-    facts = {
-        "file_system": kind,
-        "mount_options": [hide(re.sub("=.*/.*", "=(left out)", option)) for option in options],
-    }  # type: Dict[str, Any]
-    if not device.exists():
-        facts["device"] = f"not known: a file system of type {kind} shows no disk here"
-        return facts
-    device = device.resolve()
-    device = device.parent if (device / "partition").exists() else device
-    below = ", ".join(sorted(path.name for path in device.glob("slaves/*")))
-    facts["device"] = f"{device.name} on {below}" if below else device.name
-    facts["model"] = read(device / "device/model")
-    facts["rotational"] = number(read(device / "queue/rotational"))
-    facts["size_bytes"] = number(read(device / "size"), 512)
-    facts["scheduler"] = chosen(read(device / "queue/scheduler"))
+    if device.exists():
+        device = device.resolve()
+        device = device.parent if (device / "partition").exists() else device
+        below = ", ".join(sorted(path.name for path in device.glob("slaves/*")))
+        facts["device"] = f"{device.name} on {below}" if below else device.name
+        facts["model"] = read(device / "device/model")
+        facts["rotational"] = number(read(device / "queue/rotational"))
+        facts["size_bytes"] = number(read(device / "size"), 512)
+        facts["scheduler"] = chosen(read(device / "queue/scheduler"))
     return facts
 
 
