@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from harness.api.run import Run
 from harness.reports.document import Table
-from harness.reports.wording import floor_percent, one_line, percent
+from harness.reports.wording import floor_percent, one_line, percent, typographic
 from harness.store import os_error_as_machine_error
 from harness.text import printable
 
@@ -17,6 +17,16 @@ _IN_LATEX = ("scores", "comparisons")  # sections of the report
 _LONG = 40  # characters of a text that is wrapped
 # What a spreadsheet takes for the beginning of a formula, as wide characters, too.
 FORMULA = tuple("=+-@\t\uff1d\uff0b\uff0d\uff20")
+# What LaTeX would act upon, and what a font of pdfTeX's does not have.
+_LATEX = {
+    **{char: f"\\{char}" for char in "{}%_#&$"},
+    **{char: f"{{{char}}}" for char in "[]*"},  # behind the end of a line they are arguments
+    **{char: f"\\text{name}{{}}" for char, name in {
+        "\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater",
+        "|": "bar", '"': "quotedbl", "`": "asciigrave", "\u2026": "ellipsis",
+        "\u2013": "endash", "\u2190": "leftarrow", "\u2192": "rightarrow"}.items()},
+    "\xa0": "~", "\u2212": "$-$",
+}  # fmt: skip
 Case = tuple[str, str, str]  # of a test: its name, "failure", "skipped" or "", and why
 _SURE = 2.0  # noise floors: 95 of 100 perfect predictions are within them
 
@@ -51,20 +61,34 @@ def export(run: Run, folder: Path) -> Iterator[Path]:
             yield folder / name
 
 
-def latex(shown: Table) -> str:
-    """*shown* for LaTeX with the packages booktabs and, for `<` and `>`, fontenc with T1."""
-    import pandas as pd
+def latex(shown: Table, environment: str = "table") -> str:
+    """*shown* for LaTeX with the package booktabs and, where it is pdfTeX, fontenc with T1."""
+    rows = [[*map(latex_text, texts)] for texts in (shown.columns, *shown.texts())]
+    head, *lines = [" & ".join(row) + r" \\" for row in rows]
+    longest = [max(map(len, texts)) for texts in zip(shown.columns, *shown.texts(), strict=True)]
+    align = [
+        r"p{3cm}" if length > _LONG else letter.replace("c", "l")
+        for letter, length in zip(shown.align, longest, strict=True)
+    ]
+    caption = latex_text(shown.caption)
+    begin = [rf"\begin{{{environment}}}", r"\centering", rf"\caption{{{caption}}}",
+             rf"\begin{{tabular}}{{{''.join(align)}}}", r"\toprule", head, r"\midrule"]  # fmt: skip
+    end = [r"\bottomrule", r"\end{tabular}", rf"\end{{{environment}}}", ""]
+    return "\n".join([*begin, *lines, *end])
 
-    rows = [[*map(one_line, texts)] for texts in shown.texts()]
-    frame = pd.DataFrame(rows, columns=shown.columns)
-    columns = zip(shown.align, zip(*rows, strict=True), strict=True)
-    align = "".join(
-        "p{3cm}" if len(max(texts, key=len)) > _LONG else letter.replace("c", "l")
-        for letter, texts in columns
-    )
-    caption = shown.caption.replace("%", r"\%").replace("_", r"\_")
-    text = frame.to_latex(index=False, escape=True, column_format=align, caption=caption)
-    return str(text).replace("\u2212", "$-$")
+
+def latex_text(text: str) -> str:
+    r"""
+    *text* in one line for LaTeX, every command in it made literal.
+
+    Letters beyond Latin-1, which pdfTeX does not know by itself, are written as their numbers.
+
+    >>> print(latex_text(r"50 % of \input{a_b}"), latex_text("\u03b2 --x"))
+    50~\% of \textbackslash{}input\{a\_b\} U+03B2 -{}-x
+    """
+    plain = typographic(one_line(text))
+    chars = (_LATEX.get(char, char if char <= "\xff" else f"U+{ord(char):04X}") for char in plain)
+    return "".join(chars).replace("--", "-{}-").replace("--", "-{}-")
 
 
 def junit(run: Run) -> str:

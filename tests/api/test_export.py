@@ -108,18 +108,19 @@ class TestLatex:
         """
         Whatever LaTeX would act upon is escaped.
         """
+        hostile = {
+            "50 % & #1 $x$ {y}": r"50~\% \& \#1 \$x\$ \{y\}",
+            "\\input{z} --x ^": r"\textbackslash{}input\{z\} -{}-x \textasciicircum{}",
+            "[1mm] * \x1b \u03b2 <": r"{[}1mm{]} {*} \textbackslash{}x1b U+03B2 \textless{}",
+        }
         shown = table(
-            "Errors, %", ("A_b", "C"), "lr", [("50 % & #1 $x$ {y} ~ ^ \\input{z}", "\u22121")]
+            "\\input{a_b}, %", ("A_b", "C"), "lr", [(each, "\u22121") for each in hostile]
         )
-        row = latex(shown).partition("\\midrule\n")[2].partition("\n")[0]
+        rows = latex(shown).partition("\\midrule\n")[2].splitlines()[:3]
 
-        assert row == (
-            r"50 \% \& \#1 \$x\$ \{y\} \textasciitilde \space \textasciicircum \space"
-            r" \textbackslash input\{z\}"
-            r" & $-$1 \\"
-        )
+        assert rows == [rf"{text} & $-$1 \\" for text in hostile.values()]
         assert r"A\_b & C" in latex(shown)
-        assert r"\caption{Errors, \%}" in latex(shown)
+        assert r"\caption{\textbackslash{}input\{a\_b\}, \%}" in latex(shown)
 
 
 class TestJunit:

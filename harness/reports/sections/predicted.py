@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.records.score import Score
+from harness.records.score import Score, Summary
 from harness.reports.data import ReportData, noise_s
 from harness.reports.document import Figure, Figures, Section, table
-from harness.reports.drawing import BAND, INK, MUTED, SERIES, Canvas, grid, marker
+from harness.reports.drawing import (
+    BAND,
+    INK,
+    MUTED,
+    SERIES,
+    SURFACE,
+    Canvas,
+    grid,
+    legend_columns,
+    marker,
+    row_axes,
+)
 from harness.reports.wording import TIMES, floor_percent, number, one_line, percent, seconds
 
 if TYPE_CHECKING:
@@ -16,6 +27,7 @@ if TYPE_CHECKING:
 
 _PANEL = 4.7  # inches
 _LOGARITHMIC_FROM = 6.0
+_LEVELS = {"coverage_80": 80, "coverage_90": 90}  # of intervals, in percent
 _LEAD = (
     "Each point is a cell: the mean of its repeats, as measured, with their spread as a bar. On the"
     " black line, prediction and measurement agree; the bands hold predictions within 10 % and 20 %"
@@ -34,12 +46,7 @@ _BODIES = (
 def section(results: ReportData) -> Section:
     """One panel per model: each scored cell with the spread of its repeats, 1:1 line and fit."""
     chosen = results.scores(results.answered, "raw")
-    times_s = [time_s for score in chosen for time_s in (score.predicted_s, score.measured_s)]
-    lowest, highest = min(times_s, default=0.0), max(times_s, default=0.0)
-    # All panels have one range, so that they can be compared by eye: from 0, or logarithmic.
-    ends = 0.0, highest * 1.18 or 1.0
-    if lowest > 0 and highest / lowest > _LOGARITHMIC_FROM:
-        ends = lowest / 1.3, ends[1]
+    ends = panel_ends(chosen)
     panels = [
         scatter_panel(results, model, scores, ends)
         for model in results.models
@@ -52,6 +59,14 @@ def section(results: ReportData) -> Section:
         blocks=[Figures(panels, lead, side_by_side=True)],
         missing="No cell has both a prediction and a measurement.",
     )
+
+
+def panel_ends(scores: Sequence[Score]) -> tuple[float, float]:
+    """One range of seconds for all panels, to compare them by eye: from 0, or logarithmic."""
+    times_s = [time_s for score in scores for time_s in (score.predicted_s, score.measured_s)]
+    lowest, highest = min(times_s, default=0.0), max(times_s, default=0.0)
+    is_logarithmic = lowest > 0 and highest / lowest > _LOGARITHMIC_FROM
+    return (lowest / 1.3 if is_logarithmic else 0.0), highest * 1.18 or 1.0
 
 
 def draw_axes(canvas: Canvas, ends: tuple[float, float], time: str) -> Axes:
@@ -102,8 +117,6 @@ def draw_points(
             x, y, _ = zip(*points, strict=True)
             panel_axes.errorbar(x, y, yerr=noises_s, fmt="none", ecolor=colour, elinewidth=1)
         canvas.points(panel_axes, points, **style, zorder=3, label=one_line(workload, 24))
-    if panel_axes.get_legend_handles_labels()[0]:
-        canvas.figure.legend(loc="outside lower center", ncols=3)
 
 
 def scatter_panel(
@@ -128,6 +141,8 @@ def scatter_panel(
             colour = SERIES[place % len(SERIES)]
             panel_axes.plot(*fit_s[:, fit_s[1] > 0], color=colour, linewidth=1.4, label="fit")
         draw_points(results, canvas, panel_axes, scores, place)
+        if panel_axes.get_legend_handles_labels()[0]:
+            canvas.figure.legend(loc="outside lower center", ncols=3)
 
     intervals = {
         each.cell: each.intervals.get(results.answered, {})
@@ -163,3 +178,116 @@ def scatter_panel(
         caption += f" {seconds(abs(intercept_s), 0.2)}, R² {number(r2, 0.02)}."
     data = table(f"{model}: data of the figure", columns, "lrrrrrr", rows, folded=True)
     return Figure(f"scatter{place}", title, _PANEL, _PANEL + 0.25, caption, data, draw)
+
+
+def models_panel(results: ReportData) -> Figure | None:
+    """All models in one panel, for a page of its own; `None` where nothing is scored."""
+    chosen, time = results.scores(results.answered, "raw"), TIMES[results.answered]
+    workloads = [
+        (place, workload)
+        for place, workload in enumerate(results.workloads)
+        if any(results.workload_of(score.cell) == workload for score in chosen)
+    ]
+
+    def draw(canvas: Canvas) -> None:
+        from matplotlib.lines import Line2D
+
+        panel_axes, handles = draw_axes(canvas, panel_ends(chosen), time), []
+        for model in results.scored_models:
+            place = results.models.index(model)
+            scores = [score for score in chosen if score.model == model]
+            draw_points(results, canvas, panel_axes, scores, place)
+            style = marker(workloads[0][0], place)
+            handles.append(Line2D([], [], **style, label=one_line(model, 24)))
+        for place, workload in workloads if len(workloads) > 1 else ():
+            style = marker(place, 1) | {"color": INK, "markeredgecolor": INK}
+            handles.append(Line2D([], [], **style, label=one_line(workload, 24)))
+        columns = legend_columns(canvas, [str(handle.get_label()) for handle in handles])
+        canvas.figure.legend(handles=handles, loc="outside lower center", ncols=columns)
+
+    columns = ("Model", "Cell", "Predicted, s", "Measured, s", "Noise floor")
+    rows = []
+    for score in chosen:
+        times_s = (
+            number(each_s, noise_s(score)) for each_s in (score.predicted_s, score.measured_s)
+        )
+        rows.append((score.model, results.label(score.cell), *times_s, floor_percent(score.floor)))
+    data = table("All models: data of the figure", columns, "llrrr", rows, folded=True)
+    caption = (
+        f"Measured over predicted {time} of every model: each point is a cell, the mean of its"
+        " repeats with their spread as a bar. On the black line both agree; the bands hold"
+        " predictions within 10 % and 20 % of the measured time."
+    )
+    title = f"Measured over predicted {time}"
+    height = _PANEL + 0.13 * (len(results.scored_models) + len(workloads) + 1)
+    return Figure("predicted", title, _PANEL, height, caption, data, draw) if chosen else None
+
+
+def calibration_figure(results: ReportData) -> Figure | None:
+    """Slope of measured over predicted times, and how often intervals hold, by model, alone."""
+    summaries = {
+        model: summary
+        for model in results.scored_models
+        if (summary := results.summary(model, "raw", quantity=results.answered))
+    }
+    metrics = ("calibration_slope", *_LEVELS)
+    known = [name for name in metrics if any(name in each.metrics for each in summaries.values())]
+    if not known:
+        return None
+    panels = [[name for name in known if (name in _LEVELS) == side] for side in (False, True)]
+    rows = [(row, one_line(model, 20)) for row, model in enumerate(summaries)]
+
+    def draw(canvas: Canvas) -> None:
+        from matplotlib.lines import Line2D
+
+        drawn = [names for names in panels if names]
+        all_axes = canvas.figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
+        for plot_axes, names in zip(all_axes, drawn, strict=True):
+            ends = draw_metrics(results, plot_axes, names, summaries)
+            label = "slope, measured\nover predicted"
+            label = "cells in their\ninterval, %" if names[0] in _LEVELS else label
+            row_axes(plot_axes, rows, ends, label)
+        styles = zip(_LEVELS.items(), "-:", (INK, SURFACE), strict=True)
+        style: dict[str, Any] = {"color": INK, "marker": "o", "markersize": 6}
+        handles = [
+            Line2D([], [], label=f"{level} %", markerfacecolor=fill, **style | {"linestyle": line})
+            for (name, level), line, fill in styles
+            if name in known
+        ]
+        if handles:
+            canvas.figure.legend(handles=handles, loc="outside lower center", ncols=2)
+
+    titles = [results.metrics[name].title for name in known]
+    values = [
+        (model, str(summary.cells), *(number(summary.value(name)) for name in known))
+        for model, summary in summaries.items()
+    ]
+    data = table("Calibration", ("Model", "Cells", *titles), "lr" + "r" * len(known), values)
+    texts = [
+        f"{results.metrics[name].title}: {results.metrics[name].description}." for name in known
+    ]
+    caption = " ".join(f"{text[0].upper()}{text[1:]}" for text in texts)
+    title = f"Calibration of the predicted {TIMES[results.answered]}"
+    return Figure("calibration", title, _PANEL, 1.7 + 0.32 * len(rows), caption, data, draw)
+
+
+def draw_metrics(
+    results: ReportData, plot_axes: Axes, names: Sequence[str], summaries: Mapping[str, Summary]
+) -> tuple[float, float]:
+    """Draw metrics of each model in its row, with intervals, beside what is best; ends of x."""
+    seen = [1.0]
+    for aside, name in enumerate(names):
+        for row, (model, summary) in enumerate(summaries.items()):
+            colour = SERIES[results.models.index(model) % len(SERIES)]
+            if (value := summary.metrics.get(name)) is None:
+                continue
+            if value.low is not None and value.high is not None:
+                seen += [value.low, value.high]
+                plot_axes.plot(seen[-2:], [row, row], color=colour)
+            seen.append(value.value * (100 if name in _LEVELS else 1))
+            fill = SURFACE if aside else colour
+            plot_axes.plot(seen[-1], row + 0.25 * aside, "o", color=colour, markerfacecolor=fill)
+        line = "-:"[aside]
+        plot_axes.axvline(_LEVELS.get(name, 1), color=INK, linewidth=0.9, linestyle=line, zorder=1)
+    room = 0.08 * (max(seen) - min(seen)) or 0.5
+    return (-4.0, 104.0) if names[0] in _LEVELS else (min(seen) - room, max(seen) + room)
