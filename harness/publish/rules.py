@@ -11,7 +11,7 @@ import csv
 import io
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -86,25 +86,19 @@ class Check(Record):
         return self.claimed in ("open", self.division) and not self.differing
 
 
-class BundledRun:
-    """The run *name* of a bundle, with its rows of the *tables*; *release* decides."""
+class BundledRun(NamedTuple):
+    """One *run* of a bundle, with the *tables* of all by their names; *release* decides."""
 
-    def __init__(
-        self,
-        bundle: Opener,
-        name: str,
-        tables: Callable[[str], list[Row]],
-        release: Mapping[str, str],
-    ) -> None:
-        """Read nothing yet."""
-        self.bundle, self.name, self.release, self._tables = bundle, name, release, tables
-        self.run = Run(bundle.root / "runs" / check_name(name, "a run"))
-        self.opener, self.path = self.run.opener, self.run.path
+    bundle: Opener
+    run: Run
+    tables: Callable[[str], list[Row]]
+    release: Mapping[str, str]
 
     def rows(self, table: str, **wanted: str) -> list[Row]:
         """Rows of this run in ``data/TABLE.csv``: those with the *wanted* values."""
-        items, rows = {"run": self.name, **wanted}.items(), self._tables(table)
-        return [row for row in rows if all(row[key] == value for key, value in items)]
+        values = {"run": self.run.id, **wanted}
+        rows, wanted_items = self.tables(table), values.items()
+        return [row for row in rows if all(row[key] == each for key, each in wanted_items)]
 
     def by_cell(self, rows: Iterable[Row]) -> dict[str, list[Row]]:
         """Those of *rows* that are of a scored cell, by all scored cells."""
@@ -138,14 +132,11 @@ def _is_not_overridden(run: BundledRun) -> Found:
 
 def _is_blind(run: BundledRun) -> Found:
     (row,), trials = run.rows("runs"), run.rows("trials", use="score", state="done")
-    why = [
-        f"trial {each['trial']} names no such seal"
-        for each in trials
-        if each["seal"] != row["sealed"]
-    ]
+    others = [each["trial"] for each in trials if each["seal"] != row["sealed"]]
+    why = [f"{trial} names another seal" for trial in others]
     why += blind_refusals(run.run, run.run.trials().values())
-    is_blind = row["blind"] == "true" and bool(row["sealed"]) and not why
-    return is_blind, f"blind: {row['blind']}, seal {row['sealed'][:16]}, against it: {_some(why)}"
+    is_blind = row["blind"] == "true" and row["sealed"] != "" and not why
+    return is_blind, f"blind: {row['blind']}, against it: {_some(why)}"
 
 
 def _has_repeats(run: BundledRun) -> Found:
@@ -215,21 +206,18 @@ def _is_mostly_body(run: BundledRun) -> Found:
         times_s = defaultdict[str, list[float]](list)
         for row in rows:
             times_s[row["quantity"]].append(float(row["value"]))
-        frame_s, job_s, trials = (
-            times_s["frame_s"],
-            times_s["job_s"],
-            {row["trial"] for row in rows},
-        )
+        frame_s, job_s = times_s["frame_s"], times_s["job_s"]
         if not frame_s or sum(job_s) <= 0:
             return None, f"frame_s: not known of cell {cell}"
-        shares[cell] = sum(frame_s) / len(frame_s) / (sum(job_s) / len(trials))
+        job_mean_s = sum(job_s) / len({row["trial"] for row in rows})
+        shares[cell] = sum(frame_s) / len(frame_s) / job_mean_s
     cell = max(shares, key=lambda each: shares[each])
     is_small = all(share < MOST_FRAME for share in shares.values())
     return is_small, f"frame_s: {shares[cell]:.1%} of job_s, largest: cell {cell}"
 
 
 def _is_complete(run: BundledRun) -> Found:
-    planned = {trial.id for trial in run.opener.read_lines(Trial, run.path / PLAN, _FIX)}
+    planned = {trial.id for trial in _plan(run.run)}
     missing = sorted(planned - {row["trial"] for row in run.rows("trials")})
     return bool(planned) and not missing, f"missing of {len(planned)}: {_some(missing)}"
 
@@ -241,21 +229,22 @@ def _is_disclosed(run: BundledRun) -> Found:
 
 
 def _is_sealed(run: BundledRun) -> Found:
-    (row,), originals = run.rows("runs"), run.opener.read(run.path / ORIGINALS, _FIX)
+    (row,), originals = run.rows("runs"), run.run.opener.read(run.run.path / ORIGINALS, _FIX)
     run.run.seal.check()
-    is_same = read_json(originals)["files"][SEAL] == row["sealed"] != ""
-    value = f"{len(run.run.seal.read())} files are as sealed"
-    return is_same, value if is_same else f"{ORIGINALS} has another seal than data/runs.csv"
+    measured = read_json(originals)["files"][SEAL]
+    return measured == row["sealed"], f"sealed as measured: {measured[:16]}, and in data/runs.csv"
 
 
 def _is_whole(run: BundledRun) -> Found:
     ended = {row["trial"] for row in run.rows("trials")}
-    others, end = sorted(ended ^ {*run.run.trial_ids()}), run.opener.read(run.path / FINISHED, _FIX)
-    is_whole = run.run.check_evidence() and bool(end.strip()) and not others
-    return (
-        is_whole,
-        f"{len(ended)} trials as they were stored; without row or files: {_some(others)}",
-    )
+    others = sorted(ended ^ {*run.run.trial_ids()})
+    end = run.run.opener.read(run.run.path / FINISHED, _FIX)
+    is_whole = run.run.check_evidence() and end.strip() != b"" and not others
+    return is_whole, f"of {len(ended)} trials, with a row or files alone: {_some(others)}"
+
+
+def _plan(run: Run) -> Iterator[Trial]:
+    return run.opener.read_lines(Trial, run.path / PLAN, _FIX)
 
 
 def _some(names: list[str], default: str = "none") -> str:
@@ -293,8 +282,7 @@ RULES: dict[str, Rule] = {
 
 def _labels(run: BundledRun) -> dict[str, str]:
     """Labels of a run, which no division takes away, with what each stands for."""
-    plan = run.opener.read_lines(Trial, run.path / PLAN, _FIX)
-    limited = {hardware(trial.cell) for trial in plan if trial.cell.cluster.limited}
+    limited = {hardware(trial.cell) for trial in _plan(run.run) if trial.cell.cluster.limited}
     records = run.run.trials().values()
     on_cpu = [record.trial.id for record in records if "cpu" in record.device.split(", ")]
     local = [row["trial"] for row in run.rows("trials") if row["start"].startswith("local")]
@@ -342,7 +330,9 @@ def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
     tables, runs, why = cache(partial(read_table, bundle)), list[BundledRun](), "there is no run"
     answers, labels = list[Answer](), defaultdict[str, list[str]](list)
     try:
-        runs = [BundledRun(bundle, row["run"], tables, release) for row in tables("runs")]
+        names = [check_name(row["run"], "a run") for row in tables("runs")]
+        paths = [bundle.root / "runs" / name for name in names]
+        runs = [BundledRun(bundle, Run(path), tables, release) for path in paths]
         for run in runs:
             for label, text in _labels(run).items():
                 labels[label] += [text] if text not in labels[label] else []
@@ -356,8 +346,8 @@ def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
                 is_met, value = rule.decide(run)
             except _UNREADABLE as error:
                 is_met, value = False if isinstance(error, EvidenceError) else None, _reason(error)
-            value = excerpt(f"{run.name}: {value}" if len(runs) > 1 else value, 300)
-            found.append((is_met, rule.file.format(run=f"runs/{run.name}"), value))
+            value = excerpt(f"{run.run.id}: {value}" if len(runs) > 1 else value, 300)
+            found.append((is_met, rule.file.format(run=f"runs/{run.run.id}"), value))
         is_met, file, value = min(found, key=lambda each: [*_OUTCOMES].index(each[0]))
         answers.append(Answer(rule=name, outcome=_OUTCOMES[is_met], file=file, value=value))
     texts = {label: "; ".join(labels[label]) for label in labels}
@@ -373,18 +363,18 @@ def _reason(error: Exception) -> str:
 
 def rules_document(found: Check, division: str) -> dict[str, Any]:
     """`rules.json`: the *division* that is claimed, and how the rules were decided."""
-    answers = [each.model_dump(mode="json") for each in found.answers]
-    failed = [each for each in found.answers if division == "open" and each.outcome != "passed"]
+    answers = {each.rule: each for each in found.answers}
     return {
         "version": VERSION,
         "division": division,
         "release": found.release,
-        "answers": {each.pop("rule"): each for each in answers},
+        "answers": {name: each.model_dump(mode="json") for name, each in answers.items()},
         "labels": found.labels,
         # How an open bundle differs from the closed division, rule by rule.
         "differs": {
-            each.rule: f"{RULES[each.rule].title}: {each.outcome}, {each.file}, {each.value}"
-            for each in failed
+            name: f"{RULES[name].title}: {each.outcome}, {each.file}, {each.value}"
+            for name, each in answers.items()
+            if division == "open" and each.outcome != "passed"
         },
     }
 
