@@ -177,11 +177,12 @@ class Evaluation:
         self.run.seal.add()
         return predictions
 
-    def score(self, *, strict: bool = False) -> ScoreBook:
+    def score(self, known: Iterable[Measurement] = (), *, strict: bool = False) -> ScoreBook:
         """
         Compare the sealed predictions with the measured cells, and store the scores.
 
-        *strict*: `EvidenceError` refuses a run that is not blind.
+        *known* measurements count as they are, the others are made from traces.  *strict*:
+        `EvidenceError` refuses a run that is not blind.
         """
         self.run.seal.check()
         self.run.check_evidence(with_scores=False)
@@ -190,7 +191,7 @@ class Evaluation:
             fix = "measure it with predict: {order: blind}, or score it without --strict"
             raise EvidenceError(what, where=str(self.run.path), fix=fix)
         error = LOOK_ERROR if self.experiment.is_until_decided else FAMILY_ERROR
-        score_book = score(self.predictions, self.measurements(), error=error)
+        score_book = score(self.predictions, self.measurements(known), error=error)
         self.run.write_scores(score_book)
         return score_book
 

@@ -118,7 +118,7 @@ def read_history(pieces: IO[bytes] | Iterable[bytes], source: str) -> JobTrace:
         _read_json(chain([events], remaining), symbols, job)
     else:
         start = len(head) - len(events)
-        _read_binary(chain([events], remaining), start, _avro_schema(schema, source), job)
+        _read_binary(chain([events], remaining), start, avro_schema(schema, source), job)
     return job.trace()
 
 
@@ -161,7 +161,7 @@ def _untagged(member: Any) -> Any:
     return member
 
 
-def _avro_schema(schema: Any, source: str) -> Any:
+def avro_schema(schema: Any, source: str) -> Any:
     """
     Rebuild the *schema* that came with a binary history for fastavro, from checked parts only.
 

@@ -31,10 +31,9 @@ class Difference(NamedTuple):
 
 def compare_files(stored: Opener, again: Opener, pattern: str) -> Iterator[Difference]:
     """Compare the files of two runs that *pattern* selects, the first values of each file."""
-    roots = (stored.root, again.root)
-    paths = [(root, path) for root in roots for path in root.glob(pattern)]
+    paths = [(opener.root, path) for opener in (stored, again) for path in opener.glob(pattern)]
     for name in sorted({path.relative_to(root).as_posix() for root, path in paths}):
-        both = [opener for opener in (stored, again) if (opener.root / name).exists()]
+        both = [opener for opener in (stored, again) if opener.exists(opener.root / name)]
         if len(both) > len({opener.sha256(opener.root / name) for opener in both}):
             continue
         old, new = (dict(_values(opener, name)) for opener in (stored, again))
@@ -49,7 +48,7 @@ def compare_files(stored: Opener, again: Opener, pattern: str) -> Iterator[Diffe
 def _values(opener: Opener, name: str) -> Iterator[tuple[tuple[str, str], Any]]:
     """Values of the file *name*, if there is one, by model and place; the hash alone of a table."""
     path = opener.root / name
-    if not path.exists():
+    if not opener.exists(path):
         return
     if path.suffix not in (".json", ".jsonl"):
         yield ("", name), opener.sha256(path)

@@ -24,7 +24,7 @@ from pydantic import Field
 from harness.errors import EvidenceError
 from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 from harness.store.files import folders, json_bytes, os_error_as_machine_error, write_file
-from harness.store.opener import Opener
+from harness.store.opener import PACKED, Opener
 from harness.text import excerpt
 
 EVIDENCE, CHAIN, SCORES = "evidence.json", "trials.jsonl", "scores"
@@ -187,11 +187,11 @@ def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool
     scores = noted.pop(SCORES, "")
     if with_scores and scores and scores != hash_folder(run_path / SCORES, opener):
         problems.append(f"{SCORES} were changed: harness score FILE makes them again")
-    others = (path for pattern in _DERIVED for path in run_path.glob(pattern))
+    others = (path for pattern in _DERIVED for path in opener.glob(pattern))
     names = {name for name in noted if not name.startswith("trials/")}
     for name in names.union(path.relative_to(run_path).as_posix() for path in others):
         path = run_path / name
-        stored |= {name: opener.sha256(path)} if path.exists() else {}
+        stored |= {name: opener.sha256(path)} if opener.exists(path) else {}
     if not lines:
         problems = [f"{CHAIN} is missing"]
     elif last_line and last_line not in lines:
@@ -232,7 +232,9 @@ def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[
 
 def hash_folder(folder: Path, opener: Opener) -> str:
     """One hash of all files below *folder*."""
-    return hashlib.sha256(json_bytes(_hash_files(folder, opener), indent=None)).hexdigest()
+    names = {name.removesuffix(PACKED) for name in opener.names(folder)}
+    hashes = {name: opener.sha256(folder / name) for name in names}
+    return hashlib.sha256(json_bytes(hashes, indent=None)).hexdigest()
 
 
 def _hash_files(folder: Path, opener: Opener) -> dict[str, str]:

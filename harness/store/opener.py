@@ -8,11 +8,13 @@ a bound.  What is not as the harness writes it is `DataError` with its path.
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
 import json
 import os
 import shutil
 import stat
+import zlib
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -29,6 +31,7 @@ from harness.text import excerpt
 from harness.units import format_bytes
 
 MANIFEST = "manifest.json"
+PACKED = ".gz"  # of a record that was packed to be published; it is read, and hashed, as it was
 MOST_WHOLE_BYTES = 2**28  # of a file that is read at once: scores of 500 trials are a tenth of it
 _MOST_BYTES = 2**36  # of any file
 _PLAIN = "restore it from a copy: a run consists of plain files and folders"
@@ -83,8 +86,32 @@ class Opener:
 
     def read(self, path: Path, fix: str) -> bytes:
         """Bytes of a file of results; a missing one is `DataError` with *fix*."""
-        with self.open(path, fix, MOST_WHOLE_BYTES) as stream, os_error_as_machine_error(path):
-            return stream.readall()
+        is_packed = self._is_packed(path)
+        file = path.with_name(path.name + PACKED) if is_packed else path
+        with self.open(file, fix, MOST_WHOLE_BYTES) as stream, os_error_as_machine_error(file):
+            if not is_packed:
+                return stream.readall()
+            try:
+                data = gzip.GzipFile(fileobj=stream).read(MOST_WHOLE_BYTES + 1)
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise DataError(f"it is damaged: {error}", where=str(file), fix=fix) from error
+        if len(data) > MOST_WHOLE_BYTES:
+            what = f"it unpacks to more than {format_bytes(MOST_WHOLE_BYTES)}"
+            raise DataError(what, where=str(file), fix=fix)
+        return data
+
+    def exists(self, path: Path) -> bool:
+        """Whether there is such a file, packed or not."""
+        return path.exists() or self._is_packed(path)
+
+    def glob(self, pattern: str) -> Iterator[Path]:
+        """Files below the root whose names, without that of their packing, *pattern* selects."""
+        yield from self.root.glob(pattern)
+        for path in self.root.glob(pattern + PACKED):
+            yield path.with_name(path.name.removesuffix(PACKED))
+
+    def _is_packed(self, path: Path) -> bool:
+        return not path.exists() and path.with_name(path.name + PACKED).exists()
 
     def copy(self, path: Path, target: Path) -> None:
         """Copy a file to *target*, which does not exist."""
@@ -93,6 +120,8 @@ class Opener:
 
     def sha256(self, path: Path) -> str:
         """SHA-256 of a file, in hex."""
+        if self._is_packed(path):
+            return hashlib.sha256(self.read(path, _PLAIN)).hexdigest()
         with self.open(path, _PLAIN) as stream, os_error_as_machine_error(path):
             return hashlib.file_digest(stream, "sha256").hexdigest()
 

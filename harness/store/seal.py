@@ -58,7 +58,7 @@ class RunSeal:
 
     def files(self, folder: str) -> list[Path]:
         """Files of *folder* that a seal is about, sorted by their names."""
-        paths = (self._run / folder).glob("*.json*")
+        paths = {*self._opener.glob(f"{folder}/*.json"), *self._opener.glob(f"{folder}/*.jsonl")}
         files = (path for path in paths if not path.name.startswith("sealed"))
         return sorted(files, key=lambda path: path.stem)
 
