@@ -6,8 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from harness.api.interchange import pkb_samples, rumen_topology, rumen_trace
 from harness.api.run import Run
+from harness.evaluate.nights import night
+from harness.records.nightly import Night
 from harness.reports.document import Table
+from harness.reports.nightly import otava_csv
 from harness.reports.wording import floor_percent, one_line, percent, typographic
 from harness.store import os_error_as_machine_error
 from harness.text import printable
@@ -31,11 +35,13 @@ Case = tuple[str, str, str]  # of a test: its name, "failure", "skipped" or "", 
 _SURE = 2.0  # noise floors: 95 of 100 perfect predictions are within them
 
 
-def export(run: Run, folder: Path) -> Iterator[Path]:
+def export(run: Run, folder: Path, nights: Sequence[Night] = ()) -> Iterator[Path]:
     """
     Write the frames of *run* as CSV and Parquet, tables as LaTeX, and junit.xml; give their paths.
 
-    In CSV a text that a spreadsheet would take for a formula has an apostrophe before it.
+    In CSV a text that a spreadsheet would take for a formula has an apostrophe before it.  And the
+    forms of other programs: samples of PerfKitBenchmarker, a trace for Rumen, and a table for Otava
+    of *nights* (see `harness.evaluate.nights`), in the order of time, or else of this run alone.
     """
 
     def harmless(value: object) -> object:
@@ -56,8 +62,19 @@ def export(run: Run, folder: Path) -> Iterator[Path]:
             if section.id in _IN_LATEX:
                 tables = [each for each in section.shown() if isinstance(each, Table)]
                 texts[f"{section.id}.tex"] = "\n".join(latex(each) for each in tables[:1])
+        texts["otava.csv"] = otava_csv(nights or [night(run.evaluation)])
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
+            yield folder / name
+        measured, trials = run.run.measured, run.trials.sort_values("started_s")["trial"]
+        jobs = (
+            job for each in filter(measured.has_trace, trials) for job in run.run.read_trace(each)
+        )
+        pieces = {"samples.json": pkb_samples(run), "rumen-trace.json": rumen_trace(jobs)}
+        pieces["rumen-topology.json"] = iter([rumen_topology(run.attempts["host"])])
+        for name, written in pieces.items():
+            with (folder / name).open("wb") as file:
+                file.writelines(written)
             yield folder / name
 
 

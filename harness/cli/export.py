@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.console import show_table
-from harness.cli.reading import run_argument
+from harness.cli import completion
+from harness.cli.console import show_table, show_text
+from harness.cli.reading import open_evaluation, run_argument
 from harness.cli.steps import file_option
 
 if TYPE_CHECKING:
@@ -33,22 +35,35 @@ picture_option = file_option(
 
 @click.command("export")
 @run_argument
+@click.argument("others", metavar="[RUN]...", nargs=-1, shell_complete=completion.runs)
 @click.option("-o", "--output", "folder", required=True, type=click.Path(path_type=Path))
-def export(evaluation: Evaluation, folder: Path) -> None:
+def export(evaluation: Evaluation, others: tuple[str, ...], folder: Path) -> None:
     """
     Write RUN into a folder: CSV and Parquet, tables for LaTeX (booktabs), JUnit XML.
 
     JUnit has a test case per model and scored cell; it fails where the error is more than two noise
     floors of the cell. In CSV a text that a spreadsheet would run has an apostrophe before it.
+    Further runs are rows of otava.csv alone, with RUN's in the order of time.
 
     \b
     Example:
         harness export experiments/quick.yaml -o quick-tables
+        harness export 20261122T0315 20261121T0323 20261120T0308 -o three-nights
     """
     from harness.api.export import export as write
     from harness.api.run import Run
+    from harness.evaluate.nights import night
+    from harness.reports.nightly import comparable
 
-    for path in write(Run(evaluation), folder):
+    results = evaluation.run.measured.path.parent.parent
+    runs = [evaluation, *(open_evaluation(name, results) for name in others)]
+    nights = sorted(map(night, runs), key=attrgetter("time_s"))
+    for each in nights:
+        if each not in comparable(nights):
+            why = "it is of another machine, experiment, Hadoop or number of workers than the last"
+            why = why if each.whole else f"it is not whole: {'; '.join(each.lacks)}"
+            show_text(f"otava.csv leaves out {each.run}: {why}")
+    for path in write(Run(evaluation), folder, nights):
         click.echo(path)
 
 

@@ -72,21 +72,19 @@ class TestTables:
         Neither a value nor a heading that came from outside; numbers below 0 stay numbers.
         """
         frame = pd.DataFrame({"=cmd": HOSTILE, "number": range(-4, 5)})
-        for name in FRAMES:
-            run.__dict__[name] = frame  # as if it had been read
+        run.__dict__["predictions"] = frame  # as if it had been read
         try:
             [*export(run, tmp_path)]
         finally:
-            for name in FRAMES:
-                del run.__dict__[name]
-        read = pd.read_csv(tmp_path / "trials.csv", dtype=str, keep_default_na=False)
+            del run.__dict__["predictions"]
+        read = pd.read_csv(tmp_path / "predictions.csv", dtype=str, keep_default_na=False)
 
         texts = [*read.iloc[:, 0], *read.columns]
         assert [text for text in texts if text.startswith(tuple("=+-@\t\r\uff1d"))] == []
         assert read["'=cmd"].tolist()[:4] == ["'=1+1", "'+1", "'-1", "'@SUM(A1)"]
         assert read["number"].tolist() == [str(number) for number in range(-4, 5)]
-        assert "\x1b" not in (tmp_path / "trials.csv").read_text()
-        assert pd.read_parquet(tmp_path / "trials.parquet")["=cmd"].tolist() == HOSTILE
+        assert "\x1b" not in (tmp_path / "predictions.csv").read_text()
+        assert pd.read_parquet(tmp_path / "predictions.parquet")["=cmd"].tolist() == HOSTILE
 
 
 class TestLatex:
