@@ -36,16 +36,28 @@ from harness.store.trials import read_trial
 from harness.text import excerpt
 from harness.units import format_bytes
 
-PARTS = (
-    "processor", "memory", "disks", "network", "virtualisation", "control_groups", "kernel", "os",
-    "python", "java",
-)  # fmt: skip
+# What a node tells of itself (harness.node.system): parts, and the fields of each.
+FIELDS = {
+    "processor": "model architecture sockets cores threads usable_threads caches microcode governor"
+    " frequency_limits_hz numa_nodes",
+    "memory": "total_bytes huge_pages huge_page_bytes transparent_huge_pages"
+    " transparent_huge_pages_defrag swap_bytes swappiness",
+    "disks": "hdfs local",
+    "network": "",
+    "virtualisation": "hypervisor_flag vendor product hypervisor container",
+    "control_groups": "version limits",
+    "kernel": "release version command_line clock_source",
+    "os": "",
+    "python": "",
+    "java": "implementor implementor_version java_runtime_version java_version",
+}
+SECTIONS = ("nodes", "client", "gpus", "clusters", "jvm", "hadoop", "harness", "measured")
 # What a machine need not say, and what is measured only where a model or a limit asks for it.
 _MAY_BE_UNKNOWN = re.compile(
     r".*\.(processor\.(microcode|governor|frequency_limits_hz|caches|numa_nodes)"
     r"|memory\.(huge|transparent)\w+|disks\.\w+\.(device|model|rotational|size_bytes|scheduler)"
     r"|network\..*|virtualisation\..*|kernel\.clock_source|java\.implementor(_version)?"
-    r"|jvm\..*\.(heap|collector)|measured\..*)"
+    r"|jvm\..*\.(heap|collector)|properties of a cell's jobs\..*|measured\..*)"
 )
 _NOT_ASKED = "not known: the run was measured by a harness that did not ask"
 _NO_CONF = "not known: no configuration of such a job is stored"
@@ -98,34 +110,41 @@ def system_document(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def undisclosed(system: Mapping[str, Any]) -> list[str]:
-    """Dotted names of what a `system_document` does not know and has to tell."""
-    leaves = [(name, str(value)) for name, value in flatten(system)]
-    return [name for name, text in leaves
-            if "not known" in text and not _MAY_BE_UNKNOWN.fullmatch(name)]  # fmt: skip
+    """Dotted names of what a `system_document` has to tell, and does not; also where it is gone."""
+    lacking = [
+        name
+        for name, value in flatten(system)
+        if "not known" in str(value) and not _MAY_BE_UNKNOWN.fullmatch(name)
+    ]
+    for name, told in (system.get("experiments") or {"of any": {}}).items():
+        lacking += [f"experiments.{name}.{part}" for part in SECTIONS if not told.get(part)]
+        for node, parts in (told.get("nodes") or {}).items():
+            for part, names in FIELDS.items() if isinstance(parts, Mapping) else ():
+                known = parts.get(part)
+                if not known or any(field not in known for field in names.split()):
+                    lacking.append(f"experiments.{name}.nodes.{node}.{part}")
+    return lacking
 
 
 def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
     nodes = dict[str, Any]()
     for node, told in (manifest.systems or {"every node": _NOT_ASKED}).items():
-        if isinstance(told, dict):
-            nodes[node] = {part: told.get(part, "not known: it did not say") for part in PARTS}
-        else:
-            is_other = told in manifest.systems
-            nodes[node] = f"the same as {told}" if is_other else dict.fromkeys(PARTS, told)
+        if isinstance(told, str) and told in manifest.systems:
+            nodes[node] = f"the same as {told}"
+            continue
+        given = told if isinstance(told, dict) else {}
+        silent = "not known: the node did not say" if given else told
+        nodes[node] = {part: given.get(part, silent) for part in FIELDS}
+        for part, names in FIELDS.items():
+            value, unsaid = nodes[node][part], dict.fromkeys(names.split(), silent)
+            if names:
+                nodes[node][part] = unsaid | (value if isinstance(value, dict) else {})
     confs = {label: _conf(evaluation, key) for key, label in evaluation.labels.items()}
-    common = set.intersection(*[set(conf.items()) for conf in confs.values() if conf] or [set()])
+    known = [conf for conf in confs.values() if conf]  # none of cells without a trial that is done
+    common = set.intersection(*[set(conf.items()) for conf in known] or [set()])
     daemons = {kind: _jvm({options}) for kind, options in manifest.daemon_options.items()}
     versions, limits = manifest.versions, [each.model_dump() for each in manifest.limits]
-    client = (
-        "architecture",
-        "cpu",
-        "cores",
-        "cores_usable",
-        "memory_bytes",
-        "kernel",
-        "os",
-        "virtual",
-    )
+    client = ("architecture", "cpu", "cores", "cores_usable", "memory_bytes", "kernel", "os")
     return {
         "nodes": nodes,
         "client": {name: manifest.machine.get(name, _NOT_ASKED) for name in client},
@@ -137,7 +156,7 @@ def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
         "clusters": _clusters(evaluation, manifest),
         "jvm": {
             "tasks": {
-                kind: _jvm({conf.get(name, _NO_CONF) for conf in confs.values()})
+                kind: _jvm({conf.get(name, "as Hadoop sets them") for conf in known} or {_NO_CONF})
                 for kind, name in _OPTIONS.items()
             },
             "daemons": daemons or ("not known: not ours" if manifest.systems else _NOT_ASKED),

@@ -1,0 +1,264 @@
+"""
+What a bundle discloses of a stored run: `harness.publish.system`.
+"""
+
+import copy
+import gzip
+import json
+import shutil
+
+import pytest
+
+from harness.node.system import system_facts
+from harness.publish import system as module
+from harness.publish.system import FIELDS, disclosure, system_document, undisclosed
+from harness.records.trial import Versions
+from harness.store import Run
+from tests.evaluate.test_flow import scored
+
+CONF = """<?xml version="1.0" encoding="UTF-8" standalone="no"?><configuration>
+<property><name>yarn.admin.acl</name><value>*</value><final>false</final>\
+<source>yarn-default.xml</source></property>
+<property><name>mapreduce.map.java.opts</name>\
+<value>-Xmx409m -XX:+UseSerialGC &lt;LOG_DIR&gt;</value><final>false</final>\
+<source>mapred-site.xml</source><source>job.xml</source></property>
+<property><name>mapreduce.task.io.sort.factor</name><value>{factor}</value><final>false</final>\
+<source>from command line</source><source>job.xml</source></property>
+<property><name>mapreduce.job.dir</name><value>/staging/{trial}</value><final>false</final>\
+<source>programmatically</source></property>
+<property><name>hadoop.tmp.dir</name><value>/c/run-{run}-0123abcd/x</value><final>false</final>\
+<source>core-site.xml</source></property>
+<property><name>harness.seal</name><value>0f</value><final>false</final>\
+<source>from command line</source></property>
+</configuration>"""
+JAVA = dict.fromkeys(FIELDS["java"].split(), "17")
+FACTS = system_facts({"hdfs": "/", "local": "/proc"}) | {"java": JAVA}
+NODES = {"master": FACTS, "worker1": "master", "worker2": {**FACTS, "os": "Another 1"}}
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """
+    A scored run with what this harness writes down of a system; not to be changed.
+    """
+    run = scored(tmp_path_factory.mktemp("results"))
+    for trial in run.read_plan():
+        if run.trials()[trial.id].state == "done":
+            factor = trial.cell.configuration["mapreduce.task.io.sort.factor"]
+            text = CONF.format(factor=factor, trial=trial.id, run=run.id).encode()
+            raw = run.trial_dir(trial.id) / "raw"
+            (raw / "job-0-conf.xml.gz").write_bytes(gzip.compress(text))
+    run.update_manifest(
+        systems=NODES, daemon_options={"datanode": "-XX:+UseG1GC"}, packages={"numpy 2.0": "0f"},
+        harness="0.1.0", commit="abc", python="3.12.1", nodes={"java": "17"},
+        versions=Versions(hadoop="3.5.0", java="17", jars={"a.jar": "0f" * 32}),
+        machine={"cores_usable": 4, "cores": 4, "cpu": "a", "architecture": "x", "os": "o",
+                 "kernel": "k", "memory_bytes": 1, "id": "secret", "load": 2.5},
+    )  # fmt: skip
+    return run
+
+
+@pytest.fixture
+def changed(stored, tmp_path):
+    """
+    The same run, to be changed.
+    """
+    return Run(shutil.copytree(stored.path, tmp_path / stored.path.name))
+
+
+def told(run):
+    """
+    What its system document says of the one experiment.
+    """
+    return system_document([run])["experiments"]["recorded"]
+
+
+def test_nodes_that_are_alike_are_told_once(stored):
+    """
+    As the manifest has them; the nodes' own machine stands beside that of the harness.
+    """
+    facts = told(stored)
+
+    assert facts["nodes"]["worker1"] == "the same as master"
+    assert facts["nodes"]["master"] == json.loads(json.dumps(FACTS))
+    assert facts["nodes"]["worker2"]["os"] == "Another 1"
+    assert not {"id", "load"} & facts["client"].keys()
+
+
+def test_a_full_disclosure_lacks_nothing(stored):
+    """
+    But for what a machine need not say.
+    """
+    assert undisclosed(system_document([stored])) == []
+
+
+def test_clusters_say_slots_and_tasks_per_core(stored):
+    """
+    Offered and in force, of all cells at once where they are the same.
+    """
+    (entry,) = told(stored)["clusters"].values()
+
+    assert entry["slots offered by a worker"] == {"map": 1, "reduce": 1}
+    assert entry["slots effective"] == {"map": 2, "reduce": 2}
+    assert entry["tasks per core"] == {"map": 0.5, "reduce": 0.5}
+    assert (entry["block_bytes"], entry["replication"]) == (2 * 2**20, "2")
+    assert entry["hardware"] == "local, 2 workers"
+
+
+def test_properties_are_those_that_are_not_defaults(stored):
+    """
+    By job: what all have once, what a cell has under its label, and no value of a single trial.
+    """
+    hadoop = told(stored)["hadoop"]
+    of_cells = hadoop["properties of a cell's jobs"]
+
+    assert hadoop["properties of all jobs"] == {
+        "hadoop.tmp.dir": "/c/CLUSTER/x",
+        "mapreduce.job.dir": "(another in each trial)",
+        "mapreduce.map.java.opts": "-Xmx409m -XX:+UseSerialGC <LOG_DIR>",
+    }
+    assert of_cells["terasort sort.factor=5"] == {"mapreduce.task.io.sort.factor": "5"}
+    assert of_cells["wordcount sort.factor=3"].startswith("not known: ")
+
+
+def test_jvms_say_heap_and_collector(stored):
+    """
+    By their options; what those leave to the JVM is not known.
+    """
+    jvm = told(stored)["jvm"]
+    tasks = jvm["tasks"]["map"]
+
+    assert (tasks["heap"], tasks["collector"]) == ("409m", "Serial")
+    assert jvm["daemons"]["datanode"]["collector"] == "G1"
+    assert jvm["daemons"]["datanode"]["heap"].startswith("not known: ")
+
+
+def test_packages_are_those_of_the_measurement(stored, changed):
+    """
+    Or of now, and then that is said.
+    """
+    changed.update_manifest(packages={})
+    harness = [told(run)["harness"] for run in (stored, changed)]
+
+    assert harness[0]["packages"] == {"numpy 2.0": "0f"}
+    assert [each["packages read"] for each in harness] == ["when measured", "when published"]
+    assert any(name.startswith("pydantic ") for name in harness[1]["packages"])
+
+
+def test_a_run_of_an_older_harness_says_that_it_was_not_asked(changed):
+    """
+    Each field stands there with the reason, and no rule takes it for a full disclosure.
+    """
+    changed.update_manifest(systems={}, daemon_options={})
+    document = system_document([changed])
+    (node,) = document["experiments"]["recorded"]["nodes"].values()
+
+    assert node.keys() == FIELDS.keys()
+    assert node["kernel"]["command_line"] == module._NOT_ASKED
+    assert document["experiments"]["recorded"]["jvm"]["daemons"] == module._NOT_ASKED
+    assert "experiments.recorded.nodes.every node.processor.model" in undisclosed(document)
+
+
+def test_nodes_without_a_connection_are_not_known(changed):
+    """
+    Each with all its fields, and the reason in them.
+    """
+    why = "not known: the nodes of an existing cluster have no connection"
+    changed.update_manifest(systems={"a": why, "b": why})
+
+    assert told(changed)["nodes"]["b"]["memory"]["swappiness"] == why
+
+
+def test_what_a_node_leaves_out_is_not_known(changed):
+    """
+    A part, or a field of one.
+    """
+    changed.update_manifest(systems={"a": {"kernel": {"release": "6"}, "memory": "?"}})
+    node = told(changed)["nodes"]["a"]
+
+    assert (node["kernel"]["release"], node["kernel"]["clock_source"], node["os"]) == (
+        "6", "not known: the node did not say", "not known: the node did not say",
+    )  # fmt: skip
+    assert set(node["memory"].values()) == {"not known: the node did not say"}
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ("nodes",), ("jvm",), ("measured",), ("hadoop",), ("nodes", "master", "processor"),
+        ("nodes", "worker2", "kernel", "command_line"), ("nodes", "worker2", "java", "implementor"),
+    ],
+    ids=".".join,
+)  # fmt: skip
+def test_what_is_taken_out_is_missed(stored, place):
+    """
+    A document that leaves something out is no full disclosure.
+    """
+    document = copy.deepcopy(system_document([stored]))
+    above = document["experiments"]["recorded"]
+    for name in place[:-1]:
+        above = above[name]
+    del above[place[-1]]
+
+    (missed,) = undisclosed(document)
+    assert missed == ".".join(("experiments", "recorded", *place[:3]))
+    assert undisclosed({}) != []
+
+
+def test_two_runs_of_an_experiment_are_both_there(stored):
+    """
+    Under names of their own, and none of them in an id of a run.
+    """
+    document = system_document([stored, stored])
+
+    assert [*document["experiments"]] == ["recorded", "recorded again"]
+    assert stored.id not in json.dumps(document)
+
+
+def test_a_disclosure_says_how_it_was_measured(stored):
+    """
+    Order, seed, warm-up, repeats; which models can be told apart; what its inputs are.
+    """
+    text = disclosure([stored])
+
+    assert [line[4:] for line in text.splitlines() if line.startswith("### ")] == [
+        "Method", "What was dropped, and why", "Noise floors", "How far the conclusions reach",
+        "Threats to validity", "Inputs and their licences", "Assumptions",
+    ]  # fmt: skip
+    for words in (
+        "Order blind, shuffled with seed 7", "3 repeats of each cell", "1 warm-up trial, never",
+        "whatif-mr2", "terasort: generated by teragen of Apache Hadoop's examples (Apache-2.0)",
+        "generate.Generate of the harness (Apache-2.0), from seed 1",
+        "terasort sort.factor=5, raw: ", "All nodes are of one machine",
+    ):  # fmt: skip
+        assert words in text.replace("\\", "")
+
+
+def test_each_trial_that_was_dropped_is_named_with_its_reason(changed):
+    """
+    Failed ones, and attempts that did not count; text of a log stays text.
+    """
+    failed, *_ = [each for each in changed.trials().values() if each.state == "failed"]
+    done, *_ = [each for each in changed.trials().values() if each.state == "done"]
+    for kind, reason in (("retried", "<b>no | room</b>"), ("warmup", ""), ("disturbed", "steal")):
+        folder = changed.path / kind / f"{done.trial.id}-1"
+        folder.mkdir(parents=True)
+        record = done.model_copy(update={"state": "failed", "reason": reason})
+        (folder / "trial.json").write_text(record.model_dump_json())
+    changed.update_manifest(reused={done.trial.id: "another-run"})
+    text = disclosure([changed])
+
+    assert f"- Trial {failed.trial.id} (wordcount" in text
+    assert "the client ended with status 1. It is in no score." in text
+    assert f"{done.trial.id} (\\<b\\>no \\| room\\</b\\>): it does not count, and was made" in text
+    assert f"{done.trial.id} (failed): a warm-up trial, which never counts." in text
+    assert f"{done.trial.id} (steal): it does not count, and was repeated because" in text
+    assert f"- Trial {done.trial.id} was measured by run another-run." in text
+
+
+def test_the_same_run_gives_the_same_text(stored):
+    """
+    Twice.
+    """
+    assert disclosure([stored]) == disclosure([Run(stored.path)])
+    assert system_document([stored]) == system_document([Run(stored.path)])
