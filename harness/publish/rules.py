@@ -224,8 +224,9 @@ def _is_complete(run: BundledRun) -> Found:
 
 def _is_disclosed(run: BundledRun) -> Found:
     system = read_json(run.bundle.read(run.bundle.root / "system.json", _FIX))
-    unknown = undisclosed(system)
-    return not unknown, f"not known: {_some(unknown)}"
+    told, lacking = len(system["experiments"]), undisclosed(system)
+    lacking += ["a run"] if told != len(run.tables("runs")) else []
+    return not lacking, f"of {told} experiments, not known or missing: {_some(lacking)}"
 
 
 def _is_sealed(run: BundledRun) -> Found:

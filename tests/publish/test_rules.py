@@ -17,6 +17,7 @@ from harness.evaluate.provenance import model_code
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
 from harness.publish.rules import READY, RULES, check, experiment_digest, rules_document
+from harness.publish.system import FIELDS, SECTIONS
 from harness.records.manifest import Manifest
 from harness.records.prediction import Prediction
 from harness.records.trial import SCHEMA_VERSION, TrialRecord, Versions, trial_id
@@ -102,7 +103,10 @@ class Bundle:
             if row["use"] == "score"
             for quantity, value in (("job_s", "60.0"), ("frame_s", "12.0"))
         ]  # fmt: skip
-        self.system = {}
+        node = {part: dict.fromkeys(names.split(), 1) or 1 for part, names in FIELDS.items()}
+        node["processor"]["governor"] = "not known: a virtual machine has none"
+        sections = dict.fromkeys(SECTIONS, "told") | {"nodes": {"master": node, "worker1": node}}
+        self.system = {"version": 1, "experiments": {experiment.name: copy.deepcopy(sections)}}
         self.device = ""
 
     def row(self, trial, state="done"):
@@ -209,6 +213,15 @@ class Bundle:
         for row in self.measurements:
             row["value"] = value if row.items() >= where.items() else row["value"]
 
+    def tell(self, part, field, value):
+        """
+        Change what a node tells; nothing: leave it out.
+        """
+        told = self.system["experiments"][PART.name]["nodes"]["worker1"][part]
+        told[field] = value
+        if value is None:
+            del told[field]
+
     def name_seal(self, seal):
         """
         Let the tables name another seal.
@@ -264,7 +277,11 @@ class Bundle:
         for name in ("runs", "cells", "trials", "comparisons", "scores", "measurements"):
             table = folder / "data" / f"{name}.csv"
             self.write_table(table, getattr(self, name), sha256(seal_bytes))
-        (folder / "system.json").write_text(json.dumps(self.system), encoding="utf-8")
+        system = folder / "system.json"
+        if system.exists():  # of another run
+            earlier = json.loads(system.read_text(encoding="utf-8"))["experiments"]
+            self.system["experiments"] |= {f"{name} again": each for name, each in earlier.items()}
+        system.write_text(json.dumps(self.system), encoding="utf-8")
         return folder
 
     def write_table(self, path, rows, seal):
@@ -343,6 +360,11 @@ BROKEN = [
     ("R11", lambda b: b.set_time("frame_s", "18.0"), {}),
     ("R11", lambda b: b.set_time("job_s", "40.0"), {}),
     ("R12", lambda b: b.plan_again(), {}),
+    ("R13", lambda b: b.tell("processor", "model", "not known: nobody says"), {}),
+    ("R13", lambda b: b.tell("memory", "swappiness", None), {}),
+    ("R13", lambda b: b.tell("processor", "governor", None), {}),
+    ("R13", lambda b: b.system["experiments"][PART.name].pop("hadoop"), {}),
+    ("R13", lambda b: b.system["experiments"].clear(), {}),
     ("R14", lambda b: None, {"sealed": without("predictions/ernest.jsonl")}),
     ("R14", lambda b: None, {"sealed": other("profiles/terasort.json")}),
     ("R14", lambda b: b.name_seal("0" * 64), {}),
