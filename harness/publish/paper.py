@@ -6,7 +6,7 @@ import dataclasses
 import io
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,20 +18,15 @@ from harness.evaluate.flow import Evaluation
 from harness.publish.claim import make_claim
 from harness.reports.answer import ANSWERED
 from harness.reports.data import ReportData
-from harness.reports.document import Document, Figure, Figures, Table, Text, Value, table
+from harness.reports.document import Block, Document, Figure, Figures, Table, Text, table
 from harness.reports.drawing import COLUMN, PAGE, draw_alone, drawing
 from harness.reports.sections import cells, make_document, predicted, profile, scores
 from harness.reports.wording import QUANTITIES, percent, share_with_interval, typographic
-from harness.scoring import METRICS
 from harness.text import printable
 
 _KINDS = ("pdf", "svg")
-_METRICS = ("mape", "signed_error", "noise_floor", "i_accu", "coverage_80", "coverage_90")
 _BY_PHASE = ("phases", "waterfall")  # figures of the report, one for each workload
 _MOST_ROWS = 40  # of a table on one page
-# Shades of values, as those of the report in HTML.
-_TONES = {"low1": "e8f1fb", "low2": "cfe2f6", "low3": "b2d2f0", "high1": "fdf1e4",
-          "high2": "fae0c6", "high3": "f5cca3", "mark": "fdecea"}  # fmt: skip
 _PAPER = r"""%% pdflatex paper.tex, or tectonic paper.tex: tables and figures lie beside it.
 \documentclass[10pt,twocolumn]{article}
 \usepackage[letterpaper,textwidth=7.16in,textheight=9.2in,columnsep=0.16in]{geometry}
@@ -62,14 +57,14 @@ compute every number of the claim again from \verb|data/| and compare all files 
 \end{document}
 """
 # Each text is a string of typst, never markup.
-_PDF = """#set document(title: {title}, date: none)
+_PDF = """#set document(title: {0}, date: none)
 #set page(paper: "a4", margin: 1.4cm, numbering: "1 / 1")
 #set text(size: 9pt, lang: "en")
 #set table(stroke: none, inset: (x: 3pt, y: 2.5pt))
-#show table: set text(size: 7pt)
-#show table: set par(justify: false)
 #show heading: set block(above: 1.4em, below: 0.7em, sticky: true)
-#heading(level: 1, {question})
+#heading(level: 1, {0})
+#par({1})
+#strong({2})
 """
 
 
@@ -89,14 +84,15 @@ def write_paper(
         name, results = evaluation.experiment.name, public_data(evaluation, clean)
         prefix = f"{name}-" if len(evaluations) > 1 else ""
         prefix += f"{evaluation.run.id}-" if named[name] > 1 else ""
-        tables, figures = paper_tables(results), paper_figures(results)
+        document = make_document(results)
+        tables, figures = paper_tables(results), paper_figures(results, document)
         for key, shown in tables.items():
             path = folder / "tables" / f"{prefix}{key}.tex"
             path.write_text(_pages(shown), encoding="utf-8")
         for key, figure in figures.items():
             for kind, content in zip(_KINDS, _drawn(figure, _KINDS), strict=True):
                 (folder / "figures" / f"{prefix}{key}.{kind}").write_bytes(content)
-        sections += _sections(make_document(results), prefix, tables, figures)
+        sections += _sections(document, prefix, tables, figures)
     claim = make_claim(evaluations, 0.0)
     lines = [latex_text(clean(line).strip().removeprefix("- ")) for line in claim.lines]
     texts = {"title": latex_text(clean(claim.title)), "claim": "\n".join(lines)}
@@ -111,7 +107,9 @@ def public_data(evaluation: Evaluation, clean: Callable[[str], str]) -> ReportDa
     Cleaned before it is cut, wrapped or drawn, where half a name would not be recognised.
     """
     vet = evaluation.vet(evaluation.done.values())
-    return cleaned(dataclasses.replace(evaluation.report_data(), vet=vet), clean)  # type: ignore[no-any-return]
+    data = dataclasses.replace(evaluation.report_data(), vet=vet)
+    results: ReportData = cleaned(data, clean)
+    return results
 
 
 def cleaned(value: Any, clean: Callable[[str], str]) -> Any:
@@ -133,9 +131,9 @@ def cleaned(value: Any, clean: Callable[[str], str]) -> Any:
     return value
 
 
-def paper_figures(results: ReportData) -> dict[str, Figure]:
+def paper_figures(results: ReportData, document: Document) -> dict[str, Figure]:
     """Figures by the names of their files: the two of all models, and of the report what fits."""
-    report = make_document(results).figures()
+    report = document.figures()
     chosen = [predicted.models_panel(results), report.get("errors")]
     chosen += [predicted.calibration_figure(results)]
     chosen += [each for name, each in report.items() if name.rstrip("0123456789") in _BY_PHASE]
@@ -144,63 +142,58 @@ def paper_figures(results: ReportData) -> dict[str, Figure]:
 
 def paper_tables(results: ReportData) -> dict[str, Table]:
     """Tables by the names of their files: what was measured, scores, pairs of models, costs."""
-    quantity, score_book = results.answered, results.score_book
-    name, time = QUANTITIES[quantity], ANSWERED[quantity]
-    measured = _columns(
-        cells.error_table(results, quantity),
-        ("Cell", "Range", "Repeats", "Measured, s", "Noise"),
-        f"Measured {time}: mean of the repeats of each cell, and noise of that mean.",
-        {"Speed": "raw"},
-    )
-    titles = [f"{title[0].upper()}{title[1:]}" for title in (METRICS[m].title for m in _METRICS)]
-    notes = [
-        f"{title}: {METRICS[m].description}." for m, title in zip(_METRICS, titles, strict=True)
-    ]
-    scored = _columns(
-        scores.score_table(results),
-        ("Workload", "Model", "Cells", *titles),
-        f"Scores by {time}. {' '.join(notes[:4])}",
-        {"Time": name},
-    )
+    quantity, time = results.answered, ANSWERED[results.answered]
     pairs = [
         (
             *(pair.better, pair.worse, str(pair.cells)),
             share_with_interval(-pair.difference, -pair.high, -pair.low),
             *(percent(pair.chance, 0.001), pair.verdict),
         )
-        for pair in score_book.comparisons
+        for pair in results.score_book.comparisons
         if (pair.quantity, pair.speed) == (quantity, "raw")
     ]
-    caption = f"Pairs of models by {time}: by how much the mean error of the first is smaller, with"
-    caption += " the chance that equal models differ by so much, corrected for all pairs."
-    heads = ("Model", "Other", "Cells", "Nearer by", "Chance", "Verdict")
     tables = {
-        "cells": measured,
-        "scores": scored,
-        "comparisons": table(caption, heads, "llrrrl", pairs),
-    }
+        "cells": _columns(
+            cells.error_table(results, quantity),
+            ("Cell", "Range", "Repeats", "Measured, s", "Noise"),
+            f"Measured {time}: mean of the repeats of each cell, and the noise of that mean.",
+            ("Speed", "raw"),
+        ),
+        "scores": _columns(
+            scores.score_table(results),
+            ("Workload", "Model", "Cells", "Mean relative error", "Signed", "Noise floor", "I_accu",
+             "In 80 %", "In 90 %"),
+            f"Errors of the {time}: mean over the cells with its 95 % interval (range below six"
+            " cells), the same with signs, the noise of a cell's mean, by how many points a model"
+            " is better than whatif (I_accu), and cells that lie in their predicted intervals.",
+            ("Time", QUANTITIES[quantity]),
+        ),
+        "comparisons": table(
+            f"Pairs of models by {time}: by how much the mean error of the first is smaller, and"
+            " the chance that equal models differ by so much, corrected for all pairs.",
+            ("Model", "Other", "Cells", "Nearer by", "Chance", "Verdict"),
+            "llrrrl",
+            pairs,
+        ),
+    }  # fmt: skip
     for place, (workload, known) in enumerate(results.profiles.items()):
-        costs = profile.statistics_table("", known.costs)
-        caption = f"{workload}: costs at reference speed, from the profiling trials. {costs.note}"
+        shown = profile.statistics_table("", known.costs)
+        caption = f"{workload}: costs at reference speed, from the profiling trials. {shown.note}"
         heads = ("Name", "Value", "Spread \u00b1", "Unit", "Count", "Remark")
-        tables[f"costs{place}"] = _columns(costs, heads, caption)
+        tables[f"costs{place}"] = _columns(shown, heads, caption)
     return {key: shown for key, shown in tables.items() if shown.rows}
 
 
 def _columns(
-    shown: Table, names: Collection[str], caption: str, only: Mapping[str, str] | None = None
+    shown: Table, names: Iterable[str], caption: str, only: tuple[str, str] | None = None
 ) -> Table:
-    """The columns *names* of *shown*, of the rows that have *only* these texts in others."""
-    places = {name: place for place, name in enumerate(shown.columns)}
-    wanted = {places[name]: text for name, text in (only or {}).items() if name in places}
-    kept = [places[name] for name in names if name in places]
-    rows = [
-        [row[place] for place in kept]
-        for row in shown.rows
-        if all(row[place].text == text for place, text in wanted.items())
-    ]
-    heads, align = zip(*((shown.columns[place], shown.align[place]) for place in kept), strict=True)
-    return table(caption, heads, "".join(align), rows)
+    """The columns *names* of *shown*, of the rows that have *only* this text in another column."""
+    rows = [dict(zip(shown.columns, texts, strict=True)) for texts in shown.texts()]
+    kept = [row for row in rows if only is None or row[only[0]] == only[1]]
+    aligned = dict(zip(shown.columns, shown.align, strict=True))
+    heads = [name for name in names if name in aligned]
+    align = "".join(aligned[name] for name in heads)
+    return table(caption, heads, align, [[row[name] for name in heads] for row in kept])
 
 
 def _pages(shown: Table) -> str:
@@ -247,7 +240,9 @@ def _sections(
         yield rf"\input{{tables/{prefix}{key}}}"
     for key, figure in figures.items():
         star = "*" if figure.width >= PAGE else ""
-        yield rf"\begin{{figure{star}}}\centering\includegraphics{{figures/{prefix}{key}.pdf}}"
+        yield rf"\begin{{figure{star}}}\centering"
+        size = r"width=\linewidth,height=.85\textheight,keepaspectratio"
+        yield rf"\includegraphics[{size}]{{figures/{prefix}{key}.pdf}}"
         yield rf"\caption{{{latex_text(figure.caption)}}}\end{{figure{star}}}"
     yield rf"\section{{Threats to validity{head}}}"
     yield "\n\n".join(latex_text(sentence) for sentence in document.facts.caveats)
@@ -276,34 +271,47 @@ def typst_source(document: Document) -> str:
 
     Each text is a string of typst, which has no markup.
     """
-    lines = [_PDF.format(title=_string(document.name), question=_string(document.question))]
-    mark = f", {document.mark}" if document.mark else ""
-    lines += [
-        f"#par({_string(f'Experiment {document.name}{mark}.')})",
-        f"#strong({_string(document.headline)})",
-    ]
-    for title, sentences in document.facts.titled():
-        lines += [f"#heading(level: 3, {_string(title)})"]
-        lines += [f"#list({', '.join(map(_string, sentences))})"]
-    lines += [_image(document.figure, PAGE)] if document.figure else []
-    lines += _table(document.overview) if document.overview else []
+    title = f"Experiment {document.name}{document.mark and f', {document.mark}'}."
+    lines = [_PDF.format(*map(_string, (document.question, title, document.headline)))]
+    for heading, sentences in document.facts.titled():
+        lines.append(f"#heading(level: 3, {_string(heading)})")
+        lines.append(f"#list({', '.join(map(_string, sentences))})")
+    first = [Figures([document.figure])] if document.figure else []
+    lines += _blocks([*first, *([document.overview] if document.overview else [])])
     for section in document.sections:
         lines.append(f"#heading(level: 2, {_string(section.title)})")
-        for block in section.shown():
-            match block:
-                case Text(kind="heading"):
-                    lines.append(f"#heading(level: 3, {_string(block.text)})")
-                case Text():
-                    lines.append(f"#par({_string(block.text)})")
-                case Table():
-                    lines += _table(block)
-                case Figures():
-                    width = COLUMN if block.side_by_side else PAGE
-                    images = ",\n".join(_image(each, width)[1:] for each in block.figures)
-                    columns = 2 if block.side_by_side else 1
-                    lines.append(f"#block(sticky: true, {_string(block.lead)})")
-                    lines.append(f"#grid(columns: {columns}, gutter: 0.16in,\n{images})")
+        lines += _blocks(section.shown())
     return "\n".join(lines) + "\n"
+
+
+def _blocks(blocks: Iterable[Block]) -> Iterator[str]:
+    """Texts, tables that are not folded, and figures for typst."""
+    for block in blocks:
+        match block:
+            case Text(kind="heading"):
+                yield f"#heading(level: 3, {_string(block.text)})"
+            case Text():
+                yield f"#par({_string(block.text)})"
+            case Table(folded=False):
+                sides = ", ".join("right" if letter == "r" else "left" for letter in block.align)
+                heads = ", ".join(f"strong({_string(name)})" for name in block.columns)
+                rows = [", ".join(map(_string, texts)) for texts in block.texts()]
+                places = ",\n".join([f"table.header({heads}, table.hline(stroke: 0.5pt))", *rows])
+                yield f"#block(sticky: true, above: 1.2em, strong({_string(block.caption)}))"
+                columns, size = len(block.columns), min(7.0, 80 / len(block.columns))
+                yield f"#text(size: {size:.1f}pt, table(columns: {columns}, align: ({sides},),"
+                yield f"{places}))"
+                yield f"#text(size: 7pt, {_string(block.note)})"
+            case Figures():
+                yield f"#block(sticky: true, {_string(block.lead)})"
+                abreast, width = (2, COLUMN) if block.side_by_side else (1, PAGE)
+                yield f"#grid(columns: {abreast}, gutter: 0.16in,"
+                for figure in block.figures:
+                    svg = _quoted(_drawn(figure, ["svg"], width)[0].decode())
+                    image = f'image(bytes({svg}), format: "svg", alt: {_string(figure.title)})'
+                    caption = f"text(size: 8pt, {_string(figure.caption)})"
+                    yield f"block(breakable: false, {{ {image}; {caption} }}),"
+                yield ")"
 
 
 def _string(text: str) -> str:
@@ -314,29 +322,3 @@ def _string(text: str) -> str:
 def _quoted(text: str) -> str:
     plain = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{plain}"'
-
-
-def _image(figure: Figure, width: float) -> str:
-    """A figure with its caption, as a block; what is said of it where it cannot be seen."""
-    svg = _drawn(figure, ["svg"], width)[0].decode()
-    image = f'image(bytes({_quoted(svg)}), format: "svg", alt: {_string(figure.title)})'
-    return f"#block(breakable: false, {{ {image}; text(size: 8pt, {_string(figure.caption)}) }})"
-
-
-def _table(shown: Table) -> list[str]:
-    """A table with its caption above and its note below it; none where it is folded."""
-    if shown.folded or not shown.rows:
-        return []
-    sides = ", ".join("right" if letter == "r" else "left" for letter in shown.align)
-    heads = ", ".join(f"strong({_string(name)})" for name in shown.columns)
-    rows = [", ".join(map(_cell, row)) for row in shown.rows]
-    lines = ",\n".join([f"table.header({heads}, table.hline(stroke: 0.5pt))", *rows])
-    caption = f"#block(sticky: true, above: 1.2em, strong({_string(shown.caption)}))"
-    table = f"#table(columns: {len(shown.columns)}, align: ({sides},),\n{lines})"
-    note = [f"#text(size: 7pt, {_string(shown.note)})"] if shown.note else []
-    return [caption, table, *note]
-
-
-def _cell(value: Value) -> str:
-    text = _string(value.text)
-    return f'table.cell(fill: rgb("{_TONES[value.tone]}"), {text})' if value.tone else text

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from harness.records.score import Score, Summary
+from harness.records.score import Score
 from harness.reports.data import ReportData, noise_s
 from harness.reports.document import Figure, Figures, Section, table
 from harness.reports.drawing import (
@@ -13,13 +13,14 @@ from harness.reports.drawing import (
     INK,
     MUTED,
     SERIES,
-    SURFACE,
     Canvas,
     grid,
     legend_columns,
     marker,
     row_axes,
 )
+from harness.reports.sections.cells import error_table
+from harness.reports.sections.scores import score_table
 from harness.reports.wording import TIMES, floor_percent, number, one_line, percent, seconds
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 _PANEL = 4.7  # inches
 _LOGARITHMIC_FROM = 6.0
-_LEVELS = {"coverage_80": 80, "coverage_90": 90}  # of intervals, in percent
+# Metrics of calibration, with the value that is best: in 80 % are 80 of 100 cells.
+_BEST = {"calibration_slope": 1.0, "coverage_80": 0.8, "coverage_90": 0.9}
 _LEAD = (
     "Each point is a cell: the mean of its repeats, as measured, with their spread as a bar. On the"
     " black line, prediction and measurement agree; the bands hold predictions within 10 % and 20 %"
@@ -183,11 +185,8 @@ def scatter_panel(
 def models_panel(results: ReportData) -> Figure | None:
     """All models in one panel, for a page of its own; `None` where nothing is scored."""
     chosen, time = results.scores(results.answered, "raw"), TIMES[results.answered]
-    workloads = [
-        (place, workload)
-        for place, workload in enumerate(results.workloads)
-        if any(results.workload_of(score.cell) == workload for score in chosen)
-    ]
+    scored = {results.workload_of(score.cell) for score in chosen}
+    shapes = [(results.workloads.index(name), name) for name in results.workloads if name in scored]
 
     def draw(canvas: Canvas) -> None:
         from matplotlib.lines import Line2D
@@ -197,97 +196,53 @@ def models_panel(results: ReportData) -> Figure | None:
             place = results.models.index(model)
             scores = [score for score in chosen if score.model == model]
             draw_points(results, canvas, panel_axes, scores, place)
-            style = marker(workloads[0][0], place)
-            handles.append(Line2D([], [], **style, label=one_line(model, 24)))
-        for place, workload in workloads if len(workloads) > 1 else ():
+            handles.append(Line2D([], [], **marker(shapes[0][0], place), label=one_line(model, 24)))
+        for place, workload in shapes if len(shapes) > 1 else ():
             style = marker(place, 1) | {"color": INK, "markeredgecolor": INK}
             handles.append(Line2D([], [], **style, label=one_line(workload, 24)))
         columns = legend_columns(canvas, [str(handle.get_label()) for handle in handles])
         canvas.figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
-    columns = ("Model", "Cell", "Predicted, s", "Measured, s", "Noise floor")
-    rows = []
-    for score in chosen:
-        times_s = (
-            number(each_s, noise_s(score)) for each_s in (score.predicted_s, score.measured_s)
-        )
-        rows.append((score.model, results.label(score.cell), *times_s, floor_percent(score.floor)))
-    data = table("All models: data of the figure", columns, "llrrr", rows, folded=True)
     caption = (
         f"Measured over predicted {time} of every model: each point is a cell, the mean of its"
         " repeats with their spread as a bar. On the black line both agree; the bands hold"
         " predictions within 10 % and 20 % of the measured time."
     )
-    title = f"Measured over predicted {time}"
-    height = _PANEL + 0.13 * (len(results.scored_models) + len(workloads) + 1)
+    title, data = f"Measured over predicted {time}", error_table(results, results.answered)
+    height = _PANEL + 0.13 * (len(results.scored_models) + len(shapes) + 1)
     return Figure("predicted", title, _PANEL, height, caption, data, draw) if chosen else None
 
 
 def calibration_figure(results: ReportData) -> Figure | None:
-    """Slope of measured over predicted times, and how often intervals hold, by model, alone."""
+    """Calibration metrics of each model beside what is best, for a page of its own."""
     summaries = {
         model: summary
         for model in results.scored_models
         if (summary := results.summary(model, "raw", quantity=results.answered))
     }
-    metrics = ("calibration_slope", *_LEVELS)
-    known = [name for name in metrics if any(name in each.metrics for each in summaries.values())]
-    if not known:
-        return None
-    panels = [[name for name in known if (name in _LEVELS) == side] for side in (False, True)]
+    known = [name for name in _BEST if any(name in each.metrics for each in summaries.values())]
     rows = [(row, one_line(model, 20)) for row, model in enumerate(summaries)]
 
     def draw(canvas: Canvas) -> None:
-        from matplotlib.lines import Line2D
+        all_axes = canvas.figure.subplots(1, len(known), sharey=True, squeeze=False)[0]
+        for plot_axes, name in zip(all_axes, known, strict=True):
+            plot_axes.axvline(_BEST[name], color=INK, linewidth=0.9, zorder=1)
+            for row, (model, summary) in enumerate(summaries.items()):
+                if value := summary.metrics.get(name):
+                    colour = SERIES[results.models.index(model) % len(SERIES)]
+                    plot_axes.plot(value.value, row, "o", color=colour)
+                    if value.low is not None and value.high is not None:
+                        plot_axes.plot([value.low, value.high], [row, row], color=colour)
+            plot_axes.margins(x=0.12)
+            row_axes(plot_axes, rows, plot_axes.get_xlim(), results.metrics[name].title)
 
-        drawn = [names for names in panels if names]
-        all_axes = canvas.figure.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
-        for plot_axes, names in zip(all_axes, drawn, strict=True):
-            ends = draw_metrics(results, plot_axes, names, summaries)
-            label = "slope, measured\nover predicted"
-            label = "cells in their\ninterval, %" if names[0] in _LEVELS else label
-            row_axes(plot_axes, rows, ends, label)
-        styles = zip(_LEVELS.items(), "-:", (INK, SURFACE), strict=True)
-        style: dict[str, Any] = {"color": INK, "marker": "o", "markersize": 6}
-        handles = [
-            Line2D([], [], label=f"{level} %", markerfacecolor=fill, **style | {"linestyle": line})
-            for (name, level), line, fill in styles
-            if name in known
-        ]
-        if handles:
-            canvas.figure.legend(handles=handles, loc="outside lower center", ncols=2)
-
-    titles = [results.metrics[name].title for name in known]
-    values = [
-        (model, str(summary.cells), *(number(summary.value(name)) for name in known))
-        for model, summary in summaries.items()
-    ]
-    data = table("Calibration", ("Model", "Cells", *titles), "lr" + "r" * len(known), values)
     texts = [
-        f"{results.metrics[name].title}: {results.metrics[name].description}." for name in known
+        f"{results.metrics[name].title}: {results.metrics[name].description}" for name in known
     ]
-    caption = " ".join(f"{text[0].upper()}{text[1:]}" for text in texts)
-    title = f"Calibration of the predicted {TIMES[results.answered]}"
-    return Figure("calibration", title, _PANEL, 1.7 + 0.32 * len(rows), caption, data, draw)
-
-
-def draw_metrics(
-    results: ReportData, plot_axes: Axes, names: Sequence[str], summaries: Mapping[str, Summary]
-) -> tuple[float, float]:
-    """Draw metrics of each model in its row, with intervals, beside what is best; ends of x."""
-    seen = [1.0]
-    for aside, name in enumerate(names):
-        for row, (model, summary) in enumerate(summaries.items()):
-            colour = SERIES[results.models.index(model) % len(SERIES)]
-            if (value := summary.metrics.get(name)) is None:
-                continue
-            if value.low is not None and value.high is not None:
-                seen += [value.low, value.high]
-                plot_axes.plot(seen[-2:], [row, row], color=colour)
-            seen.append(value.value * (100 if name in _LEVELS else 1))
-            fill = SURFACE if aside else colour
-            plot_axes.plot(seen[-1], row + 0.25 * aside, "o", color=colour, markerfacecolor=fill)
-        line = "-:"[aside]
-        plot_axes.axvline(_LEVELS.get(name, 1), color=INK, linewidth=0.9, linestyle=line, zorder=1)
-    room = 0.08 * (max(seen) - min(seen)) or 0.5
-    return (-4.0, 104.0) if names[0] in _LEVELS else (min(seen) - room, max(seen) + room)
+    caption = f"Calibration, with what is best as a line. {'; '.join(texts)}."
+    title, data = (
+        f"Calibration of the {TIMES[results.answered]}",
+        score_table(results, further="raw"),
+    )
+    height = 1.5 + 0.32 * len(rows)
+    return Figure("calibration", title, _PANEL, height, caption, data, draw) if known else None
