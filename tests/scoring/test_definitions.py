@@ -1,22 +1,22 @@
 """
-`harness.scoring` against docs/scores.md: written twice, they give the same numbers.
+`harness.scoring` against docs/scores.md: `verify.py` of a bundle gives the same numbers.
 """
 
 import math
 
-from collections import defaultdict
 from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import stdtr
 
+from harness.publish.verify import compared, scored, tail
 from harness.records.prediction import Prediction
 from harness.records.score import Measurement
 from harness.scoring import score
 from harness.scoring.comparisons import FAMILY_ERROR
 from harness.scoring.score import predicted_times
 from harness.stats.sequential import LOOK_ERROR
-from tests.scoring.definitions import comparisons_of, families, scores_of
 from tests.strategies import SEEDS
 
 MODELS = ("whatif", "vet", "prophet", "ptc")
@@ -72,12 +72,19 @@ def tables(measurements, predictions):
     Rows as docs/scores.md has them.
     """
     rows = [
-        {"cell": each.cell, "trial": each.trial, "quantity": name, "speed": speed, "value": time_s}
+        {
+            "workload": each.workload,
+            "cell": each.cell,
+            "trial": each.trial,
+            "quantity": name,
+            "speed": speed,
+            "value": time_s,
+        }
         for each in measurements
         for speed, times in (("raw", each.raw_s), ("reference", each.reference_s))
         for name, time_s in times.items()
     ]
-    predicted_rows, refits = [], defaultdict(list)
+    predicted_rows = []
     for each in predictions:
         for name, (level, time_s) in predicted_times(each).items():
             row = {"cell": each.cell, "model": each.model, "rung": level, "quantity": name}
@@ -86,17 +93,21 @@ def tables(measurements, predictions):
                 ends = each.intervals.get(name, {}).get(str(percent)) or (None, None)
                 row |= {low: ends[0], high: ends[1]}
             predicted_rows.append(row)
-        for name, times in each.refits.items():
-            refits[each.cell, each.model, name] += [math.nan if t is None else t for t in times]
-    return rows, predicted_rows, refits
+            predicted_rows += [
+                {**row, "refit": number, "predicted": again_s}
+                for number, again_s in enumerate(each.refits.get(name, ()))
+            ]
+    return rows, predicted_rows
 
 
 def close(one, other):
     """
-    Whether both are the same number, or both none.
+    Whether both are the same number, text or truth value, or both none.
     """
-    if None in (one, other):
-        return one is other
+    if isinstance(one, bool) or (one is None and other == ""):
+        return other == ("" if one is None else str(one).lower())
+    if isinstance(one, str) or None in (one, other):
+        return one == other
     return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
 
 
@@ -110,28 +121,33 @@ def test_both_give_every_number_and_every_verdict(seed, level):
     predictions = [*predicted(random, measurements)]
     score_book = score(predictions, measurements, error=level)
 
-    rows, predicted_rows, refits = tables(measurements, predictions)
-    workloads = {each.cell: each.workload for each in measurements}
     inputs = {each.cell: each.input for each in measurements}
-    scores = scores_of(rows, predicted_rows, workloads)
+    scores, families, known = scored(*tables(measurements, predictions))
 
     score_rows = {
         (each.cell, each.model, each.quantity, each.speed): each for each in score_book.scores
     }
     assert score_rows.keys() == scores.keys()
+    names = {"rung": "level", "predicted": "predicted_s", "measured": "measured_s"}
+    names["i_accu"] = "i_accu_percent"
     for key, one in score_rows.items():
-        names = {"predicted": "predicted_s", "measured": "measured_s", "i_accu": "i_accu_percent"}
         for name, number in scores[key].items():
             assert close(getattr(one, names.get(name, name)), number), (*key, name)
 
-    pairs = {(each.better, each.worse, each.quantity, each.speed): each
+    pairs = {(each.quantity, each.speed, each.better, each.worse): each
              for each in score_book.comparisons}  # fmt: skip
-    rungs = {(row["model"], row["quantity"]): row["rung"] for row in predicted_rows}
-    for family in families(scores, rows, rungs):
-        for two, verdict, numbers in comparisons_of(family, scores, inputs, refits, level):
-            one = pairs.pop((*two, *family[0]))
-            assert one.verdict == verdict
+    for family in families.items():
+        for key, numbers in compared(family, scores, known, inputs, level).items():
+            one = pairs.pop(key)
             for name, number in numbers.items():
-                assert close(getattr(one, name), number), (*two, *family[0], name)
+                assert close(getattr(one, name), number), (*key, name)
     assert not pairs
     assert (FAMILY_ERROR, LOOK_ERROR) == (0.05, 0.012)
+
+
+@given(st.floats(1, 200), st.floats(-50, 50))
+def test_chances_are_those_of_students_t(freedom, t):
+    """
+    To 1e-10 of what SciPy says, far from 0, too.
+    """
+    assert math.isclose(tail(freedom, t), stdtr(freedom, -t), rel_tol=1e-10)

@@ -1,0 +1,266 @@
+"""
+Check this bundle with nothing but Python 3.6 or later: python3 -I -S verify.py [FOLDER].
+
+Every file is as SHA256SUMS has it; data/scores.csv, data/comparisons.csv and the claim of README.md
+follow from the other tables by docs/scores.md, number by number.  Nothing is written.  It ends with
+0 and the table of the claim, or with 1 and one line: the first thing that differs.
+"""
+
+import csv
+import hashlib
+import math
+import sys
+
+from collections import defaultdict
+from itertools import combinations
+from pathlib import Path
+from statistics import mean, median, pvariance, stdev
+from typing import Any, Dict, Iterable, List, Tuple
+
+Row = Dict[str, Any]
+Table = Dict[Tuple[Any, ...], Row]
+TABLES = "runs cells trials measurements predictions scores comparisons intervals"
+KEYS = "cell trial model quantity refit speed better worse metric workload"
+SCORE = "predicted measured trials floor signed_error relative_error i_accu"
+PAIR = "cells chance difference low high"
+NUMBERS = f"{SCORE} {PAIR} level refit value low_90 high_90"
+GUARDED = tuple("'" + first for first in "=+-@\t\uff1d\uff0b\uff0d\uff20")  # no formulas
+STEPS = [(math.exp(math.pi / 2 * math.sinh(n / 12)), math.cosh(n / 12)) for n in range(-48, 49)]
+
+
+def compare(file: str, stored: Table, computed: Table) -> None:
+    """An error for the first row or number of a file that is not as computed, to 1e-9."""
+    for key in [*computed, *stored]:
+        for name, value in computed.get(key, {"row": "no such row"}).items():
+            known: Any = stored[key].get(name, "this row") if key in stored else "no such row"
+            least = 1e-12 if name in PAIR.split()[2:] else 1e-300  # where shares cancel
+            are_numbers = isinstance(known, float) and isinstance(value, (float, int))
+            is_near = are_numbers and math.isclose(known, value, rel_tol=1e-9, abs_tol=least)
+            if known != value and not is_near:
+                raise ValueError(f"{file} {key} {name}: stored {known}, computed {value}")
+
+
+def tail(freedom: float, t: float) -> float:
+    """Chance that Student's t is above *t*, by double exponential quadrature."""
+    scale, power = 1 + min(abs(t), 1e100), (freedom + 1) / 2
+    front = math.sqrt(math.pi / freedom) * math.exp(math.lgamma(power) - math.lgamma(freedom / 2))
+    spots = [(scale * (1 + beyond) - 1, beyond * weight) for beyond, weight in STEPS]
+    total = math.fsum(weight * (1 + spot**2 / freedom) ** -power for spot, weight in spots)
+    return front * scale / 24 * total if t >= 0 else 1 - front * scale / 24 * total
+
+
+def scored(measurements: Iterable[Row], predictions: Iterable[Row]) -> Any:
+    """Scores (sections 1, 2), families (3), what is predicted by the profile and by its refits."""
+    times, squares, trials = defaultdict(list), defaultdict(list), defaultdict(set)  # type: Any, Any, Any
+    answers, groups, known = defaultdict(dict), defaultdict(dict), defaultdict(list)  # type: Any, Any, Any
+    scores, families = {}, {}  # type: Table, Any
+    for row in measurements:
+        times[row["workload"], row["quantity"], row["speed"], row["cell"]].append(row["value"])
+        trials[row["cell"]].add(row["trial"])
+    for row in sorted(predictions, key=lambda row: -1 if row["refit"] is None else row["refit"]):
+        time = math.nan if row["predicted"] is None else row["predicted"]
+        known[row["cell"], row["model"], row["quantity"]].append(time)
+        name = "job_s" if row["quantity"] == "published_s" else row["quantity"]
+        name = "body_s" if row["rung"] == "estimate" else name
+        if row["refit"] is None and row["predicted"] is not None:
+            answers[name, row["cell"]][row["model"], row["quantity"]] = row
+    for key, values in times.items():
+        if len(values) > 1 and mean(values) > 0:
+            squares[key] = [(stdev(values) / mean(values)) ** 2]
+            squares[key[:3]] += squares[key] * (len(values) - 1)
+    for (workload, name, speed, cell), values in times.items():
+        pool = squares[(workload, name, speed, cell)[: 4 if len(values) >= 6 else 3]]
+        floor, measured = math.sqrt(mean(pool) / len(values)) if pool else None, mean(values)
+        frame_s = mean(times.get((workload, "frame_s", "raw", cell), [0.0]))
+        job_s = sum(times.get((workload, "job_s", "raw", cell), [])) / len(trials[cell])
+        framed = ("job_s", "each_job_s", "published_s") if frame_s > 0.3 * job_s > 0 else ()
+        models = answers[name, cell] if measured > 0 else {}
+        for (model, quantity), row in models.items():
+            error, other = (
+                (row["predicted"] - measured) / measured,
+                models.get(("whatif", quantity)),
+            )
+            gain = other and 100 * (abs((other["predicted"] - measured) / measured) - abs(error))
+            numbers = row["predicted"], measured, len(values), floor, error, abs(error), gain
+            ends = (row["low"], row["high"]), (row["low_90"], row["high_90"])
+            covered = [str(a <= measured <= b).lower() if a is not None else "" for a, b in ends]
+            texts = {"rung": row["rung"], "covered_80": covered[0], "covered_90": covered[1]}
+            scores[cell, model, quantity, speed] = dict(zip(SCORE.split(), numbers), **texts)
+            if row["rung"] in ("job", "task", "phase") and quantity not in ("frame_s", *framed):
+                groups[quantity, speed].setdefault(model, set()).add(cell)
+    for kind, answered in groups.items():
+        most = max(map(len, answered.values()))
+        ranked = {model: cells for model, cells in answered.items() if 2 * len(cells) >= most}
+        while not set.intersection(*ranked.values()):
+            del ranked[min(ranked, key=lambda model: (len(ranked[model]), model))]
+        cells = sorted(set.intersection(*ranked.values()))
+        errors = {m: mean(scores[(c, m, *kind)]["relative_error"] for c in cells) for m in ranked}
+        families[kind] = dict(sorted(errors.items(), key=lambda two: two[::-1])), cells
+    return scores, families, known
+
+
+def pair(shares: Any, floors: List[float], units: List[Any], trials: int) -> List[float]:
+    """Both chances, difference and its ends of two models (section 4) by shares, then of refits."""
+    gaps, *again = [[abs(one - 1) - abs(other - 1) for one, other in zip(*two)] for two in shares]
+    moved, difference, low, high = [*map(mean, again)], mean(gaps), min(gaps), max(gaps)
+    is_known, noise, t = moved and not any(map(math.isnan, moved)), 0.0, 0.0
+    profile = (len(moved) - 1) * pvariance(moved) if is_known else 0.0
+    for lower, upper, floor in zip(map(min, *shares[0]), map(max, *shares[0]), floors):
+        is_between = lower - 2 * floor < 1 < upper + 2 * floor
+        most = (lower + upper if is_between else upper - lower) * floor
+        noise += (min(upper - lower, most) / len(gaps)) ** 2
+    if len(gaps) > 1:
+        left = [mean(gap for gap, unit in zip(gaps, units) if unit != one) for one in set(units)]
+        of_units, freedom = (len(left) - 1) * pvariance(left), len(left) - 1.0
+        variance = max(of_units, noise / 2)
+        w, of_profile = variance / (variance + profile or 1.0), max(1, len(moved) - 1)
+        freedom = min(freedom, 1 / (w**2 / freedom + (1 - w) ** 2 / of_profile))
+        if len(gaps) >= 6:
+            for step in range(3, -35, -1):  # the 0.975 quantile, bit by bit
+                t += 2.0**step if tail(freedom, t + 2.0**step) > 0.025 else 0.0
+            low, high = (difference + end * math.sqrt(of_units + profile) for end in (-t, t))
+        z = math.sqrt(variance + profile) or 1.0
+        distance, inner = abs(difference) / z, (0.02 - abs(difference)) / z
+    else:
+        freedom = min([max(1, trials - 1)] + [len(moved) - 1] * (profile > 0))
+        z, middle = math.sqrt(floors[0] ** 2 + profile / 4), (lower + upper) / 2
+        longest = math.inf if upper - lower < 0.02 * upper else middle / 0.99
+        inner = min(1 - min((upper - lower) / 0.02, middle / 1.01), longest - 1) / z
+        distance = abs(1 - middle) / z
+    chances = 2 * tail(freedom, distance), tail(freedom, inner)
+    return [*(chances if shares[0][0] != shares[0][1] else (1.0, 0.0)), difference, low, high]
+
+
+def compared(family: Any, scores: Table, known: Any, inputs: Row, level: float) -> Table:
+    """Rows of data/comparisons.csv of a family, by quantity, speed and models (section 4)."""
+    (kind, (errors, cells)), shares, pairs = family, {}, {}  # type: Any, Any, Table
+    rows = [scores[(cell, min(errors), *kind)] for cell in cells]
+    largest = max(row["floor"] or 0.0 for row in rows)
+    floors = [largest if row["floor"] is None else row["floor"] for row in rows]
+    floors = floors if largest else [1.0] * len(cells)
+    units = [inputs[cell] or (cell,) for cell in cells]
+    units = units if len(set(units)) >= 3 else cells
+    times = {model: [known[cell, model, kind[0]] for cell in cells] for model in errors}
+    counts = [len(each) for model in errors for each in times[model]]
+    numbers = range(max(counts) if min(counts) > 4 else 1)
+    for model in errors:
+        padded = [(each + len(numbers) * each[:1], row) for each, row in zip(times[model], rows)]
+        shares[model] = [tuple(each[n] / row["measured"] for each, row in padded) for n in numbers]
+    models, trials = [*combinations(errors, 2)], rows[0]["trials"]
+    tests = [pair([*zip(shares[a], shares[b])], floors, units, trials) for a, b in models]
+    for place in (0, 1):  # Holm's method
+        most = 0.0
+        for rank, test in enumerate(sorted(tests, key=lambda test: test[place])):
+            most = test[place] = min(1.0, max(most, (len(tests) - rank) * test[place]))
+    for (one, other), (distinct, equal, *ends) in zip(models, tests):
+        is_equal = shares[one][0] == shares[other][0] or (largest and equal <= level)
+        verdict = "nearer" if largest and distinct <= level else "undecided"
+        values = len(cells), distinct if largest else None, *ends
+        pairs[(*kind, one, other)] = dict(
+            zip(PAIR.split(), values), verdict="equal" if is_equal else verdict
+        )
+    return pairs
+
+
+def check_run(own: Dict[str, Table]) -> Tuple[List[str], List[str]]:
+    """The table of a run's claim, and its sentences; an error where rows of the run differ."""
+    run, done = (
+        own["runs"][()],
+        {key: row for key, row in own["trials"].items() if row["state"] == "done"},
+    )
+    done = {key: row for key, row in done.items() if row["use"] == "score"}
+    for key in {*done} ^ {key[:2] for key in own["measurements"]}:
+        raise ValueError(f"data/measurements.csv {key}: no done scored trial, or one without rows")
+    scores, families, known = scored(own["measurements"].values(), own["predictions"].values())
+    compare("data/scores.csv", own["scores"], scores)
+    inputs, pairs = {key[0]: row["input"] for key, row in own["cells"].items()}, {}  # type: Any, Any
+    for family in families.items():
+        pairs.update(compared(family, scores, known, inputs, run["level"]))
+    compare("data/comparisons.csv", own["comparisons"], pairs)
+    jobs, bodies = (families.get((name, "raw"), ({}, [])) for name in ("job_s", "body_s"))
+    name = "body_s" if len(bodies[1]) > 2 * len(jobs[1]) else "job_s"
+    errors, cells = bodies if name == "body_s" else jobs
+    farther = {(*key[:2], key[3]) for key, row in pairs.items() if row["verdict"] == "nearer"}
+    near = [model for model in errors if (name, "raw", model) not in farther]
+    floors = [scores[cell, near[0], name, "raw"]["floor"] for cell in cells]
+    floors = [floor for floor in floors if floor is not None]
+    noise = f"{100 * median(floors):.1f} %" if floors else "not known"
+    over, first = f"off on average over {len(cells)} cells", "no model can be ranked."
+    if near:
+        least, most = (f"{100 * errors[model]:.1f} %" for model in (near[0], near[-1]))
+        first = f"{near[0]} is nearest by {name}, {least} {over}."
+    if len(near) > 1:
+        first = f"no model is nearest by {name}: {', '.join(near[:-1])} and {near[-1]},"
+        first += f" {least} to {most} {over}, cannot be told apart."
+    order = "after the measurement: their models could have been chosen by it."
+    if run["blind"] == "true" and all(row["seal"] == run["sealed"] for row in done.values()):
+        order = "before what they are scored on was measured."
+    disturbed = sum(row["disturbed"] != "" for row in done.values())
+    failed = sum(row["state"] != "done" for row in own["trials"].values())
+    number = sum(row["use"] == "score" for row in own["cells"].values())
+    table = [f"{run['experiment']} ({run['run']}), {name}, {len(cells)} cells"]
+    for model, error in errors.items():
+        row = own["intervals"].get((model, name, "raw", "mape", "*"), {})
+        ends = f"{row['low']:.1%} to {row['high']:.1%}" if row.get("low") is not None else ""
+        verdict = "nearest" if model in near else "farther"
+        table.append(f"  {model:<20} {error:8.1%}  {ends:>16}  {verdict}")
+    return table, [
+        f"- {run['experiment']} ({run['run']}): {first}",
+        f"  It rests on {len(done)} trials of {number} scored cells, of which {disturbed} are"
+        f" disturbed and {failed} failed; the noise of a cell's mean is {noise} (median).",
+        f"  The predictions were sealed {order}",
+        f"  It holds for {run['hardware']} and these inputs; nothing is said of other systems.",
+    ]
+
+
+def check(folder: Path) -> List[str]:
+    """The table of the claim; an error where anything is not as it should be."""
+    hashes, tables, known, shown, claim = {}, {}, set(), [], []  # type: Any, Any, Any, Any, Any
+    for path in folder.rglob("*"):
+        name, most = path.relative_to(folder).as_posix(), 2**25 if path.suffix == ".csv" else 2**28
+        if name.split("/")[0] != "replications" and (path.is_symlink() or not path.is_dir()):
+            if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
+                raise ValueError(f"{name}: it is a link, no plain file, or too large")
+            hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    lines = (folder / "SHA256SUMS").read_bytes().decode("utf-8", "replace").split("\n")[:-1]
+    listed = {line[66:]: line[:64] for line in lines}
+    for name in sorted({*listed, "SHA256SUMS"} ^ {*hashes}):
+        raise ValueError(f"{name}: {'the folder' if name in listed else 'SHA256SUMS'} lacks it")
+    for table in TABLES.split():
+        rows = tables[table] = defaultdict(dict)  # type: Any
+        try:
+            text = (folder / f"data/{table}.csv").read_bytes().decode("utf-8")
+            names, *records = csv.reader(text.splitlines(keepends=True), strict=True)
+            numbers = [name for name in names if name in NUMBERS.split()]
+            for texts in records:
+                row = dict(zip(names, (text[text.startswith(GUARDED) :] for text in texts)))  # type: Row
+                row.update((name, float(row[name]) if row[name] else None) for name in numbers)
+                key = tuple(row[name] for name in KEYS.split() if name in row)
+                where = row["run"], row.get("cell")
+                known |= {where} if table in ("runs", "cells") else set()
+                is_good = {where, (row["run"], None)} <= known and len(texts) == len(names)
+                is_good &= all(abs(row[name] or 0) < 1e100 for name in numbers)
+                if key in rows[row["run"]] or not is_good:
+                    raise ValueError(f"{key} is there twice, of no known cell, or no good row")
+                rows[row["run"]][key] = row
+        except (LookupError, OSError, ValueError, csv.Error) as error:
+            raise ValueError(f"data/{table}.csv: {error}") from None
+    for run in sorted(tables["runs"], key=lambda run: (tables["runs"][run][()]["experiment"], run)):
+        lines, sentences = check_run({name: rows[run] for name, rows in tables.items()})
+        shown, claim = shown + lines, claim + sentences
+    stored = (folder / "README.md").read_bytes().decode("utf-8", "replace").split("\n")
+    for n, line in enumerate([*claim, "<!-- /claim -->"], stored.index("<!-- claim -->") + 1):
+        if stored[n : n + 1] != [line]:
+            raise ValueError(f"README.md: stored {stored[n : n + 1]}, computed {line}")
+    for name in listed:
+        if listed[name] != hashes[name]:
+            raise ValueError(f"{name}: its hash is not that of SHA256SUMS")
+    return shown
+
+
+if __name__ == "__main__":
+    try:
+        for line in check(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent):
+            print(line.encode("unicode_escape").decode())
+    except (ArithmeticError, LookupError, MemoryError, OSError, TypeError, ValueError) as error:
+        sys.exit(f"{type(error).__name__}: {error}".encode("unicode_escape").decode())
