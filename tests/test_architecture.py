@@ -106,6 +106,7 @@ NOT_STORED = {
     "harness/cli/compare.py": {"budgets.read_text"},
     "harness/cli/trace.py": {"gzip.open"},  # --chrome FILE, written
     "harness/cli/models.py": {"Path(name).read_text"},  # vectors
+    "harness/run/manifest.py": {"Path(file.locate()).read_bytes"},  # of an installed package
     "harness/evaluate/alarms.py": {"path.read_text"},  # CSV of a user's own
     "harness/evaluate/contract.py": {  # of the package
         "files('harness.evaluate').joinpath('example-profile.json').read_text"

@@ -52,8 +52,8 @@ def system_facts(folders: Dict[str, str]) -> Dict[str, Any]:
     release = fields(f"{os.environ.get('JAVA_HOME', '')}/release", "=")
     java_names = ("IMPLEMENTOR", "IMPLEMENTOR_VERSION", "JAVA_RUNTIME_VERSION", "JAVA_VERSION")
     signs = ("docker", "lxc", "kubepods", "containerd", "libpod")
-    found = [sign for sign in signs if sign in read("/proc/1/cgroup")]
-    found += [mark for mark in ("/.dockerenv", "/run/.containerenv") if os.path.exists(mark)]
+    marks = [sign for sign in signs if sign in read("/proc/1/cgroup")]
+    marks += [mark for mark in ("/.dockerenv", "/run/.containerenv") if os.path.exists(mark)]
     flags = fields("/proc/cpuinfo").get("flags")  # of other architectures: none
     return {
         "processor": processor(),
@@ -75,7 +75,7 @@ def system_facts(folders: Dict[str, str]) -> Dict[str, Any]:
             "vendor": hide(read("/sys/class/dmi/id/sys_vendor")),
             "product": hide(read("/sys/class/dmi/id/product_name")),
             "hypervisor": read("/sys/hypervisor/type"),
-            "container": ", ".join(found) or "no sign of one",
+            "container": ", ".join(marks) or "no sign of one",
         },
         "control_groups": control_groups(),
         "kernel": {
@@ -164,8 +164,8 @@ def disk(folder: Path) -> Dict[str, Any]:
     place, mounted = f"{os.path.realpath(str(folder))}/", [""] * 6
     for line in read("/proc/self/mountinfo").splitlines():  # the last of two at one place is on top
         words = line.replace("\\040", " ").split(" ")
-        inside = "-" in words[6:] and place.startswith(f"{words[4].rstrip('/')}/")
-        mounted = words if inside and len(words[4]) >= len(mounted[4]) else mounted
+        is_above = "-" in words[6:] and place.startswith(f"{words[4].rstrip('/')}/")
+        mounted = words if is_above and len(words[4]) >= len(mounted[4]) else mounted
     names = ("file_system", "mount_options", "device", "model", "rotational", "size_bytes",
              "scheduler")  # fmt: skip
     facts: Dict[str, Any] = dict.fromkeys(names, "not known: no file system has this folder")
@@ -178,8 +178,8 @@ def disk(folder: Path) -> Dict[str, Any]:
     device = Path("/sys/dev/block", mounted[2])
     with suppress(OSError):  # btrfs has numbers of its own
         if not device.exists() and source.startswith("/dev/"):
-            told = os.stat(source).st_rdev
-            device = Path("/sys/dev/block", f"{os.major(told)}:{os.minor(told)}")
+            device_number = os.stat(source).st_rdev
+            device = Path("/sys/dev/block", f"{os.major(device_number)}:{os.minor(device_number)}")
     if device.exists():
         device = device.resolve()
         device = device.parent if (device / "partition").exists() else device
@@ -196,11 +196,11 @@ def interface(name: str) -> Dict[str, Any]:
     """Rate and greatest packet of an interface: asked of it, as files may show another node's."""
     settings = array.array("B", struct.pack("I40x", _GET_SETTINGS))
     facts: Dict[str, Any] = {"mtu": _UNSAID, "bits_per_s": "not known: its driver does not say"}
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking, suppress(OSError):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control, suppress(OSError):
         request = struct.pack("16s16x", name.encode())
-        facts["mtu"] = struct.unpack_from("i", fcntl.ioctl(asking, _GET_MTU, request), 16)[0]
+        facts["mtu"] = struct.unpack_from("i", fcntl.ioctl(control, _GET_MTU, request), 16)[0]
         request = struct.pack("16sP16x", name.encode(), settings.buffer_info()[0])
-        fcntl.ioctl(asking, _ETHTOOL, request)
+        fcntl.ioctl(control, _ETHTOOL, request)
         low, high = struct.unpack_from("H14xH", settings, 12)
         if 0 < low + (high << 16) < 2**32 - 1 and (low, high) != (2**16 - 1, 0):
             facts["bits_per_s"] = (low + (high << 16)) * 10**6

@@ -116,29 +116,28 @@ def undisclosed(system: Mapping[str, Any]) -> list[str]:
         for name, value in flatten(system)
         if "not known" in str(value) and not _MAY_BE_UNKNOWN.fullmatch(name)
     ]
-    for name, told in (system.get("experiments") or {"of any": {}}).items():
-        lacking += [f"experiments.{name}.{part}" for part in SECTIONS if not told.get(part)]
-        for node, parts in (told.get("nodes") or {}).items():
+    for name, known in (system.get("experiments") or {"of any": {}}).items():
+        lacking += [f"experiments.{name}.{part}" for part in SECTIONS if not known.get(part)]
+        for node, parts in (known.get("nodes") or {}).items():
             for part, names in FIELDS.items() if isinstance(parts, Mapping) else ():
-                known = parts.get(part)
-                if not known or any(field not in known for field in names.split()):
+                if not parts.get(part) or any(key not in parts[part] for key in names.split()):
                     lacking.append(f"experiments.{name}.nodes.{node}.{part}")
     return lacking
 
 
 def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
     nodes = dict[str, Any]()
-    for node, told in (manifest.systems or {"every node": _NOT_ASKED}).items():
-        if isinstance(told, str) and told in manifest.systems:
-            nodes[node] = f"the same as {told}"
+    for node, answer in (manifest.systems or {"every node": _NOT_ASKED}).items():
+        if isinstance(answer, str) and answer in manifest.systems:
+            nodes[node] = f"the same as {answer}"
             continue
-        given = told if isinstance(told, dict) else {}
-        silent = "not known: the node did not say" if given else told
-        nodes[node] = {part: given.get(part, silent) for part in FIELDS}
+        parts = answer if isinstance(answer, dict) else {}
+        unsaid = "not known: the node did not say" if parts else answer
+        nodes[node] = {part: parts.get(part, unsaid) for part in FIELDS}
         for part, names in FIELDS.items():
-            value, unsaid = nodes[node][part], dict.fromkeys(names.split(), silent)
+            value = nodes[node][part] if isinstance(nodes[node][part], dict) else {}
             if names:
-                nodes[node][part] = unsaid | (value if isinstance(value, dict) else {})
+                nodes[node][part] = dict.fromkeys(names.split(), unsaid) | value
     confs = {label: _conf(evaluation, key) for key, label in evaluation.labels.items()}
     known = [conf for conf in confs.values() if conf]  # none of cells without a trial that is done
     common = set.intersection(*[set(conf.items()) for conf in known] or [set()])
@@ -150,7 +149,7 @@ def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
         "client": {name: manifest.machine.get(name, _NOT_ASKED) for name in client},
         "gpus": {
             "offered": manifest.gpus.model_dump() if manifest.gpus else "none",
-            "found": {name: list(found.devices) for name, found in manifest.gpus_found.items()}
+            "found": {name: list(gpus.devices) for name, gpus in manifest.gpus_found.items()}
             or "none was asked for",
         },
         "clusters": _clusters(evaluation, manifest),
@@ -183,8 +182,8 @@ def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
             or "not known: no model asked for rates of disks and memory",
             "limits": limits or "not known: nothing was limited on purpose",
             "network": "not known: only the rate of a limited network is measured: `limits`",
-            "gpus": {name: found.model_dump(include={"h2d_bps", "d2h_bps", "rates_missing"})
-                     for name, found in manifest.gpus_found.items()} or "none was asked for",
+            "gpus": {name: gpus.model_dump(include={"h2d_bps", "d2h_bps", "rates_missing"})
+                     for name, gpus in manifest.gpus_found.items()} or "none was asked for",
         },
     }  # fmt: skip
 
@@ -268,10 +267,10 @@ def disclosure(runs: Sequence[Run]) -> str:
 
 def _sections(evaluation: Evaluation, results: ReportData) -> dict[str, Sequence[str]]:
     """Sentences about one run, by the title that they stand under."""
-    run, experiment, manifest = evaluation.run, results.experiment, evaluation.run.read_manifest()
-    answer, trials, where = facts(results), results.ordered_trials, hardware_of(evaluation)
+    experiment, manifest = results.experiment, evaluation.run.read_manifest()
+    trials, where = results.ordered_trials, hardware_of(evaluation)
     first, last = (moment(end) for end in (trials[0].started_s, max(t.finished_s for t in trials)))
-    starts = {each.job_ids[0].split("_")[1] for each in trials if each.job_ids}
+    starts = {each.job_ids[0].removeprefix("job_").split("_")[0] for each in trials if each.job_ids}
     profiled = sum(trial.profiling for trial in evaluation.plan)
     repeats = f"{experiment.repeat} repeats of each cell"
     if experiment.is_until_decided:
@@ -281,35 +280,11 @@ def _sections(evaluation: Evaluation, results: ReportData) -> dict[str, Sequence
     order = f"Order {experiment.predict.order}, shuffled with seed {experiment.seed} and repeats"
     order += f" interleaved: {count(profiled, 'profiling trial')}, which are not scored, and"
     order += f" {len(evaluation.plan) - profiled} scored ones; {repeats}."
-    dropped = [
-        f"Trial {each.trial.id} ({results.label(each.trial.cell.id)}), {each.state}:"
-        f" {each.reason or 'no reason was recorded'}. It is in no score."
-        for each in results.failed_trials
-    ]
-    for kind, why in _KINDS.items():
-        for folder in folders(run.path / kind):
-            attempt = read_trial(run.opener, folder, folder.name.split("-")[0])
-            reason = attempt.reason or attempt.disturbed or attempt.state
-            dropped.append(f"An attempt at trial {attempt.trial.id} ({reason}): {why}.")
-    dropped += [f"Trial {key} was measured by run {by}." for key, by in manifest.reused.items()]
     floors = {
         f"{results.label(score.cell)}, {speed}: {floor_percent(score.floor)} over"
-        f" {count(score.trials, 'trial')}.": None
+        f" {count(score.trials, 'trial')}.": speed
         for speed in results.speeds()
         for score in results.scores(results.answered, speed)
-    }
-    shares = defaultdict[str, list[float]](list)
-    for each in results.measurements:
-        if "frame_s" in each.raw_s and each.raw_s.get("job_s"):
-            shares[results.label(each.cell)].append(each.raw_s["frame_s"] / each.raw_s["job_s"])
-    is_local = trials[0].trial.cell.cluster.provider == "local"
-    threats = {
-        "All nodes are of one machine: they share its processors, memory and disks, and no packet"
-        " leaves it.": is_local or len(manifest.machines) == 1,
-        "Profiling trials come first: slow drift of the machine is not spread over both"
-        " uses.": experiment.predict.order == "blind",
-        "All trials ran on one start of a cluster: what differs between starts is in no"
-        " floor.": len(starts) == 1,
     }
     return {
         "Method": [
@@ -320,26 +295,61 @@ def _sections(evaluation: Evaluation, results: ReportData) -> dict[str, Sequence
             f"Tasks were traced ({experiment.tracing.mode}), in all trials alike.",
             *(correction_text(name, profile.speed) for name, profile in results.profiles.items()),
         ],
-        "What was dropped, and why": dropped or ["Nothing: each attempt is a trial that counts."],
+        "What was dropped, and why": _dropped(evaluation.run, results)
+        or ["Nothing: each attempt is a trial that counts."],
         "Noise floors": [noise_text(results), *floors],
         "How far the conclusions reach": [
-            *answer.rests_on,
+            *facts(results).rests_on,
             *(f"{pair.better} and {pair.worse}, {pair.verdict}: {pair.reason}."
               for pair in results.score_book.comparisons
               if (pair.quantity, pair.speed) == (results.answered, "raw") and pair.reason),
             f"Nothing is said of other systems than {where}, nor of other sizes and settings.",
         ],
-        "Threats to validity": [
-            *answer.caveats,
-            *(threat for threat, is_there in threats.items() if is_there),
-            *(f"{label}: {percent(fmean(each))} of the job passes around its tasks."
-              for label, each in shares.items()),
-            *(f"Disturbed: trial {trial}, {rule}."
-              for trial, rule in results.disturbed_trials.items()),
-        ],
+        "Threats to validity": _threats(evaluation, results, len(starts)),
         "Inputs and their licences": _inputs(evaluation),
         "Assumptions": _ASSUMED,
     }  # fmt: skip
+
+
+def _threats(evaluation: Evaluation, results: ReportData, starts: int) -> list[str]:
+    """What may make the conclusions of a run, of so many starts, wrong."""
+    machines, cell = evaluation.run.read_manifest().machines, results.trials[0].trial.cell
+    shares = defaultdict[str, list[float]](list)
+    for each in results.measurements:
+        if "frame_s" in each.raw_s and each.raw_s.get("job_s"):
+            shares[results.label(each.cell)].append(each.raw_s["frame_s"] / each.raw_s["job_s"])
+    threats = {
+        "All nodes are of one machine: they share its processors, memory and disks, and no packet"
+        " leaves it.": cell.cluster.provider == "local" or len(machines) == 1,
+        "Profiling trials come first: slow drift of the machine is not spread over both"
+        " uses.": results.experiment.predict.order == "blind",
+        "All trials ran on one start of a cluster: what differs between starts is in no"
+        " floor.": starts == 1,
+    }
+    return [
+        *facts(results).caveats,
+        *(threat for threat, is_there in threats.items() if is_there),
+        *(f"{label}: {percent(fmean(each))} of the job passes around its tasks."
+          for label, each in shares.items()),
+        *(f"Disturbed: trial {trial}, {rule}."
+          for trial, rule in results.disturbed_trials.items()),
+    ]  # fmt: skip
+
+
+def _dropped(run: Run, results: ReportData) -> list[str]:
+    """Each trial that failed, and each attempt that does not count, with its reason."""
+    sentences = [
+        f"Trial {each.trial.id} ({results.label(each.trial.cell.id)}), {each.state}:"
+        f" {each.reason or 'no reason was recorded'}. It is in no score."
+        for each in results.failed_trials
+    ]
+    for kind, why in _KINDS.items():
+        for folder in folders(run.path / kind):
+            attempt = read_trial(run.opener, folder, folder.name.split("-")[0])
+            reason = attempt.reason or attempt.disturbed or attempt.state
+            sentences.append(f"An attempt at trial {attempt.trial.id} ({reason}): {why}.")
+    reused = run.read_manifest().reused
+    return sentences + [f"Trial {key} was measured by run {by}." for key, by in reused.items()]
 
 
 def _inputs(evaluation: Evaluation) -> list[str]:

@@ -66,7 +66,7 @@ def changed(stored, tmp_path):
     return Run(shutil.copytree(stored.path, tmp_path / stored.path.name))
 
 
-def told(run):
+def described(run):
     """
     What its system document says of the one experiment.
     """
@@ -77,7 +77,7 @@ def test_nodes_that_are_alike_are_told_once(stored):
     """
     As the manifest has them; the nodes' own machine stands beside that of the harness.
     """
-    facts = told(stored)
+    facts = described(stored)
 
     assert facts["nodes"]["worker1"] == "the same as master"
     assert facts["nodes"]["master"] == json.loads(json.dumps(FACTS))
@@ -96,7 +96,7 @@ def test_clusters_say_slots_and_tasks_per_core(stored):
     """
     Offered and in force, of all cells at once where they are the same.
     """
-    (entry,) = told(stored)["clusters"].values()
+    (entry,) = described(stored)["clusters"].values()
 
     assert entry["slots offered by a worker"] == {"map": 1, "reduce": 1}
     assert entry["slots effective"] == {"map": 2, "reduce": 2}
@@ -109,7 +109,7 @@ def test_properties_are_those_that_are_not_defaults(stored):
     """
     By job: what all have once, what a cell has under its label, and no value of a single trial.
     """
-    hadoop = told(stored)["hadoop"]
+    hadoop = described(stored)["hadoop"]
     of_cells = hadoop["properties of a cell's jobs"]
 
     assert hadoop["properties of all jobs"] == {
@@ -125,7 +125,7 @@ def test_jvms_say_heap_and_collector(stored):
     """
     By their options; what those leave to the JVM is not known.
     """
-    jvm = told(stored)["jvm"]
+    jvm = described(stored)["jvm"]
     tasks = jvm["tasks"]["map"]
 
     assert (tasks["heap"], tasks["collector"]) == ("409m", "Serial")
@@ -138,7 +138,7 @@ def test_packages_are_those_of_the_measurement(stored, changed):
     Or of now, and then that is said.
     """
     changed.update_manifest(packages={})
-    harness = [told(run)["harness"] for run in (stored, changed)]
+    harness = [described(run)["harness"] for run in (stored, changed)]
 
     assert harness[0]["packages"] == {"numpy 2.0": "0f"}
     assert [each["packages read"] for each in harness] == ["when measured", "when published"]
@@ -166,7 +166,7 @@ def test_nodes_without_a_connection_are_not_known(changed):
     why = "not known: the nodes of an existing cluster have no connection"
     changed.update_manifest(systems={"a": why, "b": why})
 
-    assert told(changed)["nodes"]["b"]["memory"]["swappiness"] == why
+    assert described(changed)["nodes"]["b"]["memory"]["swappiness"] == why
 
 
 def test_what_a_node_leaves_out_is_not_known(changed):
@@ -174,7 +174,7 @@ def test_what_a_node_leaves_out_is_not_known(changed):
     A part, or a field of one.
     """
     changed.update_manifest(systems={"a": {"kernel": {"release": "6"}, "memory": "?"}})
-    node = told(changed)["nodes"]["a"]
+    node = described(changed)["nodes"]["a"]
 
     assert (node["kernel"]["release"], node["kernel"]["clock_source"], node["os"]) == (
         "6", "not known: the node did not say", "not known: the node did not say",

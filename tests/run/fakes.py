@@ -137,7 +137,7 @@ class Clusters:
         self.refusals, self.attempts = 0, 0
         self.limitations = ()
         self.ran_on, self.starved, self.cut_off = {}, [], []
-        self.answers, self.asked = {}, []  # of the node agent, by node
+        self.answers, self.requests = {}, []  # of the node agent, by node
         self.limits, self.limitable, self.forgotten = {}, frozenset(), []
         self.on_job = lambda _: None
 
@@ -201,7 +201,7 @@ class FakeCluster:
         return [LocalHost(name, "127.0.0.1", "/", list, {}) for name in self.clusters.answers]
 
     def agent(self, host, *words):
-        self.clusters.asked.append((host.name, *words))
+        self.clusters.requests.append((host.name, *words))
         return ["printf", "%s", self.clusters.answers.get(host.name, "{}")]
 
     def out_of_memory(self):

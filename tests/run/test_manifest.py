@@ -186,14 +186,14 @@ def test_what_nodes_are_is_asked_once(run, clusters, execution):
     """
     clusters.answers = {"master": '{"os": "A"}', "worker1": '{"os": "A"}', "worker2": "?"}
     execution().execute(trials(1), set())
-    first, asked = run.read_manifest(), list(clusters.asked)
+    first, requests = run.read_manifest(), list(clusters.requests)
     execution().execute(trials(2)[1:], set())
     clusters.answers = {"master": '{"os": "B"}', "worker3": '{"os": "B"}'}
     run.update_manifest(systems={"master": {"os": "A"}})
     execution().execute([terasort(2)], set())
 
-    assert asked[0] == ("master", "facts", "system", "hdfs=//data", "local=//local")
-    assert [name for name, *_ in clusters.asked] == [
+    assert requests[0] == ("master", "facts", "system", "hdfs=//data", "local=//local")
+    assert [name for name, *_ in clusters.requests] == [
         "master", "worker1", "worker2", "worker3",
     ]  # fmt: skip
     assert (first.systems["master"], first.systems["worker1"]) == ({"os": "A"}, "master")
