@@ -127,7 +127,9 @@ def show_check(found: Check, folder: Path, *, as_json: bool) -> None:
         return
     rows = [(each.rule, each.outcome, each.file, each.value) for each in found.answers]
     show_table(("rule", "outcome", "file", "value"), rows)
-    for label in found.labels:
-        click.echo(printable(f"label: {label}"))
+    for label, text in found.labels.items():
+        click.echo(printable(f"label: {label}: {text}"))
+    for text in found.differing:
+        click.echo(printable(text))
     verdict = "met" if found.is_met else "not met"
     click.echo(f"the claimed division, {found.claimed}, is {verdict}")

@@ -16,18 +16,20 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness import __version__
 from harness.errors import DataError, EvidenceError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.publish import crate
 from harness.publish.claim import CLAIM, CLAIM_END, Claim, make_claim
 from harness.publish.data import write_tables
 from harness.publish.evidence import copy_run
-from harness.publish.paper import write_paper, write_pdf
+from harness.publish.paper import public_data, write_paper, write_pdf
 from harness.publish.pseudonyms import Pseudonyms
 from harness.publish.rules import VERSION, Check, check, rules_document
 from harness.publish.system import disclosure, system_document
 from harness.records.trial import SCHEMA_VERSION
 from harness.reports import REPORTS
+from harness.reports.sections import make_document
 from harness.store import Run, os_error_as_machine_error
 from harness.store.files import remove_tree, rename_durably, sync_tree
 from harness.store.opener import Opener
@@ -77,7 +79,7 @@ def publish(
         raise SpecError("a run is named twice", where=" ".join(run.id for run in runs))
     ends_s = [record.finished_s for run in runs for record in run.trials().values()]
     claim = make_claim(evaluations, float(os.environ.get("SOURCE_DATE_EPOCH") or max(ends_s)))
-    pseudonyms = Pseudonyms.of(runs, keep)
+    pseudonyms = Pseudonyms.of(runs, keep, level)
     claim = Claim(claim.title, claim.date, tuple(map(pseudonyms.text, claim.lines)))
     scratch = folder.absolute().with_name(f".{folder.name}.{os.getpid()}")
     with os_error_as_machine_error(folder):
@@ -142,11 +144,11 @@ def _write_reports(
     """Write the report of each run in each format; why there is no PDF, if so."""
     without_pdf = ""
     for evaluation in evaluations:
-        document = evaluation.document()
+        document = make_document(public_data(evaluation, clean))
         name = f"report-{evaluation.run.id}" if len(evaluations) > 1 else "report"
         for kind, suffix in _REPORTS.items():
-            _write(folder / f"{name}.{suffix}", REPORTS[kind].render(document), clean)
-        without_pdf = write_pdf(document, folder / f"{name}.pdf", clean)
+            _write(folder / f"{name}.{suffix}", REPORTS[kind].render(document), str)
+        without_pdf = write_pdf(document, folder / f"{name}.pdf")
     return without_pdf
 
 
@@ -177,8 +179,7 @@ def _readme(claim: Claim, found: Check, division: str, level: str, licence: str)
         "harness reproduce . --measure      # on a cluster of yours: which conclusions carry over",
         "```",
         "",
-        "`verify.py` needs Python 3 and nothing else. `harness` is the program that measured this:",
-        "https://pypi.org/project/mapreduce-harness or its source tree.",
+        f"`verify.py` needs Python 3 and nothing else; `harness` is mapreduce-harness {__version__}.",
         "",
         "## What is missing",
         "",

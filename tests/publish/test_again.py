@@ -1,0 +1,88 @@
+"""
+Which conclusions carry over from one measurement to another.
+"""
+
+import pytest
+
+from harness.publish.again import conclude
+from harness.records.score import Comparison, MetricValue, Ranking, ScoreBook, Summary
+
+
+def scores(verdict="nearer", better="a", error=(0.1, 0.05, 0.15), bias=(0.08, 0.02, 0.14)):
+    """
+    Scores of two models: one comparison, and of the model `a` mean error and bias.
+    """
+    of = {"quantity": "job_s", "speed": "raw"}
+    worse = "b" if better == "a" else "a"
+    pair = Comparison(
+        better=better, worse=worse, cells=6, difference=-0.1, low=-0.2, high=-0.01,
+        verdict=verdict, reason="", **of,
+    )  # fmt: skip
+    numbers = {"mape": error, "signed_error": bias}
+    values = {name: MetricValue(value=v, low=lo, high=hi) for name, (v, lo, hi) in numbers.items()}
+    summary = Summary(model="a", workload="*", level="job", cells=6, metrics=values, **of)
+    ranking = Ranking(cells=6, models=("a", "b"), errors=(0.1, 0.2), nearest=("a",), **of)
+    return ScoreBook(comparisons=(pair,), summaries=(summary,), rankings=(ranking,))
+
+
+def outcomes(published, measured):
+    """
+    The outcome of each conclusion, in the order verdict, error, bias.
+    """
+    return [each.outcome for each in conclude("run", published, measured)]
+
+
+@pytest.mark.parametrize(
+    ("again", "outcome"),
+    [
+        ({}, "holds"),
+        ({"better": "b"}, "does not hold"),
+        ({"verdict": "equal"}, "does not hold"),
+        ({"verdict": "undecided"}, "undecided"),
+    ],
+)
+def test_a_verdict_holds_if_it_is_decided_the_same(again, outcome):
+    """
+    Decided otherwise it does not, and what is undecided there says nothing.
+    """
+    assert outcomes(scores(), scores(**again))[0] == outcome
+
+
+@pytest.mark.parametrize(
+    ("again", "outcome"),
+    [
+        ((0.14, 0.10, 0.20), "holds"),
+        ((0.18, 0.14, 0.22), "undecided"),
+        ((0.30, 0.25, 0.35), "does not hold"),
+        ((0.01, 0.005, 0.02), "does not hold"),
+    ],
+)
+def test_a_mean_error_holds_within_its_interval(again, outcome):
+    """
+    Outside, it is contradicted only where both intervals have nothing in common.
+    """
+    assert outcomes(scores(), scores(error=again))[1] == outcome
+
+
+@pytest.mark.parametrize(
+    ("again", "outcome"),
+    [
+        ((0.2, 0.1, 0.3), "holds"),
+        ((-0.2, -0.3, -0.1), "does not hold"),
+        ((-0.01, -0.03, 0.01), "undecided"),
+    ],
+)
+def test_a_bias_keeps_its_sign(again, outcome):
+    """
+    Where the sign was decided when it was published.
+    """
+    assert outcomes(scores(), scores(bias=again))[2] == outcome
+
+
+def test_what_was_not_decided_is_no_conclusion():
+    """
+    Neither an undecided verdict nor a bias whose interval holds 0 can be contradicted.
+    """
+    published = scores(verdict="undecided", bias=(0.0, -0.1, 0.1))
+
+    assert [each.what for each in conclude("run", published, scores())] == ["mean error of a"]
