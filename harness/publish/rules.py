@@ -133,7 +133,7 @@ def _is_not_overridden(run: BundledRun) -> Found:
 def _is_blind(run: BundledRun) -> Found:
     (row,), trials = run.rows("runs"), run.rows("trials", use="score", state="done")
     others = [each["trial"] for each in trials if each["seal"] != row["sealed"]]
-    why = [f"{trial} names another seal" for trial in others]
+    why = [f"trial {trial} does not name the seal" for trial in others]
     why += blind_refusals(run.run, run.run.trials().values())
     is_blind = row["blind"] == "true" and row["sealed"] != "" and not why
     return is_blind, f"blind: {row['blind']}, against it: {_some(why)}"

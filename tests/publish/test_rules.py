@@ -386,6 +386,18 @@ def test_a_broken_rule_is_named_alone(rule, change, written, tmp_path):
     assert outcomes(check(bundle.write(tmp_path, **written))) == {rule: "failed"}
 
 
+def test_a_limit_itself_is_met(tmp_path):
+    """
+    One in five is disturbed, a floor is 5 %, a frame just below 30 %.
+    """
+    bundle = Bundle()
+    bundle.disturb(6)
+    bundle.set_floor("0.05")
+    bundle.set_time("frame_s", "17.99")
+
+    assert outcomes(check(bundle.write(tmp_path))) == {}
+
+
 def test_each_rule_is_broken_by_a_bundle():
     """
     None is without one.
