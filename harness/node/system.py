@@ -197,9 +197,9 @@ def interface(name: str) -> Dict[str, Any]:
     settings = array.array("B", struct.pack("I40x", _GET_SETTINGS))
     facts: Dict[str, Any] = {"mtu": _UNSAID, "bits_per_s": "not known: its driver does not say"}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control, suppress(OSError):
-        request = struct.pack("16s16x", name.encode())
+        request = struct.pack("16s16x", os.fsencode(name))
         facts["mtu"] = struct.unpack_from("i", fcntl.ioctl(control, _GET_MTU, request), 16)[0]
-        request = struct.pack("16sP16x", name.encode(), settings.buffer_info()[0])
+        request = struct.pack("16sP16x", os.fsencode(name), settings.buffer_info()[0])
         fcntl.ioctl(control, _ETHTOOL, request)
         low, high = struct.unpack_from("H14xH", settings, 12)
         if 0 < low + (high << 16) < 2**32 - 1 and (low, high) != (2**16 - 1, 0):

@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 
+from pathlib import Path
+
 import pytest
 
 from harness.node import system as module
@@ -51,6 +53,12 @@ def test_a_node_tells_what_it_is(tmp_path):
     assert facts["processor"]["usable_threads"] == len(os.sched_getaffinity(0))
     assert facts["kernel"]["release"] == os.uname().release
     assert facts["network"]["lo"]["mtu"] > 1000
+    total_kib = int(Path("/proc/meminfo").read_text().split()[1])
+    assert facts["memory"]["total_bytes"] == total_kib * 1024
+    device, size_bytes = (facts["disks"]["hdfs"][name] for name in ("device", "size_bytes"))
+    if not device.startswith("not known: "):
+        folder = Path("/sys/class/block", device.partition(" on ")[0])
+        assert size_bytes == int((folder / "size").read_text()) * 512
     assert set(facts["disks"]) == {"hdfs", "local"}
     assert facts["disks"]["local"]["file_system"] == "proc"
     assert facts["disks"]["local"]["device"].startswith("not known: ")
@@ -125,6 +133,33 @@ def test_the_topmost_file_system_counts(mounts, tmp_path):
         "file_system": "overlay",
         "mount_options": ["noatime", "rw", "upperdir=(left out)", "xino=off"],
     }
+
+
+@pytest.mark.parametrize("below", ["", "a"])
+def test_of_two_at_one_place_the_last_counts(mounts, tmp_path, below):
+    """
+    Also for folders below that place; options that only look like places stay.
+    """
+    (tmp_path / "a").mkdir()
+    mounts(
+        f"23 1 0:9999 / {tmp_path} rw - xfs /dev/none rw\n"
+        f"24 1 0:9999 / {tmp_path} rw - tmpfs none rw,errors=remount-ro\n"
+        f"22 1 0:1 / / rw - ext4 /dev/none rw\n"
+    )
+    facts = disk(tmp_path / below)
+
+    assert (facts["file_system"], facts["mount_options"]) == ("tmpfs", ["errors=remount-ro", "rw"])
+
+
+def test_the_command_line_is_the_kernels_alone(monkeypatch):
+    """
+    What it hands on to the first process is not told.
+    """
+    line = "quiet psi=1 root=/dev/sda1 -- --addr 0.0.0.0 --key abc"
+    monkeypatch.setattr(module, "read", lambda path: line if "cmdline" in str(path) else "")
+
+    facts = module.system_facts({})
+    assert facts["kernel"]["command_line"] == "quiet psi=1 root=(left out)"
 
 
 def test_a_folder_on_no_file_system_says_so(mounts, tmp_path):

@@ -7,12 +7,15 @@ import gzip
 import json
 import shutil
 
+from types import SimpleNamespace
+
 import pytest
 
 from harness.node.system import system_facts
 from harness.publish import system as module
 from harness.publish.system import FIELDS, disclosure, system_document, undisclosed
-from harness.records.trial import Versions
+from harness.records.manifest import Manifest
+from harness.records.trial import Cell, ClusterSpec, NodeSpec, Versions, WorkloadSpec
 from harness.store import Run
 from tests.evaluate.test_flow import scored
 
@@ -103,6 +106,41 @@ def test_clusters_say_slots_and_tasks_per_core(stored):
     assert entry["tasks per core"] == {"map": 0.5, "reduce": 0.5}
     assert (entry["block_bytes"], entry["replication"]) == (2 * 2**20, "2")
     assert entry["hardware"] == "local, 2 workers"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "machines", "per_core"),
+    [
+        (ClusterSpec(workers=2, node=NodeSpec(cores=0.5)), {}, {"map": 2.0, "reduce": 2.0}),
+        (
+            ClusterSpec(provider="ansible", workers=2),
+            {"a": 8, "b": 8},
+            {"map": 0.125, "reduce": 0.125},
+        ),
+        (
+            ClusterSpec(provider="ansible", workers=2),
+            {},
+            "not known: the cores of the nodes are not",
+        ),
+        (
+            ClusterSpec(provider="existing", workers=2),
+            {"a": 8},
+            "not known: the cluster is not ours",
+        ),
+    ],
+    ids=["limited", "hosts", "hosts that were not watched", "existing"],
+)
+def test_cores_are_those_of_the_nodes(cluster, machines, per_core):
+    """
+    Of the limit, where there is one; of all machines that were monitored; or not known.
+    """
+    cell = Cell(cluster=cluster, workload=WorkloadSpec(name="terasort", input_bytes=1000))
+    watched = {name: {"nodes": [name], "cores": cores} for name, cores in machines.items()}
+    manifest = Manifest(run="r", created_s=1, experiment_id="0", experiment={}, machines=watched)
+    evaluation = SimpleNamespace(cells={"id": cell}, labels={"id": "label"})
+
+    entry = module._clusters(evaluation, manifest)["all cells"]["tasks per core"]
+    assert entry.startswith(per_core) if isinstance(per_core, str) else entry == per_core
 
 
 def test_properties_are_those_that_are_not_defaults(stored):
