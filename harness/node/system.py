@@ -53,7 +53,7 @@ def system_facts(folders: Dict[str, str]) -> Dict[str, Any]:
     java_names = ("IMPLEMENTOR", "IMPLEMENTOR_VERSION", "JAVA_RUNTIME_VERSION", "JAVA_VERSION")
     signs = ("docker", "lxc", "kubepods", "containerd", "libpod")
     marks = [sign for sign in signs if sign in read("/proc/1/cgroup")]
-    marks += [mark for mark in ("/.dockerenv", "/run/.containerenv") if os.path.exists(mark)]
+    marks += [name for name in (".dockerenv", "run/.containerenv") if os.path.exists(f"/{name}")]
     flags = fields("/proc/cpuinfo").get("flags")  # of other architectures: none
     return {
         "processor": processor(),

@@ -18,8 +18,9 @@ def section(results: ReportData) -> Section:
     """The set-up that was asked for, and what the run says of itself."""
     words = {"repeat": "until decided"} if results.experiment.is_until_decided else {}
     experiment = results.experiment.model_dump(mode="json") | words
-    # The experiment has a table of its own, and limits a section.
-    manifest = {k: v for k, v in results.manifest.items() if k not in ("limits", "experiment")}
+    # The experiment has a table of its own, limits a section, and the rest is a bundle's.
+    elsewhere = ("limits", "experiment", "systems", "packages")
+    manifest = {k: v for k, v in results.manifest.items() if k not in elsewhere}
     order = "No trial has been run."
     if trials := results.trials:
         profiling = sum(record.trial.profiling for record in trials)
