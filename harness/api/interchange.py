@@ -4,8 +4,7 @@ A run for other programs of the field: samples of PerfKitBenchmarker, job traces
 Of a job Rumen holds id, name, user, outcome, times and tasks; of an attempt id, result, host, times
 and the counters below.  It has no place for the job's own counters, uber mode, the end of the map
 function, containers, locality and messages.  What it asks for and a trace does not hold is Hadoop's
-default (rack, queue); a task's times are those of its attempts; no times are made up for tasks that
-did not run (Rumen's `CDF`s).
+default (rack, queue); a task's times are those of its attempts.
 """
 
 from __future__ import annotations
@@ -17,14 +16,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 import orjson
 
-from pydantic import Field, ValidationError, create_model
+from pydantic import FailFast, Field, ValidationError, create_model
 
 from harness import __version__
 from harness.errors import ParseError
+from harness.parsing.lines import value_excerpt
 from harness.records.trace import FILE_SYSTEM_COUNTER, TASK_COUNTER, JobTrace, TaskAttempt, TaskKind
 from harness.text import excerpt, printable
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from harness.api.run import Run
 
 _RACK = "default-rack"
-_MOST_BYTES = 1 << 28  # of one job: about 100,000 attempts
+_MOST_BYTES = 1 << 26  # of one job, 25,000 attempts; a hostile one takes 18 times as many of memory
 _LONGEST_TEXT = 4000
 _STRING_OR_BRACE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}]')
 _RESULTS = {"SUCCEEDED": "SUCCESS", "FAILED": "FAILED", "KILLED": "KILLED"}
@@ -43,13 +43,12 @@ _TIMES = {
 }  # fmt: skip
 # Of an attempt; -1 where there is none.
 _COUNTERS = {
-    re.sub(r"_(.)", lambda letter: letter[1].upper(), name.lower()): f"{group}.{name}"
+    name: f"{group}.{re.sub('(?=[A-Z])', '_', name).upper()}"
     for group, names in {
-        FILE_SYSTEM_COUNTER: "HDFS_BYTES_READ HDFS_BYTES_WRITTEN FILE_BYTES_READ"
-        " FILE_BYTES_WRITTEN",
-        TASK_COUNTER: "MAP_INPUT_RECORDS MAP_INPUT_BYTES MAP_OUTPUT_BYTES MAP_OUTPUT_RECORDS"
-        " COMBINE_INPUT_RECORDS REDUCE_INPUT_GROUPS REDUCE_INPUT_RECORDS REDUCE_SHUFFLE_BYTES"
-        " REDUCE_OUTPUT_RECORDS SPILLED_RECORDS",
+        FILE_SYSTEM_COUNTER: "hdfsBytesRead hdfsBytesWritten fileBytesRead fileBytesWritten",
+        TASK_COUNTER: "mapInputRecords mapInputBytes mapOutputBytes mapOutputRecords"
+        " combineInputRecords reduceInputGroups reduceInputRecords reduceShuffleBytes"
+        " reduceOutputRecords spilledRecords",
     }.items()
     for name in names.split()
 }
@@ -71,22 +70,23 @@ _Text = Annotated[str | None, Field(strict=True)]
 _Whole = Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
 _Time = Annotated[int, Field(strict=True, ge=-1, lt=2**53)]
 _Moment = Annotated[int, Field(strict=True, ge=0, lt=2**53)]
+_T = TypeVar("_T")
+_List = Annotated[list[_T], FailFast()]  # a foreign list may be wrong in millions of places
 _Result = Literal["SUCCESS", "SUCCEEDED", "FAILED", "KILLED"]
-_Id = Annotated[
-    str, Field(pattern=r"^(job|attempt)(_\d{1,16}_\d{1,10})(_[mr]_\d{1,10}_\d{1,10})?$")
-]
-_FIELDS: dict[str, Any] = dict.fromkeys(_TIMES, (_Time, -1)) | dict.fromkeys(
-    _COUNTERS, (_Whole, -1)
-)
+_JobId = Annotated[str, Field(pattern=r"^job_[0-9]{1,16}_[0-9]{1,10}$")]
+_ID = r"^attempt_[0-9]{1,16}_[0-9]{1,10}_[mr]_[0-9]{1,10}_[0-9]{1,10}$"
+_FIELDS: Any = dict.fromkeys(_TIMES, (_Time, -1)) | dict.fromkeys(_COUNTERS, (_Whole, -1))
+_USAGE: Any = dict.fromkeys(_RESOURCES, (_Whole, 0))
+_Usage: Any = create_model("_Usage", **_USAGE)
 _Attempt: Any = create_model(
-    "_Attempt", attemptID=_Id, result=(_Result | None, None), hostName=(_Text, None),
-    resourceUsageMetrics=(dict[str, _Whole], {}), **_FIELDS,
+    "_Attempt", attemptID=Annotated[str, Field(pattern=_ID)], result=(_Result | None, None),
+    hostName=(_Text, None), resourceUsageMetrics=(_Usage, _Usage()), **_FIELDS,
 )  # fmt: skip
-_Task: Any = create_model("_Task", attempts=(list[_Attempt], []))
+_Task: Any = create_model("_Task", attempts=(_List[_Attempt], []))
 _Job: Any = create_model(
-    "_Job", jobID=_Id, jobName=(_Text, None), user=(_Text, None), outcome=_Result,
+    "_Job", jobID=_JobId, jobName=(_Text, None), user=(_Text, None), outcome=_Result,
     submitTime=_Moment, launchTime=(_Time, -1), finishTime=_Moment, totalMaps=(_Time, -1),
-    totalReduces=(_Time, -1), mapTasks=(list[_Task], []), reduceTasks=(list[_Task], []),
+    totalReduces=(_Time, -1), mapTasks=(_List[_Task], []), reduceTasks=(_List[_Task], []),
 )  # fmt: skip
 
 
@@ -140,9 +140,17 @@ def rumen_topology(hosts: Iterable[str]) -> bytes:
 def rumen_trace(jobs: Iterable[JobTrace]) -> Iterator[bytes]:
     """Give *jobs* as the objects of a trace for Rumen, which stand one behind another."""
     for job in jobs:
-        tasks = defaultdict[str, list[TaskAttempt]](list)
+        tasks, took_ms = (
+            defaultdict[str, list[TaskAttempt]](list),
+            defaultdict[str, list[int]](list),
+        )
         for attempt in job.attempts:
             tasks[attempt.task_id].append(attempt)
+            took = _ms(attempt.finish_s) - _ms(attempt.start_s)
+            took_ms[f"{attempt.kind} {attempt.state}"].append(took)
+        # A second master counts attempts from 1000 on.
+        tries = [int(each.attempt_id.rpartition("_")[2]) % 1000 for each in job.succeeded("map")]
+        shares = [tries.count(n) / len(tries) for n in range(max(tries, default=-1) + 1)]
         logged = [_logged_task(*each) for each in sorted(tasks.items())]
         document = {
             "jobID": job.job_id,
@@ -158,6 +166,13 @@ def rumen_trace(jobs: Iterable[JobTrace]) -> Iterator[bytes]:
             "outcome": _RESULTS.get(job.state, "FAILED"),
             "mapTasks": [task for task in logged if task["taskType"] == "MAP"],
             "reduceTasks": [task for task in logged if task["taskType"] == "REDUCE"],
+            # From these its replayer makes up attempts that are missing; of maps by the distance to
+            # their input, the last where that is not known.
+            "mapperTriesToSucceed": shares or None,
+            "successfulMapAttemptCDFs": [*[_cdf([])] * 3, _cdf(took_ms["map succeeded"])],
+            "failedMapAttemptCDFs": [*[_cdf([])] * 3, _cdf(took_ms["map failed"])],
+            "successfulReduceAttemptCDF": _cdf(took_ms["reduce succeeded"]),
+            "failedReduceAttemptCDF": _cdf(took_ms["reduce failed"]),
         }
         yield orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
 
@@ -194,19 +209,31 @@ def _ms(time_s: float | None) -> int:
     return -1 if time_s is None else round(1000 * time_s)
 
 
+def _cdf(times_ms: list[int]) -> Mapping[str, object]:
+    """Rumen's object of a distribution: of *times_ms* those at each twentieth."""
+    ranked, count = sorted(times_ms), len(times_ms)
+    rankings = [
+        {"relativeRanking": percent / 100, "datum": ranked[max(count * percent // 100, 1) - 1]}
+        for percent in range(5, 100, 5)
+        if count
+    ]
+    least, most = (ranked[0], ranked[-1]) if count else (-(2**63), 2**63 - 1)
+    return {"numberValues": count, "minimum": least, "maximum": most, "rankings": rankings}
+
+
 def read_rumen(lines: IO[bytes] | Iterable[bytes], source: str) -> Iterator[JobTrace]:
     """
     Read the jobs of a trace that Rumen's TraceBuilder wrote: *lines*, or an open file.
 
     Attempts without a start or an end are left out.  What is not such a trace, or a job that has
-    no end or 256 MiB, is `ParseError` with *source* and the line at which the job starts.
+    no end or 64 MiB, is `ParseError` with *source* and the line at which the job starts.
     """
     if hasattr(lines, "readline"):  # a line of a foreign file may have gigabytes
         lines = iter(partial(cast("IO[bytes]", lines).readline, _MOST_BYTES), b"")
     parts, size, depth, first = list[bytes](), 0, 0, 1
     for number, line in enumerate(lines, start=1):
-        begin = 0
-        for sign in _STRING_OR_BRACE.finditer(line):
+        begin, has_braces = 0, b"{" in line or b"}" in line
+        for sign in _STRING_OR_BRACE.finditer(line) if has_braces else ():
             depth += {b"{": 1, b"}": -1}.get(sign[0], 0)
             if depth <= 0 and sign[0] == b"}":
                 parts.append(line[begin : sign.end()])
@@ -230,7 +257,9 @@ def _read_job(text: bytes, source: str, line: int) -> JobTrace:
         job: Any = _Job.model_validate_json(text)
     except ValidationError as problem:
         first = problem.errors(include_url=False)[0]
-        what = f"{'.'.join(map(str, first['loc']))}: {first['msg']}: '{excerpt(first['input'])}'"
+        what = (
+            f"{'.'.join(map(str, first['loc']))}: {first['msg']}: {value_excerpt(first['input'])}"
+        )
         raise error(f"not a job of Rumen: {excerpt(what, 300)}") from problem
     kinds: tuple[TaskKind, ...] = ("map", "reduce")
     tasks = [(kind, task) for kind in kinds for task in getattr(job, f"{kind}Tasks")]
@@ -246,7 +275,7 @@ def _read_job(text: bytes, source: str, line: int) -> JobTrace:
         times: Any = {name: None if ms < 0 else ms / 1000 for name, ms in times_ms.items()}
         counts = {counter: getattr(each, name) for name, counter in _COUNTERS.items()}
         usage = each.resourceUsageMetrics
-        counts |= {counter: usage.get(name, 0) or -1 for name, counter in _RESOURCES.items()}
+        counts |= {counter: getattr(usage, name) or -1 for name, counter in _RESOURCES.items()}
         attempts[each.attemptID] = TaskAttempt(
             attempt_id=each.attemptID,
             task_id=f"task{of_job}_{letter}_{task_number}",

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness import __version__
@@ -184,16 +184,18 @@ class TestPerfKitBenchmarker:
             assert list(sample) == list(expected)
             assert {**sample, "sample_uri": ""} == {**expected, "sample_uri": ""}
 
-    @given(st.text(min_size=1, max_size=9), st.text(max_size=9))
+    @given(st.text("|,:ab_s\n", max_size=9), st.text("|,:ab\n", max_size=9))
+    @example("", "c|,|d")
+    @example("|,|b:c", "")
     def test_no_text_is_taken_for_another_label(self, name, text):
         """
         Whatever a setting is called, and whatever its value.
         """
-        plain, hostile = self.a_run(), self.a_run(**{f"a{name}": f"b{text}"})
-        extra = not f"a{name}".endswith("_s")
+        name, text = f"a{name}x", f"b{text}"
+        (line, *_), (other, *_) = pkb_samples(self.a_run(**{name: text})), pkb_samples(self.a_run())
+        added = {name.replace("|", "/").replace(":", "="): text.replace("|", "/")}
 
-        (line, *_), (other, *_) = pkb_samples(hostile), pkb_samples(plain)
-        assert len(self.labels(line)) == len(self.labels(other)) + extra
+        assert self.labels(line) == {**self.labels(other), **added}
         assert line.count(b"\n") == 1
 
     def test_a_run_has_a_sample_for_each_time_and_error(self, run):
@@ -347,6 +349,19 @@ class TestRumen:
         """
         assert read(written(replace(histories()[0], state="ERROR")))[0].state == "FAILED"
 
+    def test_attempts_of_a_second_master_are_first_tries(self):
+        """
+        Hadoop counts them from 1000 on.
+        """
+        job = histories()[0]
+        renamed = [
+            replace(each, attempt_id=f"{each.attempt_id.rpartition('_')[0]}_1000")
+            for each in job.attempts
+        ]
+
+        document = json.loads(written(replace(job, attempts=tuple(renamed))))
+        assert document["mapperTriesToSucceed"] == [1.0]
+
     def test_topology_has_every_host_once(self):
         """
         As its own, in the rack of hosts that nobody has placed.
@@ -382,6 +397,8 @@ class TestRumen:
         ours = found(trace, topology)
         assert ours == found(tmp_path / "theirs.json", DATA / "rumen-topology.json")
         kinds = [line[0] for line in ours]
+        tasks = sum(job.num_maps + job.num_reduces for job in histories())
+        assert kinds.count("story") == 2 * tasks
         assert kinds.count("job") == len(NAMES)
         assert kinds.count("attempt") == sum(len(job.attempts) for job in histories())
         assert kinds.count("machine") == 3
@@ -411,7 +428,9 @@ class TestRumen:
         [
             (["jobID"], "job_1", "jobID"),
             (["jobID"], None, "jobID"),
-            (["jobID"], "attempt_1_1_m_1_1", "among the attempts at a map of attempt_1_1_m_1_1"),
+            (["jobID"], "attempt_1_1_m_1_1", "jobID"),
+            (["jobID"], "job_1_1\n", "jobID"),
+            (["jobID"], "job_1_1", "among the attempts at a map of job_1_1"),
             (["outcome"], None, "outcome"),
             (["outcome"], "RUNNING", "outcome"),
             (["submitTime"], -1, "submitTime"),
@@ -422,12 +441,19 @@ class TestRumen:
             (["mapTasks"], {}, "mapTasks"),
             (["mapTasks", 0], [], "mapTasks.0"),
             (["mapTasks", 0, "attempts", 0, "attemptID"], "\x1b[1m", "attemptID"),
+            (["mapTasks", 0, "attempts", 0, "attemptID"], "attempt_1_1", "attemptID"),
+            (["mapTasks", 0, "attempts", 0, "attemptID"], "attempt_1_1_m_\u0661_1", "attemptID"),
             (["mapTasks", 0, "attempts", 0, "attemptID"], "attempt_1_1_m_1_1", "attempt_1_1_m_1_1"),
+            (["mapTasks", 0, "attempts"], [[]] * 9, "attempts.0"),
             (["mapTasks", 0, "attempts", 0, "startTime"], 1.5, "startTime"),
             (["mapTasks", 0, "attempts", 0, "finishTime"], 0, "ends before it starts"),
             (["mapTasks", 0, "attempts", 0, "spilledRecords"], 2**63, "spilledRecords"),
             (["mapTasks", 0, "attempts", 0, "result"], "DONE", "result"),
-            (["mapTasks", 0, "attempts", 0, "resourceUsageMetrics"], {"a": "b"}, "a"),
+            (
+                ["mapTasks", 0, "attempts", 0, "resourceUsageMetrics"],
+                {"heapUsage": "b"},
+                "heapUsage",
+            ),
         ],
     )
     def test_what_is_not_right_is_named(self, path, found, message):
@@ -473,11 +499,11 @@ class TestRumen:
         """
         However many lines it has, or however long one is.
         """
-        monkeypatch.setattr(interchange, "_MOST_BYTES", 10_000)
-        for trace in (b'{"jobName": "' + b"a" * 30_000, b"{\n" * 30_000, b" \n{" + b'"",' * 9_000):
-            with pytest.raises(ParseError, match="a job of 10000 bytes or more"):
+        monkeypatch.setattr(interchange, "_MOST_BYTES", 30_000)
+        for trace in (b'{"jobName": "' + b"a" * 60_000, b"{\n" * 60_000, b" \n{" + b'"",' * 20_000):
+            with pytest.raises(ParseError, match="a job of 30000 bytes or more"):
                 read(trace)
-        assert len(read(b"".join(written(job) for job in histories()[:1]) * 1)) == 1
+        assert len(read(written(*histories()[:3]))) == 3
 
     def test_long_names_are_cut(self):
         """

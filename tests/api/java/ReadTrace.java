@@ -5,6 +5,7 @@ import org.apache.hadoop.tools.rumen.JobTraceReader;
 import org.apache.hadoop.tools.rumen.LoggedJob;
 import org.apache.hadoop.tools.rumen.LoggedTask;
 import org.apache.hadoop.tools.rumen.LoggedTaskAttempt;
+import org.apache.hadoop.tools.rumen.TaskAttemptInfo;
 import org.apache.hadoop.tools.rumen.ZombieCluster;
 import org.apache.hadoop.tools.rumen.ZombieJob;
 import org.apache.hadoop.tools.rumen.ZombieJobProducer;
@@ -13,8 +14,8 @@ import org.apache.hadoop.tools.rumen.ZombieJobProducer;
  * ReadTrace TRACE TOPOLOGY: what Rumen's own readers find, a line for each job and each attempt.
  *
  * <p>"job" with times, outcome and numbers of tasks as its reader of traces has them; "attempt" with
- * times, result, host and counters; "story" with what its replayer is given of the job's first
- * attempts; and the machines of the topology.
+ * times, result, host and counters; "story" with what its replayer is given of two attempts
+ * at each task, made up where there were none; and the machines of the topology.
  */
 final class ReadTrace {
   public static void main(String[] args) throws Exception {
@@ -34,14 +35,8 @@ final class ReadTrace {
     ZombieJobProducer stories =
         new ZombieJobProducer(new FileInputStream(args[0]), cluster, 1L);
     for (ZombieJob job = stories.getNextJob(); job != null; job = stories.getNextJob()) {
-      for (LoggedTask task : job.getLoggedJob().getMapTasks()) {
-        if (task.getAttempts().get(0).getResult().toString().equals("SUCCESS")) {
-          long number = task.getTaskID().getId();
-          print("story", task.getAttempts().get(0).getAttemptID(),
-              job.getTaskAttemptInfo(TaskType.MAP, (int) number, 0).getRuntime(),
-              job.getTaskInfo(TaskType.MAP, (int) number).getInputBytes());
-        }
-      }
+      printStory(job, TaskType.MAP, job.getNumberMaps());
+      printStory(job, TaskType.REDUCE, job.getNumberReduces());
     }
     stories.close();
   }
@@ -54,6 +49,17 @@ final class ReadTrace {
           attempt.getFileBytesWritten(), attempt.getMapOutputRecords(),
           attempt.getReduceShuffleBytes(), attempt.getSpilledRecords(),
           attempt.getResourceUsageMetrics().getCumulativeCpuUsage());
+    }
+  }
+
+  private static void printStory(ZombieJob job, TaskType type, int tasks) {
+    for (int task = 0; task < tasks; task++) {
+      for (int attempt = 0; attempt < 2; attempt++) {
+        TaskAttemptInfo info = job.getTaskAttemptInfo(type, task, attempt);
+        print("story", job.getJobID(), type, task, attempt, info.getRunState(), info.getRuntime(),
+            Math.max(0, info.getTaskInfo().getInputBytes()),
+            Math.max(0, info.getTaskInfo().getOutputRecords()));
+      }
     }
   }
 
