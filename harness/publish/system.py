@@ -20,6 +20,7 @@ from harness.evaluate.model_inputs import effective_configuration, workload_of
 from harness.hadoop.properties import SEAL
 from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import effective
+from harness.monitor.machine import MOST_OTHERS, MOST_STEAL
 from harness.providers import PROVIDERS
 from harness.publish.data import hardware, hardware_of
 from harness.records.manifest import Manifest
@@ -30,6 +31,7 @@ from harness.reports.sections.machine import correction_text
 from harness.reports.sections.method import flatten, noise_text
 from harness.reports.wording import count, floor_percent, moment, percent
 from harness.run.manifest import installed_packages
+from harness.scoring.comparisons import FAMILY_ERROR, MOST_FRAME
 from harness.store import Run
 from harness.store.files import folders
 from harness.store.trials import read_trial
@@ -73,20 +75,19 @@ _KINDS = {
 }
 _OF_OURS = ("topology", "slots offered by a worker", "slots effective", "tasks per core")
 _CONF, _MOST_CONF_BYTES, _MOST_VALUE = re.compile(r"job-\d{1,6}-conf\.xml"), 2**26, 2000
-_RULES = """\
+_RULES = f"""\
 How the harness measures (its `docs/design.md`, section 7), in short:
 
-- A trial is a real client whose jobs run alone on Hadoop's own daemons. Its times are those of \
-Hadoop's job history. Its output is checked: a wrong one is a failed trial.
-- A probe of fixed work runs on every core meanwhile. Times are given as measured (raw) and \
-corrected to the median speed of the profiling trials (reference), where those trials bear it.
-- A trial is disturbed where others used more than 3 % of the processors, other virtual machines \
-more than 5 %, or the machine swapped. It is marked, and it counts.
-- A noise floor is the standard deviation of the mean of a cell's repeats; cells with fewer than \
-six share the spread of their workload.
-- Models are told apart by the jackknife over inputs (over cells below three inputs), with the \
-profile's uncertainty, Holm's correction over all pairs, and an error of 5 % at most. Cells with \
-more than 30 % of start-up and gaps count in no verdict on job times."""
+- A trial is a real client whose jobs run alone on Hadoop's own daemons, and whose output is \
+checked. Its times are those of Hadoop's job history.
+- A probe of fixed work runs on every core meanwhile: times stand as measured (raw), and at the \
+median speed of the profiling trials (reference) where those bear such a correction.
+- Where others used more than {MOST_OTHERS:.0%} of the processors, or other virtual machines \
+{MOST_STEAL:.0%}, or memory was swapped, a trial is marked as disturbed, and counts.
+- A noise floor is the standard deviation of the mean of a cell's repeats.
+- Models are told apart by the jackknife over inputs, or cells, with the uncertainty of their \
+profile and Holm's correction: wrongly so in {FAMILY_ERROR:.0%} of such runs at most. Cells with \
+more than {MOST_FRAME:.0%} of start-up and gaps count in no verdict on job times."""
 _ASSUMED = (
     "Hadoop's history and counters are right, and so are the clocks of the nodes.",
     "The speed probe feels what slows a job; it shares cores and caches with it, and not its disk.",
@@ -358,9 +359,7 @@ def _inputs(evaluation: Evaluation) -> list[str]:
     for cell in evaluation.cells.values():
         spec = cell.workload
         command = workload_of(cell).generate(spec, block_bytes(cell.cluster), "/input")
-        origin = (
-            f"{command.program} of Apache Hadoop's examples (Apache-2.0), by the number of rows"
-        )
+        origin = f"{command.program} of Apache Hadoop's examples (Apache-2.0), without a seed"
         if command.jar:
             origin = f"{command.main_class} of the harness (Apache-2.0), from seed {spec.seed}"
         if spec.code is not None:
