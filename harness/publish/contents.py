@@ -1,5 +1,5 @@
 """
-The texts of stored files: changed where they stand, in every format that a run has.
+What of a run is published, and the texts in it: changed where they stand, in every format.
 
 Records and histories are JSON, histories also Avro; tables are Parquet; a recording of the tracer
 has slots; all else is text, whatever its bytes.  A file with nothing to change stays as it is.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,97 +30,90 @@ from harness.store.seal import PLAN, PREDICTIONS, PROFILES, SEAL
 from harness.store.trials import DISCARDED, RECORD
 from harness.text import excerpt, read_json
 
-# What becomes of a text, given the name of its field or column (of the keys of one: `KEYS` and its
-# name), or nothing.
+# What becomes of a text, given the name of its field (of the keys of one: `KEYS` and that name).
 Change = Callable[[str, str], str]
 KEYS = "keys of "
 
 _PARQUET, _AVRO, _RECORDING, _UNITS = b"PAR1", b"Avro-Binary\n", b"LTRACE01", b"LTUNITS1"
-# Archives and compressed files (gzip, zip, bzip2, xz, zstd, 7z, lz4) that a task may have written.
+# gzip, zip, bzip2, xz, zstd, 7z, lz4: what a task may have written among its logs.
 _PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf",
            b"\x04\x22\x4d\x18")  # fmt: skip
 _DAMAGE = (ArithmeticError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError)
-_PIECE_BYTES = 2**20
-_MOST_ROWS = 2**26
-_TEXT, _FIRST, _LAST = -1, 8, 48  # a slot with text, and where in it that lies
-_PLAIN_TYPES = ("int64", "double", "bool", "list<element: int64>", "list<item: int64>")
+_PIECE_BYTES, _MOST_ROWS = 2**20, 2**26
+_TEXT, _START, _ROOM = -1, 8, SLOT - 8  # a slot with text, where that starts, and its bytes
 
 
 def published(run: Run, level: str) -> Iterator[str]:
     """
     Names of the files of *run* that are published at *level*, sorted, but for seals and hashes.
 
-    `scores`: what predictions and scores can be made from again; `traces`: profiles, too; `raw`:
-    everything that was measured.
+    `scores`: from which predictions and scores can be made again; `traces`: profiles, too; `raw`:
+    all that was measured.
     """
-    top, derived = (MANIFEST, EXPERIMENT, PLAN), (PROFILES, PREDICTIONS, SCORES)
-    records = run.trials()
-    read = (
-        {key: _logs_read(run, each) for key, each in records.items()} if level == "traces" else {}
-    )
+    is_raw, records = level == "raw", run.trials() if level == "traces" else {}
+    logs = {trial_id: _logs_read(run, record) for trial_id, record in records.items()}
     for name in sorted(run.opener.names(run.path)):
-        kind, _, rest = name.partition("/")
-        trial, _, part = rest.partition("/")
+        kind, trial, part = (*name.split("/", 2), "", "")[:3]
         if kind == "trials":
             is_wanted = part == RECORD or (part.startswith("trace/") and level != "scores")
-            is_wanted |= part.startswith("raw/") and (level == "raw" or part in read.get(trial, ()))
+            is_log = is_raw or part in logs.get(trial, ())
+            is_wanted |= part.startswith("raw/") and is_log
         else:
-            is_wanted = name in top or (kind in derived and name != SEAL)
-            is_wanted |= kind in DISCARDED and level == "raw"
+            is_wanted = name in (MANIFEST, EXPERIMENT, PLAN) or (is_raw and kind in DISCARDED)
+            is_wanted |= kind in (PROFILES, PREDICTIONS, SCORES) and name != SEAL
         if is_wanted:
             yield name
 
 
 def _logs_read(run: Run, record: TrialRecord) -> set[str]:
-    """Names of the raw logs from which, with its traces, the profile is made and times corrected."""
+    """Names of the logs that profiles and corrected times need beside the traces of a trial."""
     trial_id = record.trial.id
     names = run.raw(trial_id).names() if run.has_trace(trial_id) else ()
     read = {name for name in names if name.startswith("speed")}
-    is_read = record.state == "done" and record.trial.cell.tracing.mode != "off"
+    is_logged = record.state == "done" and record.trial.cell.tracing.mode != "off"
     # As `observe` has it: a profile needs logs, other trials where nothing was recorded.
-    if is_read and (record.trial.profiling or next(run.read_recordings(trial_id), None) is None):
+    if is_logged and (record.trial.profiling or next(run.read_recordings(trial_id), None) is None):
         parts = run.read_parts(trial_id, "attempts")
         containers = {container for part in parts for container in part["container_id"]}
         for name in names:
-            folder, _, log_name = name.rpartition("/")
-            if log_name in (TASK_LOG, SHUFFLE_LOG) and folder.rpartition("/")[2] in containers:
+            *_, folder, log_name = ("", *name.split("/"))
+            if log_name in (TASK_LOG, SHUFFLE_LOG) and folder in containers:
                 read.add(name)
     return {f"raw/{name}.gz" for name in read}
 
 
-def file_pieces(opener: Opener, path: Path) -> Iterator[bytes]:
+def pieces(opener: Opener, path: Path) -> Iterator[bytes]:
     """Contents of a file in pieces that can be rewritten one by one, those of a log unpacked."""
     if path.suffix != ".gz":
         yield opener.read(path, "restore it from a copy")
         return
     with RawLogs(opener, path.parent).open(path.stem) as stream:
-        yield from pieces(stream)
-
-
-def pieces(stream: IO[bytes]) -> Iterator[bytes]:
-    """Contents of a file in pieces that can be rewritten one by one: lines, or all of it."""
-    piece = stream.read(_PIECE_BYTES)
-    if piece.startswith((_PARQUET, _AVRO, _RECORDING, _UNITS)):
-        piece += stream.read(MOST_WHOLE_BYTES)
-        if stream.read(1):
-            raise DataError(f"more than {MOST_WHOLE_BYTES} bytes, and not a log")
-    while piece:
-        yield piece + (b"" if piece.endswith(b"\n") else stream.readline())
         piece = stream.read(_PIECE_BYTES)
+        if piece.startswith((_PARQUET, _AVRO, _RECORDING, _UNITS)):
+            piece += stream.read(MOST_WHOLE_BYTES)
+            if stream.read(1):
+                raise DataError(f"more than {MOST_WHOLE_BYTES} bytes, and not a log")
+        while piece:
+            yield piece + (b"" if piece.endswith(b"\n") else stream.readline())
+            piece = stream.read(_PIECE_BYTES)
+
+
+def is_open(data: bytes) -> bool:
+    """Whether the texts of *data* stand in its bytes as they are."""
+    return not data.startswith((_PARQUET, _RECORDING))
 
 
 def rewrite(data: bytes, change: Change) -> bytes:
     """
     *data* with what *change* makes of each text in it, and the same bytes where that is the same.
 
-    `DataError`: it is packed, or damaged, and nobody can say what is in it.
+    `DataError`, without a place: it is packed or damaged, and nobody can say what is in it.
     """
     if data.startswith(_PACKED):
         raise DataError("a packed file, into which nobody looks")
     if data.startswith(_UNITS):
         return data  # numbers alone
-    kinds = ((_PARQUET, _table), (_AVRO, _history), (_RECORDING, _recording))
-    for magic, rewritten in kinds:
+    for magic, rewritten in ((_PARQUET, _table), (_AVRO, _history), (_RECORDING, _recording)):
         if data.startswith(magic):
             try:
                 return rewritten(data, change)
@@ -129,9 +122,8 @@ def rewrite(data: bytes, change: Change) -> bytes:
             except _DAMAGE as error:
                 raise DataError(f"a damaged file: {excerpt(error, 200)}") from error
     text = data.decode("utf-8", "surrogateescape")
-    if text.startswith(("{", "Avro-Json")):
-        return _documents(text, change).encode("utf-8", "surrogateescape")
-    changed = change(text, "")
+    is_json = text.startswith(("{", "Avro-Json"))
+    changed = _documents(text, change) if is_json else change(text, "")
     return data if changed == text else changed.encode("utf-8", "surrogateescape")
 
 
@@ -152,17 +144,15 @@ def _walked(value: Any, change: Change, key: str = "") -> Any:
 
 
 def _documents(text: str, change: Change) -> str:
-    """One JSON document, or lines of them among which others may be."""
+    """A JSON document, or lines of them among which others may be."""
     try:
         value = read_json(text)
     except ValueError:
-        is_one_line = text.find("\n") in (-1, len(text) - 1)
-        if is_one_line:
+        lines = text.splitlines(keepends=True)
+        if len(lines) < 2:
             return change(text, "")
-        return "".join(
-            _documents(line, change) if line.startswith("{") else change(line, "")
-            for line in text.splitlines(keepends=True)
-        )
+        return "".join(_documents(line, change) if line[0] == "{" else change(line, "")
+                       for line in lines)  # fmt: skip
     changed = _walked(value, change)
     if changed == value:
         return text
@@ -190,45 +180,47 @@ def _recording(data: bytes, change: Change) -> bytes:
     """A recording: the thread of each chunk, and texts, which go on from slot to slot of a span."""
     written = bytearray(data)
     for start in range(HEAD, len(data) - SLOT + 1, CHUNK):
-        chunk = np.frombuffer(data[start : start + CHUNK][: CHUNK // SLOT * SLOT], np.uint8)
-        kinds = (
-            chunk[: len(chunk) // SLOT * SLOT].reshape(-1, SLOT)[1:, :4].copy().view("<i4")[:, 0]
-        )
+        count = len(data[start : start + CHUNK]) // SLOT
+        kinds = np.ndarray((count, SLOT // 4), "<i4", data, start)[1:, 0]
         slots = np.flatnonzero(kinds == _TEXT)
         spans = np.cumsum(kinds > 0)[slots]
-        texts = [start + SLOT * (1 + slots[spans == span]) for span in np.unique(spans)]
+        texts = [(start + SLOT * (1 + slots[spans == n])).tolist() for n in np.unique(spans)]
         for offsets in ([start], *texts):
-            parts = [data[at + _FIRST : at + _LAST].rstrip(b"\0") for at in offsets]
-            before = b"".join(parts)
-            after = change(before.decode("utf-8", "surrogateescape"), "")
-            packed = after.encode("utf-8", "surrogateescape")[: (_LAST - _FIRST) * len(offsets)]
-            if packed == before:
+            parts = [data[at + _START : at + SLOT].rstrip(b"\0") for at in offsets]
+            before, room = b"".join(parts), _ROOM * len(offsets)
+            changed = change(before.decode("utf-8", "surrogateescape"), "")
+            after = changed.encode("utf-8", "surrogateescape")[:room]
+            if after == before:
                 continue
             if offsets == [start]:
-                written[start + 4 : start + 8] = len(packed).to_bytes(4, "little")
-            padded = packed.ljust((_LAST - _FIRST) * len(offsets), b"\0")
+                written[start + 4 : start + _START] = len(after).to_bytes(4, "little")
             for number, at in enumerate(offsets):
-                part = padded[(_LAST - _FIRST) * number :][: _LAST - _FIRST]
-                written[at + _FIRST : at + _LAST] = part
+                part = after.ljust(room, b"\0")[_ROOM * number :][:_ROOM]
+                written[at + _START : at + SLOT] = part
     return bytes(written)
 
 
 def _table(data: bytes, change: Change) -> bytes:
-    """A table, as `harness.store.tables` writes them."""
+    """A table, written as `harness.store.tables` does."""
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    known = (
+        arrow.string(),
+        arrow.int64(),
+        arrow.float64(),
+        arrow.bool_(),
+        arrow.list_(arrow.int64()),
+    )
     written, is_changed = BytesIO(), False
     with parquet.ParquetFile(BytesIO(data), page_checksum_verification=True) as file:
-        schema = file.schema_arrow.remove_metadata()
-        if file.metadata.num_rows * len(schema) > _MOST_ROWS:
-            raise DataError("a table of more rows than any trial has")
-        for field in schema:
-            if str(field.type) not in ("string", *_PLAIN_TYPES):
-                raise DataError(f"a column of {excerpt(field.type)}, which no table has")
-        with parquet.ParquetWriter(
-            written, schema, compression="zstd", write_page_checksum=True
-        ) as writer:
+        columns = [(field.name, next((each for each in known if each == field.type), None))
+                   for field in file.schema_arrow]  # fmt: skip
+        if None in dict(columns).values() or file.metadata.num_rows * len(columns) > _MOST_ROWS:
+            raise DataError("a column or a number of rows that no table has")
+        schema = arrow.schema(columns)
+        options = {"compression": "zstd", "write_page_checksum": True}
+        with parquet.ParquetWriter(written, schema, **options) as writer:
             for group in range(file.num_row_groups):
-                table = file.read_row_group(group, use_threads=False)
+                table = file.read_row_group(group, use_threads=False).cast(schema)
                 table.validate(full=True)
                 for place, field in enumerate(schema):
                     if field.type != arrow.string():
@@ -241,8 +233,3 @@ def _table(data: bytes, change: Change) -> bytes:
                         table, is_changed = table.set_column(place, field, values), True
                 writer.write_table(table)
     return written.getvalue() if is_changed else data
-
-
-def is_open(data: bytes) -> bool:
-    """Whether the texts of *data* lie open in its bytes."""
-    return not data.startswith((_PARQUET, _RECORDING))

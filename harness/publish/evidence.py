@@ -14,8 +14,9 @@ from collections import Counter
 from pathlib import Path
 
 from harness.errors import DataError
-from harness.publish.contents import Change, file_pieces, published, rewrite
+from harness.publish.contents import Change, pieces, published, rewrite
 from harness.publish.pseudonyms import Pseudonyms
+from harness.records.score import ScoreBook
 from harness.records.trial import SCHEMA_VERSION
 from harness.store import Run
 from harness.store.evidence import CHAIN, EVIDENCE, SCORES, Chain, Evidence, hash_folder
@@ -91,13 +92,18 @@ def _write(run: Run, name: str, path: Path, change: Change, *, is_packed: bool) 
     try:
         if source.suffix == ".gz":
             with path.open("xb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as log:
-                for piece in file_pieces(run.opener, source):
+                for piece in pieces(run.opener, source):
                     changed = rewrite(piece, change)
                     is_changed |= changed is not piece and changed != piece
                     log.write(changed)
         else:
-            data = b"".join(file_pieces(run.opener, source))
+            data = b"".join(pieces(run.opener, source))
             changed = rewrite(data, change)
+            if changed != data and name.startswith(SCORES):  # in the order of the ids of cells
+                book = ScoreBook.model_validate_json(changed)
+                scores = tuple(sorted(book.scores, key=lambda each: (each.model, each.cell)))
+                book = book.model_copy(update={"scores": scores})
+                changed = json_bytes(book.model_dump(mode="json"), indent=None)
             is_changed = changed != data
             if is_packed:
                 path = path.with_name(path.name + PACKED)

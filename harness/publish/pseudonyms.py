@@ -33,7 +33,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from harness.errors import DataError
-from harness.publish.contents import KEYS, file_pieces, is_open, published, rewrite
+from harness.publish.contents import KEYS, pieces, is_open, published, rewrite
 from harness.records.trial import Cell
 from harness.store import Run
 from harness.store.opener import Opener
@@ -161,7 +161,7 @@ class Pseudonyms:
             for name in sorted(names):
                 collect(name, "")
                 with suppress(DataError):  # whoever copies the file says what is wrong
-                    for data in file_pieces(run.opener, run.path / name):
+                    for data in pieces(run.opener, run.path / name):
                         rewrite(data, collect)
         for kind in ("host", "user", "queue"):
             self._number(kind)
@@ -186,7 +186,7 @@ class Pseudonyms:
         """*text* with each name replaced, also as XML, JSON or a URL has it."""
         if self._long.pattern:
             text = self._long.sub(self._replace, text)
-        for token in {*_TOKEN.findall(text)} - self._tokens.keys():
+        for token in self._new_tokens(text):
             self._tokens[token] = self._pattern.sub(self._replace, token)
         return _TOKEN.sub(lambda token: self._tokens[token[0]], text)
 
@@ -222,7 +222,7 @@ class Pseudonyms:
 
         for name in sorted(opener.names(folder)):
             look(name, "")
-            for data in file_pieces(opener, folder / name):
+            for data in pieces(opener, folder / name):
                 look(data.decode("utf-8", "surrogateescape"), "")
                 if not is_open(data):
                     rewrite(data, look)
@@ -243,7 +243,7 @@ class Pseudonyms:
                 if "-default.xml<" not in rest:  # Hadoop's own
                     self._collect(html.unescape(value), name)
             return
-        tokens = {*_TOKEN.findall(text)} - self._tokens.keys()
+        tokens = self._new_tokens(text)
         found = [(kind, each, word) for kind, each in _IN_WORDS.items() for word in tokens]
         for kind, contexts, part in found + [(*each, text) for each in _IN_TEXT.items()]:
             for match in contexts.finditer(part):
@@ -351,6 +351,9 @@ class Pseudonyms:
         head = "/".join(parts[: private[-1] + 1])
         return self._named("path", head) + self._known_in(text[len(head) :])
 
+    def _new_tokens(self, text: str) -> list[str]:
+        return [each for each in dict.fromkeys(_TOKEN.findall(text)) if each not in self._tokens]
+
     def _known_in(self, text: str) -> str:
         return self._literals.sub(self._replace, text)
 
@@ -374,7 +377,7 @@ class Pseudonyms:
                 groups[kind].add(form)
         known = {kind: any_of(forms) for kind, forms in groups.items()}
         literals = [
-            rf"(?P<known>(?<![A-Za-z0-9.-])(?:{known.get('known', '(?!)')})(?![A-Za-z0-9-])(?:/+{_PART})*)",
+            rf"(?P<known>(?:(?=/)|{_LEFT})(?:{known.get('known', '(?!)')})(?![A-Za-z0-9-])(?:/+{_PART})*)",
             rf"(?P<name>{_LEFT}(?:{known.get('name', '(?!)')})(?![A-Za-z0-9]))",
             rf"(?P<word>(?<![\w.$-])(?:{known.get('word', '(?!)')})(?![\w$-]|\.\w|\"\s*:))",
         ]
