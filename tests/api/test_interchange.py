@@ -50,7 +50,7 @@ def histories():
     return sorted(jobs, key=lambda job: job.job_id)
 
 
-def held(job):
+def kept(job):
     """
     What Rumen holds of *job*: no counter of another name, and no 0 where it writes 0 for nothing.
     """
@@ -90,15 +90,15 @@ def jobs_and_line(trace):
     """
     The jobs of *trace* up to what cannot be read, and the line of that (`None`: there is nothing).
     """
-    found = []
+    jobs_read = []
     try:
-        found.extend(read_rumen(BytesIO(trace), "trace.json"))
+        jobs_read.extend(read_rumen(BytesIO(trace), "trace.json"))
     except ParseError as error:
-        return found, error.line
-    return found, None
+        return jobs_read, error.line
+    return jobs_read, None
 
 
-def theirs():
+def recorded_trace():
     """
     The trace that Rumen made of the recorded jobs.
     """
@@ -176,10 +176,10 @@ class TestPerfKitBenchmarker:
         """
         The same fields in the same order, and the same labels; the id of a sample is random there.
         """
-        ours = [json.loads(line) for line in pkb_samples(self.a_run())]
+        samples = [json.loads(line) for line in pkb_samples(self.a_run())]
         recorded = (DATA / "pkb-samples.json").read_text().replace("VERSION", __version__)
 
-        for sample, line in zip(ours, recorded.splitlines(), strict=True):
+        for sample, line in zip(samples, recorded.splitlines(), strict=True):
             expected = json.loads(line)
             assert list(sample) == list(expected)
             assert {**sample, "sample_uri": ""} == {**expected, "sample_uri": ""}
@@ -274,8 +274,8 @@ selector.since_time = datetime(2020, 1, 1, tzinfo=timezone.utc)
 selector.until_time = datetime(2100, 1, 1, tzinfo=timezone.utc)
 config = CsvTestConfig("runs", file, metrics=metrics, attributes=["commit"])
 series = CsvImporter().fetch_data(config, selector)
-found = series.analyze(AnalysisOptions()).change_points
-indexes = {name: [int(point.index) for point in points] for name, points in found.items()}
+changes = series.analyze(AnalysisOptions()).change_points
+indexes = {name: [int(point.index) for point in points] for name, points in changes.items()}
 print(json.dumps([series.time, series.data, indexes]))
 """
         command = [OTAVA, "-c", program, tmp_path / "otava.csv", *columns]
@@ -296,20 +296,22 @@ class TestRumen:
         """
         The same jobs as in the histories themselves, as far as it holds them.
         """
-        assert sorted(read(theirs()), key=lambda job: job.job_id) == [*map(held, histories())]
+        assert sorted(read(recorded_trace()), key=lambda job: job.job_id) == [
+            *map(kept, histories())
+        ]
 
     def test_what_is_written_is_read_again(self):
         """
         Of real jobs all that it holds.
         """
-        assert read(written(*histories())) == [*map(held, histories())]
+        assert read(written(*histories())) == [*map(kept, histories())]
 
     @given(st.lists(jobs(), max_size=3))
     def test_any_job_is_read_again(self, several):
         """
         Whatever its names hold: quotation marks, braces, lines.
         """
-        assert read(written(*several)) == [*map(held, several)]
+        assert read(written(*several)) == [*map(kept, several)]
 
     def test_what_is_written_is_what_it_makes_itself(self):
         """
@@ -317,7 +319,7 @@ class TestRumen:
         queue, when a task was ready, and when a task that did not succeed was given up; tasks that
         never ran are in none.
         """
-        documents, decoder, text = [], json.JSONDecoder(), theirs().decode().strip()
+        documents, decoder, text = [], json.JSONDecoder(), recorded_trace().decode().strip()
         while text:
             document, end = decoder.raw_decode(text)
             documents.append(document)
@@ -325,12 +327,12 @@ class TestRumen:
         by_id = {document["jobID"]: document for document in documents}
         unlike = []
         for job in histories():
-            ours, other = json.loads(written(job)), by_id[job.job_id]
-            names = ours.keys() - {"queue", "mapTasks", "reduceTasks"}
-            unlike += [(job.job_id, name) for name in names if ours[name] != other[name]]
+            document, expected_job = json.loads(written(job)), by_id[job.job_id]
+            names = document.keys() - {"queue", "mapTasks", "reduceTasks"}
+            unlike += [(job.job_id, name) for name in names if document[name] != expected_job[name]]
             for kind in ("mapTasks", "reduceTasks"):
-                logged = {task["taskID"]: task for task in other[kind]}
-                for task in ours[kind]:
+                logged = {task["taskID"]: task for task in expected_job[kind]}
+                for task in document[kind]:
                     expected = logged[task["taskID"]]
                     left_out = {"startTime", "attempts"}
                     left_out |= {"finishTime"} if task["taskStatus"] != "SUCCESS" else set()
@@ -338,8 +340,10 @@ class TestRumen:
                     unlike += [(task["taskID"], n) for n in names if task[n] != expected[n]]
                     attempts = {each["attemptID"]: each for each in expected["attempts"]}
                     for each in task["attempts"]:
-                        found = attempts[each["attemptID"]]
-                        unlike += [(each["attemptID"], n) for n in each if each[n] != found[n]]
+                        logged_attempt = attempts[each["attemptID"]]
+                        unlike += [
+                            (each["attemptID"], n) for n in each if each[n] != logged_attempt[n]
+                        ]
 
         assert unlike == []
 
@@ -383,20 +387,20 @@ class TestRumen:
         trace, topology = tmp_path / "trace.json", tmp_path / "topology.json"
         trace.write_bytes(written(*histories()))
         topology.write_bytes(rumen_topology(a.host for job in histories() for a in job.attempts))
-        (tmp_path / "theirs.json").write_bytes(theirs())
+        (tmp_path / "theirs.json").write_bytes(recorded_trace())
         source, path = ROOT / "tests/api/java/ReadTrace.java", f"{tmp_path}:{RUMEN}/*"
         subprocess.run(["javac", "-cp", path, "-d", tmp_path, source], check=True)
 
-        def found(file, tree):
+        def printed(file, tree):
             command = ["java", "-cp", path, "ReadTrace", file, tree]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             lines = [line.split("\t") for line in done.stdout.splitlines()]
             # Of what never ran, and where: a trace of ours does not have it.
             return sorted(line for line in lines if "UNKNOWN" not in str(line))
 
-        ours = found(trace, topology)
-        assert ours == found(tmp_path / "theirs.json", DATA / "rumen-topology.json")
-        kinds = [line[0] for line in ours]
+        printed_of_ours = printed(trace, topology)
+        assert printed_of_ours == printed(tmp_path / "theirs.json", DATA / "rumen-topology.json")
+        kinds = [line[0] for line in printed_of_ours]
         tasks = sum(job.num_maps + job.num_reduces for job in histories())
         assert kinds.count("story") == 2 * tasks
         assert kinds.count("job") == len(NAMES)
@@ -404,15 +408,15 @@ class TestRumen:
         assert kinds.count("machine") == 3
 
     @settings(max_examples=50)
-    @given(st.integers(0, len(theirs())), st.integers(0, 255))
+    @given(st.integers(0, len(recorded_trace())), st.integers(0, 255))
     def test_a_trace_that_is_cut_or_changed_is_an_error_or_a_job(self, place, byte):
         """
         Never another exception; of one that is cut the jobs before are read.
         """
-        whole = theirs()
+        whole = recorded_trace()
         for trace in (whole[:place], whole[:place] + bytes([byte]) + whole[place + 1 :]):
-            found, line = jobs_and_line(trace)
-            assert len(found) + (line is not None) > 0 or not trace
+            jobs_read, line = jobs_and_line(trace)
+            assert len(jobs_read) + (line is not None) > 0 or not trace
             assert line is None or 1 <= line <= trace.count(b"\n") + 1
 
     @given(st.binary(max_size=60))
@@ -420,11 +424,11 @@ class TestRumen:
         """
         But for nothing at all.
         """
-        found, line = jobs_and_line(trace)
-        assert (found, line is None) == ([], not trace.strip())
+        jobs_read, line = jobs_and_line(trace)
+        assert (jobs_read, line is None) == ([], not trace.strip())
 
     @pytest.mark.parametrize(
-        ("path", "found", "message"),
+        ("path", "value", "message"),
         [
             (["jobID"], "job_1", "jobID"),
             (["jobID"], None, "jobID"),
@@ -456,7 +460,7 @@ class TestRumen:
             ),
         ],
     )
-    def test_what_is_not_right_is_named(self, path, found, message):
+    def test_what_is_not_right_is_named(self, path, value, message):
         """
         With the line at which its job starts, and no character that a terminal obeys.
         """
@@ -464,7 +468,7 @@ class TestRumen:
         document = place = json.loads(written(job))
         for step in path[:-1]:
             place = place[step]
-        place[path[-1]] = found
+        place[path[-1]] = value
         trace = written(job) + b"\n" + json.dumps(document, indent=1).encode()
 
         with pytest.raises(ParseError) as caught:
@@ -523,7 +527,7 @@ class TestRumen:
         trials = run.trials.sort_values("started_s")["trial"]
         stored = [job for each in trials for job in run.run.read_trace(each)]
 
-        assert read((tmp_path / "rumen-trace.json").read_bytes()) == [*map(held, stored)]
+        assert read((tmp_path / "rumen-trace.json").read_bytes()) == [*map(kept, stored)]
         assert (tmp_path / "rumen-topology.json").read_bytes() == rumen_topology(
             run.attempts["host"]
         )
