@@ -117,23 +117,26 @@ def compare_bundles(names: Sequence[str], *, as_json: bool) -> int:
     """Show bundles side by side: what differs, errors of models, and how to quote each."""
     from harness.publish.side_by_side import side_by_side
 
-    found = side_by_side([*map(Path, names)])
+    comparison = side_by_side([*map(Path, names)])
     if as_json:
-        rows = [row._asdict() for row in found.rows]
-        print_json({**found._asdict(), "rows": rows})
+        rows = [row._asdict() for row in comparison.rows]
+        print_json({**comparison._asdict(), "rows": rows})
         return 0
-    show_table(("what differs", *found.bundles), [(key, *each) for key, each in found.head.items()])
-    for bundle, reasons in found.why_open.items():
+    show_table(
+        ("what differs", *comparison.bundles),
+        [(key, *each) for key, each in comparison.head.items()],
+    )
+    for bundle, reasons in comparison.why_open.items():
         show_text(f"{bundle} is open: {'; '.join(reasons)}")
-    if found.not_ranked:
-        show_text(found.not_ranked)
+    if comparison.not_ranked:
+        show_text(comparison.not_ranked)
     columns = ("model", "experiment", "quantity", "bundle", "mean relative error", "95 % or range")
-    rows = []
-    for row in found.rows:
+    lines = []
+    for row in comparison.rows:
         ends = [f"{100 * end:.1f}" for end in (row.low, row.high) if end is not None]
-        rows.append((*row[:4], f"{100 * row.error:.1f} %", " to ".join(ends)))
-    show_table(columns, rows)
-    for sentences, footnote in found.quotes.values():
+        lines.append((*row[:4], f"{100 * row.error:.1f} %", " to ".join(ends)))
+    show_table(columns, lines)
+    for sentences, footnote in comparison.quotes.values():
         click.echo(printable("\n".join(f"\u201c{sentence}\u201d [1]" for sentence in sentences)))
         click.echo(printable(f"  [1] {footnote}"))
     return 0

@@ -82,9 +82,9 @@ def publish(
         raise click.UsageError("give one or more RUN and -o DIR, or --check DIR")
     if checked is not None:
         bundle.check_sums(checked)
-        found = check(checked)
-        show_check(found, checked, as_json=as_json)
-        return int(not found.is_met)
+        checked_rules = check(checked)
+        show_check(checked_rules, checked, as_json=as_json)
+        return int(not checked_rules.is_met)
     if output is None:
         raise click.UsageError("give the folder of the bundle: -o DIR")
     if licence:
@@ -120,16 +120,22 @@ def publish(
     return int(not published.check.is_met)
 
 
-def show_check(found: Check, folder: Path, *, as_json: bool) -> None:
+def show_check(checked_rules: Check, folder: Path, *, as_json: bool) -> None:
     """Show the rules one by one, with file and value, and whether the division is met."""
     if as_json:
-        print_json({"bundle": folder, **found.model_dump(mode="json"), "is_met": found.is_met})
+        print_json(
+            {
+                "bundle": folder,
+                **checked_rules.model_dump(mode="json"),
+                "is_met": checked_rules.is_met,
+            }
+        )
         return
-    rows = [(each.rule, each.outcome, each.file, each.value) for each in found.answers]
+    rows = [(each.rule, each.outcome, each.file, each.value) for each in checked_rules.answers]
     show_table(("rule", "outcome", "file", "value"), rows)
-    for label, text in found.labels.items():
+    for label, text in checked_rules.labels.items():
         click.echo(printable(f"label: {label}: {text}"))
-    for text in found.differing:
+    for text in checked_rules.differing:
         click.echo(printable(text))
-    verdict = "met" if found.is_met else "not met"
-    click.echo(f"the claimed division, {found.claimed}, is {verdict}")
+    verdict = "met" if checked_rules.is_met else "not met"
+    click.echo(f"the claimed division, {checked_rules.claimed}, is {verdict}")

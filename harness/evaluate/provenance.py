@@ -74,6 +74,6 @@ def named_seals(raw: RawLogs) -> dict[str, str]:
     named = {}
     for name in filter(_CONF.fullmatch, raw.names()):
         with raw.open(name) as conf:
-            found = _SEALED_BY.search(conf.read(_MOST_CONF_BYTES))
-        named[name] = found[1].decode() if found else ""
+            matched = _SEALED_BY.search(conf.read(_MOST_CONF_BYTES))
+        named[name] = matched[1].decode() if matched else ""
     return named

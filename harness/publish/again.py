@@ -32,6 +32,8 @@ _OF_LOGS = {"trials": ("seal",), "runs": ("blind", "sealed")}
 _KEYS = ("run", "cell", "trial", "workload", "model", "rung", "quantity", "refit", "speed",
          "better", "worse", "metric")  # fmt: skip
 _GET = "get the bundle again"
+# Facts that are others in every run: what was measured; and the program, which any commit changes.
+OF_A_RUN = re.compile(r"experiments\.[^.]+\.(measured|harness)\.")
 Outcome = Literal["holds", "does not hold", "undecided"]
 
 
@@ -151,7 +153,7 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
         differences={
             name: (str(old.get(name, "")), str(new.get(name, "")))
             for name in sorted({*old, *new})
-            if old.get(name) != new.get(name)
+            if old.get(name) != new.get(name) and not OF_A_RUN.match(name)
         },
     )
     target = bundle / REPLICATIONS / runs[0].id
@@ -170,12 +172,12 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
     def pair_key(pair: Comparison) -> tuple[object, ...]:
         return (pair.quantity, pair.speed, *sorted((pair.better, pair.worse)))
 
-    found = {pair_key(pair): pair for pair in measured.comparisons}
+    pairs_there = {pair_key(pair): pair for pair in measured.comparisons}
     outcome: Outcome
     for pair in published.comparisons:
         if pair.verdict == "undecided":
             continue
-        other = found.get(pair_key(pair))
+        other = pairs_there.get(pair_key(pair))
         if other is None or other.verdict == "undecided":
             outcome = "undecided"
         else:

@@ -94,10 +94,10 @@ def publish(
             _write(scratch / "disclosure.md", disclosure(runs), pseudonyms.text)
             source = files("harness.publish").joinpath("verify.py").read_bytes()
             (scratch / "verify.py").write_bytes(source)
-            found = check(scratch)
-            claimed = division or found.division
-            _write(scratch / RULES, _json(rules_document(found, claimed)), str)
-            _write(scratch / "README.md", _readme(claim, found, claimed, level, licence), str)
+            rules_check = check(scratch)
+            claimed = division or rules_check.division
+            _write(scratch / RULES, _json(rules_document(rules_check, claimed)), str)
+            _write(scratch / "README.md", _readme(claim, rules_check, claimed, level, licence), str)
             _write(scratch / "CITATION.cff", crate.citation(claim, people, licence), str)
             hashes = _hashes(scratch)
             metadata = crate.crate(claim, people, licence, hashes, scratch)
@@ -152,9 +152,9 @@ def _write_reports(
     return without_pdf
 
 
-def _readme(claim: Claim, found: Check, division: str, level: str, licence: str) -> str:
+def _readme(claim: Claim, rules_check: Check, division: str, level: str, licence: str) -> str:
     """Say what is claimed, how to check it, and what is missing."""
-    failed = [answer.rule for answer in found.answers if answer.outcome != "passed"]
+    failed = [answer.rule for answer in rules_check.answers if answer.outcome != "passed"]
     lines = [
         f"# {claim.title}",
         "",
@@ -165,8 +165,8 @@ def _readme(claim: Claim, found: Check, division: str, level: str, licence: str)
         f"Division: **{division}**, by the rules of version {VERSION} (`rules.json`)."
         + (f" Not met of the closed division: {', '.join(failed)}." if failed else ""),
     ]
-    if found.labels:
-        lines += ["", f"Labels: {', '.join(found.labels)}."]
+    if rules_check.labels:
+        lines += ["", f"Labels: {', '.join(rules_check.labels)}."]
     lines += [
         "",
         "## Check it",
@@ -179,7 +179,7 @@ def _readme(claim: Claim, found: Check, division: str, level: str, licence: str)
         "harness reproduce . --measure      # on a cluster of yours: which conclusions carry over",
         "```",
         "",
-        f"`verify.py` needs Python 3 and nothing else; `harness` is mapreduce-harness {__version__}.",
+        f"`verify.py` needs Python 3 alone; `harness` is mapreduce-harness {__version__}.",
         "",
         "## What is missing",
         "",
@@ -242,8 +242,8 @@ def check_sums(folder: Path) -> None:
 
 def _refuse_names(pseudonyms: Pseudonyms, folder: Path) -> None:
     """`DataError` where a name that is not for the public, or a secret, is in *folder*."""
-    found = sorted({f"  {name}: {what}" for name, what in pseudonyms.found_in(folder)})
-    if found:
-        what = "\n".join(["names or secrets would become public:", *found[:_MOST_SHOWN]])
+    private = sorted({f"  {name}: {what}" for name, what in pseudonyms.found_in(folder)})
+    if private:
+        what = "\n".join(["names or secrets would become public:", *private[:_MOST_SHOWN]])
         fix = "report it: nothing was published"
         raise DataError(what, where=str(folder.name), fix=fix)

@@ -17,7 +17,6 @@ from harness.publish.claim import Claim
 
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
 _PERSON = ("family-names", "given-names", "name", "orcid", "affiliation", "email")
-_MOST_AUTHORS = 200
 _SOFTWARE = "mapreduce-harness"
 _PROFILE = "https://w3id.org/ro/crate/1.1"
 Author = Mapping[str, str]
@@ -32,14 +31,15 @@ def read_authors(text: str, where: str) -> list[Author]:
         people = YAML(typ="safe").load(text)
     except YAMLError as error:
         raise SpecError("the authors are not YAML", where=where, fix=_AUTHORS_FIX) from error
-    is_list = isinstance(people, list) and 0 < len(people) <= _MOST_AUTHORS
-    for person in people if is_list else [None]:
+    known = people if isinstance(people, list) else []
+    for person in known or [None]:
         is_named = isinstance(person, dict) and ("family-names" in person or "name" in person)
         if not is_named or not all(
-            key in _PERSON and isinstance(value, str) and value for key, value in person.items()
+            key in _PERSON and isinstance(value, str) and value
+            for key, value in dict(person or {}).items()
         ):
             raise SpecError("this is not a list of authors", where=where, fix=_AUTHORS_FIX)
-    return list(people)
+    return known
 
 
 _AUTHORS_FIX = "write a list: - {family-names: Doe, given-names: Jo, orcid: https://orcid.org/...}"

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from harness.evaluate.flow import Evaluation
-from harness.publish.again import bundled_runs, reproduce_bundle
+from harness.publish.again import OF_A_RUN, bundled_runs, reproduce_bundle
 from harness.publish.bundle import REPLICATIONS, SUMS
 from harness.publish.claim import make_claim
 from harness.publish.rules import VERSION, check
@@ -62,16 +62,24 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
     for bundle in bundles:
         name, opener = str(bundle), Opener(bundle)
         runs = bundled_runs(bundle)
-        evaluations, found = [*map(Evaluation.of, runs)], check(bundle)
+        evaluations, rules_check = [*map(Evaluation.of, runs)], check(bundle)
         ends_s = [record.finished_s for run in runs for record in run.trials().values()]
         claim = make_claim(evaluations, max(ends_s))
         system = json.loads(opener.read(bundle / "system.json", "get the bundle again"))
         measured = [digest(measured_part(each.experiment)) for each in evaluations]
-        told = {"rules": VERSION, "division": found.claimed, "experiment": " ".join(measured)}
-        told |= {f"system: {key}": str(value) for key, value in flatten(system)}
-        facts.append(told)
-        if found.claimed == "open":
-            failed = [each for each in found.answers if each.outcome != "passed"]
+        named_facts = {
+            "rules": VERSION,
+            "division": rules_check.claimed,
+            "experiment": " ".join(measured),
+        }
+        named_facts |= {
+            f"system: {key}": str(value)
+            for key, value in flatten(system)
+            if not OF_A_RUN.match(key)
+        }
+        facts.append(named_facts)
+        if rules_check.claimed == "open":
+            failed = [each for each in rules_check.answers if each.outcome != "passed"]
             why_open[name] = [f"{each.rule} {each.outcome}: {each.value}" for each in failed]
         for evaluation in evaluations:
             score_book = evaluation.run.read_scores()
@@ -86,14 +94,14 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
             ]
         footnote = (
             f"{claim.title}; bundle {opener.sha256(bundle / SUMS)[:16]}, rules {VERSION},"
-            f" {found.claimed} division, {claim.date}; {_status(bundle)}."
+            f" {rules_check.claimed} division, {claim.date}; {_status(bundle)}."
         )
         sentences = [line.removeprefix("- ") for line in claim.lines if line.startswith("- ")]
         quotes[name] = (sentences, footnote)
     differing = {
-        key: [told.get(key, "") for told in facts]
-        for key in dict.fromkeys(key for told in facts for key in told)
-        if len({told.get(key, "") for told in facts}) > 1
+        key: [named_facts.get(key, "") for named_facts in facts]
+        for key in dict.fromkeys(key for named_facts in facts for key in named_facts)
+        if len({named_facts.get(key, "") for named_facts in facts}) > 1
     }
     others = [key for key in differing if not key.startswith("system: ")]
     not_ranked = f"not ranked: their {' and '.join(others)} differ" if others else ""
