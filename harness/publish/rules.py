@@ -77,8 +77,7 @@ class Check(Record):
     @property
     def division(self) -> Literal["closed", "open"]:
         """The division whose rules are met."""
-        is_closed = all(each.outcome == "passed" for each in self.answers)
-        return "closed" if is_closed and "not decidable" not in self.labels else "open"
+        return "closed" if all(each.outcome == "passed" for each in self.answers) else "open"
 
     @property
     def is_met(self) -> bool:
