@@ -367,7 +367,8 @@ class _Job:
         if ended["state"] != "succeeded":
             ended["error"] = self._text(fields, "error")
         elif task_kind == "map":
-            ended["map_finish_s"] = self._seconds(fields, "mapFinishTime")
+            # A map of the old interface without reduces after it writes 0.
+            ended["map_finish_s"] = self._seconds(fields, "mapFinishTime") or None
         else:
             ended["shuffle_finish_s"] = self._seconds(fields, "shuffleFinishTime")
             ended["sort_finish_s"] = self._seconds(fields, "sortFinishTime")

@@ -39,7 +39,8 @@ class TaskAttempt:
 
     `start_s` is when the container was launched (clock of the application master), before the JVM
     exists.  `map_finish_s` ends the map function (before the last spill and the merge), `None` for
-    reduces; `shuffle_finish_s` and `sort_finish_s` are `None` for maps.
+    reduces and where Hadoop does not say it; `shuffle_finish_s` and `sort_finish_s` are `None` for
+    maps.
     """
 
     attempt_id: str

@@ -419,6 +419,15 @@ class TestRefused:
 
         assert error.value.line == at + 1
 
+    def test_a_map_of_the_old_interface_does_not_say_when_its_function_ended(self):
+        """
+        Without reduces Hadoop writes 0, which is no moment.
+        """
+        lines = history(SUBMITTED, STARTED, changed(MAPPED, mapFinishTime=0), FAILED)
+        (attempt,) = read_history(lines, "x").attempts
+
+        assert attempt.map_finish_s is None
+
     def test_clocks_that_differ(self):
         """
         A phase may end up to three seconds outside its attempt, whose master is elsewhere.
