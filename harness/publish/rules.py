@@ -44,7 +44,7 @@ _UNREADABLE = (HarnessError, ValueError, LookupError, TypeError, AttributeError)
 
 Row = dict[str, str]
 Outcome = Literal["passed", "failed", "not decidable"]
-Found = tuple[bool | None, str]  # whether a rule is met (`None`: not decidable), by which value
+Decision = tuple[bool | None, str]  # whether a rule is met (`None`: not decidable), by which value
 # The worst first.
 _OUTCOMES: dict[bool | None, Outcome] = {False: "failed", None: "not decidable", True: "passed"}
 
@@ -116,20 +116,21 @@ def experiment_digest(experiment: Experiment) -> str:
     return digest({**document, "cluster": cluster})
 
 
-def _is_ready_made(run: BundledRun) -> Found:
+def _is_ready_made(run: BundledRun) -> Decision:
     experiment = run.run.experiment()
-    found = experiment_digest(experiment)
-    return READY.get(experiment.name) == found, f"experiment {experiment.name}, digest {found}"
+    measured = experiment_digest(experiment)
+    is_ready = READY.get(experiment.name) == measured
+    return is_ready, f"experiment {experiment.name}, digest {measured}"
 
 
-def _is_not_overridden(run: BundledRun) -> Found:
+def _is_not_overridden(run: BundledRun) -> Decision:
     overrides, places = run.run.read_manifest().overrides, {("cluster", key) for key in PLACE}
     keys = [override.partition("=")[0].strip() for override in overrides]
     others = [key for key in keys if tuple(key.split(".")[:2]) not in places]
     return not others, f"overrides: {_some(others)}"
 
 
-def _is_blind(run: BundledRun) -> Found:
+def _is_blind(run: BundledRun) -> Decision:
     (row,), trials = run.rows("runs"), run.rows("trials", use="score", state="done")
     others = [each["trial"] for each in trials if each["seal"] != row["sealed"]]
     why = [f"trial {trial} does not name the seal" for trial in others]
@@ -138,20 +139,20 @@ def _is_blind(run: BundledRun) -> Found:
     return is_blind, f"blind: {row['blind']}, against it: {_some(why)}"
 
 
-def _has_repeats(run: BundledRun) -> Found:
+def _has_repeats(run: BundledRun) -> Decision:
     trials = run.by_cell(run.rows("trials", use="score", state="done"))
     cell = min(trials, key=lambda each: len(trials[each]))
     return len(trials[cell]) >= FEWEST_REPEATS, f"{len(trials[cell])} done, fewest: cell {cell}"
 
 
-def _has_cells(run: BundledRun) -> Found:
+def _has_cells(run: BundledRun) -> Decision:
     cells = run.by_cell(run.rows("cells"))
     counts = Counter(row["workload"] for (row,) in cells.values())
     workload = min(counts, key=lambda each: counts[each])
     return counts[workload] >= FEWEST_CELLS, f"{counts[workload]} scored, fewest: {workload}"
 
 
-def _is_of_release(run: BundledRun) -> Found:
+def _is_of_release(run: BundledRun) -> Decision:
     manifest, by_model = run.run.read_manifest(), run.run.read_predictions()
     named = f"harness {manifest.harness}, commit {manifest.commit or 'not known'}"
     if manifest.harness != run.release["harness"]:
@@ -163,7 +164,7 @@ def _is_of_release(run: BundledRun) -> Found:
     return not manifest.commit.endswith("-dirty") if manifest.commit else None, f"code: {named}"
 
 
-def _has_one_profile(run: BundledRun) -> Found:
+def _has_one_profile(run: BundledRun) -> Decision:
     workloads = {row["cell"]: row["workload"] for row in run.rows("cells", use="score")}
     others, profiles = list[str](), run.run.profile_hashes()
     for model, made in run.run.read_predictions().items():
@@ -172,18 +173,18 @@ def _has_one_profile(run: BundledRun) -> Found:
     return not others, f"profile: {_some(others, 'the same')}"
 
 
-def _has_no_failure(run: BundledRun) -> Found:
+def _has_no_failure(run: BundledRun) -> Decision:
     failed = [row["trial"] for row in run.rows("trials", use="score") if row["state"] != "done"]
     return not failed, f"not done: {_some(failed)}"
 
 
-def _is_undisturbed(run: BundledRun) -> Found:
+def _is_undisturbed(run: BundledRun) -> Decision:
     trials = run.rows("trials", use="score", state="done")
     disturbed = sum(bool(row["disturbed"]) for row in trials)
     return disturbed <= MOST_DISTURBED * len(trials), f"disturbed: {disturbed} of {len(trials)}"
 
 
-def _is_quiet(run: BundledRun) -> Found:
+def _is_quiet(run: BundledRun) -> Decision:
     cells = {row["quantity"]: int(row["cells"]) for row in run.rows("comparisons", speed="raw")}
     jobs, bodies = (cells.get(quantity, 0) for quantity in ("job_s", "body_s"))
     if not jobs + bodies:
@@ -199,7 +200,7 @@ def _is_quiet(run: BundledRun) -> Found:
     return is_low, f"floor of {quantity}: {floors[cell]:.2%}, largest: cell {cell}"
 
 
-def _is_mostly_body(run: BundledRun) -> Found:
+def _is_mostly_body(run: BundledRun) -> Decision:
     shares = dict[str, float]()
     for cell, rows in run.by_cell(run.rows("measurements", speed="raw")).items():
         times_s = defaultdict[str, list[float]](list)
@@ -215,27 +216,27 @@ def _is_mostly_body(run: BundledRun) -> Found:
     return is_small, f"frame_s: {shares[cell]:.1%} of job_s, largest: cell {cell}"
 
 
-def _is_complete(run: BundledRun) -> Found:
+def _is_complete(run: BundledRun) -> Decision:
     planned = {trial.id for trial in _plan(run.run)}
     missing = sorted(planned - {row["trial"] for row in run.rows("trials")})
     return bool(planned) and not missing, f"missing of {len(planned)}: {_some(missing)}"
 
 
-def _is_disclosed(run: BundledRun) -> Found:
+def _is_disclosed(run: BundledRun) -> Decision:
     system = read_json(run.bundle.read(run.bundle.root / "system.json", _FIX))
-    told, lacking = len(system["experiments"]), undisclosed(system)
-    lacking += ["a run"] if told != len(run.tables("runs")) else []
-    return not lacking, f"of {told} experiments, not known or missing: {_some(lacking)}"
+    count, lacking = len(system["experiments"]), undisclosed(system)
+    lacking += ["a run"] if count != len(run.tables("runs")) else []
+    return not lacking, f"of {count} experiments, not known or missing: {_some(lacking)}"
 
 
-def _is_sealed(run: BundledRun) -> Found:
+def _is_sealed(run: BundledRun) -> Decision:
     (row,), originals = run.rows("runs"), run.run.opener.read(run.run.path / ORIGINALS, _FIX)
     run.run.seal.check()
     measured = read_json(originals)["files"][SEAL]
     return measured == row["sealed"], f"sealed as measured: {measured[:16]}, and in data/runs.csv"
 
 
-def _is_whole(run: BundledRun) -> Found:
+def _is_whole(run: BundledRun) -> Decision:
     ended = {row["trial"] for row in run.rows("trials")}
     others = sorted(ended ^ {*run.run.trial_ids()})
     end = run.run.opener.read(run.run.path / FINISHED, _FIX)
@@ -258,7 +259,7 @@ class Rule(NamedTuple):
 
     title: str
     file: str
-    decide: Callable[[BundledRun], Found]
+    decide: Callable[[BundledRun], Decision]
 
 
 RULES: dict[str, Rule] = {
@@ -305,24 +306,26 @@ def check(bundle: Path) -> Check:
     """
     opener, claimed = Opener(bundle), ""
     opener.require_plain()
-    found = _decide(opener, {"harness": __version__} | {name: model_code(name) for name in MODELS})
+    checked = _decide(
+        opener, {"harness": __version__} | {name: model_code(name) for name in MODELS}
+    )
     if not (bundle / RULES_FILE).exists():
-        return found
+        return checked
     try:
         stored = read_json(opener.read(bundle / RULES_FILE, _FIX))
         claimed, release = str(stored["division"]), {**stored["release"]}
         # What that release decided is decided once more: this one may have other models.
-        then = found if release == found.release else _decide(opener, release)
-        told, follows = (dict(flatten(each)) for each in (stored, rules_document(then, claimed)))
+        then = checked if release == checked.release else _decide(opener, release)
+        stated, follows = (dict(flatten(each)) for each in (stored, rules_document(then, claimed)))
         differing = [
-            f"{name} is {excerpt(told.get(name))}, not {excerpt(follows.get(name))}"
-            for name in sorted({*told, *follows})
-            if told.get(name) != follows.get(name)
+            f"{name} is {excerpt(stated.get(name))}, not {excerpt(follows.get(name))}"
+            for name in sorted({*stated, *follows})
+            if stated.get(name) != follows.get(name)
         ]
     except _UNREADABLE as error:
         differing = [_reason(error)]
     named = tuple(f"{RULES_FILE}: {each}" for each in differing)
-    return found.model_copy(update={"claimed": claimed, "differing": named})
+    return checked.model_copy(update={"claimed": claimed, "differing": named})
 
 
 def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
@@ -340,15 +343,15 @@ def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
         why = _reason(error)
         labels["not decidable"].append(why)
     for name, rule in RULES.items():
-        found: list[tuple[bool | None, str, str]] = [] if runs else [(None, "data/runs.csv", why)]
+        checked: list[tuple[bool | None, str, str]] = [] if runs else [(None, "data/runs.csv", why)]
         for run in runs:
             try:
                 is_met, value = rule.decide(run)
             except _UNREADABLE as error:
                 is_met, value = False if isinstance(error, EvidenceError) else None, _reason(error)
             value = excerpt(f"{run.run.id}: {value}" if len(runs) > 1 else value, 300)
-            found.append((is_met, rule.file.format(run=f"runs/{run.run.id}"), value))
-        is_met, file, value = min(found, key=lambda each: [*_OUTCOMES].index(each[0]))
+            checked.append((is_met, rule.file.format(run=f"runs/{run.run.id}"), value))
+        is_met, file, value = min(checked, key=lambda each: [*_OUTCOMES].index(each[0]))
         answers.append(Answer(rule=name, outcome=_OUTCOMES[is_met], file=file, value=value))
     texts = {label: "; ".join(labels[label]) for label in labels}
     return Check(release={**release}, answers=tuple(answers), labels=texts)
@@ -361,15 +364,15 @@ def _reason(error: Exception) -> str:
     return f"there is no {error}" if isinstance(error, KeyError) else f"it cannot be read: {error}"
 
 
-def rules_document(found: Check, division: str) -> dict[str, Any]:
+def rules_document(checked: Check, division: str) -> dict[str, Any]:
     """`rules.json`: the *division* that is claimed, and how the rules were decided."""
-    answers = {each.rule: each for each in found.answers}
+    answers = {each.rule: each for each in checked.answers}
     return {
         "version": VERSION,
         "division": division,
-        "release": found.release,
+        "release": checked.release,
         "answers": {name: each.model_dump(mode="json") for name, each in answers.items()},
-        "labels": found.labels,
+        "labels": checked.labels,
         # How an open bundle differs from the closed division, rule by rule.
         "differs": {
             name: f"{RULES[name].title}: {each.outcome}, {each.file}, {each.value}"
