@@ -1,0 +1,582 @@
+"""
+`verify.py` of a bundle: it bears out what was published, and finds whatever was changed.
+"""
+
+import ast
+import csv
+import io
+import os
+import re
+import subprocess
+import sys
+
+from itertools import count
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from harness.evaluate.flow import Evaluation
+from harness.experiment.file import read_experiment
+from harness.experiment.grid import expand, order
+from harness.hadoop.properties import SEAL as SEAL_PROPERTY
+from harness.publish import verify
+from harness.publish.bundle import write_sums
+from harness.publish.claim import CLAIM, CLAIM_END, make_claim
+from harness.publish.data import write_tables
+from harness.records.prediction import Prediction
+from harness.records.score import Measurement
+from harness.records.trial import TrialRecord
+from harness.scoring import score
+from harness.store import Store
+from tests.run.fakes import VERSIONS
+
+SOURCE = Path(verify.__file__)
+MODELS = ("whatif", "prophet", "ernest")
+EXPERIMENT = """
+schema: 1
+name: {name}
+question: Which model is nearest?
+cluster: {{workers: 2, site: {{dfs.blocksize: 2m}}}}
+workloads: [{{name: terasort, input: {inputs}}}]
+configuration:
+  mapreduce.job.reduces: 2
+  mapreduce.task.io.sort.factor: [5, 10]
+repeat: {repeat}
+predict: {{models: [{models}], profile_on: {{input: 2 MiB}}}}
+"""
+# What a change alters: so many digits of a number count, the others are within 1e-9 of it.
+DIGITS = 6
+
+
+def times_of(cell, random, extra=()):
+    """
+    Seconds of one trial: half a second per MiB, and a frame that is in one cell too much of it.
+    """
+    mib = cell.workload.input_bytes / 2**20
+    job_s = 0.5 * mib * random.gauss(1, 0.02) + 4
+    frame_s = job_s * (0.4 if mib > 60 else 0.2)
+    times = {"job_s": job_s, "frame_s": frame_s, "body_s": job_s - frame_s}
+    return times | {"map_main_s": job_s / 3, "equation 3": job_s / 9} | dict.fromkeys(extra, job_s)
+
+
+def predictions_of(model, cells, random, *, refits, extra=()):
+    """
+    What a model says of each cell, more or less off; one does not answer in the first cell.
+    """
+    off = 1 + 0.15 * MODELS.index(model) if model in MODELS else random.uniform(0.7, 1.3)
+    for place, cell in enumerate(cells):
+        mib = cell.workload.input_bytes / 2**20
+        if model == "ernest" and not place:
+            yield Prediction(model=model, cell=cell.id, not_applicable=("memory", "disk"))
+            continue
+        body_s, frame_s = (0.4 * mib + 3) * off * random.gauss(1, 0.04), 2 + 0.05 * mib
+        again = tuple(body_s * random.gauss(1, 0.03) for _ in range(refits))
+        yield Prediction(
+            model=model, cell=cell.id, body_s=body_s, frame_s=frame_s, job_s=body_s + frame_s,
+            published_s=1.1 * body_s, measurable={"map_main_s": 0.4 * body_s},
+            parts={"equation 3": 0.1 * body_s} | dict.fromkeys(extra, body_s),
+            estimates={"separate_s": 1.05 * body_s}, code="", profile="",
+            intervals={"body_s": {"80": (0.8 * body_s, 1.1 * body_s), "90": None}},
+            refits={"body_s": again, "job_s": tuple(time_s + frame_s for time_s in again)},
+        )  # fmt: skip
+
+
+def measure(folder, name, *, models=MODELS, inputs="[2 MiB, 8 MiB, 16 MiB, 32 MiB, 48 MiB, 64 MiB]",
+            repeat=2, refits=5, extra=(), seed=1):  # fmt: skip
+    """
+    A blind run with times of our own: nothing of it was measured, all is stored as if it were.
+    """
+    random, stamps = Random(seed), count(1000.0, 10.0)
+    text = EXPERIMENT.format(name=name, models=", ".join(models), inputs=inputs, repeat=repeat)
+    experiment = read_experiment(text, f"{name}.yaml", ())
+    run = Store(folder).open_run(experiment, text)
+    trials = order(experiment, expand(experiment), VERSIONS)
+    run.write_plan(trials)
+    cells = {trial.cell.id: trial.cell for trial in trials if not trial.profiling}
+    predictions, measurements = [], []
+    for place, trial in enumerate(trials):
+        if not trial.profiling and not run.seal.exists():
+            for model in models:
+                given = predictions_of(model, cells.values(), random, refits=refits, extra=extra)
+                predictions += (of_model := [*given])
+                run.write_predictions(model, of_model)
+            run.seal.add()
+        trial_folder, started_s = run.start_trial(trial), next(stamps)
+        if not trial.profiling:
+            conf = f"<property><name>{SEAL_PROPERTY}</name><value>{run.seal.sha256()}</value>"
+            (trial_folder.raw / "job-0-conf.xml").write_text(conf)
+        trial_folder.commit(
+            TrialRecord(
+                trial=trial, state="failed" if not place else "done", versions=VERSIONS,
+                reason="=killed" if not place else "", started_s=started_s,
+                finished_s=started_s + 9, job_ids=("job_1795224441974_0001",),
+                loads={}, disturbed="others" if place % 7 == 1 else "",
+            )
+        )  # fmt: skip
+        if place and not trial.profiling:
+            raw_s, speed = times_of(trial.cell, random, extra), random.gauss(1, 0.01)
+            measurements.append(
+                Measurement(
+                    cell=trial.cell.id, workload="terasort", trial=trial.id,
+                    input=f"terasort {trial.cell.workload.input_bytes}", raw_s=raw_s,
+                    reference_s={name: speed * time_s for name, time_s in raw_s.items()},
+                    disturbed="others" if place % 7 == 1 else "",
+                )
+            )  # fmt: skip
+    run.write_scores(score(predictions, measurements))
+    run.finish()
+    return run
+
+
+def publish(folder, *runs):
+    """
+    What `verify.py` reads of a bundle, made by what makes bundles.
+    """
+    evaluations = [*map(Evaluation.of, runs)]
+    folder.mkdir()
+    write_tables(evaluations, folder / "data", str)
+    claim = make_claim(evaluations, 0.0)
+    lines = ["# A title", "", CLAIM, *claim.lines, CLAIM_END, "", "And more."]
+    (folder / "README.md").write_text("\n".join(lines))
+    (folder / "verify.py").write_bytes(SOURCE.read_bytes())
+    write_sums(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """
+    Two runs of one experiment, but for its name.
+    """
+    folder = tmp_path_factory.mktemp("runs")
+    return [measure(folder, name, seed=seed) for seed, name in enumerate(("small", "other"))]
+
+
+@pytest.fixture(scope="module")
+def files(runs, tmp_path_factory):
+    """
+    Content of each file of a bundle of one run, by its name.
+    """
+    return contents(publish(tmp_path_factory.mktemp("published") / "bundle", runs[0]))
+
+
+def contents(folder):
+    """
+    Content of each file, by its name.
+    """
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+@pytest.fixture
+def bundle(files, tmp_path):
+    """
+    A bundle of its own for each test.
+    """
+    return write(tmp_path / "bundle", files)
+
+
+def write(folder, files):
+    """
+    These files in that folder.
+    """
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def complaint(folder):
+    """
+    What is wrong with a bundle; nothing: all of it holds.
+    """
+    try:
+        verify.check(folder)
+    except (LookupError, OSError, TypeError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def rows_of(content):
+    """
+    Rows of a table, the first of them its columns.
+    """
+    return [*csv.reader(io.StringIO(content.decode(), newline=""))]
+
+
+def table(rows):
+    """
+    Content of a table with these rows.
+    """
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def run_alone(folder, *arguments, python=sys.executable):
+    """
+    The bundle's own `verify.py`, as its README says.
+    """
+    command = [python, "-I", "-S", str(folder / "verify.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
+
+
+# Changes: each is given a generator of random numbers and the tables, and says what must be named.
+
+
+def digit(random, text):
+    """
+    The number with one of its first digits changed.
+    """
+    places = [n for n, char in enumerate(text.partition("e")[0]) if char.isdigit()]
+    first = next((n for n, place in enumerate(places) if text[place] != "0"), 0)
+    place = random.choice(places[first : first + DIGITS])
+    other = random.choice(sorted({*"0123456789"} - {text[place]}))
+    return text[:place] + other + text[place + 1 :]
+
+
+def fields(tables, name, columns):
+    """
+    Each field of these columns that has something and counts: its row, its place, the row by names.
+
+    A prediction counts wherever it is measured; its refits where all models answer.
+    """
+    header, *rows = tables[name]
+    named = [dict(zip(header, row, strict=True)) for row in rows]
+    unanswered = {row["cell"] for row in named if row.get("not_applicable")}
+    for row, by_name in zip(rows, named, strict=True):
+        counts = not by_name.get("refit") or by_name["quantity"] == "body_s"
+        if counts and not (by_name.get("refit") and by_name["cell"] in unanswered):
+            yield from ((row, header.index(c), by_name) for c in columns if by_name[c])
+
+
+def number_of(name, *columns):
+    """
+    A change of one digit of a number in these columns of a table.
+    """
+
+    def change(random, tables):
+        row, place, _ = random.choice([*fields(tables, name, columns)])
+        row[place] = digit(random, row[place])
+
+    return change
+
+
+def swap_of(name, column):
+    """
+    A change of places: the values of two cells, of one quantity and speed.
+    """
+
+    def change(random, tables):
+        known = [*fields(tables, name, [column])]
+        row, place, named = random.choice(known)
+        same = {"quantity", "speed", "model", "refit"} & {*named}
+        row_2, _, _ = random.choice(
+            [
+                other
+                for other in known
+                if other[2]["cell"] != named["cell"]
+                and other[2][column] != named[column]
+                and all(other[2][key] == named[key] for key in same)
+            ]
+        )
+        row[place], row_2[place] = row_2[place], row[place]
+
+    return change
+
+
+def leave_out_a_trial(random, tables):
+    """
+    All that was measured in one trial.
+    """
+    header, *rows = tables["measurements"]
+    trial = random.choice(rows)[header.index("trial")]
+    tables["measurements"][1:] = [row for row in rows if trial not in row]
+
+
+def leave_out_a_row(random, tables):
+    """
+    A row of a table of numbers.
+    """
+    rows = tables[random.choice(("scores", "comparisons", "measurements"))]
+    del rows[random.randrange(1, len(rows))]
+
+
+def change_a_verdict(random, tables):
+    """
+    Another verdict of a pair.
+    """
+    row = random.choice(tables["comparisons"][1:])
+    row[-1] = random.choice(sorted({"nearer", "equal", "undecided"} - {row[-1]}))
+
+
+def change_whether_covered(random, tables):
+    """
+    A measured time that is, or is not, in its predicted interval.
+    """
+    header, *rows = tables["scores"]
+    place = header.index("covered_80")
+    row = random.choice([row for row in rows if row[place]])
+    row[place] = "false" if row[place] == "true" else "true"
+
+
+def change_the_claim(random, tables):
+    """
+    A word, a number or a sentence of README.md.
+    """
+    lines = tables["README.md"]
+    first, last = lines.index(CLAIM), lines.index(CLAIM_END)
+    place = random.randrange(first + 1, last)
+    words = lines[place].split(" ")
+    number = random.choice([n for n, word in enumerate(words) if word])
+    kind = random.choice(("sentence", "word", "letter"))
+    if kind == "sentence":
+        del lines[place]
+    elif kind == "word":
+        lines[place] = " ".join(words[:number] + words[number + 1 :])
+    else:
+        lines[place] = " ".join([*words[:number], f"{words[number]}1", *words[number + 1 :]])
+
+
+CHANGES = {
+    "a score": number_of("scores", *verify.SCORE.split()),
+    "a comparison": number_of("comparisons", *verify.PAIR.split()),
+    "a measurement": number_of("measurements", "value"),
+    "a prediction": number_of("predictions", "predicted"),
+    "a trial left out": leave_out_a_trial,
+    "a row left out": leave_out_a_row,
+    "two scores swapped": swap_of("scores", "relative_error"),
+    "two measurements swapped": swap_of("measurements", "value"),
+    "two predictions swapped": swap_of("predictions", "predicted"),
+    "a verdict": change_a_verdict,
+    "whether an interval covers": change_whether_covered,
+    "the claim": change_the_claim,
+}
+
+
+def changed(files, change, seed):
+    """
+    The files of a bundle after such a change, and those that differ.
+    """
+    tables = {Path(name).stem: rows_of(files[name]) for name in files if name.endswith(".csv")}
+    tables["README.md"] = files["README.md"].decode().split("\n")
+    change(Random(seed), tables)
+    now = {
+        name: table(tables[Path(name).stem]) if name.endswith(".csv") else content
+        for name, content in files.items()
+    } | {"README.md": "\n".join(tables["README.md"]).encode()}
+    return {name: content for name, content in now.items() if content != files[name]}
+
+
+@pytest.mark.process  # not for a process, but for its time
+def test_each_of_200_changes_is_found(files, tmp_path):
+    """
+    Whether the sums were made right again or not: with the file, and where numbers are concerned
+    with the row, what is stored and what it should be.
+    """
+    bundle, missed = write(tmp_path / "bundle", files), []
+    for seed, kind in zip(range(200), [*CHANGES] * 200, strict=False):
+        altered = changed(files, CHANGES[kind], seed)
+        write(bundle, altered)
+        if seed // len(CHANGES) % 2:
+            write_sums(bundle)
+        said = complaint(bundle)
+        if not re.match(r"(data/\w+\.csv|README\.md)", said) or not re.search(
+            "stored|no done", said
+        ):
+            missed.append((seed, kind, said))
+        write(bundle, {name: files[name] for name in (*altered, "SHA256SUMS")})
+
+    assert (missed, complaint(bundle)) == ([], "")
+
+
+def test_the_claim_of_several_runs_holds(runs, tmp_path):
+    """
+    Each run has a table of its models, nearest first.
+    """
+    shown = verify.check(publish(tmp_path / "bundle", *runs))
+
+    expected = []
+    for run in sorted(runs, key=lambda run: run.read_manifest().experiment["name"]):
+        ranking = run.read_scores().ranking("raw")
+        for model, error in zip(ranking.models, ranking.errors, strict=True):
+            place = "nearest" if model in ranking.nearest else "farther"
+            expected.append((model, f"{error:.1%}", place))
+    rows = [line.split() for line in shown if line.startswith("  ")]
+    assert [(row[0], row[1], row[-1]) for row in rows] == expected
+    assert {place for _, _, place in expected} == {"nearest", "farther"}
+
+
+def test_a_text_that_begins_as_a_formula_is_read_without_its_apostrophe(bundle):
+    """
+    Spreadsheets need it, sentences have none.
+    """
+    for name, new in (("data/runs.csv", b"'=local"), ("README.md", b"=local")):
+        path = bundle / name
+        path.write_bytes(
+            path.read_bytes().replace(b'"local', b'"' + new).replace(b" local", b" " + new)
+        )
+    write_sums(bundle)
+
+    assert complaint(bundle) == ""
+
+
+def test_what_was_measured_again_is_no_part_of_the_sums(bundle):
+    """
+    Anything may lie in `replications/`.
+    """
+    (bundle / "replications/elsewhere").mkdir(parents=True)
+    (bundle / "replications/elsewhere/replication.json").write_text("{}")
+
+    assert complaint(bundle) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [("report.html", "SHA256SUMS lacks it"), (".hidden/file", "SHA256SUMS lacks it")],
+)
+def test_an_added_file_is_named(bundle, name, named):
+    """
+    Hidden ones, too.
+    """
+    write(bundle, {name: b"more"})
+
+    assert complaint(bundle) == f"{name}: {named}"
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "data/../README.md", "nothing"])
+def test_sums_name_files_of_the_folder_alone(bundle, name):
+    """
+    No absolute name, none that climbs, none that is not there.
+    """
+    (bundle.parent / "outside").write_text("")
+    with (bundle / "SHA256SUMS").open("a") as sums:
+        sums.write(f"{'0' * 64}  {name}\n")
+
+    assert complaint(bundle) == f"{name}: the folder lacks it"
+
+
+@pytest.mark.parametrize("kind", ["file", "folder", "pipe"])
+def test_links_and_pipes_are_refused(bundle, kind):
+    """
+    Whatever they lead to.
+    """
+    if kind == "pipe":
+        os.mkfifo(bundle / "odd")
+    else:
+        (bundle / "odd").symlink_to("README.md" if kind == "file" else "data")
+
+    assert complaint(bundle) == "odd: it is a link, no plain file, or too large"
+
+
+def damaged(content, kind):
+    """
+    The content of a table, damaged.
+    """
+    header, *rows = rows_of(content)
+    if kind == "not UTF-8":
+        return content.replace(b"terasort", b"tera\xff\xfe")
+    if kind == "empty":
+        return b""
+    if kind == "cut":
+        return content[: len(content) // 2]
+    if kind == "open quote":
+        return content + b'"open'
+    if kind == "column left out":
+        return table([row[:-3] for row in (header, *rows)])
+    if kind == "row twice":
+        return table([header, rows[0], *rows])
+    if kind == "short row":
+        return table([header, rows[0][:-1], *rows[1:]])
+    rows[0][header.index("value")] = kind
+    return table([header, *rows])
+
+
+KINDS = ("not UTF-8", "empty", "cut", "open quote", "column left out", "row twice", "short row",
+         "text", "nan", "inf", "1e999", "", "-1e300", "0x10")  # fmt: skip
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_table_ends_with_one_line(bundle, kind):
+    """
+    Whose exit status is 1, and which is no traceback.
+    """
+    path = bundle / "data/measurements.csv"
+    path.write_bytes(damaged(path.read_bytes(), kind))
+    write_sums(bundle)
+
+    ended = run_alone(bundle)
+    said = ended.stdout + ended.stderr
+    assert (ended.returncode, said.count("\n"), "Traceback" in said) == (1, 1, False)
+
+
+def test_a_huge_table_is_not_read(bundle):
+    """
+    One that no bundle can have: 32 MiB.
+    """
+    os.truncate(bundle / "data/scores.csv", 2**25 + 1)
+
+    assert complaint(bundle) == "data/scores.csv: it is a link, no plain file, or too large"
+
+
+def test_rows_of_no_run_or_cell_are_refused(bundle):
+    """
+    Each row is of a run of `runs.csv` and a cell of `cells.csv`.
+    """
+    path = bundle / "data/predictions.csv"
+    header, *rows = rows_of(path.read_bytes())
+    for place in (0, 1):
+        other = [*rows[0][:place], "other", *rows[0][place + 1 :]]
+        path.write_bytes(table([header, *rows, other]))
+        write_sums(bundle)
+        assert complaint(bundle).startswith("data/predictions.csv: ")
+
+
+@pytest.mark.parametrize("column", ["seal", "blind"])
+def test_only_trials_that_name_the_seal_make_a_run_blind(bundle, column):
+    """
+    Whatever `blind` says; and whatever the seals are, where it says no.
+    """
+    path = bundle / ("data/trials.csv" if column == "seal" else "data/runs.csv")
+    header, *rows = rows_of(path.read_bytes())
+    place = header.index(column)
+    for row in rows:
+        row[place] = "0" * 64 if column == "seal" else "false"
+    path.write_bytes(table([header, *rows]))
+    write_sums(bundle)
+
+    assert "were sealed after the measurement" in complaint(bundle)
+
+
+@pytest.mark.process
+def test_it_runs_alone_from_anywhere(bundle):
+    """
+    With nothing but Python: it prints the table, or the first number that differs; it leaves no
+    file behind.
+    """
+    before = contents(bundle)
+    well, given = run_alone(bundle), run_alone(bundle, str(bundle))
+    path = bundle / "data/scores.csv"
+    path.write_bytes(path.read_bytes().replace(b",2,", b",3,", 1))
+    wrong = run_alone(bundle)
+
+    assert (well.returncode, given.stdout, well.stderr) == (0, well.stdout, "")
+    assert well.stdout.startswith("small (")
+    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (1, "", 1)
+    assert re.search(r"data/scores.csv .* trials: stored 3.0, computed 2\n", wrong.stderr)
+    assert contents(bundle).keys() == before.keys()
+
+
+def test_the_source_is_for_every_python_3():
+    """
+    Its grammar is that of 3.6, its modules are in all of them, and a reader can read it.
+    """
+    source = SOURCE.read_text()
+    imported = set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE))
+
+    ast.parse(source, feature_version=(3, 6))
+    assert imported <= {"csv", "hashlib", "math", "sys", "collections", "itertools", "pathlib",
+                        "statistics", "typing"}  # fmt: skip
+    assert len(source.splitlines()) <= 250
