@@ -4,8 +4,8 @@ What a node is, as a published comparison discloses it.
     node.pyz facts system NAME=FOLDER...    one line of JSON; names stand for the folders there
 
 What cannot be read is a text ``not known: why``.  Nothing is written, no root is needed, each file
-is read to a bound.  Sizes are bytes, frequencies Hz, rates bits per second.  Serial numbers,
-addresses, names of hosts and paths are not told: ``UUID``, ``ADDRESS``, ``(left out)`` stand there.
+is read to a bound.  Sizes are bytes, frequencies Hz, rates bits per second.  ``(left out)`` stands
+for serial numbers, and where a disk, a host or a secret may be named.
 """
 
 import array
@@ -20,8 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, List, Union
 
-_MOST_READ, _MOST_LISTED = 2**20, 64
-_UNSAID = "not known: the kernel does not say"
+_UNSAID = "not known: nothing here says it"
 _GET_MTU, _GET_SETTINGS, _ETHTOOL = 0x8921, 0x00000001, 0x8946  # of linux/sockios.h and ethtool.h
 _CGROUPS, _LIMITS = "/sys/fs/cgroup", (  # of both versions of control groups
     "cpu.max", "cpu.weight", "cpuset.cpus", "memory.max", "memory.high", "memory.swap.max",
@@ -30,52 +29,40 @@ _CGROUPS, _LIMITS = "/sys/fs/cgroup", (  # of both versions of control groups
 )  # fmt: skip
 # No limit, or a group's own share: version 1 has a number near 2**63 where memory is not limited.
 _NO_LIMIT = re.compile(r"max.*|-1|100|1024|9223\d{15}|not known.*")
-_NAMES = "key|token|pass|secret|cred|url|host|luks|lvm|label|serial|addr|uuid|nfs"
-_HIDDEN = (
-    (re.compile(r"\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "UUID"),
-    (re.compile(r"\benx[0-9a-f]{12}\b|\b([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b"), "ADDRESS"),
-    (re.compile(r"\b\d{1,3}(\.\d{1,3}){3}\b"), "ADDRESS"),
-    (re.compile(r"\b[0-9a-fA-F]{1,4}(::[0-9a-fA-F:]+|(:[0-9a-fA-F]{0,4}){3,7}\b)"), "ADDRESS"),
-    (re.compile(rf"(?i)(?<![\w.-])((ip|ds|root|resume|[\w.-]*({_NAMES})[\w.-]*)=)[^\s,]+"),
-     r"\1(left out)"),
-)  # fmt: skip
+_HIDDEN = re.compile(
+    r"(?i)((?<![\w.-])(?:ip|ds|root|resume|[\w.-]*(?:key|token|pass|secret|cred|url|host|luks|lvm"
+    r"|label|serial|addr|uuid|nfs)[\w.-]*)=)[^\s,]+"
+    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\benx[0-9a-f]{12}\b"
+)
 
 
 def system_facts(folders: Dict[str, str]) -> Dict[str, Any]:
-    """Facts of this node; *folders* are those whose disks are told of, by names for them."""
-    memory = {
-        name: int(value.split()[0]) * (1024 if value.endswith("kB") else 1)
-        for name, value in fields("/proc/meminfo").items()
-        if value[:1].isdigit()
-    }
-    pages, clocks = "/sys/kernel/mm/transparent_hugepage", "/sys/devices/system/clocksource"
-    release = fields(f"{os.environ.get('JAVA_HOME', '')}/release", "=")
+    """Facts of this node; *folders* are those whose disks are described, by names for them."""
+    memory, pages = fields("/proc/meminfo"), "/sys/kernel/mm/transparent_hugepage"
+    java = fields(f"{os.environ.get('JAVA_HOME', '')}/release", "=")
     java_names = ("IMPLEMENTOR", "IMPLEMENTOR_VERSION", "JAVA_RUNTIME_VERSION", "JAVA_VERSION")
-    signs = ("docker", "lxc", "kubepods", "containerd", "libpod")
-    marks = [sign for sign in signs if sign in read("/proc/1/cgroup")]
-    marks += [name for name in (".dockerenv", "run/.containerenv") if os.path.exists(f"/{name}")]
+    marks = set(re.findall("docker|lxc|kubepods|containerd|libpod", read("/proc/1/cgroup")))
+    marks |= {name for name in (".dockerenv", "run/.containerenv") if os.path.exists(f"/{name}")}
     flags = fields("/proc/cpuinfo").get("flags")  # of other architectures: none
     return {
         "processor": processor(),
         "memory": {
-            "total_bytes": memory.get("MemTotal", _UNSAID),
-            "huge_pages": memory.get("HugePages_Total", _UNSAID),
-            "huge_page_bytes": memory.get("Hugepagesize", _UNSAID),
-            "transparent_huge_pages": chosen(read(f"{pages}/enabled")),
-            "transparent_huge_pages_defrag": chosen(read(f"{pages}/defrag")),
-            "swap_bytes": memory.get("SwapTotal", _UNSAID),
-            "swappiness": number(read("/proc/sys/vm/swappiness")),
+            "total_bytes": plain(memory.get("MemTotal", _UNSAID), 1024),
+            "huge_pages": plain(memory.get("HugePages_Total", _UNSAID)),
+            "huge_page_bytes": plain(memory.get("Hugepagesize", _UNSAID), 1024),
+            "transparent_huge_pages": plain(read(f"{pages}/enabled")),
+            "transparent_huge_pages_defrag": plain(read(f"{pages}/defrag")),
+            "swap_bytes": plain(memory.get("SwapTotal", _UNSAID), 1024),
+            "swappiness": plain(read("/proc/sys/vm/swappiness")),
         },
-        "disks": {name: disk(Path(folder)) for name, folder in folders.items()},
-        "network": {
-            hide(name): interface(name) for _, name in socket.if_nameindex()[:_MOST_LISTED]
-        },
+        "disks": {name: disk(folder) for name, folder in folders.items()},
+        "network": {hide(name): interface(name) for _, name in socket.if_nameindex()},
         "virtualisation": {
             "hypervisor_flag": "hypervisor" in flags.split() if flags else _UNSAID,
             "vendor": hide(read("/sys/class/dmi/id/sys_vendor")),
             "product": hide(read("/sys/class/dmi/id/product_name")),
             "hypervisor": read("/sys/hypervisor/type"),
-            "container": ", ".join(marks) or "no sign of one",
+            "container": ", ".join(sorted(marks)) or "no sign of one",
         },
         "control_groups": control_groups(),
         "kernel": {
@@ -83,26 +70,22 @@ def system_facts(folders: Dict[str, str]) -> Dict[str, Any]:
             "version": platform.version(),
             # what stands behind the dashes is for the first process, and not the kernel's
             "command_line": hide(read("/proc/cmdline").partition(" -- ")[0]),
-            "clock_source": read(f"{clocks}/clocksource0/current_clocksource"),
+            "clock_source": read("/sys/bus/clocksource/devices/clocksource0/current_clocksource"),
         },
-        "os": fields("/etc/os-release", "=").get("PRETTY_NAME", "not known: it has no name"),
+        "os": fields("/etc/os-release", "=").get("PRETTY_NAME", _UNSAID),
         "python": platform.python_version(),
-        "java": {
-            name.lower(): release.get(name, "not known: the file 'release' of Java does not say")
-            for name in java_names
-        },
+        "java": {name.lower(): java.get(name, _UNSAID) for name in java_names},
     }
 
 
 def read(path: Union[str, Path]) -> str:
     """Text of a file, to a bound; ``not known: why`` where it cannot be read or is empty."""
-    name = Path(path).name
     try:
         with open(str(path), "rb") as file:
-            text = file.read(_MOST_READ).decode("utf-8", "replace").strip()
+            text = file.read(2**20).decode("utf-8", "replace").strip()
     except OSError as error:
-        return f"not known: {name}: {error.strerror}"
-    return text or f"not known: {name} is empty"
+        return f"not known: {Path(path).name}: {error.strerror}"
+    return text or f"not known: {Path(path).name} is empty"
 
 
 def fields(path: str, separator: str = ":") -> Dict[str, str]:
@@ -114,22 +97,15 @@ def fields(path: str, separator: str = ":") -> Dict[str, str]:
     return known
 
 
-def number(text: str, factor: int = 1) -> Union[int, str]:
-    """A whole number times *factor*, or the text itself."""
-    return int(text) * factor if re.match(r"-?[0-9]{1,18}$", text) else text
-
-
-def chosen(text: str) -> str:
-    """The one in brackets of several words."""
-    match = re.search(r"\[(.*?)\]", text)
-    return match.group(1) if match else text
+def plain(text: str, factor: int = 1) -> Union[int, str]:
+    """The number that *text* begins with, times *factor*; or the one in brackets of its words."""
+    match = re.match(r"-?[0-9]+|.*\[(.*?)\]", text)
+    return text if not match else match.group(1) or int(match.group()) * factor
 
 
 def hide(text: str) -> str:
     """*text* without what identifies a machine or opens one."""
-    for pattern, replacement in _HIDDEN:
-        text = pattern.sub(replacement, text)
-    return text
+    return _HIDDEN.sub(r"\1(left out)", text)
 
 
 def processor() -> Dict[str, Any]:
@@ -142,7 +118,7 @@ def processor() -> Dict[str, Any]:
     limits = [read(folder / f"cpu0/cpufreq/cpuinfo_{end}_freq") for end in ("min", "max")]
     names = ("level", "type", "size", "shared_cpu_list")
     return {
-        "model": first.get("model name") or first.get("CPU part") or _UNSAID,
+        "model": first.get("model name") or first.get("CPU part", _UNSAID),
         "architecture": platform.machine(),
         "sockets": len({core[0] for core in cores}) or _UNSAID,
         "cores": len(cores) or _UNSAID,
@@ -152,44 +128,37 @@ def processor() -> Dict[str, Any]:
                    for cache in caches] or _UNSAID,
         "microcode": first.get("microcode", _UNSAID),
         "governor": ", ".join(sorted({read(cpu / "cpufreq/scaling_governor") for cpu in cpus})),
-        "frequency_limits_hz": [number(limit, 1000) for limit in limits],
+        "frequency_limits_hz": [plain(limit, 1000) for limit in limits],
         "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or _UNSAID,
     }  # fmt: skip
 
 
-def disk(folder: Path) -> Dict[str, Any]:
-    """The file system under a folder, or the nearest one above that is there, and its disk."""
-    while not folder.is_dir() and folder != folder.parent:
-        folder = folder.parent
-    place, mounted = f"{os.path.realpath(str(folder))}/", [""] * 6
+def disk(folder: str) -> Dict[str, Any]:
+    """The file system that a folder is on, or will be on, and the whole disk below that."""
+    place, nowhere = f"{os.path.realpath(folder)}/", "not known: no file system has this folder"
+    mounted = ["", "", "none", "", "", nowhere, "-", nowhere, "none", nowhere]
     for line in read("/proc/self/mountinfo").splitlines():  # the last of two at one place is on top
-        words = line.replace("\\040", " ").split(" ")
-        is_above = "-" in words[6:] and place.startswith(f"{words[4].rstrip('/')}/")
+        words = line.split(" ")
+        is_above = "-" in words and place.startswith(f"{words[4].rstrip('/')}/")
         mounted = words if is_above and len(words[4]) >= len(mounted[4]) else mounted
-    names = ("file_system", "mount_options", "device", "model", "rotational", "size_bytes",
-             "scheduler")  # fmt: skip
-    facts: Dict[str, Any] = dict.fromkeys(names, "not known: no file system has this folder")
-    if "-" not in mounted:
-        return facts
-    kind, source, above = mounted[mounted.index("-", 6) + 1 :][:3]
-    options = sorted({*mounted[5].split(","), *above.split(",")})[:_MOST_LISTED]
-    facts.update(dict.fromkeys(names, f"not known: {kind} shows no disk here"), file_system=kind)
-    facts["mount_options"] = [hide(re.sub("=.*/.*", "=(left out)", option)) for option in options]
+    kind, source, above = mounted[mounted.index("-") + 1 :][:3]
+    options = {*mounted[5].split(","), *above.split(",")}
     device = Path("/sys/dev/block", mounted[2])
-    with suppress(OSError):  # btrfs has numbers of its own
-        if not device.exists() and source.startswith("/dev/"):
-            device_number = os.stat(source).st_rdev
-            device = Path("/sys/dev/block", f"{os.major(device_number)}:{os.minor(device_number)}")
-    if device.exists():
-        device = device.resolve()
-        device = device.parent if (device / "partition").exists() else device
-        below = ", ".join(sorted(path.name for path in device.glob("slaves/*")))
-        facts["device"] = f"{device.name} on {below}" if below else device.name
-        facts["model"] = read(device / "device/model")
-        facts["rotational"] = number(read(device / "queue/rotational"))
-        facts["size_bytes"] = number(read(device / "size"), 512)
-        facts["scheduler"] = chosen(read(device / "queue/scheduler"))
-    return facts
+    if not device.exists():  # btrfs has numbers of its own
+        device = Path("/sys/class/block", os.path.basename(os.path.realpath(source)))
+    device = device.resolve()
+    device = device.parent if (device / "partition").exists() else device
+    below = ", ".join(sorted(path.name for path in device.glob("slaves/*")))
+    name = f"{device.name} on {below}" if below else device.name
+    return {
+        "file_system": kind,
+        "mount_options": sorted(hide(re.sub("=.*/.*", "=(left out)", each)) for each in options),
+        "device": name if device.exists() else f"not known: {kind} shows no disk here",
+        "model": read(device / "device/model"),
+        "rotational": plain(read(device / "queue/rotational")),
+        "size_bytes": plain(read(device / "size"), 512),
+        "scheduler": plain(read(device / "queue/scheduler")),
+    }
 
 
 def interface(name: str) -> Dict[str, Any]:
@@ -214,9 +183,9 @@ def control_groups() -> Dict[str, Any]:
         controllers, _, place = line.partition(":")[2].partition(":")
         for controller in controllers.split(","):  # an empty one in version 2
             own = Path(_CGROUPS, controller.replace("name=", ""), place.lstrip("/"))
-            pairs = [(name, read(group / name)) for group in (own, *own.parents)
-                     for name in _LIMITS]  # fmt: skip
-            limits += [f"{name}: {text}" for name, text in pairs if not _NO_LIMIT.fullmatch(text)]
+            files = [group / name for group in (own, *own.parents) for name in _LIMITS]
+            limits += [f"{file.name}: {read(file)}" for file in files
+                       if not _NO_LIMIT.fullmatch(read(file))]  # fmt: skip
     version = 2 if os.path.exists(f"{_CGROUPS}/cgroup.controllers") else 1
     known = version if os.path.isdir(_CGROUPS) else f"not known: {_CGROUPS} is not there"
-    return {"version": known, "limits": list(dict.fromkeys(limits))[:_MOST_LISTED]}
+    return {"version": known, "limits": list(dict.fromkeys(limits))}

@@ -175,9 +175,7 @@ def node_versions(
     return {host.name: stated for host, stated in zip(hosts, versions, strict=True)}
 
 
-def node_systems(
-    hosts: Sequence[Host], agent: Callable[..., list[str]]
-) -> dict[str, dict[str, Any] | str]:
+def node_systems(hosts: Sequence[Host], agent: Callable[..., list[str]]) -> dict[str, Any]:
     """
     What each of *hosts* is, by its name; *agent* makes command lines of the node agent.
 
@@ -189,39 +187,29 @@ def node_systems(
             folders = (f"hdfs={host.folder}/data", f"local={host.folder}/local")
             completed = host.run(agent(host, "facts", "system", *folders), LOOK_S)
             if completed.status:
-                last = (completed.err.strip().splitlines() or ["no reason"])[-1]
+                last = completed.err.strip().rpartition("\n")[2]
                 raise ValueError(f"it ended with status {completed.status}: {last}")
             answer = read_json(completed.out[:_MOST_LINE])
             if not isinstance(answer, dict):
                 raise TypeError("its answer is not an object")
+            return printable_json(answer)
         except (HarnessError, OSError, ValueError, TypeError) as error:
-            reason = error.what if isinstance(error, HarnessError) else str(error)
-            return f"not known: {excerpt(reason, _MOST_ERROR)}"
-        return bounded(answer)
+            return f"not known: {excerpt(getattr(error, 'what', error), _MOST_ERROR)}"
 
-    known: dict[str, dict[str, Any] | str] = {}
+    known = dict[str, Any]()
     for host, answer in zip(hosts, at_once(system_of, hosts), strict=True):
-        same = [
-            name for name, other in known.items() if isinstance(answer, dict) and other == answer
-        ]
-        known[host.name] = same[0] if same else answer
+        same = (name for name, other in known.items() if other == answer)
+        known[host.name] = next(same, answer)
     return known
 
 
-def bounded(value: Any, deepest: int = 4) -> Any:
-    """A foreign *value* of JSON with short texts, few entries and finite numbers."""
-    if isinstance(value, dict | list) and not deepest:
-        return "not known: nested too deeply"
+def printable_json(value: Any) -> Any:
+    """A foreign *value* of JSON, with each text in one short line, safe to print and to store."""
     if isinstance(value, dict):
-        pairs = list(value.items())[:_MOST_DEVICES]
-        return {excerpt(name, _MOST_NAME): bounded(inner, deepest - 1) for name, inner in pairs}
+        return {excerpt(name, _MOST_NAME): printable_json(each) for name, each in value.items()}
     if isinstance(value, list):
-        return [bounded(inner, deepest - 1) for inner in value[:_MOST_DEVICES]]
-    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
-        return value if abs(value) < 2**63 else "not known: not a number of the kernel's"
-    if not isinstance(value, str):
-        return "not known: the node gives no value"
-    return excerpt(SECRETS.clean(value[: 4 * _MOST_TEXT]), _MOST_TEXT)
+        return [printable_json(each) for each in value]
+    return excerpt(SECRETS.clean(value), _MOST_TEXT) if isinstance(value, str) else value
 
 
 def version_text(value: object) -> str:
