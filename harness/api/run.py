@@ -57,10 +57,9 @@ class Run:
                 job_s = sum(job.job_s for job in self.run.read_trace(trial.id, whole=False))
             row = {"cell": trial.cell.id, "trial": trial.id, "repetition": trial.repetition}
             row |= {"use": "profile" if trial.profiling else "score", "job_s": job_s}
-            for name in ("state", "started_s", "finished_s", "reason", "disturbed", "device"):
-                row[name] = getattr(record, name)
-            for name in ("busy", "others", "steal"):
-                row[name] = record.most(name)
+            ended = ("state", "started_s", "finished_s", "reason", "disturbed", "device")
+            row |= {name: getattr(record, name) for name in ended}
+            row |= {name: record.most(name) for name in ("busy", "others", "steal")}
             rows.append(row | record.harness_s)
         return self._frame(rows, "cell", "trial", "state", "use", "job_s")
 

@@ -15,6 +15,7 @@ from harness.cli.steps import json_option, open_session
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.providers import lease, state
 from harness.providers.base import Cluster
+from harness.providers.existing.discovery import elements, whole
 from harness.records.trial import format_control
 from harness.text import did_you_mean, excerpt, printable
 from harness.units import format_bytes, format_duration, parse_duration
@@ -26,7 +27,7 @@ _NAME = click.option(
 )
 
 _LONGEST_S = 30 * 86400
-_MOST_NODES, _MOST_TEXT, _MOST_COUNT = 1000, 200, 2**53  # of what a ResourceManager reports
+_MOST_NODES, _MOST_TEXT = 1000, 200  # of what a ResourceManager reports
 
 
 def _lifetime_s(_context: click.Context, _option: click.Parameter, text: str) -> int:
@@ -146,13 +147,9 @@ def status(name: str | None, as_json: bool) -> None:
     for service, address in facts["endpoints"].items():
         click.echo(printable(f"  {service:<28} {address}"))
     _show_hosts(facts["hosts"])
-    rows = [
-        [node[key] for key in ("id", "state", "containers", "used_mb", "memory_mb", "version")]
-        for node in facts["nodes"]
-    ]
-    if rows:
+    if facts["nodes"]:
         columns = ["YARN node", "state", "containers", "memory used, MiB", "of", "Hadoop"]
-        show_table(columns, rows)
+        show_table(columns, [[*node.values()] for node in facts["nodes"]])
     for host, limits in running.limits.items():
         for control, limit in limits.items():
             effect = "" if limit.is_enforced else ", not enforced on buffered writes"
@@ -261,14 +258,12 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
             if adopt:
                 state.adopt(chosen)
             was_there = providers.remove(chosen)
-        except state.NotOursError as error:
-            if not everything or not state.lease_s(chosen):
-                errors.append(error)
-            else:
-                show_text(f"left alone: {error.what}")
-            continue
         except HarnessError as error:  # a host or an engine is away: the others can still go
-            errors.append(error)
+            is_foreign = isinstance(error, state.NotOursError) and state.lease_s(chosen)
+            if everything and is_foreign:
+                show_text(f"left alone: {error.what}")
+            else:
+                errors.append(error)
             continue
         others = f"; there are: {', '.join(existing_names)}" if existing_names else ""
         gone, never = f"cluster {chosen!r} is down", f"no cluster {chosen!r} is up{others}"
@@ -389,25 +384,18 @@ def cluster_facts(running: Cluster) -> dict[str, Any]:
 
 def _yarn_nodes(running: Cluster) -> list[dict[str, Any]]:
     """What the ResourceManager reports of its nodes; nothing where it does not answer."""
-
-    def count(value: object) -> int:
-        return value if isinstance(value, int) and 0 <= value < _MOST_COUNT else 0
-
     try:
-        listed = running.hdfs.get_json("rm", "/ws/v1/cluster/nodes")["nodes"]["node"]
-    except (ClusterError, ValueError, KeyError, TypeError):
+        nodes = elements(running.hdfs.get_json("rm", "/ws/v1/cluster/nodes"), "nodes", "node")
+    except ClusterError:
         return []
-    # Hadoop writes a list of one element as that element.
-    nodes = listed if isinstance(listed, list) else [listed]
     return [
         {
             "id": excerpt(node.get("id"), _MOST_TEXT),
             "state": excerpt(node.get("state"), _MOST_TEXT),
-            "containers": count(node.get("numContainers")),
-            "used_mb": count(node.get("usedMemoryMB")),
-            "memory_mb": count(node.get("usedMemoryMB")) + count(node.get("availMemoryMB")),
+            "containers": whole(node.get("numContainers")),
+            "used_mb": whole(node.get("usedMemoryMB")),
+            "memory_mb": whole(node.get("usedMemoryMB")) + whole(node.get("availMemoryMB")),
             "version": excerpt(node.get("version"), _MOST_TEXT),
         }
         for node in nodes[:_MOST_NODES]
-        if isinstance(node, dict)
     ]

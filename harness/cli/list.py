@@ -36,12 +36,27 @@ def list_names(kind: str, as_json: bool) -> None:
         harness list models
         harness list workloads --json
     """
+    from pydantic_core import to_jsonable_python
+
     from harness.units import format_bytes
 
     module, attribute = KINDS[kind]
     entries: dict[str, Any] = getattr(import_module(module), attribute)
     if as_json:
-        print_json([_document(kind, key, entry) for key, entry in entries.items()])
+        documents = []
+        for name, entry in entries.items():
+            document: dict[str, Any] = {"name": name, "description": describe(entry)}
+            if kind == "metrics":
+                document |= {"unit": entry.unit, "best": entry.best}
+            if kind == "workloads":
+                document["scales"] = dict(entry.scales)
+                # Infinite bounds have no word in JSON, and none is needed.
+                document["parameters"] = [
+                    {"name": key, **to_jsonable_python(parameter, inf_nan_mode="null")}
+                    for key, parameter in entry.parameters.items()
+                ]
+            documents.append(document)
+        print_json(documents)
         return
     rows = [(key, describe(entry)) for key, entry in entries.items()]
     show_table(["name", "description"], rows)
@@ -63,29 +78,12 @@ def list_names(kind: str, as_json: bool) -> None:
                 ends += [f"to {parameter.most:g}"] * (parameter.most < math.inf)
                 values = " ".join(ends)
             arguments.append((name, key, str(parameter.default), values, parameter.meaning))
-    if arguments:
-        click.echo()
-        columns = ["name", "argument", "default", "values", "meaning"]
-        show_table(columns, arguments, title="arguments")
+    click.echo()
+    columns = ["name", "argument", "default", "values", "meaning"]
+    show_table(columns, arguments, title="arguments")
 
 
 def describe(value: object) -> str:
     """One line about *value*: its ``description``, or else the first line of its docstring."""
     text = getattr(value, "description", "") or inspect.getdoc(value) or ""
     return str(text).strip().partition("\n")[0]
-
-
-def _document(kind: str, name: str, value: Any) -> dict[str, Any]:
-    from pydantic_core import to_jsonable_python
-
-    document: dict[str, Any] = {"name": name, "description": describe(value)}
-    if kind == "metrics":
-        document |= {"unit": value.unit, "best": value.best}
-    if kind == "workloads":
-        document["scales"] = dict(value.scales)
-        # Infinite bounds have no word in JSON, and none is needed.
-        document["parameters"] = [
-            {"name": key, **to_jsonable_python(parameter, inf_nan_mode="null")}
-            for key, parameter in value.parameters.items()
-        ]
-    return document

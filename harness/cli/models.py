@@ -15,6 +15,7 @@ from harness import models
 from harness.cli.console import print_json, show_text
 from harness.cli.steps import choice_option, json_option
 from harness.errors import DataError, HarnessError
+from harness.models.spn_gc.phases import PHASES
 from harness.models.vectors import Case, Evaluator, VectorFile, compare, compute, read_vectors
 from harness.scoring import i_accu
 from harness.text import printable
@@ -160,7 +161,7 @@ def check_own(path: str, as_json: bool) -> int:
 @click.option(
     "--mean",
     "means",
-    type=(str, click.FloatRange(0)),
+    type=(click.Choice(PHASES), click.FloatRange(0)),
     metavar="PHASE SECONDS",
     multiple=True,
     help="Mean of a phase, such as t3_to_gpu_s 6.5 (default: 1 s); repeatable.",
@@ -177,14 +178,9 @@ def net(
         harness net --maps 16 --reduces 4 --format pnml --mean t3_to_gpu_s 6.5
     """
     from harness.models.spn_gc.net import timed_net
-    from harness.models.spn_gc.phases import PHASES
     from harness.sim.petri import to_mermaid, to_pnml
 
-    phase_means = dict(means)
-    for name in phase_means:
-        if name not in PHASES:
-            raise click.UsageError(f"There is no phase {name!r}. Choose from {', '.join(PHASES)}")
-    timed = timed_net(dict.fromkeys(PHASES, 1.0) | phase_means, maps, reduces, variant)
+    timed = timed_net(dict.fromkeys(PHASES, 1.0) | dict(means), maps, reduces, variant)
     title = f"SPN-GC, {variant}: {maps} maps, {reduces} reduces"
     text = to_pnml(timed, title) if format_name == "pnml" else to_mermaid(timed)
     click.echo(text, nl=False)

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli.console import Progress, print_json, show_table, show_text
-from harness.cli.steps import json_option, results_option
+from harness.cli.steps import FirstByDefault, json_option, results_option
 from harness.errors import DataError
 from harness.text import printable
 
 if TYPE_CHECKING:
-    from harness.records.nightly import Alarm, Entry
+    from harness.reports.document import Document
     from harness.store.history import History
 
-_OPEN = ("open", "confirmed")
-_MEASURE = "night"  # the command that is meant where a file stands in the place of one
 
-
-class Nightly(click.Group):
-    """Its commands, and FILE for a night of that experiment."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Take a first word that is no command for an experiment file."""
-        if args and self.get_command(ctx, args[0]) is None:
-            args = [_MEASURE, *args]
-        return super().resolve_command(ctx, args)
-
-
-@click.group("nightly", cls=Nightly, subcommand_metavar="FILE | COMMAND [ARGS]...")
+@click.group("nightly", cls=FirstByDefault, subcommand_metavar="FILE | COMMAND [ARGS]...")
 def nightly() -> None:
     """
     Measure a night: `harness nightly FILE`, made for cron and CI; and judge the nights so far.
@@ -57,7 +42,7 @@ history_argument = click.argument(
 )
 
 
-@nightly.command(_MEASURE, hidden=True)
+@nightly.command("night", hidden=True)
 @click.argument("file", type=click.Path())
 @results_option
 @click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override one value.")
@@ -70,21 +55,37 @@ def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: b
     Example:
         harness nightly night experiments/nightly.yaml --json
     """
+    from harness.api.export import junit_xml
     from harness.evaluate.alarms import current
+    from harness.records.nightly import Night
+    from harness.reports import REPORTS
+    from harness.reports import nightly as pages
     from harness.run.nightly import measure_night, tell
     from harness.run.session import read_experiment_file
+    from harness.store.files import write_file
 
     text = read_experiment_file(Path(file))
     line, history, failed, command = measure_night(text, file, results_dir, overrides, Progress())
     alarms, notes = current(entries := history.entries())
-    _write_outputs(history, entries, alarms, notes)
+    nights = [entry for entry in entries if isinstance(entry, Night)]
+    name = history.folder.parent.name
+    document = pages.nightly_document(name, nights, alarms, notes)
+    outputs = {  # for people, and figures for other programs
+        "nightly.html": REPORTS["html"].render(document),
+        "summary.md": REPORTS["markdown"].render(document),
+        "junit.xml": junit_xml(pages.junit_suites(nights, alarms)),
+        "metrics.prom": pages.open_metrics(name, nights, alarms),
+        "otava.csv": pages.otava_csv(nights),
+    }
+    for file_name, content in outputs.items():
+        write_file(history.folder / file_name, content.encode(), history.folder)
     tell(command, line.alarms)
     if as_json:
         print_json({"night": line, "alarms": alarms, "notes": notes, "outputs": history.folder})
     else:
-        _show(alarms, [*line.lacks, *notes])
+        _show(document, [*line.lacks, *notes])
         show_text(f"page: {history.folder / 'nightly.html'}")
-    if any(alarm.state in _OPEN for alarm in alarms):
+    if any(alarm.state in pages.ACTIVE for alarm in alarms):
         return 1
     return 6 if failed else 0
 
@@ -106,21 +107,23 @@ def judge(history: Path, each: bool, as_json: bool) -> int:
     """
     from harness.evaluate.alarms import Judge, judged, read_csv
     from harness.records.nightly import Night
+    from harness.reports.nightly import nightly_document
 
     if history.suffix == ".jsonl" or history.is_dir():
         entries = open_history(history).entries()
         alarms, notes = judged(entries)
-        count = sum(isinstance(entry, Night) for entry in entries)
+        nights = [entry for entry in entries if isinstance(entry, Night)]
+        count = len(nights)
     else:
         tables = read_csv(history, each=each)
         alarms = [alarm for table in tables for alarm in Judge(table).judge()]
         notes = [note for table in tables for note in table.notes]
-        count = len(tables[0].numbers)
+        nights, count = [], len(tables[0].numbers)
     if as_json:
         print_json({"nights": count, "alarms": alarms, "notes": notes})
     else:
         show_text(f"{count} nights")
-        _show(alarms, notes)
+        _show(nightly_document("", nights, alarms), notes)
     return int(any(alarm.state not in ("accepted", "gone") for alarm in alarms))
 
 
@@ -207,44 +210,11 @@ def open_history(path: Path) -> History:
     raise DataError(what, where=str(path.absolute()), fix=fix)
 
 
-def _write_outputs(
-    history: History, entries: Sequence[Entry], alarms: Sequence[Alarm], notes: Sequence[str]
-) -> None:
-    """Page, summary and figures for other programs, beside the history."""
-    from harness.api.export import junit_xml
-    from harness.records.nightly import Night
-    from harness.reports import REPORTS
-    from harness.reports.nightly import junit_suites, nightly_document, open_metrics, otava_csv
-    from harness.store.files import write_file
-
-    nights = [entry for entry in entries if isinstance(entry, Night)]
-    name = history.folder.parent.name
-    document = nightly_document(name, nights, alarms, notes)
-    texts = {
-        "nightly.html": REPORTS["html"].render(document),
-        "summary.md": REPORTS["markdown"].render(document),
-        "junit.xml": junit_xml(junit_suites(nights, alarms)),
-        "metrics.prom": open_metrics(name, nights, alarms),
-        "otava.csv": otava_csv(nights),
-    }
-    for file_name, content in texts.items():
-        write_file(history.folder / file_name, content.encode(), history.folder)
-
-
-def _show(alarms: Sequence[Alarm], notes: Sequence[str]) -> None:
-    columns = ("alarm", "state", "cause", "what", "since", "raised", "change, %", "95 %")
-    rows = list[tuple[Any, ...]]()
-    for each in alarms:
-        ends = (f"{100 * end:+,.1f}" for end in (each.low, each.high) if end is not None)
-        change = f"{100 * each.change:+,.1f}"
-        numbers = (str(each.since), str(each.raised), change, " to ".join(ends))
-        rows.append((each.id, each.state, each.cause, each.series, *numbers))
-    if rows:
-        show_table(columns, rows)
-    else:
+def _show(page: Document, notes: Sequence[str]) -> None:
+    shown = page.overview
+    if shown is None:
         click.echo("no alarm")
-    for each in alarms:
-        for suspect in each.suspects:
-            show_text(f"{each.id}: {suspect}")
+    else:
+        show_table(shown.columns, shown.texts())
     for note in notes:
-        show_text(printable(note))
+        show_text(note)

@@ -37,6 +37,18 @@ _results_folder = partial(
 results_option = _results_folder("--results-dir")
 
 
+class FirstByDefault(click.Group):
+    """A group whose first command is meant where a word names none."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that *args* name, else the first one."""
+        if args and args[0] not in self.commands:
+            args = [next(iter(self.commands)), *args]
+        return super().resolve_command(ctx, args)
+
+
 def open_session(file: str | Path, results_dir: Path, overrides: tuple[str, ...] = ()) -> Session:
     """Open the session of an experiment file; `SpecError` where the file cannot be read."""
     from harness.run.session import Session, read_experiment_file

@@ -15,7 +15,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.console import Progress, print_json, show_table, show_text
-from harness.cli.steps import file_option, json_option, results_option
+from harness.cli.steps import FirstByDefault, file_option, json_option, results_option
 from harness.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,19 +25,7 @@ if TYPE_CHECKING:
 _WIDTH = 120  # columns where no terminal says how many it has
 
 
-class TraceGroup(click.Group):
-    """A trial where no command is named: ``trace ID`` is ``trace show ID``."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that *args* name, else ``show``."""
-        if args and args[0] not in self.commands:
-            args = ["show", *args]
-        return super().resolve_command(ctx, args)
-
-
-@click.group("trace", cls=TraceGroup, subcommand_metavar="TRIAL | COMMAND [ARGS]...")
+@click.group("trace", cls=FirstByDefault, subcommand_metavar="TRIAL | COMMAND [ARGS]...")
 def trace() -> None:
     """
     Show what happened inside the tasks of a trial; test the tracer.

@@ -53,7 +53,7 @@ def test_takes_means_by_phase():
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--mean", "t4", "1"], "there is no phase 't4'"),
+        (["--mean", "t4", "1"], "'t4' is not one of"),
         (["--mean", "t4_gpu_s", "-1"], "invalid value for '--mean'"),
         (["--maps", "0"], "invalid value for '--maps'"),
         (["--maps", "99999999", "--format", "pnml"], "is too large to list"),
