@@ -21,7 +21,6 @@ from harness.errors import DataError, HarnessError
 from harness.evaluate.observations import SHUFFLE_LOG, TASK_LOG
 from harness.parsing.history import avro_schema
 from harness.parsing.ltrace import CHUNK, HEAD, SLOT
-from harness.records.trial import TrialRecord
 from harness.store import RawLogs, Run
 from harness.store.evidence import SCORES
 from harness.store.opener import MANIFEST, MOST_WHOLE_BYTES, Opener
@@ -35,11 +34,11 @@ Change = Callable[[str, str], str]
 KEYS = "keys of "
 
 _PARQUET, _AVRO, _RECORDING, _UNITS = b"PAR1", b"Avro-Binary\n", b"LTRACE01", b"LTUNITS1"
-# gzip, zip, bzip2, xz, zstd, 7z, lz4: what a task may have written among its logs.
-_PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf",
-           b"\x04\x22\x4d\x18")  # fmt: skip
+# gzip, zip, bzip2, xz, zstd: what a task may have written among its logs.
+_PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _DAMAGE = (ArithmeticError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 _PIECE_BYTES, _MOST_ROWS = 2**20, 2**26
+_TASK_LOGS = (f"/{TASK_LOG}.gz", f"/{SHUFFLE_LOG}.gz")
 _TEXT, _START, _ROOM = -1, 8, SLOT - 8  # a slot with text, where that starts, and its bytes
 
 
@@ -50,36 +49,23 @@ def published(run: Run, level: str) -> Iterator[str]:
     `scores`: from which predictions and scores can be made again; `traces`: profiles, too; `raw`:
     all that was measured.
     """
-    is_raw, records = level == "raw", run.trials() if level == "traces" else {}
-    logs = {trial_id: _logs_read(run, record) for trial_id, record in records.items()}
+    is_raw, records = level == "raw", run.trials()
     for name in sorted(run.opener.names(run.path)):
         kind, trial, part = (*name.split("/", 2), "", "")[:3]
         if kind == "trials":
-            is_wanted = part == RECORD or (part.startswith("trace/") and level != "scores")
-            is_log = is_raw or part in logs.get(trial, ())
-            is_wanted |= part.startswith("raw/") and is_log
+            is_published = part == RECORD or (part.startswith("trace/") and level != "scores")
+            if part.startswith("raw/"):
+                # As `observe` has it: a profile needs logs of tasks, and other trials need them
+                # where nothing was recorded; rates are read of each.
+                tasks = run.path / kind / trial / "trace" / "tasks.parquet"
+                is_observed = records[trial].trial.profiling or not tasks.exists()
+                is_log = is_observed and part.endswith(_TASK_LOGS)
+                is_published = is_raw or (level == "traces" and (is_log or "raw/speed" in part))
         else:
-            is_wanted = name in (MANIFEST, EXPERIMENT, PLAN) or (is_raw and kind in DISCARDED)
-            is_wanted |= kind in (PROFILES, PREDICTIONS, SCORES) and name != SEAL
-        if is_wanted:
+            is_published = name in (MANIFEST, EXPERIMENT, PLAN) or (is_raw and kind in DISCARDED)
+            is_published |= kind in (PROFILES, PREDICTIONS, SCORES) and name != SEAL
+        if is_published:
             yield name
-
-
-def _logs_read(run: Run, record: TrialRecord) -> set[str]:
-    """Names of the logs that profiles and corrected times need beside the traces of a trial."""
-    trial_id = record.trial.id
-    names = run.raw(trial_id).names() if run.has_trace(trial_id) else ()
-    read = {name for name in names if name.startswith("speed")}
-    is_logged = record.state == "done" and record.trial.cell.tracing.mode != "off"
-    # As `observe` has it: a profile needs logs, other trials where nothing was recorded.
-    if is_logged and (record.trial.profiling or next(run.read_recordings(trial_id), None) is None):
-        parts = run.read_parts(trial_id, "attempts")
-        containers = {container for part in parts for container in part["container_id"]}
-        for name in names:
-            *_, folder, log_name = ("", *name.split("/"))
-            if log_name in (TASK_LOG, SHUFFLE_LOG) and folder in containers:
-                read.add(name)
-    return {f"raw/{name}.gz" for name in read}
 
 
 def pieces(opener: Opener, path: Path) -> Iterator[bytes]:

@@ -1,5 +1,5 @@
 """
-The run of a bundle: what can be made again from it, at the level of evidence that was asked for.
+The run of a bundle: what can be made again from it, at the level of evidence that was chosen.
 
 Names in it are pseudonyms, so its files have other hashes: seal, evidence and chain are made anew,
 with the same lines and moments, and `originals.json` keeps the hashes of what was measured.
@@ -11,12 +11,12 @@ import gzip
 import hashlib
 
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 from harness.errors import DataError
 from harness.publish.contents import Change, pieces, published, rewrite
 from harness.publish.pseudonyms import Pseudonyms
-from harness.records.score import ScoreBook
 from harness.records.trial import SCHEMA_VERSION
 from harness.store import Run
 from harness.store.evidence import CHAIN, EVIDENCE, SCORES, Chain, Evidence, hash_folder
@@ -27,7 +27,6 @@ from harness.store.seal import PLAN, PREDICTIONS, PROFILES, SEAL, Seal
 
 ORIGINALS = "originals.json"
 _OPAQUE = "logs that are packed or damaged, into which nobody can look"
-_RESTORE = "restore it from a copy of the run"
 
 
 def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None:
@@ -44,7 +43,7 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
             text = text.replace(before, after)
         return text
 
-    # Files whose hashes others hold are before these: predictions name profiles, jobs the seal.
+    # Files whose hashes others have are before these: predictions name profiles, jobs the seal.
     order = {PROFILES: 0, PLAN: 1, PREDICTIONS: 1, SEAL: 2}
     names = [*published(run, level), *([SEAL] if run.seal.exists() else [])]
     for name in sorted(names, key=lambda name: order.get(name, order.get(name.split("/")[0], 3))):
@@ -52,70 +51,62 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
         path.parent.mkdir(parents=True, exist_ok=True)
         is_packed = level != "raw" and name.startswith((PROFILES, PREDICTIONS, SCORES))
         if name == SEAL:
-            seal = run.opener.read_record(Seal, run.path / SEAL, _RESTORE)
+            seal = run.opener.read_record(Seal, run.path / SEAL, "")
             new = {name: copy.opener.sha256(target / name)
                    for name in map(pseudonyms.name, seal.sha256)}  # fmt: skip
             seal = seal.model_copy(update={"sha256": new})
             path.write_bytes(json_bytes(seal.model_dump(mode="json")))
         elif not _write(run, name, path, change, is_packed=is_packed):
             left_out[_OPAQUE] += 1
-            continue
         if name == SEAL or name.startswith(PROFILES):
             before, after = run.opener.sha256(run.path / name), copy.opener.sha256(path)
             hashes |= {before: after} if before != after else {}
+    if pseudonyms.ids and run.is_scored:  # scores are in the order of the ids of cells
+        book = copy.read_scores()
+        scores = tuple(sorted(book.scores, key=lambda each: (each.model, each.cell)))
+        document = book.model_copy(update={"scores": scores}).model_dump(mode="json")
+        data = json_bytes(document, indent=None)
+        (path,) = (target / SCORES).iterdir()
+        path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == PACKED else data)
     _make_evidence(run, copy, pseudonyms)
     anew = {CHAIN, FINISHED, *(f"trials/{key}/{EVIDENCE}" for key in run.trial_ids())}
-    for name in {*run.opener.names(run.path)} - {*names} - anew:
+    measured = {*names, *anew} & {*run.opener.names(run.path)}
+    for name in {*run.opener.names(run.path)} - measured:
         parts = name.split("/")
         left_out["/".join(["trials", "*", parts[2]] if parts[0] == "trials" else parts[:1])] += 1
     originals = {
         "schema_version": SCHEMA_VERSION,
         "level": level,
-        "files": {
-            pseudonyms.name(name): run.opener.sha256(run.path / name)
-            for name in (*names, *anew)
-            if (run.path / name).exists()
-        },
+        "files": {pseudonyms.name(name): run.opener.sha256(run.path / name) for name in measured},
         "chain": next(reversed(Chain(run.opener).lines()), ""),
         "ids": {new: old for old, new in pseudonyms.ids.items()},
         "left_out": left_out,
     }
     (target / ORIGINALS).write_bytes(json_bytes(originals))
     copy.check_evidence()
-    if copy.seal.exists():
-        copy.seal.check()
+    copy.seal.check()
 
 
 def _write(run: Run, name: str, path: Path, change: Change, *, is_packed: bool) -> bool:
     """Write the file *name* of *run*, changed, to *path*; not a log that nobody can look into."""
-    source, is_changed = run.path / name, False
+    source, is_changed = run.path / name, is_packed
+    path = path.with_name(path.name + PACKED) if is_packed else path
     try:
-        if source.suffix == ".gz":
-            with path.open("xb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as log:
+        with path.open("xb") as file:
+            is_zipped = path.suffix == PACKED
+            zipped = gzip.GzipFile("", "wb", 6, file, mtime=0) if is_zipped else nullcontext(file)
+            with zipped as output:
                 for piece in pieces(run.opener, source):
                     changed = rewrite(piece, change)
-                    is_changed |= changed is not piece and changed != piece
-                    log.write(changed)
-        else:
-            data = b"".join(pieces(run.opener, source))
-            changed = rewrite(data, change)
-            if changed != data and name.startswith(SCORES):  # in the order of the ids of cells
-                book = ScoreBook.model_validate_json(changed)
-                scores = tuple(sorted(book.scores, key=lambda each: (each.model, each.cell)))
-                book = book.model_copy(update={"scores": scores})
-                changed = json_bytes(book.model_dump(mode="json"), indent=None)
-            is_changed = changed != data
-            if is_packed:
-                path = path.with_name(path.name + PACKED)
-                changed = gzip.compress(changed, 9, mtime=0)
-            with path.open("xb") as file:
-                file.write(changed)
+                    is_changed |= changed != piece
+                    output.write(changed)
     except DataError as error:
         if error.where or "/raw/" not in name:
-            raise DataError(error.what, where=error.where or str(source), fix=_RESTORE) from error
-        path.unlink(missing_ok=True)
+            fix = "restore it from a copy of the run"
+            raise DataError(error.what, where=error.where or str(source), fix=fix) from error
+        path.unlink()
         return False
-    if not is_changed and not is_packed:
+    if not is_changed:
         path.unlink()
         run.opener.copy(source, path)
     return True
@@ -126,29 +117,26 @@ def _make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
     hashes, opener = dict[str, str](), copy.opener
     for folder in folders(copy.path / "trials"):
         own, name = opener.hashes(folder), f"trials/{folder.name}"
-        evidence = Evidence(
-            measured={key: sha for key, sha in own.items() if not key.startswith("trace/")},
-            tables={key: sha for key, sha in own.items() if key.startswith("trace/")},
-        )
-        if evidence.tables:
-            made_from = evidence.hashes(name)[name]
-            evidence = evidence.model_copy(update={"made_from": made_from})
+        tables = {key: sha for key, sha in own.items() if key.startswith("trace/")}
+        evidence = Evidence(measured={key: own[key] for key in own.keys() - tables.keys()})
+        made_from = evidence.hashes(name)[name] if tables else ""
+        evidence = evidence.model_copy(update={"tables": tables, "made_from": made_from})
         (folder / EVIDENCE).write_bytes(json_bytes(evidence.model_dump(mode="json")))
         hashes |= evidence.hashes(name)
     lines, content, previous = [*Chain(run.opener).lines().values()], b"", ""
-    measured = {line.name: line.sha256 for line in lines}
+    last = {line.name: line.sha256 for line in lines}
     for line in lines:
         name = pseudonyms.name(line.name)
         if name == SCORES:
-            hashes.setdefault(name, hash_folder(copy.path / name, opener))
-        elif opener.exists(copy.path / name) and not name.startswith("trials/"):
-            hashes.setdefault(name, opener.sha256(copy.path / name))
+            hashes[name] = hash_folder(copy.path / name, opener)
+        elif not name.startswith("trials/"):
+            hashes[name] = opener.sha256(copy.path / name)
         if name not in hashes:
             continue  # tables that are left out at this level
-        sha = line.sha256 if hashes[name] == measured[line.name] else hashes[name]
-        line = line.model_copy(update={"name": name, "sha256": sha, "previous": previous})
-        text = json_bytes(line.model_dump(mode="json"), indent=None)
+        sha = line.sha256 if hashes[name] == last[line.name] else hashes[name]
+        changes = {"name": name, "sha256": sha, "previous": previous}
+        document = line.model_copy(update=changes).model_dump(mode="json")
+        text = json_bytes(document, indent=None)
         content, previous = content + text, hashlib.sha256(text).hexdigest()
     (copy.path / CHAIN).write_bytes(content)
-    if run.finished:
-        (copy.path / FINISHED).write_bytes(previous.encode())
+    (copy.path / FINISHED).write_bytes(previous.encode())

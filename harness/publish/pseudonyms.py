@@ -1,18 +1,18 @@
 """
 Names that are not for the public, and the pseudonym of each: the same in every file of a bundle.
 
-Hosts, users and queues are found where a field, a property or a form that Hadoop writes says that
-they are some (`"hostname":`, `user.name`, `name/10.0.0.5`, an owner in a listing), and replaced
-wherever they stand.  Addresses (IPv4, IPv6, MAC), mail addresses and absolute paths are found by
-their form.  So is none by its look alone: a host that no field ever names is text.
+Hosts, users and queues are known by a field, a property or a form in which Hadoop writes them
+(`"hostname":`, `user.name`, `name/10.0.0.5`, an owner in a listing), and replaced wherever they
+stand; a host that none of these names is text.  Addresses (IPv4, IPv6, MAC, mail) and absolute
+paths are known by their form; an end of a path that is everybody's stays: `/data/acme/dn7/userlogs`
+is `/path-1/userlogs`.
 
-A path is replaced down to the last part that is not everybody's: `/data/acme/nodes/dn7/userlogs`
-becomes `/path-1/userlogs`.  Names that say nothing of anybody stay: those that our own clusters
-give (`master`, `worker1`, the network 198.18.0.0/15, HDFS below `/harness`), accounts of Hadoop and
-of every system (`hadoop`, `hdfs`, `yarn`, `mapred`, `root`, `nobody`), the queues `root` and
-`default`, loopback and netmasks, folders of every system (`/usr/lib/jvm`, `/proc`), and names of
-one character.  A name that is a word of Hadoop's or ours (a host called `data`) is replaced where
-it stands alone, and not where it is a part of a property or a key.
+Names that say nothing of anybody stay: those that our own clusters give (`master`, `worker1`, the
+network 198.18.0.0/15, HDFS below `/harness`), accounts of Hadoop and of every system (`hadoop`,
+`hdfs`, `yarn`, `mapred`, `root`, `nobody`), the queues `root` and `default`, loopback and netmasks,
+folders of every system (`/usr/lib/jvm`, `/proc`), and names of one character.  A name that is a
+word of Hadoop's or of this program (a host called `data`) is replaced where it stands alone, but
+in no property, class or key.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from harness.errors import DataError
-from harness.publish.contents import KEYS, pieces, is_open, published, rewrite
+from harness.publish.contents import KEYS, is_open, pieces, published, rewrite
 from harness.records.trial import Cell
 from harness.store import Run
 from harness.store.opener import Opener
@@ -42,26 +42,47 @@ from harness.text import excerpt
 
 # Files that name hosts, users and queues, whether they are published or not.
 _NAMING = re.compile(r"trace/(job\.json|attempts\.parquet)|raw/job-\d{1,6}-conf\.xml\.gz")
+_PROPERTY = re.compile(
+    r"<property>\s*<name>([^<]*)</name>\s*<value>([^<]*)</value>(.*?)</property>", re.DOTALL
+)
+_SECRET_NAME = re.compile("TOKEN|KEY|PASSW|SECRET|CREDENTIAL")
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
+_LEAST_SECRET, _MOST_NAME, _MOST_WORDS = 6, 255, 10**6  # characters; words that are remembered
 
 _OURS = re.compile(
     r"master|worker\d*|this machine|localhost(\.localdomain)?|hadoop|hdfs|yarn|mapred|mapreduce"
     r"|harness|root|nobody|nogroup|daemon|users|history|default|java|kernel|true|false|null|none|all"
-    r"|(secret|mail)-\d+|_HOST|dr\.who|string|[\d.:*]*|.?|[^A-Za-z0-9]*",
+    r"|(host|user|queue|secret)-\d+(\.example)?|_HOST|dr\.who|[\d.:*]*|.?|[^A-Za-z0-9]*|.*\$.*",
     re.IGNORECASE | re.DOTALL,
 )
+_OUR_NETWORKS = [
+    ipaddress.ip_network(net)
+    for net in ("0.0.0.0/8", "127.0.0.0/8", "198.18.0.0/15", "192.0.2.0/24", "224.0.0.0/3",
+                "::/127", "2001:db8::/32")
+]  # fmt: skip
+_PUBLIC_PATH = re.compile(
+    r"/(usr/lib/jvm|(usr/(local/)?)?s?bin|lib(64)?|usr/(lib|share)|proc|sys|dev|harness"
+    r"|default-rack)(/[\w.+-]+)*"
+)
+_PUBLIC_PART = re.compile(
+    r"~?|tmp|var|lib|logs?|data|home|opt|srv|mnt|usr|bin|share|conf|etc|local|nodes?|userlogs"
+    r"|usercache|appcache|filecache|dfs|name|current|input|output|history|done|intermediate"
+    r"|\.?staging|user|hadoop|hdfs|yarn|mapreduce|root|results|clusters|(master|worker)\d*"
+    r"|(host|user|path|queue)-\d+|(application|container|appattempt|attempt|job|task)_[\w.-]+"
+    r"|part-[mr]-\d+|syslog(\.shuffle)?|std(out|err)|prelaunch\.\w+|gc\.log|job\.\w+"
+    r"|_partition\.lst|jetty-[\w-]+|webapps?|launch_container\.sh|directory\.info|\d{1,5}"
+)
+
+# Kinds of names: by the field of a text, in a word of it, and in all of it.
 _FIELDS = {
     "host": re.compile(
-        r"(.*[.-])?(hosts?|hostname|(http-|https-|rpc-)?address(es)?|quorum)"
-        r"|nodeManagerHost|mapreduce\.job\.submithostname"
-        rf"|{KEYS}(rates|gpus_found|machines|nodes|loads|disk_bytes)"
+        r"(.*[.-])?(hosts?|hostname|(http-|https-|rpc-)?address(es)?|quorum)|nodeManagerHost"
+        rf"|.*submithostname|{KEYS}(rates|gpus_found|machines|nodes|loads|disk_bytes)"
     ),
-    "user": re.compile(
-        r"user|userName|.*\.(user|user\.name|principal|owner|administrators|acl|acl-.*)"
-    ),
+    "user": re.compile(r"user|userName|.*\.(user|user\.name|principal|administrators|acl(-.*)?)"),
     "queue": re.compile(r"queue|jobQueueName|.*\.(queuename|queues)"),
-    "path": re.compile(r"key"),
+    "path": re.compile(r"key|.*[.-](dirs?|path|keytab)"),
 }
-# Of a word, and of a text.
 _IN_WORDS = {
     "host": re.compile(
         r"(?<![\w.-])([A-Za-z][\w.-]*)/(?=\d{1,3}(?:\.\d{1,3}){3})"
@@ -70,7 +91,8 @@ _IN_WORDS = {
         r"|\braw/containers/([^/]+)/|\braw/(?:speed|machine|processes)-([^/]+)\.(?:txt|jsonl)"
     ),
     "user": re.compile(
-        r"(?<![\w./-])/(?:home|Users|user)/([\w.-]+)|\busercache/([\w.-]+)|\b(?:ugi|user)=([\w.-]+)"
+        r"(?<![\w./-])/(?:home|Users|user)/([\w.-]+)|\busercache/([\w.-]+)"
+        r"|\b(?:ugi|user)=([\w.-]+)"
     ),
     "queue": re.compile(r"\bqueue(?:Name)?=(root\.[\w.-]+)"),
 }
@@ -81,48 +103,27 @@ _IN_TEXT = {
         r"|[bcdlps-](?<!\S.)(?:[r-][w-][xsStT-]){3}[.+@]?\s+\d+\s+([^\s/]+)\s+([^\s/]+)\s+\d"
     ),
 }
-_PROPERTY = re.compile(
-    r"<property>\s*<name>([^<]*)</name>\s*<value>([^<]*)</value>(.*?)</property>", re.DOTALL
-)
-_WORD, _TOKEN = re.compile("[a-z]+"), re.compile(r"<?[^\s\"'<>,;]+")
-_MOST_CHARACTERS = 255  # of a name
+_LETTERS, _WORD = re.compile("[a-z]+"), re.compile(r"<?[^\s\"'<>,;]+(?:\"\s*:)?")
 
 # A name begins where no letter or digit is before it, or the escape of a control or of a byte.
-_OUR_NETWORKS = [
-    ipaddress.ip_network(net)
-    for net in ("0.0.0.0/8", "127.0.0.0/8", "198.18.0.0/15", "192.0.2.0/24", "224.0.0.0/3",
-                "::/127", "2001:db8::/32")
-]  # fmt: skip
 _LEFT = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=%[0-9A-F]{2}))"
 _PART = r"[^\s/\"'<>:;,|&(){}\[\]*?$`\\#!]+"
-_SCHEMES = r"(?:hdfs|viewfs|s?webhdfs|file|har|s3[an]?|abfss?|wasbs?|gs|ofs|o3fs)"
-_PACKAGE = r"(?:-[A-Za-z]+)*\.(?:jar|war|zip|tar|tgz|pom|so)\b"
-_FORMS = {
-    "mail": r"(?:(?<![\w.+@-])|(?<=\\[bfnrt]))[\w.+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}"
-    r"[A-Za-z]{2,24}(?![A-Za-z0-9])",
-    "uri": rf"{_LEFT}{_SCHEMES}:(?=/)(?://[^\s/\"'<>,;]*)?(?P<below>(?:/+{_PART})*)",
-    "path": rf"(?:(?<![\w./<>*)~%\\}}])|(?<=>)|(?<=\\[bfnrt]))(?:/|~[\w.-]*/)(?!/){_PART}(?:/+{_PART})*",
-    "mac": rf"{_LEFT}(?<![:-])(?:[0-9A-Fa-f]{{2}}[:-]){{5}}[0-9A-Fa-f]{{2}}(?![A-Za-z0-9:-])",
-    "v6": rf"{_LEFT}(?<![:.])(?:[0-9A-Fa-f]{{0,4}}:){{2,7}}[0-9A-Fa-f]{{0,4}}(?![\w:])",
-    "v4": rf"{_LEFT}(?<!\d\.)(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?![A-Za-z0-9+]|\.\d|-SNAPSHOT|{_PACKAGE})",
-    "dashed": rf"{_LEFT}ip(?:-\d{{1,3}}){{4}}(?![A-Za-z0-9])",
-}
-_PUBLIC_PATH = re.compile(
-    r"/(?:usr/lib/jvm|(?:usr/(?:local/)?)?s?bin|lib(?:64)?|usr/(?:lib|share)|proc|sys|dev|harness"
-    r"|default-rack)(?:/[\w.+-]+)*"
+_BELOW = rf"(?:/+{_PART})*"
+_MAIL_AND_PATHS = (
+    r"(?P<mail>(?:(?<![\w.+@-])|(?<=\\[bfnrt]))[\w.+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}"
+    r"[A-Za-z]{2,24}(?![A-Za-z0-9]))"
+    rf"|(?P<uri>{_LEFT}(?:hdfs|viewfs|s?webhdfs|file|har|s3[an]?|abfss?|wasbs?|gs|ofs|o3fs):(?=/)"
+    rf"(?://[^\s/\"'<>,;]*)?)(?P<below>{_BELOW})"
+    r"|(?P<path>(?:(?<![\w./<>*)~%\\}])|(?<=>)|(?<=\\[bfnrt]))(?:/|~[\w.-]*/)(?!/)"
+    rf"{_PART}{_BELOW})"
 )
-_PUBLIC_PART = re.compile(
-    r"~?|tmp|var|lib|logs?|data|home|opt|srv|mnt|usr|bin|share|conf|etc|local|nodes?|userlogs"
-    r"|usercache|appcache|filecache|dfs|name|current|input|output|history|done|intermediate"
-    r"|\.?staging|user|hadoop|hdfs|yarn|mapreduce|root|results|clusters|(master|worker)\d*"
-    r"|(host|user|path|queue)-\d+|(application|container|appattempt|attempt|job|task)_[\w.-]+"
-    r"|part-[mr]-\d+|syslog(\.shuffle)?|std(out|err)|prelaunch\.\w+|gc\.log|job\.\w+|_partition\.lst|jetty-[\w-]+"
-    r"|launch_container\.sh|directory\.info|container_tokens|\d{1,5}"
+_ADDRESSES = (
+    rf"(?P<mac>{_LEFT}(?<![:-])(?:[0-9A-Fa-f]{{2}}[:-]){{5}}[0-9A-Fa-f]{{2}}(?![A-Za-z0-9:-]))"
+    rf"|(?P<v6>{_LEFT}(?<![:.])(?:[0-9A-Fa-f]{{0,4}}:){{2,7}}[0-9A-Fa-f]{{0,4}}(?![\w:]|\.\d))"
+    # Four numbers are a version in the name of a package.
+    rf"|(?P<v4>{_LEFT}(?<!\d\.)(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?![A-Za-z0-9+]|\.\d|-SNAPSHOT"
+    r"|(?:-[A-Za-z]+)*\.(?:jar|war|zip|tar|tgz|pom|so)\b))"
 )
-_PSEUDONYM = re.compile(r"(host|user|queue)-(\d+)(\.example)?")
-_SECRET_NAME = re.compile("TOKEN|KEY|PASSW|SECRET|CREDENTIAL")
-_LEAST_SECRET = 6  # characters
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 
 
 class Pseudonyms:
@@ -137,45 +138,33 @@ class Pseudonyms:
         self.originals: dict[str, str] = {}
         self.ids: dict[str, str] = {}
         self._kept = {kind.removesuffix("s") for kind in keep}
-        self._kept |= {"v4", "v6", "mac", "dashed"} if "host" in self._kept else set()
+        self._kept |= {"v4", "v6", "mac"} if "host" in self._kept else set()
         self._noted = defaultdict[str, set[str]](set)
         self._numbers = defaultdict[str, int](int)
-        self._versions, self._words = set[str](), set(own_words())
-        self._forms: dict[str, str] = {}  # pseudonyms by every form of a name
+        self._versions, self._vocabulary = set[str](), set(own_words())
         self._compile()
 
     @classmethod
     def of(cls, runs: Sequence[Run], keep: Collection[str] = (), level: str = "raw") -> Pseudonyms:
         """Give a pseudonym to each name in what is published of *runs* at *level*."""
-        self, seen = cls(keep), set[tuple[str, str]]()
-
-        def collect(text: str, key: str) -> str:
-            if (text, key) not in seen:
-                self._collect(text, key)
-            if len(text) <= _MOST_CHARACTERS:
-                seen.add((text, key))
-            return text
-
+        self = cls(keep)
         for run in runs:
             names = {*published(run, level), *filter(_NAMING.search, run.opener.names(run.path))}
             for name in sorted(names):
-                collect(name, "")
+                self._collect(name, "")
                 with suppress(DataError):  # whoever copies the file says what is wrong
                     for data in pieces(run.opener, run.path / name):
-                        rewrite(data, collect)
+                        rewrite(data, self._collect)
         for kind in ("host", "user", "queue"):
             self._number(kind)
-        for variable, value in os.environ.items():
-            has_letters = re.search("[A-Za-z]", value) and not value.isalpha()
-            if _SECRET_NAME.search(variable.upper()) and has_letters:
-                lines = (line.strip() for line in value.splitlines())
-                for line in lines:
-                    if len(line) >= _LEAST_SECRET:
-                        self._named("secret", line)
+        for value in environment_secrets():
+            # What is a short word may be anything: it is searched for, and not replaced.
+            if not value.isalnum() or len(value) > 2 * _LEAST_SECRET:
+                self._named("secret", value)
         self._compile()
         for run in runs:
-            for line in run.opener.read(run.path / PLAN, "").decode().splitlines():
-                texts = (line, self.data(line.encode()).decode())
+            for line in run.opener.read(run.path / PLAN, "").splitlines():
+                texts = (line, self.data(line))
                 old, new = (Cell.model_validate(json.loads(text)["cell"]) for text in texts)
                 pairs = ((old.id, new.id), (old.cluster.id, new.cluster.id))
                 self.ids |= {before: after for before, after in pairs if before != after}
@@ -184,15 +173,18 @@ class Pseudonyms:
 
     def text(self, text: str) -> str:
         """*text* with each name replaced, also as XML, JSON or a URL has it."""
-        if self._long.pattern:
-            text = self._long.sub(self._replace, text)
-        for token in self._new_tokens(text):
-            self._tokens[token] = self._pattern.sub(self._replace, token)
-        return _TOKEN.sub(lambda token: self._tokens[token[0]], text)
+        if self._spaced.pattern:
+            text = self._spaced.sub(self._replace, text)
+        words = dict.fromkeys(_WORD.findall(text))
+        for word in self._new(words):
+            self._replaced[word] = self._pattern.sub(self._replace, word)
+        if all(self._replaced[word] == word for word in words):
+            return text
+        return _WORD.sub(lambda match: self._replaced[match[0]], text)
 
     def change(self, text: str, key: str) -> str:
         """*text* of the field *key* with each name replaced; a key that is a word stays."""
-        is_word = key.startswith(KEYS) and text.lower() in self._words
+        is_word = key.startswith(KEYS) and text.lower() in self._vocabulary
         return text if is_word else self.text(text)
 
     def data(self, data: bytes) -> bytes:
@@ -205,61 +197,56 @@ class Pseudonyms:
 
     def found_in(self, folder: Path) -> Iterator[tuple[str, str]]:
         """Each name, each secret of the environment and each private key in a file of *folder*."""
-        opener, found = Opener(folder), set[str]()
-        secrets = {
-            value: variable
-            for variable, value in os.environ.items()
-            if _SECRET_NAME.search(variable.upper()) and len(value) >= _LEAST_SECRET
-        }
+        opener, remains, secrets = Opener(folder), set[str](), environment_secrets()
 
-        def look(text: str, _: str) -> str:
-            for match in self._literals.finditer(text):
-                if match.lastgroup != "word" and match[0] not in self.ids:
-                    found.add(f"the name {excerpt(match[0])}")
-            found.update(f"the value of {secrets[value]}" for value in secrets if value in text)
-            found.update({"a private key"} if _PRIVATE_KEY.search(text) else ())
+        def search(text: str, _: str) -> str:
+            names = (match for match in self._known.finditer(text) if match.lastgroup != "word")
+            remains.update(f"the name {excerpt(each[0])}" for each in names
+                           if each[0] not in self.ids)  # fmt: skip
+            remains.update(f"the value of {secrets[value]}" for value in secrets if value in text)
+            remains.update(["a private key"] if _PRIVATE_KEY.search(text) else [])
             return text
 
         for name in sorted(opener.names(folder)):
-            look(name, "")
+            search(name, "")
             for data in pieces(opener, folder / name):
-                look(data.decode("utf-8", "surrogateescape"), "")
+                search(data.decode("utf-8", "surrogateescape"), "")
                 if not is_open(data):
-                    rewrite(data, look)
-            yield from ((name, what) for what in sorted(found))
-            found.clear()
+                    rewrite(data, search)
+            yield from ((name, what) for what in sorted(remains))
+            remains.clear()
 
-    def _collect(self, text: str, key: str) -> None:
-        """Note the names in *text* of the field *key*."""
+    def _collect(self, text: str, key: str) -> str:
+        """Note the names in *text* of the field *key*; give it as it is."""
+        self._vocabulary.update(_LETTERS.findall(key.lower()))
+        for kind in kinds_of(key):
+            self._note(kind, text)
         if key in ("hadoop", "java"):
             self._versions.update(re.findall(r"\d+(?:\.\d+)+", text))
-        self._words.update(_WORD.findall(key.lower()))
-        for kind, fields in _FIELDS.items():
-            if fields.fullmatch(key):
-                self._note(kind, text)
-        if "<property>" in text:
-            for name, value, rest in _PROPERTY.findall(text):
-                self._words.update(_WORD.findall(name.lower()))
-                if "-default.xml<" not in rest:  # Hadoop's own
-                    self._collect(html.unescape(value), name)
-            return
-        tokens = self._new_tokens(text)
-        found = [(kind, each, word) for kind, each in _IN_WORDS.items() for word in tokens]
-        for kind, contexts, part in found + [(*each, text) for each in _IN_TEXT.items()]:
-            for match in contexts.finditer(part):
-                for name in filter(None, match.groups()):
-                    self._note(kind, name)
-        if key == "command":
+        elif key == "command":
             for word in text.split():
                 self._note("path", word.rpartition("=")[2])
+        if "<property>" in text:
+            for name, value, rest in _PROPERTY.findall(text):
+                self._vocabulary.update(_LETTERS.findall(name.lower()))
+                if "-default.xml<" not in rest:  # Hadoop's own
+                    self._collect(html.unescape(value), name)
+            return text
+        words = self._new(dict.fromkeys(_WORD.findall(text)))
+        searched = [(kind, form, word) for kind, form in _IN_WORDS.items() for word in words]
+        for kind, form, part in searched + [(*each, text) for each in _IN_TEXT.items()]:
+            for match in form.finditer(part):
+                for name in filter(None, match.groups()):
+                    self._note(kind, name)
         self.text(text)  # which numbers what is known by its form
+        return text
 
     def _note(self, kind: str, text: str) -> None:
         """Note what is named by *text*, which a field or a context says to be of *kind*."""
         if kind == "path":
-            for path in re.split(rf",|^{_SCHEMES}:/*(?=/)", text):
-                if "/" in path and "://" not in path:
-                    self._path(path.strip(), is_known=True)
+            for path in map(str.strip, text.split(",")):
+                if "/" in path and ":" not in path:
+                    self._path(path, is_known=True)
             return
         for name in [] if _OURS.fullmatch(text) else re.split(r"[,;\s]+", text):
             names = [name]
@@ -269,65 +256,53 @@ class Pseudonyms:
                 names = re.split("[/@]", name)[:1]
             elif kind == "queue":
                 names = name.split(".")
-            self._noted[kind].update(
-                each for each in names
-                if len(each) <= _MOST_CHARACTERS and "$" not in each and not _OURS.fullmatch(each)
-            )  # fmt: skip
+            known = (each for each in names if len(each) <= _MOST_NAME)
+            self._noted[kind].update(each for each in known if not _OURS.fullmatch(each))
 
     def _number(self, kind: str) -> None:
-        """Number all names of *kind* in their order, behind those that look like pseudonyms."""
-        noted = self._noted[kind]
-        taken = {name: int(match[2]) for name in noted if (match := _PSEUDONYM.fullmatch(name))}
-        self._numbers[kind] = max(taken.values(), default=0)
-        width = len(str(self._numbers[kind] + len(noted)))
-        # Of `dn1` and `dn1.example.org` the second is first, and gives the first its number.
-        for name in sorted(noted - taken.keys(), key=lambda each: ("." not in each, each)):
+        """Number all names of *kind* in their order."""
+        width = len(str(len(self._noted[kind])))
+        # `dn1.example.org` is before `dn1`, and gives it its number.
+        for name in sorted(self._noted[kind], key=lambda each: ("." not in each, each)):
             if kind in self._kept or name in self.originals:
                 continue
             self._numbers[kind] += 1
-            pseudonym = f"{kind}-{self._numbers[kind]:0{width}}"
-            first, dot, domain = name.partition(".")
-            if dot and kind == "host":
+            pseudonym, first = f"{kind}-{self._numbers[kind]:0{width}}", name
+            if kind == "host" and "." in name:
+                first, _, domain = name.partition(".")
                 self.originals[name] = f"{pseudonym}.example"
                 self.originals |= {domain: "example"} if "." in domain else {}
-                if _OURS.fullmatch(first):
-                    continue
-                name = first
-            self.originals.setdefault(name, pseudonym)
+            if not _OURS.fullmatch(first):
+                self.originals.setdefault(first, pseudonym)
 
     def _named(self, kind: str, name: str) -> str:
         """Pseudonym of *name*, a new one where it has none."""
-        if kind in self._kept or name in self.originals:
-            return self.originals.get(name, name)
-        self._numbers[kind] += 1
-        number = self._numbers[kind]
-        addresses = {
-            # Those for documentation, and behind them ranges that nobody has.
-            "v4": lambda: ipaddress.IPv4Address(
-                (0xC0000263 if number < 156 else 0xF0000000) + number
-            ),
-            "v6": lambda: ipaddress.IPv6Address((0x20010DB8 << 96) + number),
-            "mac": lambda: (
-                f"00:00:5e:{number >> 16 & 255:02x}:{number >> 8 & 255:02x}:{number & 255:02x}"
-            ),
-            "mail": lambda: f"mail-{number}@example.org",
-            "path": lambda: f"/path-{number}",
-        }
-        self.originals[name] = str(addresses.get(kind, lambda: f"{kind}-{number}")())
+        if kind in self._kept:
+            return name
+        if name not in self.originals:
+            self._numbers[kind] = number = self._numbers[kind] + 1
+            high, low = divmod(number, 256)
+            forms = {
+                "v4": f"240.0.{high}.{low}" if high else f"192.0.2.{low}",
+                "v6": f"2001:db8::{number:x}",
+                "mac": f"00:00:5e:00:{high:02x}:{low:02x}",
+                "mail": f"mail-{number}@example.org",
+                "path": f"/path-{number}",
+            }
+            self.originals[name] = forms.get(kind, f"{kind}-{number}")
         return self.originals[name]
 
     def _replace(self, match: re.Match[str]) -> str:
         """What stands in the place of a *match* of the pattern."""
-        kind, text = match.lastgroup or "", match[0]
+        text, kind = match[0], match.lastgroup or ""
         if kind in ("name", "word"):
             return self._forms[text]
         if kind in ("path", "known"):
             return self._path(text, is_known=kind == "known")
-        if kind == "uri":
-            below = match["below"] or ""
-            start = text.removesuffix(below)
-            return self._known_in(start) + (self._path(below) if below else "")
-        is_ours = False
+        if kind == "below":
+            below = self._path(match["below"], is_known=True)
+            return self._known.sub(self._replace, match["uri"]) + below
+        is_ours = text.startswith("00:00:5e:") or text.endswith("@example.org")
         if kind in ("v4", "v6"):
             try:
                 address = ipaddress.ip_address(text)
@@ -335,77 +310,77 @@ class Pseudonyms:
                 is_ours = True  # a moment, a version
             else:
                 is_ours = text in self._versions or any(address in net for net in _OUR_NETWORKS)
-        is_ours |= kind == "mail" and text.endswith("@example.org")
-        is_ours |= kind == "mac" and text.startswith("00:00:5e:")
-        if is_ours or kind in self._kept:
-            return self._known_in(text)
-        return self._named("host" if kind == "dashed" else kind, text)
+        return self._known.sub(self._replace, text) if is_ours else self._named(kind, text)
 
     def _path(self, text: str, *, is_known: bool = False) -> str:
         """A path whose parts are replaced down to the last that is not everybody's."""
         parts = text.rstrip(".").split("/")
         private = [at for at, part in enumerate(parts) if not _PUBLIC_PART.fullmatch(part)]
-        is_short = len(parts) < 3 and text[0] == "/" and not is_known
+        is_short = len(parts) < 3 and text[:1] == "/" and not is_known
         if not private or is_short or _PUBLIC_PATH.fullmatch(text) or "path" in self._kept:
-            return self._known_in(text)
+            return self._names.sub(self._replace, text)
         head = "/".join(parts[: private[-1] + 1])
-        return self._named("path", head) + self._known_in(text[len(head) :])
+        return self._named("path", head) + self._names.sub(self._replace, text[len(head) :])
 
-    def _new_tokens(self, text: str) -> list[str]:
-        return [each for each in dict.fromkeys(_TOKEN.findall(text)) if each not in self._tokens]
-
-    def _known_in(self, text: str) -> str:
-        return self._literals.sub(self._replace, text)
+    def _new(self, words: Collection[str]) -> list[str]:
+        """Those of *words* that were not looked at."""
+        if len(self._replaced) > _MOST_WORDS:
+            self._replaced.clear()
+        return [word for word in words if word not in self._replaced]
 
     def _compile(self) -> None:
-        """Make the patterns of all that is known: of its own forms, and with those of addresses."""
-        groups = defaultdict[str, set[str]](set)
+        """Make the patterns of all names that are known, and of what is known by its form."""
+        self._forms, groups = dict[str, str](), defaultdict[str, set[str]](set)
         for name, pseudonym in chain(self.originals.items(), self.ids.items()):
-            escaped = {
-                name,
-                html.escape(name),
-                json.dumps(name)[1:-1],
-                quote(name),
-                quote(name, ""),
-            }
-            if pseudonym.startswith("host-"):
-                escaped |= {name.lower(), name.upper()}
-            is_word = name.isalpha() and (len(name) < 4 or name.lower() in self._words)
+            forms = {name, html.escape(name), json.dumps(name)[1:-1], quote(name), quote(name, "")}
+            forms |= {name.lower(), name.upper()} if pseudonym.startswith("host-") else set()
+            is_word = name.isalpha() and (len(name) < 4 or name.lower() in self._vocabulary)
             kind = "known" if pseudonym.startswith("/path-") else "word" if is_word else "name"
-            for form in escaped:
+            for form in forms:
                 self._forms.setdefault(form, pseudonym)
-                groups[kind].add(form)
-        known = {kind: any_of(forms) for kind, forms in groups.items()}
-        literals = [
-            rf"(?P<known>(?:(?=/)|{_LEFT})(?:{known.get('known', '(?!)')})(?![A-Za-z0-9-])(?:/+{_PART})*)",
-            rf"(?P<name>{_LEFT}(?:{known.get('name', '(?!)')})(?![A-Za-z0-9]))",
-            rf"(?P<word>(?<![\w.$-])(?:{known.get('word', '(?!)')})(?![\w$-]|\.\w|\"\s*:))",
-        ]
-        self._literals = re.compile("|".join(literals))
-        self._tokens = dict[str, str]()  # words that were looked at, and what became of them
-        long = {form for forms in groups.values() for form in forms if not _TOKEN.fullmatch(form)}
-        self._long = re.compile(f"(?P<name>{any_of(long)})" if long else "")
-        forms = {kind: f"(?P<{kind}>{form})" for kind, form in _FORMS.items()}
-        first = [forms.pop(kind) for kind in ("mail", "uri", "path")]
-        self._pattern = re.compile("|".join([*first, *literals, *forms.values()]))
+                groups[kind if _WORD.fullmatch(form) else "spaced"].add(form)
+        any_of = {kind: pattern_of(forms) for kind, forms in groups.items()}
+        known, name, word = (any_of.get(kind, "(?!)") for kind in ("known", "name", "word"))
+        paths = rf"(?P<known>(?:(?=/)|{_LEFT})(?:{known})(?![A-Za-z0-9-]){_BELOW})"
+        names = (
+            rf"(?P<name>{_LEFT}(?:{name})(?![A-Za-z0-9]))"
+            rf"|(?P<word>(?<![\w.$-])(?:{word})(?![\w$-]|\.\w|\"\s*:))"
+        )
+        self._names, self._known = re.compile(names), re.compile(f"{paths}|{names}")
+        # Mail addresses and paths have names in them, and names may have an address.
+        self._pattern = re.compile(f"{_MAIL_AND_PATHS}|{paths}|{names}|{_ADDRESSES}")
+        self._spaced = re.compile(f"(?P<name>{any_of['spaced']})" if "spaced" in any_of else "")
+        self._replaced = dict[str, str]()  # by word
 
 
-def any_of(texts: Collection[str], depth: int = 4) -> str:
-    """A pattern of all *texts*, longer ones first; it branches by their first *depth* characters."""
+def pattern_of(texts: Collection[str], depth: int = 4) -> str:
+    """Give a pattern of any of *texts*, longer ones first, in branches by their first letters."""
     longest_first = sorted(texts, key=lambda text: (-len(text), text))
     if depth == 0 or len(longest_first) < 2 or "" in texts:
         return "|".join(map(re.escape, longest_first))
-    groups = groupby(sorted(texts), key=itemgetter(0))
-    branches = [(first, {text[1:] for text in group}) for first, group in groups]
-    return "|".join(
-        f"{re.escape(first)}(?:{any_of(rests, depth - 1)})" for first, rests in branches
-    )
+    branches = groupby(sorted(texts), key=itemgetter(0))
+    below = {first: pattern_of({text[1:] for text in each}, depth - 1) for first, each in branches}
+    return "|".join(f"{re.escape(first)}(?:{rests})" for first, rests in below.items())
+
+
+def environment_secrets() -> dict[str, str]:
+    """Variables that hold a secret by their names, by each line of their values."""
+    return {
+        line.strip(): variable
+        for variable, value in os.environ.items()
+        for line in value.splitlines()
+        if _SECRET_NAME.search(variable.upper()) and len(line.strip()) >= _LEAST_SECRET
+    }
+
+
+@cache
+def kinds_of(key: str) -> list[str]:
+    """Kinds of names that a field of the name *key* holds."""
+    return [kind for kind, fields in _FIELDS.items() if fields.fullmatch(key)]
 
 
 @cache
 def own_words() -> frozenset[str]:
     """Words of this program, which it may write without having them from a run."""
-    sources = Path(__file__).parents[1].rglob("*.py")
-    return frozenset(
-        chain.from_iterable(_WORD.findall(path.read_text().lower()) for path in sources)
-    )
+    sources = (path.read_text() for path in Path(__file__).parents[1].rglob("*.py"))
+    return frozenset(chain.from_iterable(_LETTERS.findall(each.lower()) for each in sources))
