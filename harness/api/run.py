@@ -204,14 +204,13 @@ class Run:
     def _tables(self, table_name: str, *first: str) -> DataFrame:
         import pandas as pd
 
-        parts = [pd.DataFrame(columns=["cell", "trial"])]
-        for trial_id, record in self.run.trials().items():
-            ids = {"cell": record.trial.cell.id, "trial": trial_id}
-            read = self.run.read_parts(trial_id, table_name)
-            parts += [pd.DataFrame({**ids, **part}) for part in read]
-        return self._frame(
-            pd.concat(parts[1:] or parts, ignore_index=True), "cell", "trial", *first
-        )
+        parts = [
+            pd.DataFrame({"cell": record.trial.cell.id, "trial": trial_id, **part})
+            for trial_id, record in self.run.trials().items()
+            for part in self.run.read_parts(trial_id, table_name)
+        ]
+        rows = pd.concat(parts, ignore_index=True) if parts else []
+        return self._frame(rows, "cell", "trial", *first)
 
 
 class Plots:

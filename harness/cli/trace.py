@@ -9,7 +9,7 @@ import sys
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,10 +17,6 @@ from harness.cli import completion
 from harness.cli.console import Progress, print_json, show_table, show_text
 from harness.cli.steps import FirstByDefault, file_option, json_option, results_option
 from harness.errors import DataError
-
-if TYPE_CHECKING:
-    from harness.records.trace import JobTrace
-    from harness.store import Run
 
 _WIDTH = 120  # columns where no terminal says how many it has
 
@@ -76,11 +72,19 @@ def show(
         harness trace show 3f0a --job 2
         harness trace show 3f0a --chrome job.json.gz
     """
+    from harness.records.trace import joined
     from harness.reports.waterfall import chrome_events, render_task, render_tasks
     from harness.store import Store, os_error_as_machine_error
 
     run, trial_id = Store(results_dir).find_trial(trial)
-    job = read_job(run, trial_id, job_number)
+    traces = run.read_trace(trial_id)
+    if not traces or (job_number or 1) > len(traces):
+        what = f"trial {trial_id} left the history of {len(traces)} jobs"
+        fix = "leave out --job for all of them; its trial.json says why there are no more"
+        raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)
+    if job_number is None and len(traces) > 1:
+        show_text(f"{len(traces)} jobs, one after the other; --job K shows one of them")
+    job = joined(traces) if job_number is None else traces[job_number - 1]
     attempts = {attempt.attempt_id: attempt for attempt in job.attempts}
     recordings = [
         recording
@@ -121,22 +125,6 @@ def show(
         click.echo(render_tasks(job, recordings))
     longest = chosen[0]
     click.echo(render_task(longest, attempts.get(longest.attempt_id), width), nl=False)
-
-
-def read_job(run: Run, trial_id: str, job_number: int | None) -> JobTrace:
-    """Trace of the *job_number*-th job of a trial, from 1; without a number, of all its jobs."""
-    from harness.records.trace import joined
-
-    traces = run.read_trace(trial_id)
-    if not traces or (job_number or 1) > len(traces):
-        what = f"trial {trial_id} left the history of {len(traces)} jobs"
-        fix = "leave out --job for all of them; its trial.json says why there are no more"
-        raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)
-    if job_number is not None:
-        return traces[job_number - 1]
-    if len(traces) > 1:
-        show_text(f"{len(traces)} jobs, one after the other; --job K shows one of them")
-    return joined(traces)
 
 
 @trace.command("selftest")
