@@ -21,15 +21,12 @@ _IN_LATEX = ("scores", "comparisons")  # sections of the report
 _LONG = 40  # characters of a text that is wrapped
 # What a spreadsheet takes for the beginning of a formula, as wide characters, too.
 FORMULA = tuple("=+-@\t\uff1d\uff0b\uff0d\uff20")
-# What LaTeX would act upon, and what a font of pdfTeX's does not have.
+# What LaTeX would act upon, or join with its neighbour; behind the end of a line [ and * are read.
 _LATEX = {
     **{char: f"\\{char}" for char in "{}%_#&$"},
-    **{char: f"{{{char}}}" for char in "[]*"},  # behind the end of a line they are arguments
-    **{char: f"\\text{name}{{}}" for char, name in {
-        "\\": "backslash", "~": "asciitilde", "^": "asciicircum", "<": "less", ">": "greater",
-        "|": "bar", '"': "quotedbl", "`": "asciigrave", "\u2026": "ellipsis",
-        "\u2013": "endash", "\u2190": "leftarrow", "\u2192": "rightarrow"}.items()},
-    "\xa0": "~", "\u2212": "$-$",
+    **{char: f"{{{char}}}" for char in '[]*<>|`"'},
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "\xa0": "~", "\u2212": "$-$", "\u2013": r"\textendash{}", "\u2026": r"\dots{}",
 }  # fmt: skip
 Case = tuple[str, str, str]  # of a test: its name, "failure", "skipped" or "", and why
 _SURE = 2.0  # noise floors: 95 of 100 perfect predictions are within them
@@ -80,18 +77,17 @@ def export(run: Run, folder: Path, nights: Sequence[Night] = ()) -> Iterator[Pat
 
 def latex(shown: Table, environment: str = "table") -> str:
     """*shown* for LaTeX with the package booktabs and, where it is pdfTeX, fontenc with T1."""
-    rows = [[*map(latex_text, texts)] for texts in (shown.columns, *shown.texts())]
-    head, *lines = [" & ".join(row) + r" \\" for row in rows]
-    longest = [max(map(len, texts)) for texts in zip(shown.columns, *shown.texts(), strict=True)]
-    align = [
-        r"p{3cm}" if length > _LONG else letter.replace("c", "l")
+    every = [shown.columns, *shown.texts()]
+    head, *lines = [" & ".join(map(latex_text, texts)) + r" \\" for texts in every]
+    longest = (max(map(len, texts)) for texts in zip(*every, strict=True))
+    align = "".join(
+        "p{3cm}" if length > _LONG else letter.replace("c", "l")
         for letter, length in zip(shown.align, longest, strict=True)
-    ]
+    )
     caption = latex_text(shown.caption)
-    begin = [rf"\begin{{{environment}}}", r"\centering", rf"\caption{{{caption}}}",
-             rf"\begin{{tabular}}{{{''.join(align)}}}", r"\toprule", head, r"\midrule"]  # fmt: skip
-    end = [r"\bottomrule", r"\end{tabular}", rf"\end{{{environment}}}", ""]
-    return "\n".join([*begin, *lines, *end])
+    begin = rf"\begin{{{environment}}}\centering\caption{{{caption}}}\begin{{tabular}}{{{align}}}"
+    end = rf"\bottomrule\end{{tabular}}\end{{{environment}}}"
+    return "\n".join([begin, r"\toprule", head, r"\midrule", *lines, end, ""])
 
 
 def latex_text(text: str) -> str:

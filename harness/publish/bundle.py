@@ -88,8 +88,7 @@ def publish(
             for run in runs:
                 copy_run(run, scratch / "runs" / run.id, level, pseudonyms)
             write_tables(evaluations, scratch / "data", pseudonyms.text)
-            without_pdf = _write_reports(evaluations, scratch, pseudonyms.text)
-            write_paper(evaluations, scratch, pseudonyms.text)
+            without_pdf = _write_reports(evaluations, claim, scratch, pseudonyms.text)
             _write(scratch / "system.json", _json(system_document(runs)), pseudonyms.text)
             _write(scratch / "disclosure.md", disclosure(runs), pseudonyms.text)
             source = files("harness.publish").joinpath("verify.py").read_bytes()
@@ -139,16 +138,19 @@ def _complete(run: Run) -> Evaluation:
 
 
 def _write_reports(
-    evaluations: Sequence[Evaluation], folder: Path, clean: Callable[[str], str]
+    evaluations: Sequence[Evaluation], claim: Claim, folder: Path, clean: Callable[[str], str]
 ) -> str:
-    """Write the report of each run in each format; why there is no PDF, if so."""
-    without_pdf = ""
+    """Write the report of each run in each format, and the paper; why there is no PDF, if so."""
+    documents, without_pdf = {}, ""
     for evaluation in evaluations:
-        document = make_document(public_data(evaluation, clean))
-        name = f"report-{evaluation.run.id}" if len(evaluations) > 1 else "report"
-        for kind, suffix in _REPORTS.items():
-            _write(folder / f"{name}.{suffix}", REPORTS[kind].render(document), str)
-        without_pdf = write_pdf(document, folder / f"{name}.pdf")
+        results = public_data(evaluation, clean)
+        document = make_document(results)
+        suffix = f"-{evaluation.run.id}" if len(evaluations) > 1 else ""
+        documents[suffix] = (results, document)
+        for kind, ending in _REPORTS.items():
+            _write(folder / f"report{suffix}.{ending}", REPORTS[kind].render(document), str)
+        without_pdf = write_pdf(document, folder / f"report{suffix}.pdf")
+    write_paper(documents, claim, folder)
     return without_pdf
 
 

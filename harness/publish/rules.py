@@ -11,10 +11,12 @@ import csv
 import io
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from statistics import fmean
+from typing import Any, ClassVar, Literal
 
 from harness import __version__
 from harness.errors import EvidenceError, HarnessError
@@ -24,13 +26,15 @@ from harness.models import MODELS
 from harness.publish.data import hardware
 from harness.publish.evidence import ORIGINALS
 from harness.publish.system import undisclosed
-from harness.records.trial import Record, Trial, digest
+from harness.records.trial import Record, digest
 from harness.reports.sections.method import flatten
+from harness.reports.wording import listing
 from harness.scoring.comparisons import MOST_FRAME
 from harness.store import Run, check_name
+from harness.store.evidence import differences
 from harness.store.opener import Opener
 from harness.store.run import FINISHED
-from harness.store.seal import PLAN, SEAL
+from harness.store.seal import SEAL
 from harness.text import excerpt, read_json
 
 VERSION, RULES_FILE = "1.0", "rules.json"
@@ -42,17 +46,16 @@ PLACE = ("provider", "hosts", "ssh", "exposed")
 _FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
 _UNREADABLE = (HarnessError, ValueError, LookupError, TypeError, AttributeError)
 
-Row = dict[str, str]
-Outcome = Literal["passed", "failed", "not decidable"]
+Outcome = Literal["failed", "not decidable", "passed"]
 Decision = tuple[bool | None, str]  # whether a rule is met (`None`: not decidable), by which value
-# The worst first.
 _OUTCOMES: dict[bool | None, Outcome] = {False: "failed", None: "not decidable", True: "passed"}
 
 
 class Answer(Record):
-    """How a *rule* was decided, by which *value* of which *file* of the bundle."""
+    """How a *rule*, called *title*, was decided, by which *value* of which *file* of the bundle."""
 
     rule: str
+    title: str
     outcome: Outcome
     file: str
     value: str
@@ -62,9 +65,9 @@ class Check(Record):
     """
     What a bundle meets: an answer for each rule, and *labels* with what each stands for.
 
-    *release* is the harness that decided: its version, and the hash of each model's code.
-    *claimed* is the division that `rules.json` says (nothing: there is none), *differing* what it
-    does not say as it follows from the other files for the release that it names.
+    *release* is the version, and the hash of each model's code, of the harness that decided.
+    *claimed* is the division in `rules.json`, if there is one; *differing* is what does not follow,
+    for the release named there, from the other files.
     """
 
     version: str = VERSION
@@ -85,305 +88,244 @@ class Check(Record):
         return self.claimed in ("open", self.division) and not self.differing
 
 
-class BundledRun(NamedTuple):
-    """One *run* of a bundle, with the *tables* of all by their names; *release* decides."""
-
-    bundle: Opener
-    run: Run
-    tables: Callable[[str], list[Row]]
-    release: Mapping[str, str]
-
-    def rows(self, table: str, **wanted: str) -> list[Row]:
-        """Rows of this run in ``data/TABLE.csv``: those with the *wanted* values."""
-        values = {"run": self.run.id, **wanted}
-        rows, wanted_items = self.tables(table), values.items()
-        return [row for row in rows if all(row[key] == each for key, each in wanted_items)]
-
-    def by_cell(self, rows: Iterable[Row]) -> dict[str, list[Row]]:
-        """Those of *rows* that are of a scored cell, by all scored cells."""
-        by_cell = {row["cell"]: list[Row]() for row in self.rows("cells", use="score")}
-        if not by_cell:
-            raise ValueError("no cell is scored")
-        for row in rows:
-            by_cell.get(row["cell"], []).append(row)
-        return by_cell
-
-
 def experiment_digest(experiment: Experiment) -> str:
     """Digest of all that *experiment* fixes, but for where it is measured."""
-    document = experiment.model_dump(mode="json")
-    cluster = {key: value for key, value in document["cluster"].items() if key not in PLACE}
-    return digest({**document, "cluster": cluster})
+    return digest(experiment.model_dump(mode="json", exclude={"cluster": {*PLACE}}))
 
 
-def _is_ready_made(run: BundledRun) -> Decision:
-    experiment = run.run.experiment()
-    measured = experiment_digest(experiment)
-    is_ready = READY.get(experiment.name) == measured
-    return is_ready, f"experiment {experiment.name}, digest {measured}"
+def _some(names: list[str]) -> str:
+    return listing(names or ["none"], most=1)
 
 
-def _is_not_overridden(run: BundledRun) -> Decision:
-    overrides, places = run.run.read_manifest().overrides, {("cluster", key) for key in PLACE}
-    keys = [override.partition("=")[0].strip() for override in overrides]
-    others = [key for key in keys if tuple(key.split(".")[:2]) not in places]
-    return not others, f"overrides: {_some(others)}"
+@dataclass(frozen=True)
+class BundledRun:
+    """The run *id* of a bundle, and how it meets each rule; each *table* is of all runs."""
 
+    bundle: Opener
+    id: str
+    table: Callable[[str], list[dict[str, str]]]
+    release: Mapping[str, str]
 
-def _is_blind(run: BundledRun) -> Decision:
-    (row,), trials = run.rows("runs"), run.rows("trials", use="score", state="done")
-    others = [each["trial"] for each in trials if each["seal"] != row["sealed"]]
-    why = [f"trial {trial} does not name the seal" for trial in others]
-    why += blind_refusals(run.run, run.run.trials().values())
-    is_blind = row["blind"] == "true" and row["sealed"] != "" and not why
-    return is_blind, f"blind: {row['blind']}, against it: {_some(why)}"
+    @property
+    def run(self) -> Run:
+        """Its files; `DataError` where it has a name that leads elsewhere."""
+        return Run(self.bundle.root / "runs" / check_name(self.id, "a run"))
 
+    def rows(self, table: str, **wanted: str) -> list[dict[str, str]]:
+        """Rows of this run in ``data/TABLE.csv``: those with the *wanted* values."""
+        wanted["run"] = self.run.id
+        return [row for row in self.table(table) if wanted.items() <= row.items()]
 
-def _has_repeats(run: BundledRun) -> Decision:
-    trials = run.by_cell(run.rows("trials", use="score", state="done"))
-    cell = min(trials, key=lambda each: len(trials[each]))
-    return len(trials[cell]) >= FEWEST_REPEATS, f"{len(trials[cell])} done, fewest: cell {cell}"
+    def _is_ready_made(self) -> Decision:
+        experiment = self.run.experiment()
+        measured = experiment_digest(experiment)
+        is_ready = READY.get(experiment.name) == measured
+        return is_ready, f"experiment {experiment.name}, digest {measured}"
 
+    def _is_not_overridden(self) -> Decision:
+        overrides, places = self.run.read_manifest().overrides, [f"cluster.{key}" for key in PLACE]
+        others = [each for each in overrides if not each.startswith(tuple(places))]
+        return not others, f"overrides: {_some(others)}"
 
-def _has_cells(run: BundledRun) -> Decision:
-    cells = run.by_cell(run.rows("cells"))
-    counts = Counter(row["workload"] for (row,) in cells.values())
-    workload = min(counts, key=lambda each: counts[each])
-    return counts[workload] >= FEWEST_CELLS, f"{counts[workload]} scored, fewest: {workload}"
+    def _is_blind(self) -> Decision:
+        (row,), done = self.rows("runs"), self.rows("trials", use="score", state="done")
+        others = [each["trial"] for each in done if each["seal"] != row["sealed"]]
+        against = [f"trial {trial} does not name the seal" for trial in others]
+        against += blind_refusals(self.run, self.run.trials().values())
+        is_blind = row["blind"] == "true" and row["sealed"] != "" and not against
+        return is_blind, f"blind: {row['blind']}, against it: {_some(against)}"
 
+    def _has_repeats(self) -> Decision:
+        counts = Counter({row["cell"]: 0 for row in self.rows("cells", use="score")})
+        counts.update(row["cell"] for row in self.rows("trials", use="score", state="done"))
+        cell, fewest = counts.most_common()[-1]
+        return fewest >= FEWEST_REPEATS, f"{fewest} done, fewest: cell {cell}"
 
-def _is_of_release(run: BundledRun) -> Decision:
-    manifest, by_model = run.run.read_manifest(), run.run.read_predictions()
-    named = f"harness {manifest.harness}, commit {manifest.commit or 'not known'}"
-    if manifest.harness != run.release["harness"]:
-        return None, f"code: of {named}, and {run.release['harness']} decides"
-    codes = {model: {each.code for each in made} for model, made in by_model.items()}
-    changed = [model for model, code in codes.items() if code != {run.release.get(model)}]
-    if changed or not codes:
-        return False, f"code: not that of {named}: {_some(changed)}"
-    return not manifest.commit.endswith("-dirty") if manifest.commit else None, f"code: {named}"
+    def _has_cells(self) -> Decision:
+        counts = Counter(row["workload"] for row in self.rows("cells", use="score"))
+        workload, fewest = counts.most_common()[-1]
+        return fewest >= FEWEST_CELLS, f"{fewest} scored, fewest: {workload}"
 
+    def _is_of_release(self) -> Decision:
+        manifest, by_model = self.run.read_manifest(), self.run.read_predictions()
+        named = f"harness {manifest.harness}, commit {manifest.commit or 'not known'}"
+        if manifest.harness != self.release["harness"] or not manifest.commit:
+            return None, f"code: of {named}, and {self.release['harness']} decides"
+        codes = {model: {each.code for each in made} for model, made in by_model.items()}
+        others = [model for model, code in codes.items() if code != {self.release.get(model)}]
+        others += ["what was not committed"] if manifest.commit.endswith("-dirty") else []
+        return bool(codes) and not others, f"code: of {named}, but for: {_some(others)}"
 
-def _has_one_profile(run: BundledRun) -> Decision:
-    workloads = {row["cell"]: row["workload"] for row in run.rows("cells", use="score")}
-    others, profiles = list[str](), run.run.profile_hashes()
-    for model, made in run.run.read_predictions().items():
-        cells = [each.cell for each in made if each.profile != profiles[workloads[each.cell]]]
-        others += [f"another for {model} in cell {cell}" for cell in cells]
-    return not others, f"profile: {_some(others, 'the same')}"
+    def _has_one_profile(self) -> Decision:
+        workloads = {row["cell"]: row["workload"] for row in self.rows("cells", use="score")}
+        profiles, others = self.run.profile_hashes(), list[str]()
+        for model, made in self.run.read_predictions().items():
+            cells = [each.cell for each in made if each.profile != profiles[workloads[each.cell]]]
+            others += [f"of {model} in cell {cell}" for cell in cells]
+        return not others, f"another profile: {_some(others)}"
 
+    def _has_no_failure(self) -> Decision:
+        trials = self.rows("trials", use="score")
+        failed = [row["trial"] for row in trials if row["state"] != "done"]
+        return not failed, f"not done: {_some(failed)}"
 
-def _has_no_failure(run: BundledRun) -> Decision:
-    failed = [row["trial"] for row in run.rows("trials", use="score") if row["state"] != "done"]
-    return not failed, f"not done: {_some(failed)}"
+    def _is_undisturbed(self) -> Decision:
+        trials = self.rows("trials", use="score", state="done")
+        disturbed = sum(bool(row["disturbed"]) for row in trials)
+        return disturbed <= MOST_DISTURBED * len(trials), f"disturbed: {disturbed} of {len(trials)}"
 
+    def _is_quiet(self) -> Decision:
+        rows = self.rows("comparisons", speed="raw")
+        counts = Counter({row["quantity"]: int(row["cells"]) for row in rows})
+        if not counts["job_s"] + counts["body_s"]:
+            return None, "no two models are compared"
+        # By which of the two the models are ranked.
+        quantity = "body_s" if counts["body_s"] > 2 * counts["job_s"] else "job_s"
+        scores = self.rows("scores", speed="reference", quantity=quantity)
+        floors = {row["cell"]: float(row["floor"]) for row in scores if row["floor"]}
+        scored = [row["cell"] for row in self.rows("cells", use="score")]
+        if unknown := [cell for cell in scored if cell not in floors]:
+            return None, f"floor of {quantity}: not known of cell {_some(unknown)}"
+        cell = max(floors, key=lambda each: floors[each])
+        is_low = all(floor <= MOST_FLOOR for floor in floors.values())
+        return is_low, f"floor of {quantity}: {floors[cell]:.2%}, largest: cell {cell}"
 
-def _is_undisturbed(run: BundledRun) -> Decision:
-    trials = run.rows("trials", use="score", state="done")
-    disturbed = sum(bool(row["disturbed"]) for row in trials)
-    return disturbed <= MOST_DISTURBED * len(trials), f"disturbed: {disturbed} of {len(trials)}"
+    def _is_mostly_body(self) -> Decision:
+        shares = dict[str, float]()
+        for cell in (row["cell"] for row in self.rows("cells", use="score")):
+            rows = self.rows("measurements", speed="raw", cell=cell)
+            frames_s = [float(row["value"]) for row in rows if row["quantity"] == "frame_s"]
+            jobs_s = [float(row["value"]) for row in rows if row["quantity"] == "job_s"]
+            if not frames_s or sum(jobs_s) <= 0:
+                return None, f"frame_s: not known of cell {cell}"
+            # A trial without a job time counts as 0 (docs/scores.md).
+            shares[cell] = fmean(frames_s) / (sum(jobs_s) / len({row["trial"] for row in rows}))
+        cell = max(shares, key=lambda each: shares[each])
+        is_small = all(share < MOST_FRAME for share in shares.values())
+        return is_small, f"frame_s: {shares[cell]:.1%} of job_s, largest: cell {cell}"
 
+    def _is_complete(self) -> Decision:
+        planned = {trial.id for trial in self.run.read_plan()}
+        missing = sorted(planned - {row["trial"] for row in self.rows("trials")})
+        return bool(planned) and not missing, f"missing of {len(planned)}: {_some(missing)}"
 
-def _is_quiet(run: BundledRun) -> Decision:
-    cells = {row["quantity"]: int(row["cells"]) for row in run.rows("comparisons", speed="raw")}
-    jobs, bodies = (cells.get(quantity, 0) for quantity in ("job_s", "body_s"))
-    if not jobs + bodies:
-        return None, "no two models are compared"
-    quantity = "body_s" if bodies > 2 * jobs else "job_s"  # by what the models are ranked
-    scores = run.by_cell(run.rows("scores", speed="reference", quantity=quantity))
-    unknown = [cell for cell, rows in scores.items() if not rows or not rows[0]["floor"]]
-    if unknown:
-        return None, f"floor of {quantity}: not known of cell {_some(unknown)}"
-    floors = {cell: float(rows[0]["floor"]) for cell, rows in scores.items()}
-    cell = max(floors, key=lambda each: floors[each])
-    is_low = all(floor <= MOST_FLOOR for floor in floors.values())
-    return is_low, f"floor of {quantity}: {floors[cell]:.2%}, largest: cell {cell}"
+    def _is_disclosed(self) -> Decision:
+        system = read_json(self.bundle.read(self.bundle.root / "system.json", _FIX))
+        count, lacking = len(system["experiments"]), undisclosed(system)
+        lacking += ["a run"] if count != len(self.table("runs")) else []
+        return not lacking, f"of {count} experiments, not known or missing: {_some(lacking)}"
 
+    def _is_sealed(self) -> Decision:
+        (row,), run = self.rows("runs"), self.run
+        run.seal.check()
+        measured = read_json(run.opener.read(run.path / ORIGINALS, _FIX))["files"][SEAL]
+        return measured == row["sealed"], f"sealed as measured: {measured[:16]}"
 
-def _is_mostly_body(run: BundledRun) -> Decision:
-    shares = dict[str, float]()
-    for cell, rows in run.by_cell(run.rows("measurements", speed="raw")).items():
-        times_s = defaultdict[str, list[float]](list)
-        for row in rows:
-            times_s[row["quantity"]].append(float(row["value"]))
-        frame_s, job_s = times_s["frame_s"], times_s["job_s"]
-        if not frame_s or sum(job_s) <= 0:
-            return None, f"frame_s: not known of cell {cell}"
-        job_mean_s = sum(job_s) / len({row["trial"] for row in rows})
-        shares[cell] = sum(frame_s) / len(frame_s) / job_mean_s
-    cell = max(shares, key=lambda each: shares[each])
-    is_small = all(share < MOST_FRAME for share in shares.values())
-    return is_small, f"frame_s: {shares[cell]:.1%} of job_s, largest: cell {cell}"
+    def _is_whole(self) -> Decision:
+        run, ended = self.run, {row["trial"] for row in self.rows("trials")}
+        others = sorted(ended ^ {*run.trial_ids()})
+        has_end = run.opener.read(run.path / FINISHED, _FIX).strip() != b""
+        is_whole = run.check_evidence() and has_end and not others
+        return is_whole, f"of {len(ended)} trials, with a row or files alone: {_some(others)}"
 
-
-def _is_complete(run: BundledRun) -> Decision:
-    planned = {trial.id for trial in _plan(run.run)}
-    missing = sorted(planned - {row["trial"] for row in run.rows("trials")})
-    return bool(planned) and not missing, f"missing of {len(planned)}: {_some(missing)}"
-
-
-def _is_disclosed(run: BundledRun) -> Decision:
-    system = read_json(run.bundle.read(run.bundle.root / "system.json", _FIX))
-    count, lacking = len(system["experiments"]), undisclosed(system)
-    lacking += ["a run"] if count != len(run.tables("runs")) else []
-    return not lacking, f"of {count} experiments, not known or missing: {_some(lacking)}"
-
-
-def _is_sealed(run: BundledRun) -> Decision:
-    (row,), originals = run.rows("runs"), run.run.opener.read(run.run.path / ORIGINALS, _FIX)
-    run.run.seal.check()
-    measured = read_json(originals)["files"][SEAL]
-    return measured == row["sealed"], f"sealed as measured: {measured[:16]}, and in data/runs.csv"
-
-
-def _is_whole(run: BundledRun) -> Decision:
-    ended = {row["trial"] for row in run.rows("trials")}
-    others = sorted(ended ^ {*run.run.trial_ids()})
-    end = run.run.opener.read(run.run.path / FINISHED, _FIX)
-    is_whole = run.run.check_evidence() and end.strip() != b"" and not others
-    return is_whole, f"of {len(ended)} trials, with a row or files alone: {_some(others)}"
-
-
-def _plan(run: Run) -> Iterator[Trial]:
-    return run.opener.read_lines(Trial, run.path / PLAN, _FIX)
-
-
-def _some(names: list[str], default: str = "none") -> str:
-    """The first of *names*, and how many more there are."""
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{excerpt(names[0])}{more}" if names else default
-
-
-class Rule(NamedTuple):
-    """What a rule asks for, by which *file* of the bundle it is decided, and how."""
-
-    title: str
-    file: str
-    decide: Callable[[BundledRun], Decision]
-
-
-RULES: dict[str, Rule] = {
-    "R01": Rule("a ready-made experiment", "{run}/manifest.json", _is_ready_made),
-    "R02": Rule("no overrides", "{run}/manifest.json", _is_not_overridden),
-    "R03": Rule("blind order", "data/runs.csv", _is_blind),
-    "R04": Rule("five repeats or more", "data/trials.csv", _has_repeats),
-    "R05": Rule("six scored cells or more per workload", "data/cells.csv", _has_cells),
-    "R06": Rule("models of a release, unchanged", "{run}/predictions", _is_of_release),
-    "R07": Rule("one profile for all models", "{run}/predictions", _has_one_profile),
-    "R08": Rule("no failed trial in a scored cell", "data/trials.csv", _has_no_failure),
-    "R09": Rule("one disturbed trial in five at most", "data/trials.csv", _is_undisturbed),
-    "R10": Rule("a noise floor of 5 % at most", "data/scores.csv", _is_quiet),
-    "R11": Rule("start-up and gaps below 30 %", "data/measurements.csv", _is_mostly_body),
-    "R12": Rule("every planned trial", "data/trials.csv", _is_complete),
-    "R13": Rule("full disclosure", "system.json", _is_disclosed),
-    "R14": Rule("predictions as sealed", "{run}/predictions/sealed.json", _is_sealed),
-    "R15": Rule("evidence whole", "{run}/trials.jsonl", _is_whole),
-}
-
-
-def _labels(run: BundledRun) -> dict[str, str]:
-    """Labels of a run, which no division takes away, with what each stands for."""
-    limited = {hardware(trial.cell) for trial in _plan(run.run) if trial.cell.cluster.limited}
-    records = run.run.trials().values()
-    on_cpu = [record.trial.id for record in records if "cpu" in record.device.split(", ")]
-    local = [row["trial"] for row in run.rows("trials") if row["start"].startswith("local")]
-    is_blind, seal = _is_blind(run)
-    labels = {
-        "hardware made on purpose": "; ".join(sorted(limited)),
-        "device=cpu": f"a processor in the place of a GPU: {_some(on_cpu)}" if on_cpu else "",
-        "runner=local": f"Hadoop's local runner, not a cluster: {_some(local)}" if local else "",
-        "not blind": "" if is_blind else seal,
-        "limitations": "; ".join(run.run.read_manifest().limitations),
+    # By its id: what a rule asks for, by which file of the bundle it is decided, and how.
+    RULES: ClassVar[dict[str, tuple[str, str, Callable[[BundledRun], Decision]]]] = {
+        "R01": ("a ready-made experiment", "{run}/manifest.json", _is_ready_made),
+        "R02": ("no overrides", "{run}/manifest.json", _is_not_overridden),
+        "R03": ("blind order", "data/runs.csv", _is_blind),
+        "R04": ("five repeats or more", "data/trials.csv", _has_repeats),
+        "R05": ("six scored cells or more per workload", "data/cells.csv", _has_cells),
+        "R06": ("models of a release, unchanged", "{run}/predictions", _is_of_release),
+        "R07": ("one profile for all models", "{run}/predictions", _has_one_profile),
+        "R08": ("no failed trial in a scored cell", "data/trials.csv", _has_no_failure),
+        "R09": ("one disturbed trial in five at most", "data/trials.csv", _is_undisturbed),
+        "R10": ("a noise floor of 5 % at most", "data/scores.csv", _is_quiet),
+        "R11": ("start-up and gaps below 30 %", "data/measurements.csv", _is_mostly_body),
+        "R12": ("every planned trial", "data/trials.csv", _is_complete),
+        "R13": ("full disclosure", "system.json", _is_disclosed),
+        "R14": ("predictions as sealed", "{run}/predictions/sealed.json", _is_sealed),
+        "R15": ("evidence whole", "{run}/trials.jsonl", _is_whole),
     }
-    return {label: text for label, text in labels.items() if text}
+
+    def labels(self) -> dict[str, str]:
+        """What no division takes away, each label with what it stands for."""
+        plan, records = self.run.read_plan(), self.run.trials().values()
+        limited = {hardware(trial.cell) for trial in plan if trial.cell.cluster.limited}
+        on_cpu = [record.trial.id for record in records if "cpu" in record.device.split(", ")]
+        local = [row["trial"] for row in self.rows("trials") if row["start"].startswith("local")]
+        is_blind, seal = self._is_blind()
+        labels = {
+            "hardware made on purpose": "; ".join(sorted(limited)),
+            "device=cpu": f"a processor in the place of a GPU: {_some(on_cpu)}" if on_cpu else "",
+            "runner=local": f"Hadoop's local runner, no cluster: {_some(local)}" if local else "",
+            "not blind": "" if is_blind else seal,
+            "limitations": "; ".join(self.run.read_manifest().limitations),
+        }
+        return {label: text for label, text in labels.items() if text}
 
 
 def check(bundle: Path) -> Check:
-    """
-    Decide all rules for the bundle in that folder, from its files alone.
-
-    Of several runs the worst answer counts.  `DataError`: it holds what is no plain file or folder.
-    """
+    """Decide all rules for *bundle* by its files alone; of several runs the worst answer counts."""
     opener, claimed = Opener(bundle), ""
     opener.require_plain()
-    checked = _decide(
-        opener, {"harness": __version__} | {name: model_code(name) for name in MODELS}
-    )
+    release = {"harness": __version__} | {name: model_code(name) for name in MODELS}
+    checked = _decide(opener, release)
     if not (bundle / RULES_FILE).exists():
         return checked
     try:
         stored = read_json(opener.read(bundle / RULES_FILE, _FIX))
-        claimed, release = str(stored["division"]), {**stored["release"]}
+        claimed, named = str(stored["division"]), {**stored["release"]}
         # What that release decided is decided once more: this one may have other models.
-        then = checked if release == checked.release else _decide(opener, release)
-        stated, follows = (dict(flatten(each)) for each in (stored, rules_document(then, claimed)))
-        differing = [
-            f"{name} is {excerpt(stated.get(name))}, not {excerpt(follows.get(name))}"
-            for name in sorted({*stated, *follows})
-            if stated.get(name) != follows.get(name)
-        ]
+        then = checked if named == release else _decide(opener, named)
+        follows = rules_document(then, claimed)
+        differing = differences(dict(flatten(follows)), dict(flatten(stored)))
     except _UNREADABLE as error:
         differing = [_reason(error)]
-    named = tuple(f"{RULES_FILE}: {each}" for each in differing)
-    return checked.model_copy(update={"claimed": claimed, "differing": named})
+    texts = tuple(f"{RULES_FILE}: {excerpt(each)}" for each in differing)
+    return checked.model_copy(update={"claimed": claimed, "differing": texts})
 
 
 def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
     """All answers and labels for *bundle*, as *release* decides."""
-    tables, runs, why = cache(partial(read_table, bundle)), list[BundledRun](), "there is no run"
+
+    @cache
+    def table(name: str) -> list[dict[str, str]]:
+        content = bundle.read(bundle.root / "data" / f"{name}.csv", _FIX).decode()
+        header, *lines = csv.reader(io.StringIO(content, newline=""), strict=True)
+        return [dict(zip(header, line, strict=True)) for line in lines]
+
     answers, labels = list[Answer](), defaultdict[str, list[str]](list)
+    runs = [BundledRun(bundle, "", table, release)]  # of which nothing can be decided
     try:
-        names = [check_name(row["run"], "a run") for row in tables("runs")]
-        paths = [bundle.root / "runs" / name for name in names]
-        runs = [BundledRun(bundle, Run(path), tables, release) for path in paths]
-        for run in runs:
-            for label, text in _labels(run).items():
-                labels[label] += [text] if text not in labels[label] else []
+        ids = [row["run"] for row in table("runs")]
+        runs = [BundledRun(bundle, run_id, table, release) for run_id in ids] or runs
+        for label, text in (each for run in runs for each in run.labels().items()):
+            labels[label].append(text)
     except _UNREADABLE as error:
-        why = _reason(error)
-        labels["not decidable"].append(why)
-    for name, rule in RULES.items():
-        checked: list[tuple[bool | None, str, str]] = [] if runs else [(None, "data/runs.csv", why)]
+        labels["not decidable"].append(_reason(error))
+    for rule, (title, file, decide) in BundledRun.RULES.items():
+        checked = list[Answer]()
         for run in runs:
             try:
-                is_met, value = rule.decide(run)
+                is_met, value = decide(run)
             except _UNREADABLE as error:
                 is_met, value = False if isinstance(error, EvidenceError) else None, _reason(error)
-            value = excerpt(f"{run.run.id}: {value}" if len(runs) > 1 else value, 300)
-            checked.append((is_met, rule.file.format(run=f"runs/{run.run.id}"), value))
-        is_met, file, value = min(checked, key=lambda each: [*_OUTCOMES].index(each[0]))
-        answers.append(Answer(rule=name, outcome=_OUTCOMES[is_met], file=file, value=value))
-    texts = {label: "; ".join(labels[label]) for label in labels}
-    return Check(release={**release}, answers=tuple(answers), labels=texts)
+            value = excerpt(f"{run.id}: {value}" if len(runs) > 1 else value, 300)
+            place, outcome = file.format(run=f"runs/{run.id}"), _OUTCOMES[is_met]
+            answer = Answer(rule=rule, title=title, outcome=outcome, file=place, value=value)
+            checked.append(answer)
+        answers.append(min(checked, key=lambda each: [*_OUTCOMES.values()].index(each.outcome)))
+    joined = {label: "; ".join(dict.fromkeys(texts)) for label, texts in labels.items()}
+    return Check(release={**release}, answers=tuple(answers), labels=joined)
 
 
 def _reason(error: Exception) -> str:
     """Why a file decides nothing."""
-    if isinstance(error, HarnessError):
-        return error.what
-    return f"there is no {error}" if isinstance(error, KeyError) else f"it cannot be read: {error}"
+    return str(getattr(error, "what", f"it cannot be read: {error!r}"))
 
 
 def rules_document(checked: Check, division: str) -> dict[str, Any]:
     """`rules.json`: the *division* that is claimed, and how the rules were decided."""
-    answers = {each.rule: each for each in checked.answers}
-    return {
-        "version": VERSION,
-        "division": division,
-        "release": checked.release,
-        "answers": {name: each.model_dump(mode="json") for name, each in answers.items()},
-        "labels": checked.labels,
-        # How an open bundle differs from the closed division, rule by rule.
-        "differs": {
-            name: f"{RULES[name].title}: {each.outcome}, {each.file}, {each.value}"
-            for name, each in answers.items()
-            if division == "open" and each.outcome != "passed"
-        },
-    }
-
-
-def read_table(bundle: Opener, name: str) -> list[Row]:
-    """Rows of ``data/NAME.csv`` of *bundle*; `ValueError` where it is no table."""
-    content = bundle.read(bundle.root / "data" / f"{name}.csv", _FIX).decode()
-    header, *lines = csv.reader(io.StringIO(content, newline=""), strict=True)
-    return [dict(zip(header, line, strict=True)) for line in lines]
+    document = checked.model_dump(mode="json", exclude={"claimed", "differing"})
+    answers = {answer["rule"]: answer for answer in document["answers"]}
+    return {**document, "division": division, "answers": answers}

@@ -282,12 +282,6 @@ def marker(workload: int, model: int) -> dict[str, Any]:
     }
 
 
-def legend_columns(canvas: Canvas, names: Sequence[str]) -> int:
-    """Columns of entries of these *names* that the width of the figure has room for, 6 at most."""
-    entry = 0.5 + 0.075 * max(map(len, names), default=0)  # inches
-    return max(1, min(6, len(names), int(canvas.figure.get_figwidth() / entry)))
-
-
 def grid(plot_axes: Axes, which: str) -> None:
     """Thin lines at the major ticks of one axis or both."""
     plot_axes.grid(visible=True, axis=which)  # type: ignore[arg-type]  # a literal in the stubs

@@ -109,7 +109,7 @@ class TestLatex:
         hostile = {
             "50 % & #1 $x$ {y}": r"50~\% \& \#1 \$x\$ \{y\}",
             "\\input{z} --x ^": r"\textbackslash{}input\{z\} -{}-x \textasciicircum{}",
-            "[1mm] * \x1b \u03b2 <": r"{[}1mm{]} {*} \textbackslash{}x1b U+03B2 \textless{}",
+            "[1mm] * \x1b \u03b2 <": r"{[}1mm{]} {*} \textbackslash{}x1b U+03B2 {<}",
         }
         shown = table(
             "\\input{a_b}, %", ("A_b", "C"), "lr", [(each, "\u22121") for each in hostile]

@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harness.records.score import Score
 from harness.reports.data import ReportData, noise_s
 from harness.reports.document import Figure, Figures, Section, table
-from harness.reports.drawing import (
-    BAND,
-    INK,
-    MUTED,
-    SERIES,
-    Canvas,
-    grid,
-    legend_columns,
-    marker,
-    row_axes,
-)
+from harness.reports.drawing import BAND, INK, MUTED, SERIES, Canvas, grid, marker, row_axes
 from harness.reports.sections.cells import error_table
 from harness.reports.sections.scores import score_table
 from harness.reports.wording import TIMES, floor_percent, number, one_line, percent, seconds
@@ -185,64 +175,55 @@ def scatter_panel(
 def models_panel(results: ReportData) -> Figure | None:
     """All models in one panel, for a page of its own; `None` where nothing is scored."""
     chosen, time = results.scores(results.answered, "raw"), TIMES[results.answered]
-    scored = {results.workload_of(score.cell) for score in chosen}
-    shapes = [(results.workloads.index(name), name) for name in results.workloads if name in scored]
+    workloads = [*dict.fromkeys(results.workload_of(score.cell) for score in chosen)]
 
     def draw(canvas: Canvas) -> None:
-        from matplotlib.lines import Line2D
-
-        panel_axes, handles = draw_axes(canvas, panel_ends(chosen), time), []
+        panel_axes, handles = draw_axes(canvas, panel_ends(chosen), time), list[Any]()
         for model in results.scored_models:
             place = results.models.index(model)
-            scores = [score for score in chosen if score.model == model]
-            draw_points(results, canvas, panel_axes, scores, place)
-            handles.append(Line2D([], [], **marker(shapes[0][0], place), label=one_line(model, 24)))
-        for place, workload in shapes if len(shapes) > 1 else ():
-            style = marker(place, 1) | {"color": INK, "markeredgecolor": INK}
-            handles.append(Line2D([], [], **style, label=one_line(workload, 24)))
-        columns = legend_columns(canvas, [str(handle.get_label()) for handle in handles])
+            draw_points(results, canvas, panel_axes, [s for s in chosen if s.model == model], place)
+            style = marker(results.workloads.index(workloads[0]), place)
+            handles += panel_axes.plot([], [], **style, label=one_line(model, 24))
+        for workload in workloads if len(workloads) > 1 else ():
+            style = marker(results.workloads.index(workload), 1)
+            style |= {"color": INK, "markeredgecolor": INK}
+            handles += panel_axes.plot([], [], **style, label=one_line(workload, 24))
+        entry = 0.5 + 0.075 * max(len(handle.get_label()) for handle in handles)  # inches
+        columns = max(1, int(canvas.figure.get_figwidth() / entry))
         canvas.figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
     caption = (
-        f"Measured over predicted {time} of every model: each point is a cell, the mean of its"
-        " repeats with their spread as a bar. On the black line both agree; the bands hold"
-        " predictions within 10 % and 20 % of the measured time."
+        f"Measured over predicted {time} of every model: a point for each cell, with the spread of"
+        " its repeats. The bands hold predictions within 10 % and 20 % of the measured time."
     )
     title, data = f"Measured over predicted {time}", error_table(results, results.answered)
-    height = _PANEL + 0.13 * (len(results.scored_models) + len(shapes) + 1)
+    height = _PANEL + 0.13 * (len(results.scored_models) + len(workloads) + 1)
     return Figure("predicted", title, _PANEL, height, caption, data, draw) if chosen else None
 
 
 def calibration_figure(results: ReportData) -> Figure | None:
     """Calibration metrics of each model beside what is best, for a page of its own."""
-    summaries = {
-        model: summary
-        for model in results.scored_models
-        if (summary := results.summary(model, "raw", quantity=results.answered))
-    }
-    known = [name for name in _BEST if any(name in each.metrics for each in summaries.values())]
-    rows = [(row, one_line(model, 20)) for row, model in enumerate(summaries)]
+    every = (results.summary(m, "raw", quantity=results.answered) for m in results.scored_models)
+    summaries = [summary for summary in every if summary]
+    known = [name for name in _BEST if any(name in each.metrics for each in summaries)]
+    rows = [(row, one_line(summary.model, 20)) for row, summary in enumerate(summaries)]
 
     def draw(canvas: Canvas) -> None:
         all_axes = canvas.figure.subplots(1, len(known), sharey=True, squeeze=False)[0]
         for plot_axes, name in zip(all_axes, known, strict=True):
             plot_axes.axvline(_BEST[name], color=INK, linewidth=0.9, zorder=1)
-            for row, (model, summary) in enumerate(summaries.items()):
+            for row, summary in enumerate(summaries):
                 if value := summary.metrics.get(name):
-                    colour = SERIES[results.models.index(model) % len(SERIES)]
+                    colour = SERIES[results.models.index(summary.model) % len(SERIES)]
                     plot_axes.plot(value.value, row, "o", color=colour)
                     if value.low is not None and value.high is not None:
                         plot_axes.plot([value.low, value.high], [row, row], color=colour)
             plot_axes.margins(x=0.12)
             row_axes(plot_axes, rows, plot_axes.get_xlim(), results.metrics[name].title)
 
-    texts = [
-        f"{results.metrics[name].title}: {results.metrics[name].description}" for name in known
-    ]
-    caption = f"Calibration, with what is best as a line. {'; '.join(texts)}."
-    title, data = (
-        f"Calibration of the {TIMES[results.answered]}",
-        score_table(results, further="raw"),
-    )
-    height = 1.5 + 0.32 * len(rows)
+    metrics = [results.metrics[name] for name in known]
+    described = "; ".join(f"{metric.title}: {metric.description}" for metric in metrics)
+    caption = f"Calibration, with what is best as a line. {described}."
+    data, height = score_table(results, further="raw"), 1.5 + 0.32 * len(rows)
+    title = f"Calibration of the {TIMES[results.answered]}"
     return Figure("calibration", title, _PANEL, height, caption, data, draw) if known else None
