@@ -6,16 +6,20 @@ import math
 
 from random import Random
 
+import numpy as np
+
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtr
 
-from harness.publish.verify import compared, scored, tail
+from harness.publish.verify import compared, pair, scored, tail
 from harness.records.prediction import Prediction
 from harness.records.score import Measurement
 from harness.scoring import score
 from harness.scoring.comparisons import FAMILY_ERROR
 from harness.scoring.score import predicted_times
+from harness.stats.pairs import pair_tests
+from harness.stats.resampling import kept_cells
 from harness.stats.sequential import LOOK_ERROR
 from tests.strategies import SEEDS
 
@@ -143,6 +147,53 @@ def test_both_give_every_number_and_every_verdict(seed, level):
                 assert close(getattr(one, name), number), (*key, name)
     assert not pairs
     assert (FAMILY_ERROR, LOOK_ERROR) == (0.05, 0.012)
+
+
+def test_of_models_that_share_no_cell_the_last_one_by_name_goes():
+    """
+    While there is no cell that all of them answer, where they answer as many.
+    """
+    times = {"job_s": 10.0, "frame_s": 1.0, "body_s": 9.0}
+    measurements = [
+        Measurement(cell=cell, workload="w", trial=cell, raw_s=times, reference_s=times)
+        for cell in ("c0", "c1")
+    ]
+    predictions = [
+        Prediction(model=model, cell=cell, body_s=8.0, job_s=9.0)
+        for model, cell in (("vet", "c0"), ("ptc", "c1"))
+    ]
+
+    rankings = score(predictions, measurements).rankings
+    _, families, _ = scored(*tables(measurements, predictions))
+    ranked = {kind: [*errors] for kind, (errors, _) in families.items()}
+    assert ranked == {(each.quantity, each.speed): [*each.models] for each in rankings}
+    assert ranked["body_s", "raw"] == ["ptc"]
+
+
+@given(SEEDS)
+def test_both_give_the_chances_of_a_pair(seed):
+    """
+    Of one cell or several, nearly the same predictions or others, with refits or without.
+    """
+    random = Random(seed)
+    cells, spread = random.choice((1, 1, 3, 7)), random.choice((0.005, 0.02, 0.3))
+    counts = random.choice((1, 5))  # of the prediction alone, or with refits
+    shares = [[[random.gauss(1, spread) for _ in range(cells)] for _ in "ab"]
+              for _ in range(counts)]  # fmt: skip
+    floors = [random.choice((0.002, 0.01, 0.05)) for _ in range(cells)]
+    inputs, trials = [random.choice("abcd") for _ in range(cells)], random.choice((1, 3, 8))
+    units = inputs if len({*inputs}) >= 3 else [*range(cells)]
+
+    expected = pair_tests(
+        np.asarray(shares[0]), np.asarray(floors), kept_cells(inputs), margin=0.02,
+        freedom=max(1, trials - 1), refits=np.asarray(shares[1:]) if counts > 1 else None,
+    )  # fmt: skip
+    distinct, equal, *ends = pair(shares, floors, units, trials)
+    numbers = (expected.distinct, expected.equal)
+    for one, other in zip((min(distinct, 1), equal), numbers, strict=True):
+        assert math.isclose(one, other[0], rel_tol=1e-9)
+    for one, other in zip(ends, (expected.difference, expected.low, expected.high), strict=True):
+        assert math.isclose(one, other[0], rel_tol=1e-9, abs_tol=1e-12)
 
 
 @given(st.floats(1, 200), st.floats(-50, 50))
