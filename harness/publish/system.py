@@ -82,16 +82,6 @@ _PROPERTY = re.compile(
     r"<property><name>([^<]*)</name><value>([^<]*)</value><final>\w+</final><source>([^<]*)<"
 )
 _PARTS = ("comparisons", "cells", "machine", "method", "failed")  # of the report
-_INPUTS = (
-    "Inputs are generated: those of terasort by TeraGen of Apache Hadoop's examples, all others by"
-    " generators of the harness, from a seed. Both are under Apache-2.0, and in what they write are"
-    " nobody's data."
-)
-_ASSUMED = (
-    "Hadoop's history and counters are right, and so are the clocks of the nodes.",
-    "The speed probe feels what slows a job; it shares cores and caches with it, and not its disk.",
-    "Of runs that were not published nothing is known: only their authors can say that none is.",
-)
 
 
 def system_document(runs: Sequence[Run]) -> dict[str, Any]:
@@ -271,13 +261,14 @@ def disclosure(runs: Sequence[Run]) -> str:
                 f"Of the job times {percent(frame_share(results, '*'))} passes around tasks.",
                 *(f"Disturbed: trial {key}, {rule}."
                   for key, rule in results.disturbed_trials.items()),
+                "Taken on trust: Hadoop's counters, the nodes' clocks, that no run was left out.",
             ],
             "Inputs and their licences": [
-                _INPUTS,
+                "Inputs are generated, by programs under Apache-2.0; nobody's data are in them.",
+                "Those of terasort are made by TeraGen of Hadoop, others by ours, from a seed.",
                 *(f"{spec.name}: the user's own {spec.code.class_name}; its licence is not known."
                   for spec in experiment.workloads if spec.code),
             ],
-            "Assumptions": _ASSUMED,
         }  # fmt: skip
         report = make_document(results)
         sections = [section for section in report.sections if section.id in _PARTS]

@@ -65,6 +65,7 @@ def test_a_node_tells_what_it_is(tmp_path):
     ("text", "hidden"),
     [
         ("quiet root=UUID=0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f ro", "quiet root=(left out) ro"),
+        ("rd.lvm.lv=vg/root quiet", "rd.lvm.lv=(left out) quiet"),
         ("a=0A1B2C3D-0a1b-0a1b-0a1b-0a1b2c3d4e5f psi=1", "a=(left out) psi=1"),
         ("ip=10.0.0.2::10.0.0.1:255.0.0.0:box:eth0", "ip=(left out)"),
         ("enx0a1b2c3d4e5f", "(left out)"),
