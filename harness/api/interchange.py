@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harness.api.run import Run
 
 _RACK = "default-rack"
+_NO_TIMES = {"numberValues": 0, "minimum": 0, "maximum": 0, "rankings": ()}
 _MOST_BYTES = 1 << 26  # of one job: 25,000 attempts
 _RESULTS = {"SUCCEEDED": "SUCCESS", "FAILED": "FAILED", "KILLED": "KILLED"}
 _STATES = {result: state for state, result in _RESULTS.items()} | {"SUCCEEDED": "SUCCEEDED"}
@@ -111,14 +112,8 @@ def rumen_trace(jobs: Iterable[JobTrace]) -> Iterator[bytes]:
     """Give *jobs* as the objects of a trace for Rumen, which stand one behind another."""
     for job in jobs:
         tasks = defaultdict[str, list[TaskAttempt]](list)
-        took_ms = defaultdict[str, list[int]](list)
         for attempt in job.attempts:
             tasks[attempt.task_id].append(attempt)
-            took = _ms(attempt.finish_s) - _ms(attempt.start_s)
-            took_ms[f"{attempt.kind} {attempt.state}"].append(took)
-        # A second master counts attempts from 1000 on.
-        tries = [int(each.attempt_id.rpartition("_")[2]) % 1000 for each in job.succeeded("map")]
-        shares = [tries.count(n) / len(tries) for n in range(max(tries, default=-1) + 1)]
         logged = [_logged_task(*each) for each in sorted(tasks.items())]
         document = {
             "jobID": job.job_id,
@@ -134,13 +129,9 @@ def rumen_trace(jobs: Iterable[JobTrace]) -> Iterator[bytes]:
             "outcome": _RESULTS.get(job.state, "FAILED"),
             "mapTasks": [task for task in logged if task["taskType"] == "MAP"],
             "reduceTasks": [task for task in logged if task["taskType"] == "REDUCE"],
-            # From these its replayer makes up attempts that are missing; of maps by the distance to
-            # their input, the last where that is not known.
-            "mapperTriesToSucceed": shares or None,
-            "successfulMapAttemptCDFs": [*[_cdf([])] * 3, _cdf(took_ms["map succeeded"])],
-            "failedMapAttemptCDFs": [*[_cdf([])] * 3, _cdf(took_ms["map failed"])],
-            "successfulReduceAttemptCDF": _cdf(took_ms["reduce succeeded"]),
-            "failedReduceAttemptCDF": _cdf(took_ms["reduce failed"]),
+            # Without these its replayer stops at a reduce that was killed.
+            "successfulReduceAttemptCDF": _NO_TIMES,
+            "failedReduceAttemptCDF": _NO_TIMES,
         }
         yield orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
 
@@ -176,18 +167,6 @@ def _logged_task(task_id: str, attempts: Sequence[TaskAttempt]) -> Mapping[str, 
 
 def _ms(time_s: float | None) -> int:
     return -1 if time_s is None else round(1000 * time_s)
-
-
-def _cdf(times_ms: list[int]) -> Mapping[str, object]:
-    """Rumen's object of a distribution: of *times_ms* those at each twentieth."""
-    ranked, count = sorted(times_ms), len(times_ms)
-    rankings = [
-        {"relativeRanking": percent / 100, "datum": ranked[max(count * percent // 100, 1) - 1]}
-        for percent in range(5, 100, 5)
-        if count
-    ]
-    least, most = (ranked[0], ranked[-1]) if count else (-(2**63), 2**63 - 1)
-    return {"numberValues": count, "minimum": least, "maximum": most, "rankings": rankings}
 
 
 def read_rumen(file: IO[bytes], source: str) -> Iterator[JobTrace]:
