@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -54,24 +54,22 @@ def export(run: Run, folder: Path, nights: Sequence[Night] = ()) -> Iterator[Pat
             safe, path = frame.map(harmless).rename(columns=harmless), path.with_suffix(".csv")
             safe.to_csv(path, index=False)
             yield path
-        texts = {"junit.xml": junit(run)}
+        traced = filter(run.run.measured.has_trace, run.trials.sort_values("started_s")["trial"])
+        jobs = (job for trial_id in traced for job in run.run.read_trace(trial_id))
+        files: dict[str, Iterable[bytes]] = {
+            "junit.xml": [junit(run).encode()],
+            "otava.csv": [otava_csv(nights or [night(run.evaluation)]).encode()],
+            "samples.json": pkb_samples(run),
+            "rumen-trace.json": rumen_trace(jobs),
+            "rumen-topology.json": [rumen_topology(run.attempts["host"])],
+        }
         for section in run.document.sections:
             if section.id in _IN_LATEX:
                 tables = [each for each in section.shown() if isinstance(each, Table)]
-                texts[f"{section.id}.tex"] = "\n".join(latex(each) for each in tables[:1])
-        texts["otava.csv"] = otava_csv(nights or [night(run.evaluation)])
-        for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
-            yield folder / name
-        measured, trials = run.run.measured, run.trials.sort_values("started_s")["trial"]
-        jobs = (
-            job for each in filter(measured.has_trace, trials) for job in run.run.read_trace(each)
-        )
-        pieces = {"samples.json": pkb_samples(run), "rumen-trace.json": rumen_trace(jobs)}
-        pieces["rumen-topology.json"] = iter([rumen_topology(run.attempts["host"])])
-        for name, written in pieces.items():
+                files[f"{section.id}.tex"] = ["\n".join(map(latex, tables[:1])).encode()]
+        for name, pieces in files.items():
             with (folder / name).open("wb") as file:
-                file.writelines(written)
+                file.writelines(pieces)
             yield folder / name
 
 
