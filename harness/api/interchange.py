@@ -14,19 +14,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import orjson
 
 from pydantic import TypeAdapter
 
 from harness import __version__
+from harness.api.run import Run
 from harness.errors import ParseError
 from harness.records.trace import FILE_SYSTEM_COUNTER, TASK_COUNTER, JobTrace, TaskAttempt
 from harness.text import excerpt, printable
-
-if TYPE_CHECKING:
-    from harness.api.run import Run
 
 _RACK = "default-rack"
 _NO_TIMES = {"numberValues": 0, "minimum": 0, "maximum": 0, "rankings": ()}

@@ -17,7 +17,6 @@ from harness.cli.steps import file_option, json_option, results_option
 from harness.errors import SpecError
 from harness.text import did_you_mean, printable
 
-_MOST_ROWS = 60  # shown to people; --json, --csv and the picture have all
 _several = partial(click.option, multiple=True)
 
 
@@ -120,9 +119,7 @@ def show(rows: Sequence[dict[str, Any]], last_name: str) -> None:
         lines += [f"never profiled: {row['outside']}"] * bool(row["outside"])
         lines += [f"no model reads what {cell} changes"] * (not row["is_read"])
     times = ("job, s", "80 % interval, s", "change", "from base", "its error here")
-    show_table(("model", "cell", *times, "range", "takes most"), texts[:_MOST_ROWS])
-    if len(texts) > _MOST_ROWS:
-        click.echo(f"{len(texts)} rows: --csv and --json have all\n")
+    show_table(("model", "cell", *times, "range", "takes most"), texts)
     models = list(dict.fromkeys(row["model"] for row in rows))
     by_phase = [(n, *(times.get(model, "") for model in models)) for n, times in phases.items()]
     show_table((f"{last_name}: seconds of the job (of a task)", *models), by_phase)
