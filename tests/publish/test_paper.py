@@ -222,12 +222,13 @@ class TestFigures:
         """
         Where predictions have intervals, a second panel shows how often they hold.
         """
-        book, share = made_up.score_book, {"coverage_80": MetricValue(value=0.75)}
+        score_book, share = made_up.score_book, {"coverage_80": MetricValue(value=0.75)}
         summaries = [
-            each.model_copy(update={"metrics": each.metrics | share}) for each in book.summaries
+            each.model_copy(update={"metrics": each.metrics | share})
+            for each in score_book.summaries
         ]
         covered = dataclasses.replace(
-            made_up, score_book=book.model_copy(update={"summaries": tuple(summaries)})
+            made_up, score_book=score_book.model_copy(update={"summaries": tuple(summaries)})
         )
         without, beside = (drawn_alone(calibration_figure(each)) for each in (made_up, covered))
 
