@@ -11,7 +11,7 @@ each by itself, and any of them is an alarm.
 - harness: `Judge`, replayed; for some series each night is also judged as if it were the last.
 - otava: Apache Otava 0.8, p = 1e-5, window and magnitude as it has them.  Its analysis knows no
   nights: it is asked for the change points of the nights so far, and any is an alarm.  It wants a
-  NumPy of its own, so it answers from a virtual environment of its own (`scripts/otava`).
+  NumPy of its own, so it answers from a virtual environment of its own (`scripts/peer otava`).
 - pelt: least squares by ruptures, segments of three nights at least, from night 20 on.  Its penalty
   is so many times log(n) times the variance, which is that of the differences of neighbours: 3
   times, and the least with which one in a hundred of other quiet series alarms (tuned); and this

@@ -130,7 +130,7 @@ def compare_bundles(names: Sequence[str], *, as_json: bool) -> int:
         show_text(f"{bundle} is open: {'; '.join(reasons)}")
     if comparison.not_ranked:
         show_text(comparison.not_ranked)
-    columns = ("model", "experiment", "quantity", "bundle", "mean relative error", "95 % or range")
+    columns = ("experiment", "model", "quantity", "bundle", "mean relative error", "95 % or range")
     lines = []
     for row in comparison.rows:
         ends = [f"{100 * end:.1f}" for end in (row.low, row.high) if end is not None]

@@ -250,14 +250,19 @@ class Evaluation:
             )
         return measurements
 
-    def report_data(self) -> ReportData:
-        """Everything the report shows so far; `DataError` where a sealed file has changed."""
+    def report_data(self, *, with_tasks: bool = True) -> ReportData:
+        """
+        Everything the report shows so far; `DataError` where a sealed file has changed.
+
+        *with_tasks*: also where the time of the tasks of typical trials went.
+        """
         is_sealed = self.run.finished or self.run.seal.exists()
         if is_sealed:
             self.run.seal.check()
         records = self.run.trials()
         workloads = dict.fromkeys(cell.workload.name for cell in self.cells.values())
-        typical = [record for cell_id in workloads if (record := self.typical_trial(cell_id))]
+        chosen = [self.typical_trial(workload) for workload in workloads if with_tasks]
+        typical = [record for record in chosen if record]
         timelines = [(record, joined(self.jobs(record))) for record in typical]
         rates = {trial_id: self.rate(record) for trial_id, record in records.items()}
         is_scored = self.run.finished or self.run.is_scored

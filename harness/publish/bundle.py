@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,9 +39,37 @@ LEVELS = {
     "traces": "profiles from what was recorded of each task, and all that follows",
     "raw": "all of it, from the logs as they were collected",
 }
+_README = """\
+# {title}
+
+{claim}
+
+Division: **{division}**, by the rules of version {version} (`rules.json`).{failed}{labels}
+
+## Check it
+
+```sh
+python3 -I -S verify.py            # every number of the claim again, in seconds
+sha256sum -c --quiet SHA256SUMS
+harness publish --check .          # the rules, one by one
+harness reproduce .                # {made}
+harness reproduce . --measure      # on a cluster of yours: which conclusions carry over
+```
+
+`verify.py` needs Python 3 alone; `harness` is mapreduce-harness {harness}.
+
+## What is missing
+
+- Evidence: `{level}`. From it can be made again: {made}.
+- Names of hosts, users, folders and addresses are replaced; `runs/*/originals.json` has the
+  checksums of the files as they were measured, so that their owner can show them.
+- `disclosure.md` says what was dropped and why, and how far the conclusions reach; `system.json`
+  what it ran on, with `not known` and why where it could not be had.
+
+Licence of the data: {licence}.
+"""
 _MOST_SHOWN = 12
 _REPORTS = {"html": "html", "markdown": "md"}
-_LINE = re.compile(r"([0-9a-f]{64})  ([^\0\n]{1,400})")
 
 
 class Published(NamedTuple):
@@ -74,13 +100,14 @@ def publish(
     if folder.exists():
         fix = "name a folder that is not there: a bundle is made at once, or not at all"
         raise SpecError("the folder is there already", where=str(folder), fix=fix)
-    people, evaluations = authors or crate.default_authors(), [*map(_complete, runs)]
+    people, evaluations = authors or crate.NOBODY, [*map(_complete, runs)]
     if len({run.id for run in runs}) < len(runs):
         raise SpecError("a run is named twice", where=" ".join(run.id for run in runs))
     ends_s = [record.finished_s for run in runs for record in run.trials().values()]
     claim = make_claim(evaluations, float(os.environ.get("SOURCE_DATE_EPOCH") or max(ends_s)))
     pseudonyms = Pseudonyms.of(runs, keep, level)
-    claim = Claim(claim.title, claim.date, tuple(map(pseudonyms.text, claim.lines)))
+    title, lines = pseudonyms.text(claim.title), tuple(map(pseudonyms.text, claim.lines))
+    claim = Claim(title, claim.date, lines)
     scratch = folder.absolute().with_name(f".{folder.name}.{os.getpid()}")
     with os_error_as_machine_error(folder):
         scratch.mkdir(parents=True)
@@ -88,7 +115,9 @@ def publish(
             for run in runs:
                 copy_run(run, scratch / "runs" / run.id, level, pseudonyms)
             write_tables(evaluations, scratch / "data", pseudonyms.text)
-            without_pdf = _write_reports(evaluations, claim, scratch, pseudonyms.text)
+            without_pdf = _write_reports(
+                evaluations, claim, scratch, pseudonyms.text, with_tasks=level != "scores"
+            )
             _write(scratch / "system.json", _json(system_document(runs)), pseudonyms.text)
             _write(scratch / "disclosure.md", disclosure(runs), pseudonyms.text)
             source = files("harness.publish").joinpath("verify.py").read_bytes()
@@ -101,7 +130,11 @@ def publish(
             hashes = _hashes(scratch)
             metadata = crate.crate(claim, people, licence, hashes, scratch)
             _write(scratch / "ro-crate-metadata.json", metadata, str)
-            _refuse_names(pseudonyms, scratch)
+            if private := sorted(
+                {f"  {each}: {what}" for each, what in pseudonyms.found_in(scratch)}
+            ):
+                what = "\n".join(["names or secrets would become public:", *private[:_MOST_SHOWN]])
+                raise DataError(what, where=folder.name, fix="report it: nothing was published")
             write_sums(scratch)
             sync_tree(scratch)
             rename_durably(scratch, folder.absolute())
@@ -112,38 +145,47 @@ def publish(
 
 def _complete(run: Run) -> Evaluation:
     """Evaluation of a run that can be published; `DataError` says what it lacks."""
-    manifest, evaluation = run.read_manifest(), Evaluation.of(run)
-    where, fix = str(run.path), "go on with it (harness all FILE), then publish again"
-    if run.measured is not run:
-        fix = "publish the run; what was asked of it afterwards can be asked of the bundle, too"
-        raise DataError("this is an analysis of a run", where=where, fix=fix)
-    if manifest.schema_version != SCHEMA_VERSION:
-        what = f"its files have schema_version {manifest.schema_version}, those of a bundle"
-        fix = "measure it with this harness, or publish it with that which measured it"
-        raise DataError(f"{what} {SCHEMA_VERSION}", where=where, fix=fix)
+    evaluation, version = Evaluation.of(run), run.read_manifest().schema_version
     missing = [trial.id for trial in evaluation.plan if trial.id not in run.trial_ids()]
-    if missing or not run.finished:
-        what = f"{len(missing)} of {len(evaluation.plan)} planned trials are missing"
-        what += f", {', '.join(missing[:3])} among them" if missing else ": it has not ended"
-        raise DataError(what, where=where, fix=fix)
-    if not run.check_evidence():
-        fix = "measure it again: nothing shows that it is as it was measured"
-        raise EvidenceError("the run has no evidence", where=where, fix=fix)
+    go_on = "go on with it (harness all FILE), then publish again"
+    planned = f"{len(missing)} of {len(evaluation.plan)} planned trials are missing"
+    is_answered = any(each.body_s or each.job_s for each in evaluation.predictions)
+    lacks = (
+        (run.measured is not run, "this is an analysis of a run", "publish the run itself"),
+        (
+            version != SCHEMA_VERSION,
+            f"its files have schema_version {version}, those of a bundle {SCHEMA_VERSION}",
+            "measure it with this harness, or publish it with that which measured it",
+        ),
+        (missing, f"{planned}, {', '.join(missing[:3])} among them", go_on),
+        (not run.finished, "it has not ended", go_on),
+        (not run.check_evidence(), "it has no evidence", "measure it again"),
+        (not is_answered, "no model has predicted anything", "harness predict RUN"),
+        (not run.is_scored, "it has no scores", "harness score RUN"),
+    )
+    for is_lacking, what, fix in lacks:
+        if is_lacking:
+            raise DataError(what, where=str(run.path), fix=fix)
     run.seal.check()
-    if not any(each.body_s or each.job_s for each in evaluation.predictions):
-        raise DataError("no model has predicted anything", where=where, fix="harness predict RUN")
-    if not run.is_scored:
-        raise DataError("it has no scores", where=where, fix="harness score RUN")
     return evaluation
 
 
 def _write_reports(
-    evaluations: Sequence[Evaluation], claim: Claim, folder: Path, clean: Callable[[str], str]
+    evaluations: Sequence[Evaluation],
+    claim: Claim,
+    folder: Path,
+    clean: Callable[[str], str],
+    *,
+    with_tasks: bool,
 ) -> str:
-    """Write the report of each run in each format, and the paper; why there is no PDF, if so."""
+    """
+    Write the report of each run in each format, and the paper; why there is no PDF, if so.
+
+    What happened in tasks is shown *with_tasks*: where a reader has what it was made from.
+    """
     documents, without_pdf = {}, ""
     for evaluation in evaluations:
-        results = public_data(evaluation, clean)
+        results = public_data(evaluation, clean, with_tasks=with_tasks)
         document = make_document(results)
         suffix = f"-{evaluation.run.id}" if len(evaluations) > 1 else ""
         documents[suffix] = (results, document)
@@ -157,44 +199,18 @@ def _write_reports(
 def _readme(claim: Claim, rules_check: Check, division: str, level: str, licence: str) -> str:
     """Say what is claimed, how to check it, and what is missing."""
     failed = [answer.rule for answer in rules_check.answers if answer.outcome != "passed"]
-    lines = [
-        f"# {claim.title}",
-        "",
-        CLAIM,
-        *claim.lines,
-        CLAIM_END,
-        "",
-        f"Division: **{division}**, by the rules of version {VERSION} (`rules.json`)."
-        + (f" Not met of the closed division: {', '.join(failed)}." if failed else ""),
-    ]
-    if rules_check.labels:
-        lines += ["", f"Labels: {', '.join(rules_check.labels)}."]
-    lines += [
-        "",
-        "## Check it",
-        "",
-        "```sh",
-        "python3 -I -S verify.py            # every number of the claim again, in seconds",
-        f"sha256sum -c --quiet {SUMS}",
-        "harness publish --check .          # the rules, one by one",
-        f"harness reproduce .                # {LEVELS[level]}",
-        "harness reproduce . --measure      # on a cluster of yours: which conclusions carry over",
-        "```",
-        "",
-        f"`verify.py` needs Python 3 alone; `harness` is mapreduce-harness {__version__}.",
-        "",
-        "## What is missing",
-        "",
-        f"- Evidence: `{level}`. It can be made again from it: {LEVELS[level]}.",
-        "- Names of hosts, users, folders and addresses are replaced; `runs/*/originals.json` has",
-        "  the checksums of the files as they were measured, so that their owner can show them.",
-        "- `disclosure.md` says what was dropped and why, and how far the conclusions reach;",
-        "  `system.json` what it ran on, with `not known` and why where it could not be had.",
-        "",
-        f"Licence of the data: {licence or 'none is stated, so all rights are reserved'}.",
-        "",
-    ]
-    return "\n".join(lines)
+    return _README.format(
+        title=claim.title,
+        claim="\n".join([CLAIM, *claim.lines, CLAIM_END]),
+        division=division,
+        version=VERSION,
+        failed=f" Not met of the closed division: {', '.join(failed)}." if failed else "",
+        labels=f"\n\nLabels: {', '.join(rules_check.labels)}." if rules_check.labels else "",
+        made=LEVELS[level],
+        harness=__version__,
+        level=level,
+        licence=licence or "none is stated, so all rights are reserved",
+    )
 
 
 def _json(document: Any) -> str:
@@ -220,32 +236,13 @@ def write_sums(folder: Path) -> None:
 
 def check_sums(folder: Path) -> None:
     """`EvidenceError` names the files that are not as `SHA256SUMS` of the bundle has them."""
-    opener = Opener(folder)
-    content = opener.read(folder / SUMS, "name the folder of a bundle: harness publish made it")
-    stated = dict[str, str]()
-    with suppress(UnicodeDecodeError):
-        for line in content.decode().splitlines():
-            parts = _LINE.fullmatch(line)
-            stated |= {parts[2]: parts[1]} if parts else {excerpt(line): ""}
+    fix = "name the folder of a bundle, or get it again: harness publish made it"
+    content = Opener(folder).read(folder / SUMS, fix).decode(errors="replace")
+    stated = {name: sha for sha, _, name in (line.partition("  ") for line in content.splitlines())}
     present = _hashes(folder)
-    differing = [
-        f"  {excerpt(name, 200)}"
-        for name in sorted({*stated, *present})
-        if stated.get(name) != present.get(name)
-    ]
-    if differing:
-        more = (
-            f"\n  and {len(differing) - _MOST_SHOWN} more" if len(differing) > _MOST_SHOWN else ""
-        )
-        what = "changed, missing or added since it was published:\n"
-        what += "\n".join(differing[:_MOST_SHOWN]) + more
-        raise EvidenceError(what, where=str(folder / SUMS), fix="get the bundle again")
-
-
-def _refuse_names(pseudonyms: Pseudonyms, folder: Path) -> None:
-    """`DataError` where a name that is not for the public, or a secret, is in *folder*."""
-    private = sorted({f"  {name}: {what}" for name, what in pseudonyms.found_in(folder)})
-    if private:
-        what = "\n".join(["names or secrets would become public:", *private[:_MOST_SHOWN]])
-        fix = "report it: nothing was published"
-        raise DataError(what, where=str(folder.name), fix=fix)
+    names = sorted(name for name in stated | present if stated.get(name) != present.get(name))
+    if names:
+        shown = [f"  {excerpt(name, 200)}" for name in names[:_MOST_SHOWN]]
+        more = [f"  and {len(names) - _MOST_SHOWN} more"] * (len(names) > _MOST_SHOWN)
+        what = "\n".join(["changed, missing or added since it was published:", *shown, *more])
+        raise EvidenceError(what, where=str(folder / SUMS), fix=fix)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from statistics import fmean, median
+from statistics import median
 from typing import NamedTuple
 
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.provenance import blind_refusals
 from harness.publish.data import hardware_of
-from harness.records.score import ScoreBook
 from harness.scoring.comparisons import FRAMED, MOST_FRAME
+from harness.scoring.score import frame_shares
 
 CLAIM, CLAIM_END = "<!-- claim -->", "<!-- /claim -->"
 
@@ -23,6 +22,11 @@ class Claim(NamedTuple):
     title: str
     date: str
     lines: tuple[str, ...]
+
+    @property
+    def abstract(self) -> str:
+        """All of it in one paragraph."""
+        return " ".join(line.strip().removeprefix("- ") for line in self.lines)
 
 
 def make_claim(evaluations: Sequence[Evaluation], end_s: float) -> Claim:
@@ -37,37 +41,32 @@ def make_claim(evaluations: Sequence[Evaluation], end_s: float) -> Claim:
 def _lines(evaluation: Evaluation) -> list[str]:
     """Four lines about one run; the form is fixed (docs/rules.md), as it is computed again."""
     run, score_book = evaluation.run, evaluation.run.read_scores()
-    ranking, name = score_book.ranking("raw"), f"- {evaluation.experiment.name} ({run.id})"
-    floors: list[float | None] = []
-    if ranking is None or not ranking.models:
-        first = f"{name}: no model can be ranked."
-    else:
-        of = (ranking.models[0], ranking.quantity, "raw")
-        answers = [
-            {score.cell: score for score in score_book.scores if score.quantity == of[1]
-             and score.speed == "raw" and score.model == model}
-            for model in ranking.models
-        ]  # fmt: skip
-        common = set.intersection(*map(set, answers)) - _framed(score_book, of[1])
-        floors = [row.floor for key, row in answers[0].items() if key in common]
+    ranking, name = score_book.ranking("raw"), f"- {evaluation.experiment.name} ({run.id}):"
+    noise, first = "not known", f"{name} no model can be ranked."
+    if ranking is not None and ranking.models:
+        floors: dict[str, dict[str, float | None]] = {model: {} for model in ranking.models}
+        for score in score_book.scores:
+            if (score.quantity, score.speed) == (ranking.quantity, "raw") and score.model in floors:
+                floors[score.model][score.cell] = score.floor
+        common = set.intersection(*map(set, floors.values()))
+        if ranking.quantity in FRAMED:
+            shares = frame_shares(score_book.measurements)
+            common = {cell for cell in common if shares.get(cell, 0.0) <= MOST_FRAME}
+        known = [floors[ranking.models[0]][cell] for cell in common]
+        if numbers := [floor for floor in known if floor is not None]:
+            noise = f"{100 * median(numbers):.1f} %"
         errors = dict(zip(ranking.models, ranking.errors, strict=True))
-        near = [errors[model] for model in ranking.nearest]
-        over, ends = f"over {ranking.cells} cells", (f"{100 * each:.1f} %" for each in near[:1])
-        if len(near) == 1:
-            first = f"{name}: {ranking.nearest[0]} is nearest by {of[1]},"
-            first += f" {next(ends)} off on average {over}."
-        else:
-            *others, last = ranking.nearest
-            first = f"{name}: no model is nearest by {of[1]}: {', '.join(others)} and {last},"
-            first += f" {next(ends)} to {100 * max(near):.1f} % off on average {over},"
-            first += " cannot be told apart."
-    records = run.trials().values()
+        near_errors = [errors[model] for model in ranking.nearest]
+        lowest, highest = (f"{100 * each(near_errors):.1f} %" for each in (min, max))
+        over, (*others, last) = f"off on average over {ranking.cells} cells", ranking.nearest
+        first = f"{name} {last} is nearest by {ranking.quantity}, {lowest} {over}."
+        if others:
+            first = f"{name} no model is nearest by {ranking.quantity}: {', '.join(others)} and"
+            first += f" {last}, {lowest} to {highest} {over}, cannot be told apart."
     done = [each for each in evaluation.done.values() if not each.trial.profiling]
     scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
     disturbed = sum(bool(record.disturbed) for record in done)
-    failed = sum(record.state != "done" for record in records)
-    known = [floor for floor in floors if floor is not None]
-    noise = f"{100 * median(known):.1f} %" if known else "not known"
+    failed = sum(record.state != "done" for record in run.trials().values())
     rests_on = f"  It rests on {len(done)} trials of {len(scored)} scored cells, of which"
     rests_on += f" {disturbed} are disturbed and {failed} failed; the noise of a cell's mean is"
     order = "  The predictions were sealed before what they are scored on was measured."
@@ -76,16 +75,3 @@ def _lines(evaluation: Evaluation) -> list[str]:
         order += " chosen by it."
     reach = f"  It holds for {hardware_of(evaluation)} and these inputs; nothing is said of other"
     return [first, f"{rests_on} {noise} (median).", order, f"{reach} systems."]
-
-
-def _framed(score_book: ScoreBook, quantity: str) -> set[str]:
-    """Cells whose frame is too much of the job for a verdict on *quantity*."""
-    times = defaultdict[str, list[tuple[float, float]]](list)
-    for each in score_book.measurements:
-        if "frame_s" in each.raw_s:
-            times[each.cell].append((each.raw_s["frame_s"], each.raw_s.get("job_s", 0.0)))
-    shares = {
-        cell: fmean(frame_s for frame_s, _ in pairs) / (fmean(job_s for _, job_s in pairs) or 1)
-        for cell, pairs in times.items()
-    }
-    return {cell for cell, share in shares.items() if share > MOST_FRAME and quantity in FRAMED}

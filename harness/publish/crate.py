@@ -16,9 +16,9 @@ from harness.errors import SpecError
 from harness.publish.claim import Claim
 
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
-_PERSON = ("family-names", "given-names", "name", "orcid", "affiliation", "email")
-_SOFTWARE = "mapreduce-harness"
+_PERSON = {"family-names", "given-names", "name", "orcid", "affiliation", "email"}
 _PROFILE = "https://w3id.org/ro/crate/1.1"
+NOBODY = ({"name": "The authors of this bundle"},)  # a citation has an author at least
 Author = Mapping[str, str]
 
 
@@ -27,27 +27,22 @@ def read_authors(text: str, where: str) -> list[Author]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
+    fix = "write a list: - {family-names: Doe, given-names: Jo, orcid: https://orcid.org/...}"
     try:
         people = YAML(typ="safe").load(text)
     except YAMLError as error:
-        raise SpecError("the authors are not YAML", where=where, fix=_AUTHORS_FIX) from error
-    known = people if isinstance(people, list) else []
-    for person in known or [None]:
-        is_named = isinstance(person, dict) and ("family-names" in person or "name" in person)
-        if not is_named or not all(
-            key in _PERSON and isinstance(value, str) and value
-            for key, value in dict(person or {}).items()
-        ):
-            raise SpecError("this is not a list of authors", where=where, fix=_AUTHORS_FIX)
-    return known
-
-
-_AUTHORS_FIX = "write a list: - {family-names: Doe, given-names: Jo, orcid: https://orcid.org/...}"
+        raise SpecError("the authors are not YAML", where=where, fix=fix) from error
+    for person in people if isinstance(people, list) and people else [None]:
+        fields = person if isinstance(person, dict) else {}
+        is_named = bool({"family-names", "name"} & fields.keys()) and fields.keys() <= _PERSON
+        if not is_named or not all(isinstance(value, str) and value for value in fields.values()):
+            raise SpecError("this is not a list of authors", where=where, fix=fix)
+    return [*people]
 
 
 def check_licence(licence: str) -> None:
     """`SpecError` where *licence* cannot be an identifier of SPDX's list."""
-    if not _SPDX.fullmatch(licence):
+    if licence and not _SPDX.fullmatch(licence):
         fix = "an identifier of https://spdx.org/licenses, such as CC-BY-4.0"
         raise SpecError(f"{licence!a} is not a licence's identifier", where="--licence", fix=fix)
 
@@ -56,26 +51,24 @@ def citation(claim: Claim, authors: Sequence[Author], licence: str) -> str:
     """`CITATION.cff` of the bundle, as a data set."""
     from ruamel.yaml import YAML
 
+    software = {
+        "type": "software",
+        "title": "mapreduce-harness",
+        "version": __version__,
+        "authors": [{"name": "The mapreduce-harness authors"}],
+    }
     document: dict[str, Any] = {
         "cff-version": "1.2.0",
         "message": "If you quote this comparison, please cite it as below.",
         "type": "dataset",
         "title": claim.title,
-        "abstract": " ".join(line.strip().removeprefix("- ") for line in claim.lines),
+        "abstract": claim.abstract,
         "date-released": claim.date,
         "authors": [dict(author) for author in authors],
         "keywords": ["Hadoop", "MapReduce", "performance model", "prediction", "validation"],
-        "references": [
-            {
-                "type": "software",
-                "title": _SOFTWARE,
-                "version": __version__,
-                "authors": [{"name": f"The {_SOFTWARE} authors"}],
-            }
-        ],
+        "references": [software],
+        **({"license": licence} if licence else {}),
     }
-    if licence:
-        document["license"] = licence
     stream, yaml = StringIO(), YAML()
     yaml.width, yaml.default_flow_style = 4096, False
     yaml.dump(document, stream)
@@ -88,16 +81,19 @@ def crate(
     """`ro-crate-metadata.json`: the bundle, its files with *hashes*, who made it, and by what."""
     people = [
         {
-            "@id": author.get("orcid") or f"#author-{number}",
+            "@id": author.get("orcid", f"#author-{number}"),
             "@type": "Person" if "family-names" in author else "Organization",
             "name": author.get("name")
             or f"{author.get('given-names', '')} {author['family-names']}".strip(),
-            **{key: author[key] for key in ("affiliation", "email") if key in author},
         }
         for number, author in enumerate(authors, 1)
     ]
-    spdx = {"@id": f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"}
-    files = [
+    rights = {
+        "@id": f"https://spdx.org/licenses/{licence}" if licence else "#no-licence",
+        "@type": "CreativeWork",
+        "name": licence or "no licence is stated: all rights are reserved",
+    }
+    entities = [
         {
             "@id": name,
             "@type": "File",
@@ -112,18 +108,23 @@ def crate(
         "@id": "./",
         "@type": "Dataset",
         "name": claim.title,
-        "description": " ".join(line.strip().removeprefix("- ") for line in claim.lines),
+        "description": claim.abstract,
         "datePublished": claim.date,
-        "license": spdx,
+        "license": {"@id": rights["@id"]},
         "author": [{"@id": person["@id"]} for person in people],
-        "hasPart": [{"@id": each["@id"]} for each in files],
-        "mentions": {"@id": "#made"},
+        "hasPart": [{"@id": entity["@id"]} for entity in entities],
     }
     metadata = {
         "@id": "ro-crate-metadata.json",
         "@type": "CreativeWork",
         "conformsTo": {"@id": _PROFILE},
         "about": {"@id": "./"},
+    }
+    tool = {
+        "@id": "#harness",
+        "@type": "SoftwareApplication",
+        "name": "mapreduce-harness",
+        "softwareVersion": __version__,
     }
     made = {
         "@id": "#made",
@@ -133,19 +134,6 @@ def crate(
         "result": {"@id": "./"},
         "endTime": claim.date,
     }
-    tool = {
-        "@id": "#harness",
-        "@type": "SoftwareApplication",
-        "name": _SOFTWARE,
-        "softwareVersion": __version__,
-    }
-    named = licence or "no licence is stated: all rights are reserved"
-    rights = {**spdx, "@type": "CreativeWork", "name": named}
-    graph = [metadata, root, *people, rights, made, tool, *files]
+    graph = [metadata, root, *people, rights, made, tool, *entities]
     document = {"@context": f"{_PROFILE}/context", "@graph": graph}
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def default_authors() -> list[Author]:
-    """Who is named where nobody is: a citation has an author at least."""
-    return [{"name": "The authors of this bundle"}]

@@ -20,15 +20,23 @@ from harness.stats.sequential import LOOK_ERROR
 from harness.text import printable
 
 Row = Mapping[str, Any]
-_INTERVALS = {"80": ("low", "high"), "90": ("low_90", "high_90")}
+_PREDICTED = ("cell", "model", "rung", "quantity", "refit", "predicted", "low", "high", "low_90",
+              "high_90", "not_applicable")  # fmt: skip
+# Fields of scores by the names that they have here.
+_SCORED = {"cell": "cell", "model": "model", "rung": "level", "quantity": "quantity",
+           "speed": "speed", "predicted": "predicted_s", "measured": "measured_s",
+           "trials": "trials", "floor": "floor", "signed_error": "signed_error",
+           "relative_error": "relative_error", "i_accu": "i_accu_percent",
+           "covered_80": "covered_80", "covered_90": "covered_90"}  # fmt: skip
+_COMPARED = ("quantity", "speed", "better", "worse", "cells", "difference", "low", "high",
+             "chance", "verdict")  # fmt: skip
 
 
 def hardware(cell: Cell) -> str:
     """What a cell ran on, in a few words: the cluster, and what its nodes are limited to."""
     cluster = cell.cluster
     texts = [cluster.provider, f"{cluster.workers} workers"]
-    named = {"": cluster.node, **cluster.nodes}
-    for node, limits in named.items():
+    for node, limits in {"": cluster.node, **cluster.nodes}.items():
         for name, value in limits.limits().items():
             if value is not None:
                 axis = name.removesuffix("_bytes_per_s").removesuffix("_bytes")
@@ -46,7 +54,6 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
     run, manifest = evaluation.run, evaluation.run.read_manifest()
     ends_s = [record.finished_s for record in run.trials().values()]
     yield {
-        "run": run.id,
         "experiment": evaluation.experiment.name,
         "hardware": hardware_of(evaluation),
         "blind": not blind_refusals(run, evaluation.done.values()),
@@ -61,18 +68,17 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
 def cells(evaluation: Evaluation) -> Iterator[Row]:
     """A row per cell: what it reads, on what it ran, whether it feeds profiles or is scored."""
     axes = varying(evaluation.cells.values())
-    use = {trial.cell.id: trial.profiling for trial in evaluation.plan}
+    is_profiled = {trial.cell.id: trial.profiling for trial in evaluation.plan}
     for key, cell in evaluation.cells.items():
-        values = axis_values(cell)
+        values, workload = axis_values(cell), cell.workload
         yield {
-            "run": evaluation.run.id,
             "cell": key,
             "label": label(cell, axes),
-            "workload": cell.workload.name,
-            "input": f"{cell.workload.name} {cell.workload.input_bytes}",
-            "input_bytes": cell.workload.input_bytes,
+            "workload": workload.name,
+            "input": f"{workload.name} {workload.input_bytes}",
+            "input_bytes": workload.input_bytes,
             "hardware": hardware(cell),
-            "use": "profile" if use[key] else "score",
+            "use": "profile" if is_profiled[key] else "score",
             "settings": "; ".join(f"{axis}={values[axis]}" for axis in axes if axis in values),
         }
 
@@ -80,20 +86,19 @@ def cells(evaluation: Evaluation) -> Iterator[Row]:
 def trials(evaluation: Evaluation) -> Iterator[Row]:
     """A row per trial that has ended, failed ones too; *seal* is what its jobs were given."""
     for key, record in evaluation.run.trials().items():
-        trial = record.trial
+        seals = {*named_seals(evaluation.run.raw(key)).values()} - {""}
         yield {
-            "run": evaluation.run.id,
             "trial": key,
-            "cell": trial.cell.id,
-            "use": "profile" if trial.profiling else "score",
-            "repetition": trial.repetition,
+            "cell": record.trial.cell.id,
+            "use": "profile" if record.trial.profiling else "score",
+            "repetition": record.trial.repetition,
             "state": record.state,
             "reason": record.reason,
             "disturbed": record.disturbed,
             "started_s": record.started_s,
             "finished_s": record.finished_s,
             "start": "".join(record.job_ids[:1]).removeprefix("job_").partition("_")[0],
-            "seal": " ".join(sorted({*named_seals(evaluation.run.raw(key)).values()} - {""})),
+            "seal": " ".join(sorted(seals)),
         }
 
 
@@ -101,7 +106,6 @@ def measurements(evaluation: Evaluation) -> Iterator[Row]:
     """A row per scored trial, quantity and speed."""
     for each in evaluation.run.read_scores().measurements:
         row = {
-            "run": evaluation.run.id,
             "cell": each.cell,
             "workload": each.workload,
             "hardware": hardware(evaluation.cells[each.cell]),
@@ -116,62 +120,41 @@ def measurements(evaluation: Evaluation) -> Iterator[Row]:
 def predictions(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, cell and quantity, one more for each refit, one where there is no answer."""
     for each in evaluation.predictions:
-        row: dict[str, Any] = dict.fromkeys(
-            ("run", "cell", "model", "rung", "quantity", "refit", "predicted",
-             *(end for ends in _INTERVALS.values() for end in ends), "not_applicable")
-        )  # fmt: skip
-        row |= {"run": evaluation.run.id, "cell": each.cell, "model": each.model}
+        row = dict.fromkeys(_PREDICTED) | {"cell": each.cell, "model": each.model}
         if each.not_applicable:
             yield {**row, "not_applicable": "; ".join(each.not_applicable)}
         for quantity, (rung, time_s) in predicted_times(each).items():
             if time_s is None:
                 continue
-            named = {**row, "rung": rung, "quantity": quantity}
-            ends: dict[str, float] = {}
-            for percent, names in _INTERVALS.items():
-                known = each.intervals.get(quantity, {}).get(percent)
-                ends |= dict(zip(names, known or (), strict=False))
-            yield {**named, "predicted": time_s, **ends}
+            row |= {"rung": rung, "quantity": quantity}
+            intervals = each.intervals.get(quantity, {})
+            low, high = intervals.get("80") or (None, None)
+            low_90, high_90 = intervals.get("90") or (None, None)
+            ends = {"low": low, "high": high, "low_90": low_90, "high_90": high_90}
+            yield {**row, "predicted": time_s, **ends}
             for number, again_s in enumerate(each.refits.get(quantity, ())):
-                yield {**named, "refit": number, "predicted": again_s}
+                yield {**row, "refit": number, "predicted": again_s}
 
 
 def scores(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, cell, quantity and speed."""
     for each in evaluation.run.read_scores().scores:
-        yield {
-            "run": evaluation.run.id,
-            "cell": each.cell,
-            "model": each.model,
-            "rung": each.level,
-            "quantity": each.quantity,
-            "speed": each.speed,
-            "predicted": each.predicted_s,
-            "measured": each.measured_s,
-            "trials": each.trials,
-            "floor": each.floor,
-            "signed_error": each.signed_error,
-            "relative_error": each.relative_error,
-            "i_accu": each.i_accu_percent,
-            "covered_80": each.covered_80,
-            "covered_90": each.covered_90,
-        }
+        yield {column: getattr(each, name) for column, name in _SCORED.items()}
 
 
 def comparisons(evaluation: Evaluation) -> Iterator[Row]:
     """A row per pair of models, quantity and speed."""
-    names = ("quantity", "speed", "better", "worse", "cells", "difference", "low", "high")
     for each in evaluation.run.read_scores().comparisons:
-        row = {name: getattr(each, name) for name in (*names, "chance", "verdict")}
-        yield {"run": evaluation.run.id, **row}
+        yield {name: getattr(each, name) for name in _COMPARED}
 
 
 def intervals(evaluation: Evaluation) -> Iterator[Row]:
-    """A row per model, workload, quantity, speed and metric, with its interval where it has one."""
+    """A row per model, workload, time of jobs, speed and metric that has an interval or a range."""
     for each in evaluation.run.read_scores().summaries:
         for metric, number in each.metrics.items():
+            if number.low is None or each.level != "job":
+                continue
             yield {
-                "run": evaluation.run.id,
                 "workload": each.workload,
                 "model": each.model,
                 "rung": each.level,
@@ -212,7 +195,11 @@ def write_tables(
 
     folder.mkdir()
     for name, rows_of in TABLES.items():
-        rows = [row for evaluation in evaluations for row in rows_of(evaluation)]
+        rows = [
+            {"run": evaluation.run.id, **row}
+            for evaluation in evaluations
+            for row in rows_of(evaluation)
+        ]
         columns = [*dict.fromkeys(column for row in rows for column in row)]
         lines = sorted([text_of(row.get(column)) for column in columns] for row in rows)
         with (folder / f"{name}.csv").open("x", encoding="utf-8", newline="") as file:

@@ -25,7 +25,7 @@ from harness.reports.sections import cells, predicted, profile, scores
 from harness.reports.wording import QUANTITIES, percent, share_with_interval, typographic
 from harness.text import printable
 
-_OF_REPORT = ("errors", "phases", "waterfall")  # figures, the latter with a number
+_OF_REPORT = ("errors", "phases")  # figures, the latter with a number
 _MOST_ROWS = 40  # of a table on one page
 _PAPER = r"""%% pdflatex paper.tex, or tectonic paper.tex: tables and figures lie beside it.
 \documentclass[10pt,twocolumn]{article}
@@ -82,10 +82,13 @@ _PDF = """#let report = json(bytes(sys.inputs.report))
 """
 
 
-def public_data(evaluation: Evaluation, clean: Callable[[str], str]) -> ReportData:
+def public_data(
+    evaluation: Evaluation, clean: Callable[[str], str], *, with_tasks: bool = True
+) -> ReportData:
     """All that the report shows, cleaned before it is cut or drawn: half a name is not known."""
-    vet = evaluation.vet(evaluation.done.values())
-    results: ReportData = cleaned(dataclasses.replace(evaluation.report_data(), vet=vet), clean)
+    data = evaluation.report_data(with_tasks=with_tasks)
+    vet = evaluation.vet(evaluation.done.values() if with_tasks else ())
+    results: ReportData = cleaned(dataclasses.replace(data, vet=vet), clean)
     return results
 
 
@@ -212,14 +215,14 @@ def _part(shown: Table, heads: Collection[str], caption: str, only: Mapping[str,
 
 
 def _drawn(figure: Figure, kind: str) -> bytes:
-    """*figure* as `pdf` with its fonts, or `svg` with outlines; the same bytes each time."""
+    """*figure* as `pdf` with its fonts, or `svg` with text; the same bytes each time."""
     import matplotlib as mpl
 
     from matplotlib.backend_bases import get_registered_canvas_class
 
     drawn, file = draw_alone(figure), io.BytesIO()
     with drawing():
-        mpl.rc("svg", fonttype="path")
+        mpl.rc("svg", fonttype="none")
         mpl.rc("pdf", fonttype=42)
         # Not `savefig`, which draws everything twice.
         write = getattr(get_registered_canvas_class(kind)(drawn), f"print_{kind}")
@@ -252,8 +255,10 @@ def write_pdf(document: Document, path: Path) -> str:
 
     shown = [each for each in blocks if not (isinstance(each, Table) and each.folded)]
     texts = cleaned(shown, lambda text: typographic(printable(text)))
+    fonts = Path(import_module("matplotlib").get_data_path(), "fonts", "ttf")  # of the figures
     # Tags, which double its size, are for readers of screens: the report in HTML has them.
-    options = {"format": "pdf", "ignore_system_fonts": True, "pdf_tags": False}
+    options = {"format": "pdf", "font_paths": [fonts], "ignore_system_fonts": True}
+    options["pdf_tags"] = False
     inputs = {"report": json.dumps(texts, default=as_json)}
     path.write_bytes(typst.compile(_PDF.encode(), sys_inputs=inputs, **options))
     return ""

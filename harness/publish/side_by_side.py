@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.evaluate.flow import Evaluation
 from harness.publish.again import OF_A_RUN, bundled_runs, reproduce_bundle
@@ -24,14 +24,12 @@ from harness.store.files import folders
 from harness.store.opener import Opener
 from harness.store.run import measured_part
 
-_MOST_FACTS = 200
-
 
 class Row(NamedTuple):
     """Mean relative error of a model, by bundle and experiment, with its interval or range."""
 
-    model: str
     experiment: str
+    model: str
     quantity: str
     bundle: str
     error: float
@@ -57,58 +55,50 @@ class SideBySide(NamedTuple):
 
 def side_by_side(bundles: Sequence[Path]) -> SideBySide:
     """Compare *bundles*, each checked; `EvidenceError` names a file that was changed."""
-    facts: list[dict[str, str]] = []
-    rows, quotes, why_open = list[Row](), dict[str, tuple[list[str], str]](), {}
+    sides, rows = list[dict[str, str]](), list[Row]()
+    quotes, why_open = dict[str, tuple[list[str], str]](), dict[str, list[str]]()
     for bundle in bundles:
-        name, opener = str(bundle), Opener(bundle)
-        runs = bundled_runs(bundle)
+        name, opener, runs = str(bundle), Opener(bundle), bundled_runs(bundle)
         evaluations, rules_check = [*map(Evaluation.of, runs)], check(bundle)
         ends_s = [record.finished_s for run in runs for record in run.trials().values()]
         claim = make_claim(evaluations, max(ends_s))
         system = json.loads(opener.read(bundle / "system.json", "get the bundle again"))
         measured = [digest(measured_part(each.experiment)) for each in evaluations]
-        named_facts = {
-            "rules": VERSION,
-            "division": rules_check.claimed,
-            "experiment": " ".join(measured),
-        }
-        named_facts |= {
-            f"system: {key}": str(value)
-            for key, value in flatten(system)
-            if not OF_A_RUN.match(key)
-        }
-        facts.append(named_facts)
+        sides.append(
+            {"rules": VERSION, "division": rules_check.claimed, "experiment": " ".join(measured)}
+            | {
+                f"system: {key}": str(value)
+                for key, value in flatten(system)
+                if not OF_A_RUN.match(key)
+            }
+        )
         if rules_check.claimed == "open":
             failed = [each for each in rules_check.answers if each.outcome != "passed"]
             why_open[name] = [f"{each.rule} {each.outcome}: {each.value}" for each in failed]
         for evaluation in evaluations:
             score_book = evaluation.run.read_scores()
             ranking = score_book.ranking("raw")
-            of = ("*", ranking.quantity if ranking else "", "raw")
-            rows += [
-                Row(each.model, evaluation.experiment.name, each.quantity, name, *number)
-                for each in score_book.summaries
-                if (each.workload, each.quantity, each.speed) == of and "mape" in each.metrics
-                for mape in [each.metrics["mape"]]
-                for number in [(mape.value, mape.low, mape.high)]
-            ]
-        footnote = (
-            f"{claim.title}; bundle {opener.sha256(bundle / SUMS)[:16]}, rules {VERSION},"
-            f" {rules_check.claimed} division, {claim.date}; {_status(bundle)}."
-        )
+            for each in score_book.summaries if ranking else ():
+                error = each.metrics.get("mape")
+                of = (each.workload, each.quantity, each.speed)
+                if error and ranking and of == ("*", ranking.quantity, "raw"):
+                    ends = (error.value, error.low, error.high)
+                    experiment = evaluation.experiment.name
+                    rows.append(Row(experiment, each.model, each.quantity, name, *ends))
+        footnote = f"{claim.title}; bundle {opener.sha256(bundle / SUMS)[:16]}, rules {VERSION},"
+        footnote += f" {rules_check.claimed} division, {claim.date}; {_status(bundle)}."
         sentences = [line.removeprefix("- ") for line in claim.lines if line.startswith("- ")]
         quotes[name] = (sentences, footnote)
-    differing = {
-        key: [named_facts.get(key, "") for named_facts in facts]
-        for key in dict.fromkeys(key for named_facts in facts for key in named_facts)
-        if len({named_facts.get(key, "") for named_facts in facts}) > 1
+    head = {
+        key: values
+        for key in dict.fromkeys(key for side in sides for key in side)
+        if len({*(values := [side.get(key, "") for side in sides])}) > 1
     }
-    others = [key for key in differing if not key.startswith("system: ")]
-    not_ranked = f"not ranked: their {' and '.join(others)} differ" if others else ""
-    if not others and differing:
-        not_ranked = "not ranked: they were measured on different systems"
+    others = [key for key in head if not key.startswith("system: ")]
+    not_ranked = "not ranked: they were measured on different systems" if head else ""
+    if others:
+        not_ranked = f"not ranked: their {' and '.join(others)} differ"
     rows.sort(key=lambda row: row[:4] if not_ranked else (row.experiment, row.error, row.model))
-    head = dict([*differing.items()][:_MOST_FACTS])
     return SideBySide([*map(str, bundles)], head, not_ranked, why_open, rows, quotes)
 
 
@@ -117,6 +107,6 @@ def _status(bundle: Path) -> str:
     if count := len(folders(bundle / REPLICATIONS)):
         return f"measured again {count} times" if count > 1 else "measured again once"
     with TemporaryDirectory(prefix="harness-reproduce-") as folder:
-        stages: Any = reproduce_bundle(bundle, Path(folder), "predictions")
-        is_equal = not any(differences for _, differences in stages)
+        stages = reproduce_bundle(bundle, Path(folder), "predictions")
+        is_equal = all(each.is_equal for _, differences in stages for each in differences)
     return "recomputed" if is_equal else "unverified"

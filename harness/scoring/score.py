@@ -149,11 +149,6 @@ def score(
                 not_applicable=unanswered[model, workload],
             )
         )
-    frame_shares = {
-        cell: fmean(frames_s) / (fmean(each.raw_s.get("job_s", 0) for each in repeats) or math.inf)
-        for cell, repeats in trials.items()
-        if (frames_s := [each.raw_s["frame_s"] for each in repeats if "frame_s" in each.raw_s])
-    }
     models = sorted({each.model for each in known})
     # All models have one frame; equations and estimates are no models.
     compared = [each for each in scores if each.quantity in LEVELS and each.quantity != "frame_s"]
@@ -163,7 +158,7 @@ def score(
         for quantity, times_s in prediction.refits.items()
     }
     rankings, comparisons = compare(
-        compared, frame_shares, models=models, error=error, refits=refits
+        compared, frame_shares(measurements), models=models, error=error, refits=refits
     )
     return ScoreBook(
         measurements=tuple(sorted(measurements, key=lambda measurement: measurement.trial)),
@@ -173,6 +168,18 @@ def score(
         rankings=tuple(rankings),
         decompositions=tuple(decompose(scores, known)),
     )
+
+
+def frame_shares(measurements: Iterable[Measurement]) -> dict[str, float]:
+    """Share of each cell's job time that passes around its tasks, where that is known."""
+    trials_s = defaultdict[str, list[dict[str, float]]](list)
+    for each in measurements:
+        trials_s[each.cell].append(each.raw_s)
+    return {
+        cell: fmean(frames_s) / (fmean(raw_s.get("job_s", 0) for raw_s in repeats) or math.inf)
+        for cell, repeats in trials_s.items()
+        if (frames_s := [raw_s["frame_s"] for raw_s in repeats if "frame_s" in raw_s])
+    }
 
 
 def _scores(

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cache
 from importlib import import_module
-from itertools import chain, groupby, islice
+from itertools import chain, groupby, islice, pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, Protocol, Union, get_args, get_origin, get_type_hints
@@ -295,11 +295,18 @@ def read_recordings(opener: Opener, folder: Path) -> Iterator[TaskSpans]:
 
 def read_units(opener: Opener, folder: Path) -> Iterator[UnitTimes]:
     """Times of units, one attempt at a time; none where none were asked for."""
-    file_path = folder / "units.parquet"
-    parts = read_columns(opener, file_path, _UNITS) if file_path.exists() else ()
-    # An attempt may go on in the next part of the table.
-    rows = chain.from_iterable(
-        zip(names, sizes.tolist(), times.tolist(), strict=True) for names, sizes, _, times in parts
-    )
-    for (attempt_id, unit_records), own_rows in groupby(rows, itemgetter(0, 1)):
-        yield UnitTimes(attempt_id, unit_records, tuple(seconds for _, _, seconds in own_rows))
+    file_path, numpy = folder / "units.parquet", import_module("numpy")
+
+    def stretches() -> Iterator[tuple[tuple[str, int], list[float]]]:
+        """Consecutive rows of one attempt in one part of the table; they may go on in the next."""
+        for names, sizes, _, times in read_columns(opener, file_path, _UNITS):
+            is_other = numpy.asarray(names[1:]) != numpy.asarray(names[:-1])
+            is_other |= sizes[1:] != sizes[:-1]
+            ends = [*(numpy.flatnonzero(is_other) + 1).tolist(), len(times)]
+            for start, end in pairwise([0, *ends] if len(times) else ()):
+                yield (names[start], int(sizes[start])), times[start:end].tolist()
+
+    rows = stretches() if file_path.exists() else ()
+    for (attempt_id, unit_records), several in groupby(rows, itemgetter(0)):
+        seconds = chain.from_iterable(times for _, times in several)
+        yield UnitTimes(attempt_id, unit_records, tuple(seconds))
