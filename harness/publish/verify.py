@@ -65,8 +65,9 @@ def scored(measurements: Iterable[Any], predictions: Iterable[Any]) -> Any:
             squares[key] = [(stdev(values) / mean(values)) ** 2]
             squares[key[:3]] += squares[key] * (len(values) - 1)
     for (workload, name, speed, cell), values in times.items():
+        actual = math.fsum(values) / len(values)
         pool = squares[(workload, name, speed, cell)[: 4 if len(values) >= 6 else 3]]
-        floor, actual = math.sqrt(mean(pool) / len(values)) if pool else None, mean(values)
+        floor = math.sqrt(mean(pool) / len(values)) if pool else None
         frame_s = mean(times.get((workload, "frame_s", "raw", cell), [0.0]))
         job_s = sum(times.get((workload, "job_s", "raw", cell), [])) / len(trials[cell])
         framed = ("job_s", "each_job_s", "published_s") if frame_s > 0.3 * job_s > 0 else ()
@@ -81,14 +82,14 @@ def scored(measurements: Iterable[Any], predictions: Iterable[Any]) -> Any:
             texts = {"rung": row["rung"], "covered_80": covered[0], "covered_90": covered[1]}
             scores[cell, model, quantity, speed] = dict(zip(SCORE.split(), numbers), **texts)
             if row["rung"] in ("job", "task", "phase") and quantity not in ("frame_s", *framed):
-                groups[quantity, speed].setdefault(model, set()).add(cell)
+                groups[quantity, speed].setdefault(model, {})[cell] = abs(error)
     for kind, answered in groups.items():
         most = max(map(len, answered.values()))
-        ranked = {model: cells for model, cells in answered.items() if 2 * len(cells) >= most}
-        while not set.intersection(*ranked.values()):
+        ranked = {model: off for model, off in answered.items() if 2 * len(off) >= most}
+        while not set.intersection(*map(set, ranked.values())):
             del ranked[max(ranked, key=lambda model: (-len(ranked[model]), model))]
-        cells = sorted(set.intersection(*ranked.values()))
-        errors = {m: mean(scores[(c, m, *kind)]["relative_error"] for c in cells) for m in ranked}
+        cells = sorted(set.intersection(*map(set, ranked.values())))
+        errors = {m: math.fsum(off[c] for c in cells) / len(cells) for m, off in ranked.items()}
         families[kind] = dict(sorted(errors.items(), key=lambda two: two[::-1])), cells
     return scores, families, known
 
@@ -96,16 +97,15 @@ def scored(measurements: Iterable[Any], predictions: Iterable[Any]) -> Any:
 def pair(shares: Any, floors: List[float], units: List[Any], trials: int) -> List[float]:
     """Both chances, difference and its ends of two models (section 4) by shares, then of refits."""
     gaps, *again = [[abs(one - 1) - abs(other - 1) for one, other in zip(*two)] for two in shares]
-    moved, difference, low, high = [*map(mean, again)], mean(gaps), min(gaps), max(gaps)
-    is_known, noise, t = moved and not any(map(math.isnan, moved)), 0.0, 0.0
-    profile = (len(moved) - 1) * pvariance(moved) if is_known else 0.0
+    moved, difference, low, high, noise = [*map(mean, again)], mean(gaps), min(gaps), max(gaps), 0.0
+    profile = (len(moved) - 1) * pvariance(moved) if moved and not math.isnan(sum(moved)) else 0.0
     for lower, upper, floor in zip(map(min, *shares[0]), map(max, *shares[0]), floors):
         is_between = lower - 2 * floor < 1 < upper + 2 * floor
         most = (lower + upper if is_between else upper - lower) * floor
         noise += (min(upper - lower, most) / len(gaps)) ** 2
     if len(gaps) > 1:
         left = [mean(gap for gap, unit in zip(gaps, units) if unit != one) for one in set(units)]
-        of_units, freedom = (len(left) - 1) * pvariance(left), len(left) - 1.0
+        of_units, freedom, t = (len(left) - 1) * pvariance(left), len(left) - 1.0, 0.0
         variance = max(of_units, noise / 2)
         w, of_profile = variance / (variance + profile or 1.0), max(1, len(moved) - 1)
         freedom = min(freedom, 1 / (w**2 / freedom + (1 - w) ** 2 / of_profile))
@@ -170,8 +170,8 @@ def check_run(own: Dict[str, Table]) -> Tuple[List[str], List[str]]:
     name, errors, common = bodies if len(bodies[2]) > 2 * len(jobs[2]) else jobs
     farther = {(*key[:2], key[3]) for key, row in pairs.items() if row["verdict"] == "nearer"}
     near = [model for model in errors if (name, "raw", model) not in farther]
-    floors = [scores[cell, near[0], name, "raw"]["floor"] for cell in common]
-    floors = [floor for floor in floors if floor is not None]
+    rows = [scores[cell, near[0], name, "raw"] for cell in common]
+    floors = [row["floor"] for row in rows if row["floor"] is not None]
     noise = f"{100 * median(floors):.1f} %" if floors else "not known"
     over, first = f"off on average over {len(common)} cells", "no model can be ranked."
     if near:

@@ -304,6 +304,16 @@ def leave_out_a_row(random, tables):
     del rows[random.randrange(1, len(rows))]
 
 
+def add_a_row(random, tables):
+    """
+    A score, or a pair, of a model that predicted nothing.
+    """
+    name, column = random.choice((("scores", "model"), ("comparisons", "worse")))
+    header, *rows = tables[name]
+    row, place = random.choice(rows), header.index(column)
+    tables[name].append([*row[:place], "other", *row[place + 1 :]])
+
+
 def change_a_verdict(random, tables):
     """
     Another verdict of a pair.
@@ -331,9 +341,11 @@ def change_the_claim(random, tables):
     place = random.randrange(first + 1, last)
     words = lines[place].split(" ")
     number = random.choice([n for n, word in enumerate(words) if word])
-    kind = random.choice(("sentence", "word", "letter"))
+    kind = random.choice(("sentence", "word", "letter", "more"))
     if kind == "sentence":
         del lines[place]
+    elif kind == "more":
+        lines.insert(last, "  It holds for any cluster.")
     elif kind == "word":
         lines[place] = " ".join(words[:number] + words[number + 1 :])
     else:
@@ -347,6 +359,7 @@ CHANGES = {
     "a prediction": number_of("predictions", "predicted"),
     "a trial left out": leave_out_a_trial,
     "a row left out": leave_out_a_row,
+    "a row too many": add_a_row,
     "two scores swapped": swap_of("scores", "relative_error"),
     "two measurements swapped": swap_of("measurements", "value"),
     "two predictions swapped": swap_of("predictions", "predicted"),
@@ -407,6 +420,8 @@ def test_the_claim_of_several_runs_holds(runs, tmp_path):
             expected.append((model, f"{error:.1%}", place))
     rows = [line.split() for line in shown if line.startswith("  ")]
     assert [(row[0], row[1], row[-1]) for row in rows] == expected
+    # The interval of a mean over the same cells: one model answers no others.
+    assert {row[0] for row in rows if "to" in row} == {"ernest"}
     assert {place for _, _, place in expected} == {"nearest", "farther"}
 
 
@@ -512,6 +527,29 @@ def test_a_damaged_table_ends_with_one_line(bundle, kind):
     ended = run_alone(bundle)
     said = ended.stdout + ended.stderr
     assert (ended.returncode, said.count("\n"), "Traceback" in said) == (1, 1, False)
+
+
+def test_a_number_that_is_only_shown_is_finite(bundle):
+    """
+    Intervals are printed, and no claim follows from them.
+    """
+    path = bundle / "data/intervals.csv"
+    header, *rows = rows_of(path.read_bytes())
+    rows[0][header.index("low")] = "nan"
+    path.write_bytes(table([header, *rows]))
+    write_sums(bundle)
+
+    assert complaint(bundle).startswith("data/intervals.csv: ")
+
+
+def test_a_file_of_no_number_is_named(bundle):
+    """
+    Where all numbers follow, and some other file is not as it was.
+    """
+    with (bundle / "README.md").open("a") as file:
+        file.write("And much more.\n")
+
+    assert complaint(bundle) == "README.md: its hash is not that of SHA256SUMS"
 
 
 def test_a_huge_table_is_not_read(bundle):
