@@ -396,11 +396,11 @@ def test_each_of_200_changes_is_found(files, tmp_path, monkeypatch):
         write(bundle, altered)
         if seed // len(CHANGES) % 2:
             write_sums(bundle)
-        said = complaint(bundle)
-        if not re.match(r"(data/\w+\.csv|README\.md)", said) or not re.search(
-            "stored|no done", said
+        shown = complaint(bundle)
+        if not re.match(r"(data/\w+\.csv|README\.md)", shown) or not re.search(
+            "stored|no done", shown
         ):
-            missed.append((seed, kind, said))
+            missed.append((seed, kind, shown))
         write(bundle, {name: files[name] for name in (*altered, "SHA256SUMS")})
 
     assert (missed, complaint(bundle)) == ([], "")
@@ -525,8 +525,8 @@ def test_a_damaged_table_ends_with_one_line(bundle, kind):
     write_sums(bundle)
 
     ended = run_alone(bundle)
-    said = ended.stdout + ended.stderr
-    assert (ended.returncode, said.count("\n"), "Traceback" in said) == (1, 1, False)
+    shown = ended.stdout + ended.stderr
+    assert (ended.returncode, shown.count("\n"), "Traceback" in shown) == (1, 1, False)
 
 
 def test_a_number_that_is_only_shown_is_finite(bundle):

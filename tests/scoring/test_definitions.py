@@ -165,7 +165,7 @@ def test_of_models_that_share_no_cell_the_last_one_by_name_goes():
     ]
     predictions = [
         Prediction(model=model, cell=cell, body_s=8.0, job_s=9.0)
-        for model, cell in (("vet", "c0"), ("ptc", "c1"))
+        for model, cell in (("ptc", "c0"), ("vet", "c1"))
     ]
 
     rankings = score(predictions, measurements).rankings
