@@ -197,7 +197,7 @@ def made(recording: Recording, cause: Cause | None, random: np.random.Generator)
 
 
 def judged(nights: Sequence[Night]) -> list[Alarm]:
-    (table,) = tables([*enumerate(nights, 1)])
+    (table,) = tables(nights)
     return Judge(table).judge()
 
 

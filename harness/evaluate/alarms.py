@@ -11,26 +11,25 @@ from __future__ import annotations
 
 import csv
 import math
-import warnings
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
 from harness.errors import DataError
 from harness.evaluate.nights import INPUT_OF, levels
-from harness.records.nightly import PROBE, Acceptance, Alarm, Entry, Night, Point
+from harness.records.nightly import PROBE, Acceptance, Alarm, AlarmState, Entry, Night, Point
 from harness.records.trial import digest
 from harness.stats.shifts import (
     FALSE_ALARMS,
-    FEWEST_BEFORE,
+    FEWEST_NIGHTS,
     LAGS,
-    SHORTEST,
     Flags,
     Numbers,
     clip_of,
@@ -46,7 +45,6 @@ _NEAR = 3  # nights by which two estimates of one change may lie apart
 _SUSPECTED = 0.65  # of the threshold: cells are measured again
 _EXACT = ("code", "input")
 _FOLLOWS = ("profile", "model", "unknown")  # from a change of the machine or the cluster
-FEWEST_NIGHTS = FEWEST_BEFORE + SHORTEST
 _KINDS = ("all", "workload", "phase", "resource", "cell", "cost", "model")
 
 Size = tuple[float, float | None, float | None]  # a change as a logarithm, and its interval
@@ -89,32 +87,29 @@ class Table:
                 continue
             for named in point.factors:
                 groups.setdefault(named, []).append(place)
-        merged = dict[tuple[int, ...], tuple[str, str]]()
-        for named, places in groups.items():  # of two with the same columns the lower one
-            other = merged.get(tuple(places), named)
-            merged[tuple(places)] = max(named, other, key=lambda each: _KINDS.index(each[0]))
-        factors = [Factor(*named, places) for places, named in merged.items()]
-        return sorted(factors, key=lambda each: _KINDS.index(each.of))
+        by_kind = sorted(groups.items(), key=lambda item: _KINDS.index(item[0][0]))
+        lowest = {tuple(places): named for named, places in by_kind}  # of those with its columns
+        return [Factor(*named, tuple(places)) for named, places in by_kind
+                if lowest[tuple(places)] == named]  # fmt: skip
 
 
-def tables(nights: Sequence[tuple[int, Night]]) -> list[Table]:
-    """One table per series, of its whole nights, each with its number in the history."""
+def tables(entries: Sequence[Entry]) -> list[Table]:
+    """One table per series, of its whole nights."""
     import pandas as pd
 
     by_series = dict[str, list[tuple[int, Night]]]()
-    for number, night in nights:
+    nights = [entry for entry in entries if isinstance(entry, Night)]
+    for number, night in enumerate(nights, 1):
         if night.whole:
             by_series.setdefault(night.series.id, []).append((number, night))
     made = list[Table]()
     for rows in by_series.values():
-        points = {point.name: point for _, night in rows for point in night.points}
-        values = pd.DataFrame([levels(night.points, night.offsets) for _, night in rows])
-        again = pd.DataFrame([{each.name: each.again for each in one.points} for _, one in rows])
-        numbers, all_nights = zip(*rows, strict=True)
-        firm = (again > 0).to_numpy()
-        made.append(
-            Table(numbers, [points[name] for name in values], values.to_numpy(), firm, all_nights)
-        )
+        numbers, own = zip(*rows, strict=True)
+        points = {point.name: point for night in own for point in night.points}
+        values = pd.DataFrame([levels(night.points, night.offsets) for night in own])
+        again = pd.DataFrame([{each.name: each.again for each in one.points} for one in own])
+        columns = [points[name] for name in values]
+        made.append(Table(numbers, columns, values.to_numpy(), (again > 0).to_numpy(), own))
     return made
 
 
@@ -128,28 +123,27 @@ class Judge:
     def __post_init__(self) -> None:
         import pandas as pd
 
-        table = self.table
-        self.factors = table.factors()
-        share = np.zeros((len(table.points), len(self.factors)))
-        for place, factor in enumerate(self.factors):
-            share[list(factor.members), place] = 1.0
+        self.factors, self.columns = self.table.factors(), pd.DataFrame(self.table.values)
         # Each column from its median: a night that lacks one shifts no mean.
-        centred = (frame := pd.DataFrame(table.values)) - frame.median()
-        counts = frame.notna().to_numpy() @ share
-        sums = centred.fillna(0.0).to_numpy() @ share
-        self.values = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-        self.firm = table.firm @ share > 0
+        centred, firm = self.columns - self.columns.median(), pd.DataFrame(self.table.firm)
+        members = [[*each.members] for each in self.factors]
+        shape = len(members), len(centred)
+        self.values = np.reshape([centred[each].mean(axis=1) for each in members], shape).T
+        self.firm = np.reshape([firm[each].any(axis=1) for each in members], shape).T
         self.clips = np.asarray([clip_of(len(each.members)) for each in self.factors])
-        # Each kind of factor has the same share of the chance of a false alarm.
-        kinds = Counter(each.of for each in self.factors)
-        limits = {of: threshold(count, FALSE_ALARMS / len(kinds)) for of, count in kinds.items()}
-        self.thresholds = np.asarray([limits[each.of] for each in self.factors])
+        # Kinds of factors share the chance of a false alarm as 1, 1/2, 1/3 ..., common ones first.
+        self.kinds = np.asarray([each.of for each in self.factors])
+        counts = Counter(self.kinds)
+        shares = 1 / np.arange(1, len(counts) + 1)
+        limits = {of: threshold(count, FALSE_ALARMS * share / shares.sum())
+                  for (of, count), share in zip(counts.items(), shares, strict=True)}  # fmt: skip
+        self.thresholds = np.asarray([limits[of] for of in self.kinds])
 
     def judge(self, *, last: bool = True) -> list[Alarm]:
         """All alarms, in the order in which they were raised; of all nights, or but the *last*."""
         for night in range(len(self.table.numbers) - (not last)):
             self._exact(night)
-            while self._shifted(night):
+            while self.factors and self._shifted(night):
                 pass
         return self.alarms
 
@@ -171,11 +165,9 @@ class Judge:
             return
         now, before = nights[night], nights[night - 1]
         for name in sorted(set(now.code) - set(before.code)):
-            sizes = sorted(now.offsets.values(), key=abs)
-            own = [now.offsets[key] for key in now.offsets if key.endswith(f"| {name}")] or sizes
-            size = own[len(own) // 2] if own else 0.0
-            cells = [point.cell for point in points if point.name in now.offsets]
-            self._raise(f"code: {name}", name, night, night, size=(size, size, size), cells=cells)
+            own = now.changed_by(name)
+            size, cells = median(own.values() or [0.0]), [p.cell for p in points if p.name in own]
+            self._raise(f"code: {name}", name, night, night, size=(size,) * 3, cells=cells)
         cells = [name.removeprefix(INPUT_OF) for name, fact in now.facts.items()
                  if name.startswith(INPUT_OF) and before.facts.get(name, fact) != fact]  # fmt: skip
         if cells:
@@ -183,80 +175,61 @@ class Judge:
                       if any(points[column].cell in cells for column in each.members)]  # fmt: skip
             sizes = [estimate(self.values[: night + 1, place], 1)[0] for place in places
                      if self.factors[place].name in cells]  # fmt: skip
-            size, name = (max(sizes, key=abs) if sizes else 0.0), ", ".join(cells)
-            self._raise("input", name, night, night, size=(size, None, None), cells=cells)
+            largest = max(sizes, key=abs, default=0.0), None, None
+            self._raise("input", ", ".join(cells), night, night, size=largest, cells=cells)
             self.values[:night, places] = np.nan
 
     def _shifted(self, night: int) -> bool:
         """Raise the largest shift that ends with *night*; whether there was one."""
         values, firm = self.values[: night + 1], self.firm[: night + 1]
-        if not values.shape[1]:
-            return False
         tests = scan(values, self.clips, firm)
         excess = tests.score - self.thresholds
-        row, largest = divmod(int(excess.argmax()), values.shape[1])
-        if not excess[row, largest] > 0:
+        largest = int(excess.max(axis=0).argmax())
+        if not excess[:, largest].max() > 0:
             return False
         # The stretch that says it most clearly begins with the change.
         row = int(np.nanargmax(np.abs(tests.z[:, largest])))
         lag, z = int(LAGS[row]), tests.z[row]
-        since = night + 1 - lag
-        is_shared = np.asarray([self._is_shared(place, night, lag) for place in range(len(z))])
-        sizes = np.where(is_shared, np.abs(np.nan_to_num(z)), 0.0)
-        strongest = largest if is_shared[largest] else int(sizes.argmax())
-        chosen = next(
-            place
-            for place in range(len(z))
-            if place == strongest
-            or (is_shared[place] and self._explains(values, (place, strongest), row, z))
-        )
+        since, direction = night + 1 - lag, np.sign(z[largest])
+        # A factor is shared if most of its columns moved as it did: else one of them moved it.
+        began = int((~np.isnan(values[:, largest])).argmax())
+        columns = self.columns[began : night + 1]
+        steps = columns[-lag:].median() - columns[:-lag].median()
+        of_columns = [steps[[*each.members]] for each in self.factors]
+        is_shared = np.asarray([
+            len(own) < 2 or own.median() * np.sign(own.mean()) > abs(own.mean()) / 2
+            for own in of_columns
+        ])  # fmt: skip
+        strongest = int(np.where(is_shared, np.abs(np.nan_to_num(z)), 0.0).argmax())
+        strongest = largest if is_shared[largest] else strongest
+        # The highest one that leaves nothing of the strongest.
+        rest = scan(values[:, [strongest]] - values, np.full(len(z), self.clips[strongest]))
+        explains = is_shared & (z * np.sign(z[strongest]) > MOVED) & ~(np.abs(rest.z[row]) > MOVED)
+        explains[strongest] = True
+        chosen = int(explains.argmax())
+        factor = self.factors[chosen]
         # Of a common factor all cells, else those that moved.
-        columns = [*self.factors[chosen].members]
-        if self.factors[chosen].of not in ("all", "workload"):
-            columns = [
-                each.members[0]
-                for each, deviate in zip(self.factors, z, strict=True)
-                if each.of == "cell" and deviate * np.sign(z[largest]) > _SAME
-            ]
-        cells = [self.table.points[column].cell for column in columns]
+        members = [*factor.members] if factor.of in ("all", "workload") else [
+            each.members[0]
+            for each, deviate in zip(self.factors, z, strict=True)
+            if each.of == "cell" and deviate * direction > _SAME
+        ]  # fmt: skip
+        cells = [self.table.points[place].cell for place in members]
         cause = self._cause(z, np.asarray([estimate(column, lag)[0] for column in values.T]))
-        whole = set(self.factors[chosen].members)
         moved = np.abs(np.nan_to_num(z)) > _SAME
         if cause in _FOLLOWS:  # a cell that went the other way has an alarm of its own
-            is_cell = np.asarray([each.of == "cell" for each in self.factors])
-            moved &= ~is_cell | (z * np.sign(z[largest]) > 0)
-        moved |= [whole.issuperset(each.members) for each in self.factors]
-        if not self._is_known(since, cause, chosen, values, lag):
-            name, size = self.factors[chosen].name, estimate(values[:, chosen], lag)
-            is_firm = bool(firm[-1, chosen])
-            self._raise(cause, name, since, night, size=size, cells=cells, is_firm=is_firm)
+            moved &= (self.kinds != "cell") | (z * direction > 0)
+        moved |= [{*factor.members}.issuperset(each.members) for each in self.factors]
+        size = estimate(values[:, chosen], lag)
+        if not self._is_known(since, cause, factor, size):
+            state: AlarmState = "confirmed" if firm[-1, chosen] else "open"
+            self._raise(cause, factor.name, since, night, size=size, cells=cells, state=state)
         self.values[:since, moved] = np.nan
         return True
 
-    def _is_shared(self, place: int, night: int, lag: int) -> bool:
-        """Whether most columns of a factor moved as it did: else one of them moved it."""
-        first = int((~np.isnan(self.values[:, place])).argmax())
-        members = list(self.factors[place].members)
-        columns: Numbers = self.table.values[first : night + 1, members]  # noqa: PD011 - no frame
-        if columns.shape[1] < 2 or len(columns) <= lag:
-            return True
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a column that has no night there
-            sizes = np.nanmedian(columns[-lag:], axis=0) - np.nanmedian(columns[:-lag], axis=0)
-        size = float(np.nanmean(sizes))
-        return bool(np.nanmedian(sizes) * np.sign(size) > abs(size) / 2)
-
-    def _explains(self, values: Numbers, pair: tuple[int, int], row: int, z: Numbers) -> bool:
-        """Whether the first of two factors moved, and nothing of the second's shift is left."""
-        above, below = pair
-        if not z[above] * np.sign(z[below]) > MOVED:
-            return False
-        rest = scan(values[:, [below]] - values[:, [above]], self.clips[[below]])
-        return not abs(rest.z[row, 0]) > MOVED
-
-    def _is_known(self, since: int, cause: str, chosen: int, values: Numbers, lag: int) -> bool:
+    def _is_known(self, since: int, cause: str, factor: Factor, size: Size) -> bool:
         """Whether an alarm of before has said it: the same change, or the end of one."""
-        number, factor = self.table.numbers[since], self.factors[chosen]
+        number, (_, low, high) = self.table.numbers[since], size
         for place, alarm in enumerate(self.alarms):
             if alarm.state == "gone" or alarm.cause.startswith(_EXACT):
                 continue
@@ -266,33 +239,29 @@ class Judge:
                 is_near = is_near and alarm.cause == cause and not is_new
             if is_near and cause in (alarm.cause, *_FOLLOWS):
                 return True
-            if alarm.series == factor.name:
-                _, low, high = estimate(values[:, chosen], lag)
-                # Back where it was: as far the other way.
-                before = math.log1p(max(alarm.change, -0.999))
-                if low is not None and high is not None and low <= -before <= high:
-                    self.alarms[place] = alarm.model_copy(update={"state": "gone"})
-                    return True
+            back = -math.log1p(max(alarm.change, -0.999))  # where it was: as far the other way
+            if alarm.series == factor.name and low is not None and low <= back <= (high or 0.0):
+                self.alarms[place] = alarm.model_copy(update={"state": "gone"})
+                return True
         return False
 
     def _cause(self, z: Numbers, shifts: Numbers) -> str:
         """Say why, by what moved and what did not: the rules of docs/nightly.md."""
-        moved: dict[str, list[int]] = {of: [] for of in _KINDS}
-        for place in np.flatnonzero(np.abs(np.nan_to_num(z)) > MOVED):
-            moved[self.factors[place].of].append(int(place))
-        cells = moved["cell"] + moved["all"]
-        probe = [place for place, each in enumerate(self.factors) if each.name == PROBE]
-        controls = [place for place in moved["resource"] if place not in probe]
-        if probe and abs(z[probe[0]]) > (_SAME if cells or controls else MOVED):
-            shares = shifts[[*cells, *controls]] / -shifts[probe[0]]
+        has_moved = np.abs(np.nan_to_num(z)) > MOVED
+        is_probe = np.asarray([each.name == PROBE for each in self.factors])
+        is_cell = has_moved & np.isin(self.kinds, ("cell", "all"))
+        is_control = has_moved & (self.kinds == "resource") & ~is_probe
+        followers = shifts[is_cell | is_control]
+        if (np.abs(z[is_probe]) > (_SAME if len(followers) else MOVED)).any():
+            shares = followers / -shifts[is_probe]
             if not len(shares) or -0.3 < np.median(shares) < 1.3:
                 return "machine"
-        by_name = {self.factors[place].name: shifts[place] for place in controls}
-        if by_name:
-            return f"cluster: {max(by_name, key=lambda name: abs(by_name[name]))}"
-        if moved["model"] and cells:
-            return "model"
-        return "profile" if not cells and (moved["cost"] or moved["model"]) else "unknown"
+        if is_control.any():
+            strongest = np.where(is_control, np.abs(shifts), 0.0).argmax()
+            return f"cluster: {self.factors[strongest].name}"
+        if is_cell.any():
+            return "model" if "model" in self.kinds[has_moved] else "unknown"
+        return "profile" if np.isin(self.kinds[has_moved], ("cost", "model")).any() else "unknown"
 
     def _raise(
         self,
@@ -303,16 +272,13 @@ class Judge:
         *,
         size: Size,
         cells: Sequence[str],
-        is_firm: bool = False,
+        state: AlarmState = "confirmed",
     ) -> None:
         """Add an alarm about nights by their rows, with a change as it stands in the table."""
-        numbers, nights = self.table.numbers, self.table.nights
-        is_plain = self.table.is_plain
+        numbers, nights, is_plain = self.table.numbers, self.table.nights, self.table.is_plain
         ends = [end if end is None or is_plain else math.expm1(end) for end in size]
-        suspects = nights[since].facts_since(nights[since - 1]) if nights and since else ()
-        key = nights[since].run if nights else numbers[since]
         alarm = Alarm(
-            id=digest([key, series, cause])[:8],
+            id=digest([nights[since].run if nights else numbers[since], series, cause])[:8],
             cause=cause,
             series=series,
             since=numbers[since],
@@ -321,8 +287,8 @@ class Judge:
             low=ends[1],
             high=ends[2],
             cells=tuple(dict.fromkeys(filter(None, cells))),
-            suspects=tuple(suspects),
-            state="confirmed" if is_firm or cause.startswith(_EXACT) else "open",
+            suspects=nights[since].facts_since(nights[since - 1]) if nights and since else (),
+            state=state,
         )
         self.alarms.append(alarm)
 
@@ -330,17 +296,14 @@ class Judge:
 def judged(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
     """Alarms of a history, replayed night by night by each series, and what else is to be said."""
     nights = [entry for entry in entries if isinstance(entry, Night)]
-    alarms, notes = list[Alarm](), list[str]()
-    every = tables([*enumerate(nights, 1)])
-    for number, each in enumerate(nights, 1):
-        if not each.whole:
-            notes.append(f"night {number} is in no comparison: {'; '.join(each.lacks)}")
+    every, alarms = tables(entries), list[Alarm]()
+    notes = [f"night {number} is in no comparison: {'; '.join(night.lacks)}"
+             for number, night in enumerate(nights, 1) if not night.whole]  # fmt: skip
     if len(every) > 1:
         names = (f"{table.nights[0].series.id} from night {table.numbers[0]}" for table in every)
         notes.append(f"{len(every)} series are kept apart: {', '.join(names)}")
     for table in every:
-        judge = Judge(table)
-        alarms += judge.judge()
+        alarms += Judge(table).judge()
         notes += table.notes
         if len(table.numbers) < FEWEST_NIGHTS:
             what = f"{FEWEST_NIGHTS} nights show a shift at the soonest"
@@ -355,20 +318,18 @@ def current(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
     An alarm that was raised stays, whatever the detector of today makes of the same nights.
     """
     again, notes = judged(entries)
-    states = {alarm.id: alarm.state for alarm in again}
-    raised = [alarm for each in entries if isinstance(each, Night) for alarm in each.alarms]
+    gone = {alarm.id: alarm.state for alarm in again if alarm.state == "gone"}
     alarms = [
-        alarm.model_copy(update={"state": "gone"}) if states.get(alarm.id) == "gone" else alarm
-        for alarm in raised
-    ]
+        alarm.model_copy(update={"state": gone.get(alarm.id, alarm.state)})
+        for night in entries if isinstance(night, Night) for alarm in night.alarms
+    ]  # fmt: skip
     return _accepted(alarms, entries), notes
 
 
 def _accepted(alarms: Sequence[Alarm], entries: Sequence[Entry]) -> list[Alarm]:
-    accepted = {entry.alarm for entry in entries if isinstance(entry, Acceptance)}
+    accepted = {entry.alarm: "accepted" for entry in entries if isinstance(entry, Acceptance)}
     return [
-        alarm.model_copy(update={"state": "accepted"}) if alarm.id in accepted else alarm
-        for alarm in alarms
+        alarm.model_copy(update={"state": accepted.get(alarm.id, alarm.state)}) for alarm in alarms
     ]
 
 
@@ -406,12 +367,14 @@ def read_csv(path: Path, *, each: bool = False) -> list[Table]:
         what = excerpt(error) if is_read else f"it cannot be read: {excerpt(error)}"
         where = f"{path}:{number}" if is_read else str(path)
         raise DataError(what, where=where, fix=fix) from error
-    values, made = np.reshape(rows, (-1, len(chosen))), list[Table]()
-    for places in [[place] for place in range(len(chosen))] if each else [[*range(len(chosen))]]:
-        columns, names = values[:, places], [excerpt(head[chosen[place]], 60) for place in places]
+    values, names = np.reshape(rows, (-1, len(chosen))), [excerpt(head[n], 60) for n in chosen]
+    points = [Point(kind="measured", cell=name, quantity="job_s", raw=()) for name in names]
+    made, every = list[Table](), [*range(len(names))]
+    for places in [[place] for place in every] if each else [every]:
+        columns = values[:, places]
         is_plain = bool((columns <= 0).any())
-        points = [Point(kind="measured", cell=name, quantity="job_s", raw=()) for name in names]
         logs = columns if is_plain else np.log(columns)
         firm = np.zeros(columns.shape, bool)
-        made.append(Table(range(1, len(rows) + 1), points, logs, firm, is_plain=is_plain))
+        own = [points[place] for place in places]
+        made.append(Table(range(1, len(rows) + 1), own, logs, firm, is_plain=is_plain))
     return made

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import fmean
-from types import MappingProxyType
 
 from harness.evaluate.flow import Evaluation
 from harness.experiment.model import Experiment
 from harness.records.nightly import PROBE, Night, Point, Series
 from harness.records.score import Measurement
 from harness.records.trace import TASK_COUNTER, joined
-from harness.records.trial import TrialRecord, digest
+from harness.records.trial import digest
 from harness.scoring.score import LEVELS
 from harness.store.run import measured_part
 
@@ -27,7 +26,6 @@ _INPUT = {
 }
 # Of a machine: what tells it from others; the kernel is a fact.
 _IDENTITY = ("id", "cpu", "cores", "memory_bytes", "architecture")
-_NONE = MappingProxyType[str, float]({})
 _ORDER = ("seed", "name")  # of an experiment: what may differ from night to night
 
 
@@ -43,14 +41,20 @@ def night(evaluation: Evaluation) -> Night:
     disturbed = [trial.id for trial in scored if trial.id in done and done[trial.id].disturbed]
     if disturbed:
         lacks.append(f"{len(disturbed)} of {len(scored)} trials were disturbed, and do not count")
-    nodes = {name: _text(value) for name, value in manifest.nodes.items()}
+    nodes = {
+        name: value if isinstance(value, str) else ", ".join(map(": ".join, sorted(value.items())))
+        for name, value in manifest.nodes.items()
+    }
     facts = {"harness": manifest.harness, "commit": manifest.commit, "python": manifest.python}
-    facts |= {"kernel": str(manifest.machine.get("kernel", ""))} | nodes
-    facts |= {"os": str(manifest.machine.get("os", ""))}
+    facts |= {name: str(manifest.machine.get(name, "")) for name in ("kernel", "os")} | nodes
     if manifest.versions:
         facts |= {f"jar {name}": sha[:12] for name, sha in manifest.versions.jars.items()}
     facts |= {f"code of {each.model}": each.code[:12] for each in evaluation.predictions}
-    facts |= dict(_inputs(evaluation))
+    # What the trials of each cell have read, and handed on: the same each night.
+    for cell, record in {each.trial.cell.id: each for each in done.values()}.items():
+        counters = joined(evaluation.jobs(record)).counters
+        counts = [f"{counters[key]} {name}" for name, key in _INPUT.items() if key in counters]
+        facts[INPUT_OF + evaluation.labels[cell]] = ", ".join([f"{record.input_bytes} B", *counts])
     return Night(
         time_s=manifest.created_s,
         run=run.id,
@@ -112,26 +116,6 @@ def points(evaluation: Evaluation) -> Iterator[Point]:
                 yield Point(kind="cost", workload=workload, quantity=name, raw=(cost.value,))
 
 
-def levels(points: Sequence[Point], offsets: Mapping[str, float] = _NONE) -> dict[str, float]:
+def levels(points: Iterable[Point], offsets: Mapping[str, float]) -> dict[str, float]:
     """Logarithm of the mean of each point's repeats, less its offset, by its name."""
     return {each.name: math.log(fmean(each.raw)) - offsets.get(each.name, 0.0) for each in points}
-
-
-def _inputs(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
-    """What the trials of each cell have read, and handed on: the same each night."""
-    last = dict[str, TrialRecord]()
-    for record in evaluation.done.values():
-        last[record.trial.cell.id] = record
-    for cell, record in last.items():
-        counters = joined(evaluation.jobs(record)).counters
-        counts = [f"{record.input_bytes} B", *(
-            f"{counters[key]} {name}" for name, key in _INPUT.items() if key in counters
-        )]  # fmt: skip
-        yield f"{INPUT_OF}{evaluation.labels[cell]}", ", ".join(counts)
-
-
-def _text(value: str | Mapping[str, str]) -> str:
-    """A fact of all nodes, or of each."""
-    if isinstance(value, str):
-        return value
-    return ", ".join(f"{node}: {fact}" for node, fact in sorted(value.items()))

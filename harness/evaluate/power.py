@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from harness.errors import DataError
-from harness.evaluate.alarms import FEWEST_NIGHTS, Judge, tables
-from harness.records.nightly import PROBE, Entry, Night, Point
-from harness.stats.shifts import FALSE_ALARMS, HORIZON, Numbers, clip_of, scan
+from harness.evaluate.alarms import Judge, tables
+from harness.records.nightly import PROBE, Entry, Point
+from harness.stats.shifts import FALSE_ALARMS, FEWEST_NIGHTS, HORIZON, Numbers, clip_of, scan
 
 _WITHIN = (3, 10, 30)  # nights
 _SURE = 0.8
@@ -30,7 +30,7 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
 
     `DataError` where too few nights of the last series can be compared.
     """
-    every = tables([(n, each) for n, each in enumerate(entries, 1) if isinstance(each, Night)])
+    every = tables(entries)
     table = every[-1] if every else None
     if table is None or len(table.numbers) < FEWEST_NIGHTS:
         what = f"{FEWEST_NIGHTS} whole nights are needed, and the last series has"

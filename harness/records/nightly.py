@@ -123,14 +123,19 @@ class Night(Record):
     alarms: tuple[Alarm, ...] = ()
     previous: str = ""
 
-    def facts_since(self, before: Night) -> list[str]:
+    def facts_since(self, before: Night) -> tuple[str, ...]:
         """What of its facts is not as in the night *before*."""
         names, old, new = sorted({*before.facts, *self.facts}), before.facts, self.facts
-        return [
+        return tuple(
             f"{name}: {old.get(name, 'not known')} before, {new.get(name, 'not known')} since"
             for name in names
             if old.get(name) != new.get(name)
-        ]
+        )
+
+    def changed_by(self, name: str) -> dict[str, float]:
+        """Offsets that the code *name* makes: a model's own, or all of them."""
+        own = {key: size for key, size in self.offsets.items() if key.endswith(f"| {name}")}
+        return own or self.offsets
 
 
 class Acceptance(Record):

@@ -19,7 +19,7 @@ from harness.records.nightly import Alarm, Night, Point, Series
 from harness.reports.document import Document, Facts, Figure, Figures, Section, Table, Value, table
 from harness.reports.drawing import BAD, MUTED, SERIES, SURFACE, Canvas, grid
 from harness.reports.wording import count, moment, one_line, percent, share_with_interval
-from harness.stats.shifts import FEWEST_BEFORE, SHORTEST
+from harness.stats.shifts import FEWEST_NIGHTS
 from harness.text import printable
 
 ACTIVE = ("open", "confirmed")
@@ -33,8 +33,7 @@ _LEAD = (
     " last one. Upright lines are alarms, before the first night of the change: dashed while open"
     " or confirmed."
 )
-Samples = dict[str, float]  # of OpenMetrics, by their labels
-_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
+_ESCAPES = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})  # of OpenMetrics
 Line = dict[int, list[float]]  # percent from the median, of each repeat, by the number of the night
 
 
@@ -74,8 +73,7 @@ def is_about(alarm: Alarm, point: Point, nights: Sequence[Night]) -> bool:
     """Whether *point* is among what moved, by the factors of the detector."""
     kind, _, name = alarm.cause.partition(": ")
     if kind == "code":  # the night itself says what differs
-        offsets = [*nights[alarm.since - 1].offsets] if alarm.since <= len(nights) else []
-        return point.name in ([key for key in offsets if key.endswith(f"| {name}")] or offsets)
+        return any(point.name in each.changed_by(name) for each in nights[alarm.since - 1 :][:1])
     of = {name for _, name in point.factors}
     return (
         point.cell in alarm.cells if "all cells" in of else not of.isdisjoint((alarm.series, name))
@@ -97,8 +95,8 @@ def headline(nights: Sequence[Night], alarms: Sequence[Alarm]) -> str:
         text = "An alarm is open" if active == 1 else f"{active} alarms are open, the last"
         return f"{text}: {sentence(alarms[0], nights)}."
     text = f"Nothing {'is open after' if alarms else 'moved in'} {count(compared, 'night')}"
-    if compared < (fewest := FEWEST_BEFORE + SHORTEST):
-        text = f"Too few nights to see a shift: {compared} of {fewest}"
+    if compared < FEWEST_NIGHTS:
+        text = f"Too few nights to see a shift: {compared} of {FEWEST_NIGHTS}"
     is_whole = not nights or nights[-1].whole
     return f"{text}{'' if is_whole else '; the last one is not whole, and not compared'}."
 
@@ -142,10 +140,18 @@ def _night_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table:
 
 def _figures(nights: Sequence[Night], alarms: Sequence[Alarm]) -> list[Figure]:
     """All cells, then what open alarms are about, then the rest: models, controls and each cell."""
-    points, lines = _lines(nights)
+    by_name = defaultdict[tuple[str, Series], dict[int, Point]](dict)
+    for number, night in list(enumerate(nights, 1))[-_NIGHTS:]:
+        for point in night.points:
+            if point.raw:
+                by_name[point.name, night.series][number] = point
     trends = defaultdict[str, dict[str, Line]](dict)
     about = defaultdict[str, dict[str, Alarm]](dict)
-    for name, point in points.items():
+    for points in by_name.values():
+        whole = [fmean(each.raw) for number, each in points.items() if nights[number - 1].whole]
+        if not whole or not (middle := median(whole)):
+            continue
+        (*_, point) = points.values()
         titles = {
             ("measured", "job_s"): [_FIRST, point.cell],
             ("control", point.quantity): [f"control: {point.cell or point.quantity}"],
@@ -153,33 +159,18 @@ def _figures(nights: Sequence[Night], alarms: Sequence[Alarm]) -> list[Figure]:
         }
         for title in titles.get((point.kind, point.quantity), ()):
             line = trends[title].setdefault(point.model, defaultdict(list))
-            for number, percents in lines[name].items():
+            for number, each in points.items():
+                percents = [100 * (repeat / middle - 1) for repeat in each.raw]
                 line[number] += [fmean(percents)] if title in (_FIRST, _MODELS) else percents
             about[title] |= {each.id: each for each in alarms if is_about(each, point, nights)}
-    is_open = {
-        title: any(each.state in ACTIVE for each in about[title].values()) for title in trends
-    }
-    order = sorted(trends, key=lambda title: (title != _FIRST, not is_open[title]))
+
+    def rank(title: str) -> tuple[bool, bool]:
+        return title != _FIRST, all(each.state not in ACTIVE for each in about[title].values())
+
     return [
         _figure(f"trend{place}", title, trends[title], [*about[title].values()], nights)
-        for place, title in enumerate(order)
+        for place, title in enumerate(sorted(trends, key=rank))
     ]
-
-
-def _lines(nights: Sequence[Night]) -> tuple[dict[str, Point], dict[str, Line]]:
-    """Points of the nights that are shown, and what each was, by the name of the point."""
-    points, lines = dict[str, Point](), defaultdict[str, Line](dict)
-    raw = defaultdict[tuple[str, Series], Line](dict)
-    for number, night in list(enumerate(nights, 1))[-_NIGHTS:]:
-        for point in night.points:
-            if point.raw:
-                raw[point.name, night.series][number] = [*point.raw]
-                points[point.name] = point
-    for (name, _), line in raw.items():
-        whole = [fmean(each) for number, each in line.items() if nights[number - 1].whole]
-        if whole and (middle := median(whole)):
-            lines[name] |= {n: [100 * (each / middle - 1) for each in line[n]] for n in line}
-    return {name: points[name] for name in lines}, lines
 
 
 def _written(percents: Sequence[float] | None) -> str:
@@ -217,11 +208,11 @@ def _figure(
             colour, dashes = (BAD, "--") if alarm.state in ACTIVE else (MUTED, ":")
             upright = plot_axes.axvline(alarm.since - 0.5, color=colour, linestyle=dashes)
             canvas.mark(upright, sentence(alarm, nights))
-            at, beside = (alarm.since - 0.5, 1 - place % 3 * 0.37), 2 - 4 * (alarm.change > 0)
-            plot_axes.annotate(one_line(alarm.id, 12), at, (beside, 0), rotation=90, fontsize=7.5,
-                               xycoords=("data", "axes fraction"), textcoords="offset points",
-                               ha="left" if beside > 0 else "right", va="top",
-                               color=colour)  # fmt: skip
+            plot_axes.text(
+                alarm.since - 0.5, 1 - place % 3 * 0.37, one_line(alarm.id, 12), rotation=90,
+                transform=plot_axes.get_xaxis_transform(), fontsize=7.5, color=colour,
+                ha="right" if alarm.change > 0 else "left", va="top",
+            )  # fmt: skip
         low, high = plot_axes.get_ylim()
         plot_axes.set_ylim(min(low, -_LEAST), max(high, _LEAST))
         plot_axes.set(xlabel="night", xlim=(numbers[0] - 0.7, numbers[-1] + 0.7))
@@ -243,42 +234,40 @@ def _figure(
     return Figure(name, title, 5.0, 2.4, caption, data, draw)
 
 
-def _labels(**labels: str) -> str:
-    escaped = {key: printable(each).translate(_ESCAPES) for key, each in labels.items()}
-    return ",".join(f'{key}="{each}"' for key, each in escaped.items())
-
-
 def open_metrics(name: str, nights: Sequence[Night], alarms: Sequence[Alarm]) -> str:
     """Write the last night, and the alarms of all, as OpenMetrics text."""
-    own, last = _labels(experiment=name), nights[-1] if nights else None
-    points = [(each, fmean(each.raw)) for each in last.points if each.raw] if last else []
-    jobs_s = {
-        _labels(experiment=name, workload=point.workload, cell=point.cell): mean
-        for point, mean in points if point.quantity == "job_s"
-    }  # fmt: skip
-    errors = defaultdict[str, list[float]](list)
+    last, errors = nights[-1:], defaultdict[str, list[float]](list)
+    points = [(each, fmean(each.raw)) for night in last for each in night.points if each.raw]
     for point, ratio in points:
         if point.kind == "residual" and ratio:
-            errors[_labels(experiment=name, model=point.model)].append(abs(1 / ratio - 1))
-    mean_errors = {labels: fmean(each) for labels, each in errors.items()}
-    states = {
-        _labels(experiment=name, id=each.id, cause=each.cause, state=each.state): 1.0
-        for each in alarms
-    }
-    families: dict[str, tuple[str, Samples]] = {
-        "nights": ("Nights in the history.", {own: len(nights)}),
-        "time_seconds": ("When the last night began.", {own: last.time_s} if last else {}),
-        "whole": ("1 if the last night is whole.", {own: last.whole} if last else {}),
-        "job_seconds": ("Mean time of each job in the last night.", jobs_s),
-        "model_error_ratio": ("Mean relative error of bodies in the last night.", mean_errors),
-        "alarm": ("1 for each alarm, whatever its state.", states),
-    }
+            errors[point.model].append(abs(1 / ratio - 1))
+    families: dict[str, tuple[str, list[tuple[dict[str, str], float]]]] = {
+        "nights": ("Nights in the history.", [({}, len(nights))]),
+        "time_seconds": ("When the last night began.", [({}, night.time_s) for night in last]),
+        "whole": ("1 if the last night is whole.", [({}, night.whole) for night in last]),
+        "job_seconds": (
+            "Mean time of each job in the last night.",
+            [({"workload": point.workload, "cell": point.cell}, mean) for point, mean in points
+             if point.quantity == "job_s" and point.kind != "residual"],
+        ),
+        "model_error_ratio": (
+            "Mean relative error of bodies in the last night.",
+            [({"model": model}, fmean(each)) for model, each in errors.items()],
+        ),
+        "alarm": (
+            "1 for each alarm, whatever its state.",
+            [({"id": each.id, "cause": each.cause, "state": each.state}, 1) for each in alarms],
+        ),
+    }  # fmt: skip
     text = ""
     for family, (help_text, samples) in families.items():
         full, unit = f"harness_nightly_{family}", family.rpartition("_")[2]
         text += f"# TYPE {full} gauge\n# HELP {full} {help_text}\n"
         text += f"# UNIT {full} {unit}\n" if unit in ("seconds", "ratio") else ""
-        text += "".join(f"{full}{{{labels}}} {value:.17g}\n" for labels, value in samples.items())
+        for labels, value in samples:
+            named = {"experiment": name, **labels}.items()
+            pairs = (f'{key}="{printable(each).translate(_ESCAPES)}"' for key, each in named)
+            text += f"{full}{{{','.join(pairs)}}} {value:.17g}\n"
     return text + "# EOF\n"
 
 

@@ -34,9 +34,8 @@ _COMMAND_S, _GIT_S = 60.0, 3600.0
 SAME_NIGHT_S = 12 * 3600.0  # within which an interrupted night is gone on with
 # What the stages of `reproduce` are made by; predictions by their models.
 _MADE_BY = {"trace": "parser", "profiles": "profile fit", "scores": "scoring"}
-_SAME = 1e-9
-# What `git bisect run` runs in each commit: 0 where the results are the stored ones, 1 where NAME
-# makes others, 125 where the commit says nothing.
+# What `git bisect run` runs in each commit: 0 where the results are the stored ones, 1 where the
+# stage or the model NAME makes others, 125 where the commit says nothing.
 _TRY = """
 import json, os, subprocess, sys
 run, name = sys.argv[1:]
@@ -45,11 +44,9 @@ done = subprocess.run([*command, "reproduce", run, "--json"], env={**os.environ,
                       capture_output=True, text=True)
 if done.returncode not in (0, 1):
     sys.exit(125)
-stages = {"parser": "trace", "profile fit": "profiles", "scoring": "scores"}
-for stage in json.loads(done.stdout)["stages"]:
-    models = {each["model"] for each in stage["differs"]}
-    if stage["differs"] and (stages.get(name) == stage["stage"] or name in models):
-        sys.exit(1)
+stages = json.loads(done.stdout)["stages"]
+differs = [(stage["stage"], each["model"]) for stage in stages for each in stage["differs"]]
+sys.exit(any(name in names for names in differs))
 """
 
 
@@ -71,42 +68,33 @@ def measure_night(
     `MachineError`: another harness does so.
     """
     session = Session(text, source, results_dir, overrides, console)
-    history = History(results_dir / session.experiment.name / FOLDER)
+    seed, on_alarm = session.experiment.seed, session.experiment.nightly.on_alarm
+    history, store = History(results_dir / session.experiment.name / FOLDER), Store(results_dir)
     with exclusive_lock(history.folder / "lock", f"the history {history.path}"):
-        return _measure(session, history)
-
-
-def _measure(session: Session, history: History) -> Measured:
-    text, source, console = session.text, session.source, session.console
-    results_dir, overrides = session.results_dir, session.overrides
-    entries, seed = history.entries(repairs=True), session.experiment.seed
-    while True:
-        nights = [entry for entry in entries if isinstance(entry, Night)]
-        tonight = (*overrides, f"seed={(seed + len(nights)) % 2**31}")
-        session = Session(text, source, results_dir, tonight, console)
-        store = Store(results_dir)
-        known = {entry.run for entry in nights}
-        runs = [run for run in store.fitting(session.experiment) if run.id not in known]
-        ended = next((run for run in runs if run.finished and run.trial_ids()), None)
-        if ended is None:
-            break
-        console.say(f"run {ended.path} has come to its end, and is not in the history yet")
-        line = _append(ended, session, history, entries)
-        if time.time() - line.time_s < SAME_NIGHT_S:
-            return Measured(line, history, 0, session.experiment.nightly.on_alarm)
-        entries = history.entries()
-    left = [run for run in runs if not run.finished and run.trial_ids()]
-    is_old = bool(left) and time.time() - left[-1].read_manifest().created_s > SAME_NIGHT_S
-    if is_old:
-        console.say(f"run {left[-1].path} is of an earlier night: it stays as it is")
-
-    def confirm(run: Run) -> list[Trial]:
-        return _trials_again(session, run, entries)
-
-    run, failed = session.measure(new=is_old, more=confirm)
-    lacks = [f"the night before was left unfinished: {left[-1].id}"] if is_old else []
-    line = _append(run, session, history, entries, *lacks)
-    return Measured(line, history, failed, session.experiment.nightly.on_alarm)
+        entries = history.entries(repairs=True)
+        while True:
+            nights = {entry.run for entry in entries if isinstance(entry, Night)}
+            tonight = (*overrides, f"seed={(seed + len(nights)) % 2**31}")
+            session = Session(text, source, results_dir, tonight, console)
+            fitting = [run for run in store.fitting(session.experiment) if run.id not in nights]
+            left = [run for run in fitting if run.trial_ids()]
+            ended = next((run for run in left if run.finished), None)
+            if ended is None:
+                break
+            console.say(f"run {ended.path} has come to its end, and is not in the history yet")
+            line = _append(ended, session, history, entries)
+            if time.time() - line.time_s < SAME_NIGHT_S:
+                return Measured(line, history, 0, on_alarm)
+            entries = history.entries()
+        lacks = list[str]()
+        if left and time.time() - left[-1].read_manifest().created_s > SAME_NIGHT_S:
+            console.say(f"run {left[-1].path} is of an earlier night: it stays as it is")
+            lacks.append(f"the night before was left unfinished: {left[-1].id}")
+        run, failed = session.measure(
+            new=bool(lacks), more=lambda run: _trials_again(session, run, entries)
+        )
+        line = _append(run, session, history, entries, *lacks)
+        return Measured(line, history, failed, on_alarm)
 
 
 def _append(
@@ -173,26 +161,26 @@ def replay(run: Run) -> tuple[tuple[str, ...], dict[str, float]]:
                     break
     if not names:
         return (), {}
-    before = levels([*points(Evaluation.of(run))])
+    before = levels(points(Evaluation.of(run)), {})
     with TemporaryDirectory(prefix="harness-nightly-") as folder:
         for _ in reproduce(run, Path(folder), "raw"):
             pass
         again = Run(Path(folder) / run.path.name, base=run.path.resolve())
-        after = levels([*points(Evaluation(again, run.experiment(), run.read_plan()))])
+        after = levels(points(Evaluation(again, run.experiment(), run.read_plan())), {})
     offsets = {name: after[name] - level for name, level in before.items() if name in after}
-    return tuple(names), {name: size for name, size in offsets.items() if abs(size) > _SAME}
+    return tuple(names), {name: size for name, size in offsets.items() if abs(size) > 1e-9}
 
 
 def _trials_again(session: Session, run: Run, entries: Sequence[Entry]) -> list[Trial]:
     """Trials of the cells that tonight seem to have moved, in turn with others; none at the end."""
     evaluation, confirm = Evaluation.of(run), session.experiment.nightly.confirm
     line = night(evaluation)
-    nights = [(n, each) for n, each in enumerate([*entries, line], 1) if isinstance(each, Night)]
-    same = [pair for pair in nights if pair[1].series == line.series]
-    suspected = Judge(tables(same)[0]).suspected() if line.whole and confirm else []
-    again = Counter(trial.cell.id for trial in evaluation.plan if trial.look)
+    nights = [each for each in (*entries, line) if isinstance(each, Night)]
+    same = tables([each for each in nights if each.series == line.series])
+    suspected = Judge(same[0]).suspected() if line.whole and confirm else []
+    again = {trial.cell.id for trial in evaluation.plan if trial.look}
     cells = {evaluation.labels[t.cell.id]: t.cell for t in evaluation.plan if not t.profiling}
-    chosen = [cells[name] for name in suspected if name in cells and not again[cells[name].id]]
+    chosen = [cell for name, cell in cells.items() if name in suspected and cell.id not in again]
     if not chosen:
         return []
     session.console.say(
@@ -267,8 +255,8 @@ def find_commit(history: History, prefix: str) -> tuple[str, str]:
         try:
             _git(Path(tree), "bisect", "start", bad, good)
             name = alarm.cause.removeprefix("code: ")
-            words = (sys.executable, "-c", _TRY, str(run), name)
-            _git(Path(tree), "bisect", "run", *words)
+            name = {made_by: stage for stage, made_by in _MADE_BY.items()}.get(name, name)
+            _git(Path(tree), "bisect", "run", sys.executable, "-c", _TRY, str(run), name)
             log = _git(Path(tree), "show", "--no-patch", "--format=%H %s", "refs/bisect/bad")
         finally:
             _git(source, "worktree", "remove", "--force", tree)

@@ -23,19 +23,20 @@ Flags = NDArray[np.bool_]
 LAGS = np.asarray((1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 18, 22, 26, 30, 40, 60))  # nights
 SHORTEST = 3
 FEWEST_BEFORE = 5  # nights before a stretch
+FEWEST_NIGHTS = FEWEST_BEFORE + SHORTEST
 MOST_NIGHTS = 365  # that a test looks back
 CLIP, _CLIP_OF_MANY, _MANY, _FIRM_CLIP = 3.4, 5.0, 4, 12.0
-HORIZON, FALSE_ALARMS = 90, 0.01  # nights, and the chance of any alarm in them where nothing moves
-# An autocorrelation is drawn to that of so many nights, and counts as so many of its standard
-# errors larger than it seems: one that is taken for too small raises false alarms.
-_PRIOR_NIGHTS, _PRIOR, _CAUTION = 20.0, 0.3, 0.7
-# What a stretch must show beyond the threshold if it is long, or nights are autocorrelated: the
-# variance of its mean is then less well known.
-_FOR_LENGTH, _FOR_AUTOCORRELATION, _FOR_FIRM = 0.4, 1.2, 0.5
+HORIZON, FALSE_ALARMS = 90, 0.007  # nights, and the chance of any alarm in them where nothing moves
+# An autocorrelation is drawn to none as if so many nights more had none, and counts as so many of
+# its standard errors larger: one that is taken for too small raises false alarms.
+_PRIOR_NIGHTS, _CAUTION, _MOST = 50.0, 2.7, 0.6
+# What a stretch must show beyond the threshold if nights are autocorrelated, or it is longer than
+# so many nights, as there is much to be seen then, or if one night that was measured again is it.
+_FOR_AUTOCORRELATION, _FOR_LENGTH, _LONG, _FOR_FIRM = 1.5, 0.4, 12, 0.7
 _OF_QUARTILES, _AT_TWO_AND_A_HALF = 1.349, 0.98  # spreads of a normal distribution
 # Chances of a quiet series to exceed a score within `HORIZON` nights, and the scores: simulated by
-# these tests on 40,000 series (tests/stats/test_shifts.py).
-_EXCEEDED = ((0.05, 3.154), (0.01, 3.586), (0.001, 4.187), (0.0001, 4.629))
+# these tests on 200,000 series (tests/stats/test_shifts.py); the last one goes on as a line.
+_EXCEEDED = ((0.05, 2.474), (0.01, 2.878), (0.001, 3.404), (0.0001, 3.848), (1e-8, 5.624))
 
 
 class Scan(NamedTuple):
@@ -62,49 +63,29 @@ def scan(values: Numbers, clip: Numbers, firm: Flags | None = None) -> Scan:
     The mean of a stretch has the variance of an autocorrelated one, of first order.
     """
     values = values[-MOST_NIGHTS:]
-    nights, width = values.shape
-    lags = LAGS[nights >= LAGS + FEWEST_BEFORE]
-    z = np.full((len(LAGS), width), np.nan)
-    score = np.full(z.shape, -np.inf)
-    if not len(lags):
-        return Scan(z, score)
-    known, ends = ~np.isnan(values), nights - lags
+    known = ~np.isnan(values)
     is_firm = np.zeros_like(known) if firm is None else firm[-MOST_NIGHTS:] & known
+    z = np.full((len(LAGS), values.shape[1]), np.nan)
+    score = np.full(z.shape, -np.inf)
     with np.errstate(invalid="ignore", divide="ignore"):
-        bound = np.where(is_firm, _FIRM_CLIP, clip)
-        scores = np.nan_to_num(_standardised(values, bound))
-        counts, total = np.cumsum(known, axis=0), known.sum(axis=0).astype(float)
-        before_count = counts[ends - 1].astype(float)
-        after_count = total - before_count
-        sums, squares = np.cumsum(scores, axis=0), np.cumsum(scores**2, axis=0)
-        before, after = sums[ends - 1] / before_count, (sums[-1] - sums[ends - 1]) / after_count
-        squares_within = squares[-1] - before_count * before**2 - after_count * after**2
-        squares_within = np.maximum(squares_within, 1e-9)
-        products = np.zeros_like(scores)  # of neighbours
-        products[1:] = scores[1:] * scores[:-1]
-        products = np.cumsum(products, axis=0)
-        within = products[ends - 1] + products[-1] - products[ends]
-        within -= before * (2 * sums[ends - 1] - scores[0] - scores[ends - 1])
-        within -= after * (2 * (sums[-1] - sums[ends - 1]) - scores[ends] - scores[-1])
-        within += (before_count - 1) * before**2 + (after_count - 1) * after**2
-        phi = total * (total * within / squares_within + 1) / (total - 4)  # its bias taken off
-        phi = (phi + _PRIOR_NIGHTS * _PRIOR) / (total + _PRIOR_NIGHTS) + _CAUTION / np.sqrt(total)
-        phi = np.clip(np.nan_to_num(phi), 0.0, 0.8)
-        freedom = total - 2.0
-        variance = squares_within / freedom
-        variance *= _of_mean(before_count, phi) + _of_mean(after_count, phi)
-        t = (after - before) / np.sqrt(variance)
-        # Wallace 1959: Student's t as a normal deviate.
-        deviate = np.sign(t) * np.sqrt(freedom * np.log1p(t**2 / freedom))
-        deviate *= (8 * freedom + 1) / (8 * freedom + 3)
-        length = lags[:, None]
-        demand = _FOR_LENGTH * np.maximum(0.0, 1 - SHORTEST / length) + _FOR_AUTOCORRELATION * phi
-        demand += np.where(length < SHORTEST, _FOR_FIRM, 0.0)
-        is_tested = known[-1] & (before_count >= FEWEST_BEFORE) & np.isfinite(deviate)
-        may_raise = is_tested & ((length >= SHORTEST) | is_firm[-1])
-    rows = np.isin(LAGS, lags)
-    z[rows] = np.where(is_tested, deviate, np.nan)
-    score[rows] = np.where(may_raise, np.abs(deviate) - demand, -np.inf)
+        scores = _standardised(values, np.where(is_firm, _FIRM_CLIP, clip))
+        for row in np.flatnonzero(len(values) >= LAGS + FEWEST_BEFORE):
+            lag = int(LAGS[row])
+            size, variance, phi, counts = _sides(scores, lag)
+            total = counts.sum(axis=0)
+            phi = phi * total / (total + _PRIOR_NIGHTS) + _CAUTION / np.sqrt(total)
+            phi = np.clip(np.nan_to_num(phi), 0.0, _MOST)
+            t = size / np.sqrt(variance * _of_mean(counts, phi).sum(axis=0))
+            # Wallace 1959: Student's t as a normal deviate.
+            freedom = total - 2
+            deviate = np.sign(t) * np.sqrt(freedom * np.log1p(t**2 / freedom))
+            deviate *= (8 * freedom + 1) / (8 * freedom + 3)
+            demand = _FOR_AUTOCORRELATION * phi + _FOR_LENGTH * max(0.0, 1 - _LONG / lag)
+            demand += _FOR_FIRM if lag < SHORTEST else 0.0
+            is_tested = known[-1] & (counts[0] >= FEWEST_BEFORE) & np.isfinite(deviate)
+            may_raise = is_tested & (lag >= SHORTEST or is_firm[-1])
+            z[row] = np.where(is_tested, deviate, np.nan)
+            score[row] = np.where(may_raise, np.abs(deviate) - demand, -np.inf)
     return Scan(z, score)
 
 
@@ -115,25 +96,42 @@ def estimate(column: Numbers, lag: int) -> tuple[float, float | None, float | No
     Values far from the others of their side count as at `CLIP`; the interval is `None` where fewer
     than four nights are known.
     """
-    sides = [side[~np.isnan(side)] for side in (column[:-lag], column[-lag:])]
-    if not min(map(len, sides)):
+    known, sides = ~np.isnan(column), column[:, None].copy()
+    if not (known[:-lag].any() and known[-lag:].any()):
         return 0.0, None, None
-    quarters = np.quantile(sides[0], (0.25, 0.75))
-    reach = CLIP * max(float(np.ptp(quarters)), 1e-12) / _OF_QUARTILES
-    middles = [float(np.median(side)) for side in sides]
-    if len(sides[0]) > FEWEST_BEFORE:
-        sides = [np.clip(side, middle - reach, middle + reach)
-                 for side, middle in zip(sides, middles, strict=True)]  # fmt: skip
-    means, freedom = [float(side.mean()) for side in sides], sum(map(len, sides)) - 2
-    size = means[1] - means[0]
+    if known[:-lag].sum() > FEWEST_BEFORE:
+        reach = np.ptp(np.nanquantile(sides[:-lag], (0.25, 0.75))) / _OF_QUARTILES * CLIP
+        for side in (sides[:-lag], sides[-lag:]):
+            middle = np.nanmedian(side)
+            np.clip(side, middle - reach, middle + reach, out=side)
+    (size,), variance, phi, counts = _sides(sides, lag)
+    freedom = known.sum() - 2
     if freedom < 2:
-        return size, None, None
-    rest = np.concatenate([side - mean for side, mean in zip(sides, means, strict=True)])
-    squares = max(float(rest @ rest), 1e-24)
-    phi = np.clip(rest[1:] @ rest[:-1] / squares, 0.0, 0.8)
-    of_means = sum(_of_mean(np.asarray(float(len(side))), phi) for side in sides)
-    half = float(special.stdtrit(freedom, 0.975) * np.sqrt(squares / freedom * of_means))
-    return size, size - half, size + half
+        return float(size), None, None
+    of_means = _of_mean(counts, np.clip(phi, 0.0, _MOST)).sum(axis=0)
+    (half,) = special.stdtrit(freedom, 0.975) * np.sqrt(variance * of_means)
+    return float(size), float(size - half), float(size + half)
+
+
+def _sides(values: Numbers, lag: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """
+    Compare the last *lag* nights of each series with those before.
+
+    Returns by how much their mean lies higher, variance and autocorrelation within both, and how
+    many nights are known before and since.
+    """
+    rest, known = np.nan_to_num(values), ~np.isnan(values)
+    parts = (slice(0, -lag), slice(-lag, None))
+    counts = np.asarray([known[part].sum(axis=0) for part in parts], float)
+    means = [rest[part].sum(axis=0) / count for part, count in zip(parts, counts, strict=True)]
+    for part, mean in zip(parts, means, strict=True):
+        rest[part] -= mean
+    rest *= known
+    total = counts.sum(axis=0)
+    squares = np.maximum(np.einsum("ij,ij->j", rest, rest), 1e-24)
+    neighbours = np.einsum("ij,ij->j", rest[1:], rest[:-1])
+    phi = (total * neighbours / squares + 1) / np.maximum(total - 4, 1)  # its bias taken off
+    return means[1] - means[0], squares / np.maximum(total - 2, 1), phi, counts
 
 
 def _standardised(values: Numbers, bound: Numbers) -> Numbers:
@@ -166,8 +164,5 @@ def threshold(count: int, chance: float) -> float:
     Series that vary together exceed it less often than these, which are independent.
     """
     chances, scores = np.asarray(_EXCEEDED).T
-    of_one = max(float(-np.expm1(np.log1p(-chance) / count)), 1e-9)
-    slope = (scores[-1] - scores[-2]) / np.log(chances[-2] / chances[-1])  # of what was not seen
-    rarer = np.log(min(1.0, of_one / chances[-1]))
-    known = np.interp(-np.log(of_one), -np.log(chances), scores)
-    return float(known - slope * rarer)
+    of_one = -np.expm1(np.log1p(-chance) / count)
+    return float(np.interp(-np.log(of_one), -np.log(chances), scores))

@@ -196,9 +196,9 @@ def test_one_cell_suspected_tonight():
     A single night that lies far off is to be measured again; a usual one is not.
     """
     lines = nights({"measured | terasort | 80 MiB": 1.5}, count=SINCE)
-    (table,) = tables([*enumerate(lines, 1)])
+    (table,) = tables(lines)
     assert "80 MiB" in Judge(table).suspected()
-    (table,) = tables([*enumerate(nights(count=SINCE), 1)])
+    (table,) = tables(nights(count=SINCE))
     assert Judge(table).suspected() == []
 
 
@@ -206,7 +206,7 @@ def test_what_an_alarm_says_is_not_measured_again_each_night():
     """
     Six nights after all cells became slower, they are no news.
     """
-    (table,) = tables([*enumerate(nights(SLOWER, count=SINCE + 6), 1)])
+    (table,) = tables(nights(SLOWER, count=SINCE + 6))
     assert Judge(table).suspected() == []
 
 

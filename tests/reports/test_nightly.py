@@ -123,7 +123,7 @@ class TestIsAbout:
         An alarm that names a factor is about the numbers of that factor, and no others.
         """
         nights = history(8)
-        (numbers,) = tables(list(enumerate(nights, 1)))
+        (numbers,) = tables(nights)
 
         for factor in numbers.factors():
             cells = {numbers.points[member].cell for member in factor.members}

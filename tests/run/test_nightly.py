@@ -82,7 +82,7 @@ class TestLine:
         for point in kinds["residual"]:
             score = next(s for key, s in scores.items() if key[1] == point.model
                          and evaluation.labels[key[0]] == point.cell)  # fmt: skip
-            assert levels([point])[point.name] == pytest.approx(
+            assert levels([point], {})[point.name] == pytest.approx(
                 math.log(score.measured_s / score.predicted_s)
             )
 

@@ -121,7 +121,7 @@ def test_more_series_need_a_higher_threshold():
     """
     limits = [threshold(count, 0.01) for count in (1, 10, 100, 1000, 10_000)]
     steps = np.diff(limits)
-    assert threshold(1, 0.05) == pytest.approx(3.154)
+    assert threshold(1, 0.05) == pytest.approx(2.474)
     assert all(steps > 0.3)
     assert threshold(12, 0.02) < threshold(12, 0.01)
 
