@@ -14,7 +14,7 @@ from harness.cli.console import print_json, show_table, show_text
 from harness.cli.reading import open_evaluation
 from harness.cli.steps import file_option, json_option, results_option
 from harness.errors import SpecError
-from harness.text import printable
+from harness.text import excerpt, printable
 
 if TYPE_CHECKING:
     from harness.evaluate.changes import Change

@@ -13,7 +13,7 @@ import click
 from harness.cli.console import print_json, show_table, show_text
 from harness.cli.steps import choice_option, json_option, open_session, source_argument
 from harness.errors import SpecError
-from harness.text import printable
+from harness.text import excerpt, printable
 
 if TYPE_CHECKING:
     from harness.evaluate.flow import Evaluation
@@ -308,7 +308,9 @@ def _measure_again(
     if as_json:
         print_json(replication.model_dump(mode="json"))
     else:
-        pairs = [(name, *pair) for name, pair in replication.differences.items()]
+        pairs = [
+            (excerpt(name), *map(excerpt, pair)) for name, pair in replication.differences.items()
+        ]
         show_table(("what differs", "published", "here"), pairs)
         columns = ("conclusion", "published", "measured again", "outcome")
         show_table(

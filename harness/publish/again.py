@@ -23,6 +23,7 @@ from harness.records.score import Comparison, MetricValue, ScoreBook
 from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 from harness.reports.sections.method import flatten
 from harness.run.reproduce import reproduce
+from harness.stats.resampling import FEWEST_CELLS
 from harness.store import Run
 from harness.store.compare import Difference
 from harness.store.files import folders, json_bytes, write_file
@@ -32,8 +33,13 @@ from harness.store.opener import Opener
 _OF_LOGS = re.compile(r"data/(trials\.csv: .*: seal|runs\.csv: .*: (blind|sealed))")
 _KEYS = ("run", "cell", "trial", "workload", "model", "rung", "quantity", "refit", "speed",
          "better", "worse", "metric")  # fmt: skip
-# Facts that are others in every run: what was measured; and the program, which any commit changes.
-OF_A_RUN = re.compile(r"experiments\.[^.]+\.(measured|harness)\.")
+# Facts of a system that are others in every run: what was measured, the program, which any commit
+# changes, and what belongs to a job.
+_EXPERIMENT = re.compile(r"experiments\.[^.]+\.")
+_OF_A_RUN = re.compile(
+    r"(measured|harness)\.|.*properties of a cell's jobs|.*(job\.dir|jar|outputdir)$"
+)
+_NAMES = re.compile(r"/path-\d+|job_\d+_\d+")
 _GET = "get the bundle again"
 Outcome = Literal["holds", "does not hold", "undecided"]
 
@@ -127,9 +133,8 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
     """
     published, opener = bundled_runs(bundle), Opener(bundle)
     runs = [measure(run).run for run in published]
-    text = Pseudonyms.of(runs).text(json.dumps(system_document(runs)))
-    system, before = json.loads(text), json.loads(opener.read(bundle / "system.json", _GET))
-    old, new = dict(flatten(before)), dict(flatten(system))
+    system = Pseudonyms.of(runs).text(json.dumps(system_document(runs)))
+    old, new = map(system_facts, (opener.read(bundle / "system.json", _GET).decode(), system))
     replication = Replication(
         bundle=opener.sha256(bundle / SUMS),
         runs=tuple(run.id for run in runs),
@@ -139,22 +144,32 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
             for conclusion in conclude(first.id, first.read_scores(), second.read_scores())
         ),
         differences={
-            name: (str(old.get(name, "")), str(new.get(name, "")))
+            name: (old.get(name, ""), new.get(name, ""))
             for name in sorted({*old, *new})
-            if old.get(name) != new.get(name) and not OF_A_RUN.match(name)
+            if old.get(name) != new.get(name)
         },
     )
     target = bundle / REPLICATIONS / runs[0].id
     for name, document in (
         ("replication.json", replication.model_dump(mode="json")),
-        ("system.json", system),
+        ("system.json", json.loads(system)),
     ):
         write_file(target / name, json_bytes(document), target)
     return replication
 
 
+def system_facts(text: str) -> dict[str, str]:
+    """What of a `system.json` can be compared with that of another run, by dotted names."""
+    values = ((_EXPERIMENT.sub("", name, 1), each) for name, each in flatten(json.loads(text)))
+    return {name: _NAMES.sub("", str(each)) for name, each in values if not _OF_A_RUN.match(name)}
+
+
 def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Conclusion]:
-    """Each decided verdict, each mean error and each sign of a bias of *published*, held again."""
+    """
+    Each decided verdict, each mean error and each sign of a bias of *published*, held again.
+
+    Of fewer than six cells a mean error has no interval, and nothing is concluded from it.
+    """
 
     def pair_key(pair: Comparison) -> tuple[str, ...]:
         return (pair.quantity, pair.speed, *sorted((pair.better, pair.worse)))
@@ -176,7 +191,7 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
         {
             each.model: each.metrics
             for each in score_book.summaries
-            if (each.workload, each.quantity, each.speed) == of
+            if (each.workload, each.quantity, each.speed) == of and each.cells >= FEWEST_CELLS
         }
         for score_book in (published, measured)
     )

@@ -6,20 +6,17 @@ All that differs stands in the head; a closed bundle beside an open one says why
 
 from __future__ import annotations
 
-import json
-
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from harness.evaluate.flow import Evaluation
-from harness.publish.again import OF_A_RUN, bundled_runs, reproduce_bundle
+from harness.publish.again import bundled_runs, reproduce_bundle, system_facts
 from harness.publish.bundle import REPLICATIONS, SUMS
 from harness.publish.claim import make_claim
 from harness.publish.rules import VERSION, check
 from harness.records.trial import digest
-from harness.reports.sections.method import flatten
 from harness.store.files import folders
 from harness.store.opener import Opener
 from harness.store.run import measured_part
@@ -62,15 +59,11 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
         evaluations, rules_check = [*map(Evaluation.of, runs)], check(bundle)
         ends_s = [record.finished_s for run in runs for record in run.trials().values()]
         claim = make_claim(evaluations, max(ends_s))
-        system = json.loads(opener.read(bundle / "system.json", "get the bundle again"))
+        system = system_facts(opener.read(bundle / "system.json", "get the bundle again").decode())
         measured = [digest(measured_part(each.experiment)) for each in evaluations]
         sides.append(
             {"rules": VERSION, "division": rules_check.claimed, "experiment": " ".join(measured)}
-            | {
-                f"system: {key}": str(value)
-                for key, value in flatten(system)
-                if not OF_A_RUN.match(key)
-            }
+            | {f"system: {key}": value for key, value in system.items()}
         )
         if rules_check.claimed == "open":
             failed = [each for each in rules_check.answers if each.outcome != "passed"]
