@@ -124,7 +124,7 @@ def compare_bundles(names: Sequence[str], *, as_json: bool) -> int:
         return 0
     show_table(
         ("what differs", *comparison.bundles),
-        [(key, *each) for key, each in comparison.head.items()],
+        [(key, *map(excerpt, each)) for key, each in comparison.head.items()],
     )
     for bundle, reasons in comparison.why_open.items():
         show_text(f"{bundle} is open: {'; '.join(reasons)}")
