@@ -38,6 +38,8 @@ _PARQUET, _AVRO, _RECORDING, _UNITS = b"PAR1", b"Avro-Binary\n", b"LTRACE01", b"
 _PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _DAMAGE = (ArithmeticError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 _PIECE_BYTES, _MOST_ROWS = 2**20, 2**26
+# Rows of every few records of a task, of which no profile is made.
+_OF_UNITS = "trace/units.parquet"
 _TASK_LOGS = (f"/{TASK_LOG}.gz", f"/{SHUFFLE_LOG}.gz")
 _TEXT, _START, _ROOM = -1, 8, SLOT - 8  # a slot with text, where that starts, and its bytes
 
@@ -53,7 +55,8 @@ def published(run: Run, level: str) -> Iterator[str]:
     for name in sorted(run.opener.names(run.path)):
         kind, trial, part = (*name.split("/", 2), "", "")[:3]
         if kind == "trials":
-            is_published = part == RECORD or (part.startswith("trace/") and level != "scores")
+            is_table = part.startswith("trace/") and part != _OF_UNITS and level != "scores"
+            is_published = part == RECORD or is_table or (is_raw and part == _OF_UNITS)
             if part.startswith("raw/"):
                 # As `observe` has it: a profile needs logs of tasks, and other trials need them
                 # where nothing was recorded; rates are read of each.
@@ -86,7 +89,7 @@ def pieces(opener: Opener, path: Path) -> Iterator[bytes]:
 
 def is_open(data: bytes) -> bool:
     """Whether the texts of *data* stand in its bytes as they are."""
-    return not data.startswith((_PARQUET, _RECORDING))
+    return not data.startswith((_PARQUET, _AVRO, _RECORDING))
 
 
 def rewrite(data: bytes, change: Change) -> bytes:
@@ -189,33 +192,34 @@ def _recording(data: bytes, change: Change) -> bytes:
 def _table(data: bytes, change: Change) -> bytes:
     """A table, written as `harness.store.tables` does."""
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    known = (
-        arrow.string(),
-        arrow.int64(),
-        arrow.float64(),
-        arrow.bool_(),
-        arrow.list_(arrow.int64()),
-    )
-    written, is_changed = BytesIO(), False
+    text, numbers = arrow.string(), (arrow.int64(), arrow.float64(), arrow.bool_())
+    known, written = (text, *numbers, arrow.list_(arrow.int64())), BytesIO()
     with parquet.ParquetFile(BytesIO(data), page_checksum_verification=True) as file:
-        columns = [(field.name, next((each for each in known if each == field.type), None))
-                   for field in file.schema_arrow]  # fmt: skip
-        if None in dict(columns).values() or file.metadata.num_rows * len(columns) > _MOST_ROWS:
+        columns = {
+            field.name: next((each for each in known if each == field.type), None)
+            for field in file.schema_arrow
+        }
+        if None in columns.values() or file.metadata.num_rows * len(columns) > _MOST_ROWS:
             raise DataError("a column or a number of rows that no table has")
+        texts, groups = [name for name in columns if columns[name] == text], file.num_row_groups
+        changed = {
+            (name, word): change(word, name)
+            for group in range(groups)
+            for name in texts
+            for word in file.read_row_group(group, [name])[name].unique().to_pylist()
+            if word is not None
+        }
+        if all(word == after for (_, word), after in changed.items()):
+            return data
         schema = arrow.schema(columns)
         options = {"compression": "zstd", "write_page_checksum": True}
         with parquet.ParquetWriter(written, schema, **options) as writer:
-            for group in range(file.num_row_groups):
+            for group in range(groups):
                 table = file.read_row_group(group, use_threads=False).cast(schema)
-                table.validate(full=True)
-                for place, field in enumerate(schema):
-                    if field.type != arrow.string():
-                        continue
-                    column = table.column(place).combine_chunks().dictionary_encode()
-                    words = column.dictionary.to_pylist()
-                    changed = [change(word, field.name) for word in words]
-                    if changed != words:
-                        values = arrow.array(changed, arrow.string()).take(column.indices)
-                        table, is_changed = table.set_column(place, field, values), True
-                writer.write_table(table)
-    return written.getvalue() if is_changed else data
+                for name in texts:
+                    column = table[name].combine_chunks().dictionary_encode()
+                    words = [changed[name, word] for word in column.dictionary.to_pylist()]
+                    values = arrow.array(words, text).take(column.indices)
+                    table = table.set_column(schema.get_field_index(name), name, values)
+                writer.write_table(table.cast(schema))
+    return written.getvalue()

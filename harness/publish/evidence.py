@@ -62,9 +62,9 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
             before, after = run.opener.sha256(run.path / name), copy.opener.sha256(path)
             hashes |= {before: after} if before != after else {}
     if pseudonyms.ids and run.is_scored:  # scores are in the order of the ids of cells
-        book = copy.read_scores()
-        scores = tuple(sorted(book.scores, key=lambda each: (each.model, each.cell)))
-        document = book.model_copy(update={"scores": scores}).model_dump(mode="json")
+        stored = copy.read_scores()
+        scores = tuple(sorted(stored.scores, key=lambda each: (each.model, each.cell)))
+        document = stored.model_copy(update={"scores": scores}).model_dump(mode="json")
         data = json_bytes(document, indent=None)
         (path,) = (target / SCORES).iterdir()
         path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == PACKED else data)

@@ -48,14 +48,15 @@ _PROPERTY = re.compile(
 _SECRET_NAME = re.compile("TOKEN|KEY|PASSW|SECRET|CREDENTIAL")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 _LEAST_SECRET, _MOST_NAME, _MOST_WORDS = 6, 255, 10**6  # characters; words that are remembered
+_MOST_FOOTER = 2**20  # bytes of a table that are not packed
 
-_OURS = re.compile(
+_COMMON = re.compile(
     r"master|worker\d*|this machine|localhost(\.localdomain)?|hadoop|hdfs|yarn|mapred|mapreduce"
     r"|harness|root|nobody|nogroup|daemon|users|history|default|java|kernel|true|false|null|none|all"
     r"|(host|user|queue|secret)-\d+(\.example)?|_HOST|dr\.who|[\d.:*]*|.?|[^A-Za-z0-9]*|.*\$.*",
     re.IGNORECASE | re.DOTALL,
 )
-_OUR_NETWORKS = [
+_COMMON_NETWORKS = [
     ipaddress.ip_network(net)
     for net in ("0.0.0.0/8", "127.0.0.0/8", "198.18.0.0/15", "192.0.2.0/24", "224.0.0.0/3",
                 "::/127", "2001:db8::/32")
@@ -68,7 +69,7 @@ _PUBLIC_PART = re.compile(
     r"~?|tmp|var|lib|logs?|data|home|opt|srv|mnt|usr|bin|share|conf|etc|local|nodes?|userlogs"
     r"|usercache|appcache|filecache|dfs|name|current|input|output|history|done|intermediate"
     r"|\.?staging|user|hadoop|hdfs|yarn|mapreduce|root|results|clusters|(master|worker)\d*"
-    r"|(host|user|path|queue)-\d+|(application|container|appattempt|attempt|job|task)_[\w.-]+"
+    r"|(host|user|path|queue)-\d+|(application|container|appattempt|attempt|job|task)_[\w.+%-]+"
     r"|part-[mr]-\d+|syslog(\.shuffle)?|std(out|err)|prelaunch\.\w+|gc\.log|job\.\w+"
     r"|_partition\.lst|jetty-[\w-]+|webapps?|launch_container\.sh|directory\.info|\d{1,5}"
 )
@@ -210,9 +211,10 @@ class Pseudonyms:
         for name in sorted(opener.names(folder)):
             search(name, "")
             for data in pieces(opener, folder / name):
-                search(data.decode("utf-8", "surrogateescape"), "")
                 if not is_open(data):
                     rewrite(data, search)
+                    data = data[-_MOST_FOOTER:]  # noqa: PLW2901
+                search(data.decode("utf-8", "surrogateescape"), "")
             yield from ((name, what) for what in sorted(remains))
             remains.clear()
 
@@ -248,7 +250,7 @@ class Pseudonyms:
                 if "/" in path and ":" not in path:
                     self._path(path, is_known=True)
             return
-        for name in [] if _OURS.fullmatch(text) else re.split(r"[,;\s]+", text):
+        for name in [] if _COMMON.fullmatch(text) else re.split(r"[,;\s]+", text):
             names = [name]
             if kind == "host":
                 names = [re.sub(r"^\w+://|^[^@]*@|[:/].*$", "", name)]
@@ -257,7 +259,7 @@ class Pseudonyms:
             elif kind == "queue":
                 names = name.split(".")
             known = (each for each in names if len(each) <= _MOST_NAME)
-            self._noted[kind].update(each for each in known if not _OURS.fullmatch(each))
+            self._noted[kind].update(each for each in known if not _COMMON.fullmatch(each))
 
     def _number(self, kind: str) -> None:
         """Number all names of *kind* in their order."""
@@ -272,7 +274,7 @@ class Pseudonyms:
                 first, _, domain = name.partition(".")
                 self.originals[name] = f"{pseudonym}.example"
                 self.originals |= {domain: "example"} if "." in domain else {}
-            if not _OURS.fullmatch(first):
+            if not _COMMON.fullmatch(first):
                 self.originals.setdefault(first, pseudonym)
 
     def _named(self, kind: str, name: str) -> str:
@@ -302,15 +304,17 @@ class Pseudonyms:
         if kind == "below":
             below = self._path(match["below"], is_known=True)
             return self._known.sub(self._replace, match["uri"]) + below
-        is_ours = text.startswith("00:00:5e:") or text.endswith("@example.org")
+        is_common = text.startswith("00:00:5e:") or text.endswith("@example.org")
         if kind in ("v4", "v6"):
             try:
                 address = ipaddress.ip_address(text)
             except ValueError:
-                is_ours = True  # a moment, a version
+                is_common = True  # a moment, a version
             else:
-                is_ours = text in self._versions or any(address in net for net in _OUR_NETWORKS)
-        return self._known.sub(self._replace, text) if is_ours else self._named(kind, text)
+                is_common = text in self._versions or any(
+                    address in net for net in _COMMON_NETWORKS
+                )
+        return self._known.sub(self._replace, text) if is_common else self._named(kind, text)
 
     def _path(self, text: str, *, is_known: bool = False) -> str:
         """A path whose parts are replaced down to the last that is not everybody's."""

@@ -197,8 +197,8 @@ def texts(folder):
             if data[:4] == b"PAR1":
                 yield path, json.dumps(pq.read_table(io.BytesIO(data)).to_pylist())
             if data[:8] == b"LTRACE01":
-                yield path, re.sub(rb"\0+\xff\xff\xff\xff\0\0\0\0", b"", data).decode("latin-1")
-                yield path, re.sub(rb"\xff\xff\xff\xff\0\0\0\0", b"", data).decode("latin-1")
+                slots = data.replace(b"\0", b"").replace(b"\xff\xff\xff\xff", b"")
+                yield path, slots.decode("latin-1")
             if data[:11] == b"Avro-Binary":
                 schema, events = data.split(b"\n", 2)[1:]
                 stream = io.BytesIO(events)
