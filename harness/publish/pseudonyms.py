@@ -368,12 +368,13 @@ def pattern_of(texts: Collection[str], depth: int = 4) -> str:
 
 
 def environment_secrets() -> dict[str, str]:
-    """Variables that hold a secret by their names, by each line of their values."""
+    """Variables that hold a secret by their names, by each line of their values but plain words."""
     return {
         line.strip(): variable
         for variable, value in os.environ.items()
         for line in value.splitlines()
         if _SECRET_NAME.search(variable.upper()) and len(line.strip()) >= _LEAST_SECRET
+        if line.strip() not in own_words()
     }
 
 

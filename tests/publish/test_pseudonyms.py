@@ -286,6 +286,7 @@ def test_secrets_are_found(tmp_path, monkeypatch, content, what):
     By the name of their variable, never by their value.
     """
     monkeypatch.setenv("PLANTED_WORD_KEY", "sesame")
+    monkeypatch.setenv("PLANTED_PLAIN_KEY", "password")
     plant(tmp_path, "log.txt", content.encode())
 
     assert [*Pseudonyms().found_in(tmp_path)] == [("log.txt", what)]
