@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     type=click.Choice(["closed", "open"]),
     help="The division that is claimed (default: the one whose rules are met).",
 )
-@click.option(
-    "--authors", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="A YAML list."
-)
+@click.option("--authors", type=click.Path(path_type=Path, dir_okay=False), help="A YAML list.")
 @click.option("--licence", default="", metavar="ID", help="Of the data, by SPDX: CC-BY-4.0.")
 @click.option(
     "--keep",
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "--check",
     "checked",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
     help="Check a bundle by the rules of its division.",
 )
@@ -76,7 +74,7 @@ def publish(
     """
     from harness.publish import bundle, crate
     from harness.publish.rules import check
-    from harness.store import Store
+    from harness.store import Store, os_error_as_machine_error
 
     if (checked is None) == (not names):
         raise click.UsageError("give one or more RUN and -o DIR, or --check DIR")
@@ -87,11 +85,11 @@ def publish(
         return int(not checked_rules.is_met)
     if output is None:
         raise click.UsageError("give the folder of the bundle: -o DIR")
-    if licence:
-        crate.check_licence(licence)
+    crate.check_licence(licence)
     people: list[crate.Author] = []
     if authors:
-        text = authors.read_text(encoding="utf-8", errors="replace")
+        with os_error_as_machine_error(authors):
+            text = authors.read_text(encoding="utf-8", errors="replace")
         people = crate.read_authors(text, str(authors))
     store = Store(results_dir)
     published = bundle.publish(

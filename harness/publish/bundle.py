@@ -126,15 +126,15 @@ def publish(
             claimed = division or rules_check.division
             _write(scratch / RULES, _json(rules_document(rules_check, claimed)), str)
             _write(scratch / "README.md", _readme(claim, rules_check, claimed, level, licence), str)
-            _write(scratch / "CITATION.cff", crate.citation(claim, people, licence), str)
-            hashes = _hashes(scratch)
-            metadata = crate.crate(claim, people, licence, hashes, scratch)
-            _write(scratch / "ro-crate-metadata.json", metadata, str)
             if private := sorted(
                 {f"  {each}: {what}" for each, what in pseudonyms.found_in(scratch)}
             ):
                 what = "\n".join(["names or secrets would become public:", *private[:_MOST_SHOWN]])
                 raise DataError(what, where=folder.name, fix="report it: nothing was published")
+            _write(scratch / "CITATION.cff", crate.citation(claim, people, licence), str)
+            hashes = _hashes(scratch)
+            metadata = crate.crate(claim, people, licence, hashes, scratch)
+            _write(scratch / "ro-crate-metadata.json", metadata, str)
             write_sums(scratch)
             sync_tree(scratch)
             rename_durably(scratch, folder.absolute())

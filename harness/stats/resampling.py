@@ -53,9 +53,16 @@ def varied_inputs(inputs: Sequence[str]) -> int | None:
 
 
 def jackknife_variance(replicates: Numbers) -> Numbers:
-    """Variance of a number whose values with one unit left out lie along the last axis."""
+    """
+    Variance of a number whose values with one unit left out lie along the last axis.
+
+    Equal values have none, where rounding would leave a little.
+    """
+    import numpy as np
+
+    is_equal = np.ptp(replicates, axis=-1) == 0
     variance: Numbers = (replicates.shape[-1] - 1) * replicates.var(axis=-1)
-    return variance
+    return np.where(is_equal, 0.0, variance)
 
 
 def mean_variance(values: Numbers, kept: Masks) -> Numbers:
