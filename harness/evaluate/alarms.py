@@ -39,8 +39,8 @@ from harness.stats.shifts import (
 )
 from harness.text import excerpt
 
-MOVED = 3.0  # normal deviates beyond which a factor has moved with the one of an alarm
-_SAME = 2.5  # and below which it stayed, or went back
+MOVED = 2.6  # normal deviates beyond which a factor has moved with the one of an alarm
+_SAME = 2.2  # and below which it stayed, or went back
 _NEAR = 3  # nights by which two estimates of one change may lie apart
 _SUSPECTED = 0.65  # of the threshold: cells are measured again
 _EXACT = ("code", "input")
@@ -129,7 +129,8 @@ class Judge:
         members = [[*each.members] for each in self.factors]
         shape = len(members), len(centred)
         self.values = np.reshape([centred[each].mean(axis=1) for each in members], shape).T
-        self.firm = np.reshape([firm[each].any(axis=1) for each in members], shape).T
+        is_firm: list[Flags] = [firm[each].any(axis=1) for each in members]
+        self.firm = np.reshape(np.asarray(is_firm, dtype=bool), shape).T
         self.clips = np.asarray([clip_of(len(each.members)) for each in self.factors])
         # Kinds of factors share the chance of a false alarm as 1, 1/2, 1/3 ..., common ones first.
         self.kinds = np.asarray([each.of for each in self.factors])
@@ -152,8 +153,8 @@ class Judge:
         self.judge(last=False)
         firm = self.firm.copy()
         firm[-1:] = True  # as if it had been measured again
-        tests = scan(self.values, self.clips, firm)
-        suspect = (tests.score > _SUSPECTED * self.thresholds).any(axis=0)
+        _, scores = scan(self.values, self.clips, firm)
+        suspect = (scores > _SUSPECTED * self.thresholds).any(axis=0)
         chosen = [self.factors[place] for place in np.flatnonzero(suspect)]
         points = [self.table.points[place] for each in chosen for place in each.members]
         return list(dict.fromkeys(point.cell for point in points if point.cell))
@@ -182,14 +183,14 @@ class Judge:
     def _shifted(self, night: int) -> bool:
         """Raise the largest shift that ends with *night*; whether there was one."""
         values, firm = self.values[: night + 1], self.firm[: night + 1]
-        tests = scan(values, self.clips, firm)
-        excess = tests.score - self.thresholds
+        deviates, scores = scan(values, self.clips, firm)
+        excess = scores - self.thresholds
         largest = int(excess.max(axis=0).argmax())
         if not excess[:, largest].max() > 0:
             return False
         # The stretch that says it most clearly begins with the change.
-        row = int(np.nanargmax(np.abs(tests.z[:, largest])))
-        lag, z = int(LAGS[row]), tests.z[row]
+        row = int(np.nanargmax(np.abs(deviates[:, largest])))
+        lag, z = int(LAGS[row]), deviates[row]
         since, direction = night + 1 - lag, np.sign(z[largest])
         # A factor is shared if most of its columns moved as it did: else one of them moved it.
         began = int((~np.isnan(values[:, largest])).argmax())
@@ -203,8 +204,8 @@ class Judge:
         strongest = int(np.where(is_shared, np.abs(np.nan_to_num(z)), 0.0).argmax())
         strongest = largest if is_shared[largest] else strongest
         # The highest one that leaves nothing of the strongest.
-        rest = scan(values[:, [strongest]] - values, np.full(len(z), self.clips[strongest]))
-        explains = is_shared & (z * np.sign(z[strongest]) > MOVED) & ~(np.abs(rest.z[row]) > MOVED)
+        left, _ = scan(values[:, [strongest]] - values, np.full(len(z), self.clips[strongest]))
+        explains = is_shared & (z * np.sign(z[strongest]) > MOVED) & ~(np.abs(left[row]) > MOVED)
         explains[strongest] = True
         chosen = int(explains.argmax())
         factor = self.factors[chosen]

@@ -30,11 +30,10 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
 
     `DataError` where too few nights of the last series can be compared.
     """
-    every = tables(entries)
-    table = every[-1] if every else None
-    if table is None or len(table.numbers) < FEWEST_NIGHTS:
-        what = f"{FEWEST_NIGHTS} whole nights are needed, and the last series has"
-        what += f" {len(table.numbers) if table else 0}"
+    (*_, table) = (None, *tables(entries))
+    count = len(table.numbers) if table else 0
+    if table is None or count < FEWEST_NIGHTS:
+        what = f"{FEWEST_NIGHTS} whole nights are needed, and the last series has {count}"
         raise DataError(what, where="the history", fix="measure more nights: harness nightly FILE")
     judge = Judge(table)
     judge.judge()  # what is left of each factor after its last change
@@ -42,7 +41,7 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
     for point in table.points:
         nights = [{each.name: each for each in night.points}.get(point.name)
                   for night in table.nights]  # fmt: skip
-        name = point.cell or point.resource
+        name = point.cell or point.quantity
         is_time = point.quantity == "job_s" and point.kind != "residual"
         if not (is_time or point.quantity == PROBE):
             continue
@@ -88,7 +87,7 @@ def smallest(nights: int, clip: float, threshold: float) -> tuple[float | None, 
     clips, is_raised = np.full(wide.shape[1], clip), np.zeros(wide.shape[1], bool)
     answers = list[float | None]()
     for night in range(nights + 1, len(wide) + 1):
-        is_raised |= scan(wide[:night], clips).score.max(axis=0) > threshold
+        is_raised |= scan(wide[:night], clips)[1].max(axis=0) > threshold
         if night - nights in _WITHIN:
             enough = is_raised.reshape(len(_SIZES), _TRIED).mean(axis=1) >= _SURE
             answers.append(float(_SIZES[enough.argmax()]) if enough.any() else None)

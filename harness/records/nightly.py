@@ -57,18 +57,13 @@ class Point(Record):
         return " | ".join(filter(None, parts))
 
     @property
-    def resource(self) -> str:
-        """What of the cluster or of the machine a control shows."""
-        if self.kind != "control":
-            return ""
-        return _RESOURCES.get(self.workload, self.workload) or self.quantity
-
-    @property
     def factors(self) -> list[tuple[str, str]]:
-        """Kinds and names of what it is a part of."""
+        """Kinds and names of what it is a part of; of a control what it shows."""
+        if self.kind == "control":
+            return [("resource", _RESOURCES.get(self.workload, self.workload) or self.quantity)]
         if self.kind != "measured":
-            of = {"control": "resource", "cost": "cost", "residual": "model"}[self.kind]
-            return [(of, self.resource or self.model or f"{self.workload} {self.quantity}")]
+            of = "model" if self.kind == "residual" else "cost"
+            return [(of, self.model or f"{self.workload} {self.quantity}")]
         if self.quantity != "job_s":
             return [("phase", self.quantity)]
         named = [("all", "all cells"), ("workload", self.workload), ("cell", self.cell)]

@@ -10,7 +10,7 @@ farther, and a night that is `firm`, as it was measured again at once, counts in
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -36,19 +36,7 @@ _FOR_AUTOCORRELATION, _FOR_LENGTH, _LONG, _FOR_FIRM = 1.5, 0.4, 12, 0.7
 _OF_QUARTILES, _AT_TWO_AND_A_HALF = 1.349, 0.98  # spreads of a normal distribution
 # Chances of a quiet series to exceed a score within `HORIZON` nights, and the scores: simulated by
 # these tests on 200,000 series (tests/stats/test_shifts.py); the last one goes on as a line.
-_EXCEEDED = ((0.05, 2.474), (0.01, 2.878), (0.001, 3.404), (0.0001, 3.848), (1e-8, 5.624))
-
-
-class Scan(NamedTuple):
-    """
-    Tests of the stretches that end with the last night: a row per lag, a column per series.
-
-    *z* is a normal deviate where nothing moved; *score* its size less what the stretch must show
-    beyond the threshold, -infinity where it may raise nothing.
-    """
-
-    z: Numbers
-    score: Numbers
+_EXCEEDED = ((0.05, 2.470), (0.01, 2.875), (0.001, 3.405), (0.0001, 3.848), (1e-8, 5.620))
 
 
 def clip_of(columns: int) -> float:
@@ -56,37 +44,42 @@ def clip_of(columns: int) -> float:
     return _CLIP_OF_MANY if columns >= _MANY else CLIP
 
 
-def scan(values: Numbers, clip: Numbers, firm: Flags | None = None) -> Scan:
+def scan(values: Numbers, clip: Numbers, firm: Flags | None = None) -> tuple[Numbers, Numbers]:
     """
-    Test *values*, (nights, series), each clipped at its *clip*.
+    Test the stretches that end with the last night of *values*, (nights, series), within *clip*.
 
-    The mean of a stretch has the variance of an autocorrelated one, of first order.
+    Returns a row per lag, a column per series: normal deviates where nothing moved, and scores:
+    their sizes less what the stretch must show beyond the threshold, -infinity where it may raise
+    nothing.  The mean of a stretch has the variance of an autocorrelated one, of first order.
     """
     values = values[-MOST_NIGHTS:]
     known = ~np.isnan(values)
     is_firm = np.zeros_like(known) if firm is None else firm[-MOST_NIGHTS:] & known
     z = np.full((len(LAGS), values.shape[1]), np.nan)
     score = np.full(z.shape, -np.inf)
+    rows = np.flatnonzero(len(values) >= LAGS + FEWEST_BEFORE)
+    if not len(rows):
+        return z, score
     with np.errstate(invalid="ignore", divide="ignore"):
         scores = _standardised(values, np.where(is_firm, _FIRM_CLIP, clip))
-        for row in np.flatnonzero(len(values) >= LAGS + FEWEST_BEFORE):
-            lag = int(LAGS[row])
-            size, variance, phi, counts = _sides(scores, lag)
-            total = counts.sum(axis=0)
-            phi = phi * total / (total + _PRIOR_NIGHTS) + _CAUTION / np.sqrt(total)
-            phi = np.clip(np.nan_to_num(phi), 0.0, _MOST)
-            t = size / np.sqrt(variance * _of_mean(counts, phi).sum(axis=0))
-            # Wallace 1959: Student's t as a normal deviate.
-            freedom = total - 2
-            deviate = np.sign(t) * np.sqrt(freedom * np.log1p(t**2 / freedom))
-            deviate *= (8 * freedom + 1) / (8 * freedom + 3)
-            demand = _FOR_AUTOCORRELATION * phi + _FOR_LENGTH * max(0.0, 1 - _LONG / lag)
-            demand += _FOR_FIRM if lag < SHORTEST else 0.0
-            is_tested = known[-1] & (counts[0] >= FEWEST_BEFORE) & np.isfinite(deviate)
-            may_raise = is_tested & (lag >= SHORTEST or is_firm[-1])
-            z[row] = np.where(is_tested, deviate, np.nan)
-            score[row] = np.where(may_raise, np.abs(deviate) - demand, -np.inf)
-    return Scan(z, score)
+        known &= ~np.isnan(scores)
+        scores, weights = np.where(known, scores, 0.0), known.astype(float)
+        size, variance, phi, before, since = _sides(scores, weights, LAGS[rows])
+        total, lags = before + since, LAGS[rows, None]
+        phi = phi * total / (total + _PRIOR_NIGHTS) + _CAUTION / np.sqrt(total)
+        phi = np.clip(np.nan_to_num(phi), 0.0, _MOST)
+        t = size / np.sqrt(variance * (_of_mean(before, phi) + _of_mean(since, phi)))
+        # Wallace 1959: Student's t as a normal deviate.
+        freedom = total - 2
+        deviate = np.sign(t) * np.sqrt(freedom * np.log1p(t**2 / freedom))
+        deviate *= (8 * freedom + 1) / (8 * freedom + 3)
+        demand = _FOR_AUTOCORRELATION * phi + _FOR_LENGTH * np.maximum(0.0, 1 - _LONG / lags)
+        demand += np.where(lags < SHORTEST, _FOR_FIRM, 0.0)
+        is_tested = known[-1] & (before >= FEWEST_BEFORE) & np.isfinite(deviate)
+        may_raise = is_tested & ((lags >= SHORTEST) | is_firm[-1])
+    z[rows] = np.where(is_tested, deviate, np.nan)
+    score[rows] = np.where(may_raise, np.abs(deviate) - demand, -np.inf)
+    return z, score
 
 
 def estimate(column: Numbers, lag: int) -> tuple[float, float | None, float | None]:
@@ -104,34 +97,38 @@ def estimate(column: Numbers, lag: int) -> tuple[float, float | None, float | No
         for side in (sides[:-lag], sides[-lag:]):
             middle = np.nanmedian(side)
             np.clip(side, middle - reach, middle + reach, out=side)
-    (size,), variance, phi, counts = _sides(sides, lag)
-    freedom = known.sum() - 2
+    sides, weights = np.nan_to_num(sides - np.nanmedian(sides)), known[:, None].astype(float)
+    of_lag = _sides(sides, weights, np.asarray([lag]))
+    size, variance, phi, *counts = (float(each[0, 0]) for each in of_lag)
+    freedom = sum(counts) - 2
     if freedom < 2:
-        return float(size), None, None
-    of_means = _of_mean(counts, np.clip(phi, 0.0, _MOST)).sum(axis=0)
-    (half,) = special.stdtrit(freedom, 0.975) * np.sqrt(variance * of_means)
-    return float(size), float(size - half), float(size + half)
+        return size, None, None
+    of_means = sum(_of_mean(count, np.clip(phi, 0.0, _MOST)) for count in counts)
+    half = float(special.stdtrit(freedom, 0.975) * np.sqrt(variance * of_means))
+    return size, size - half, size + half
 
 
-def _sides(values: Numbers, lag: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def _sides(values: Numbers, known: Numbers, lags: NDArray[np.int_]) -> tuple[Numbers, ...]:
     """
-    Compare the last *lag* nights of each series with those before.
+    Compare the last *lags* nights of each series with those before; *values* are 0 if not *known*.
 
-    Returns by how much their mean lies higher, variance and autocorrelation within both, and how
-    many nights are known before and since.
+    Returns by how much their mean lies higher, variance and autocorrelation within both sides, and
+    how many nights are known before and since: a row per lag, a column per series.
     """
-    rest, known = np.nan_to_num(values), ~np.isnan(values)
-    parts = (slice(0, -lag), slice(-lag, None))
-    counts = np.asarray([known[part].sum(axis=0) for part in parts], float)
-    means = [rest[part].sum(axis=0) / count for part, count in zip(parts, counts, strict=True)]
-    for part, mean in zip(parts, means, strict=True):
-        rest[part] -= mean
-    rest *= known
-    total = counts.sum(axis=0)
-    squares = np.maximum(np.einsum("ij,ij->j", rest, rest), 1e-24)
-    neighbours = np.einsum("ij,ij->j", rest[1:], rest[:-1])
-    phi = (total * neighbours / squares + 1) / np.maximum(total - 4, 1)  # its bias taken off
-    return means[1] - means[0], squares / np.maximum(total - 2, 1), phi, counts
+    is_since = np.arange(len(values)) >= len(values) - lags[:, None]
+    both = known[1:] * known[:-1]  # of neighbours
+    products, ends = values[1:] * values[:-1], values[1:] * known[:-1] + values[:-1] * known[1:]
+    sides = []
+    for nights, pairs in ((~is_since, ~is_since[:, 1:]), (is_since, is_since[:, :-1])):
+        side, inner = nights.astype(float), pairs.astype(float)
+        count = side @ known
+        mean = side @ values / count
+        products_within = inner @ products - mean * (inner @ ends) + mean**2 * (inner @ both)
+        sides.append((count, mean, side @ values**2 - count * mean**2, products_within))
+    (before, since), (level, later), squares_within, neighbours = zip(*sides, strict=True)
+    total, squares = before + since, np.maximum(sum(squares_within), 1e-24)
+    phi = (total * sum(neighbours) / squares + 1) / np.maximum(total - 4, 1)  # its bias taken off
+    return later - level, squares / np.maximum(total - 2, 1), phi, before, since
 
 
 def _standardised(values: Numbers, bound: Numbers) -> Numbers:
@@ -150,11 +147,10 @@ def _standardised(values: Numbers, bound: Numbers) -> Numbers:
     return clipped
 
 
-def _of_mean(count: Numbers, phi: Numbers) -> Numbers:
+def _of_mean(count: Any, phi: Any) -> Any:
     """Variance of the mean of *count* nights of unit variance and autocorrelation *phi*."""
     effective = (1 + phi) / (1 - phi) - 2 * phi * (1 - phi**count) / (count * (1 - phi) ** 2)
-    result: Numbers = effective / count
-    return result
+    return effective / count
 
 
 def threshold(count: int, chance: float) -> float:
