@@ -26,17 +26,8 @@ from harness.errors import DataError
 from harness.evaluate.nights import INPUT_OF, levels
 from harness.records.nightly import PROBE, Acceptance, Alarm, AlarmState, Entry, Night, Point
 from harness.records.trial import digest
-from harness.stats.shifts import (
-    FALSE_ALARMS,
-    FEWEST_NIGHTS,
-    LAGS,
-    Flags,
-    Numbers,
-    clip_of,
-    estimate,
-    scan,
-    threshold,
-)
+from harness.stats import shifts
+from harness.stats.shifts import Flags, Numbers
 from harness.text import excerpt
 
 MOVED = 2.6  # normal deviates beyond which a factor has moved with the one of an alarm
@@ -113,30 +104,27 @@ def tables(entries: Sequence[Entry]) -> list[Table]:
     return made
 
 
-@dataclass
 class Judge:
     """The detector of one table; `judge` gives its alarms as they were raised."""
 
-    table: Table
-    alarms: list[Alarm] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
+    def __init__(self, table: Table) -> None:
         import pandas as pd
 
-        self.factors, self.columns = self.table.factors(), pd.DataFrame(self.table.values)
+        self.table, self.alarms = table, list[Alarm]()
+        self.factors, self.columns = table.factors(), pd.DataFrame(table.values)
         # Each column from its median: a night that lacks one shifts no mean.
-        centred, firm = self.columns - self.columns.median(), pd.DataFrame(self.table.firm)
+        centred, firm = self.columns - self.columns.median(), pd.DataFrame(table.firm)
         members = [[*each.members] for each in self.factors]
         shape = len(members), len(centred)
         self.values = np.reshape([centred[each].mean(axis=1) for each in members], shape).T
         is_firm: list[Flags] = [firm[each].any(axis=1) for each in members]
         self.firm = np.reshape(np.asarray(is_firm, dtype=bool), shape).T
-        self.clips = np.asarray([clip_of(len(each.members)) for each in self.factors])
+        self.clips = np.asarray([shifts.clip_of(len(each.members)) for each in self.factors])
         # Kinds of factors share the chance of a false alarm as 1, 1/2, 1/3 ..., common ones first.
         self.kinds = np.asarray([each.of for each in self.factors])
         counts = Counter(self.kinds)
         shares = 1 / np.arange(1, len(counts) + 1)
-        limits = {of: threshold(count, FALSE_ALARMS * share / shares.sum())
+        limits = {of: shifts.threshold(count, shifts.FALSE_ALARMS * share / shares.sum())
                   for (of, count), share in zip(counts.items(), shares, strict=True)}  # fmt: skip
         self.thresholds = np.asarray([limits[of] for of in self.kinds])
 
@@ -153,7 +141,7 @@ class Judge:
         self.judge(last=False)
         firm = self.firm.copy()
         firm[-1:] = True  # as if it had been measured again
-        _, scores = scan(self.values, self.clips, firm)
+        _, scores = shifts.scan(self.values, self.clips, firm)
         suspect = (scores > _SUSPECTED * self.thresholds).any(axis=0)
         chosen = [self.factors[place] for place in np.flatnonzero(suspect)]
         points = [self.table.points[place] for each in chosen for place in each.members]
@@ -174,7 +162,7 @@ class Judge:
         if cells:
             places = [place for place, each in enumerate(self.factors)
                       if any(points[column].cell in cells for column in each.members)]  # fmt: skip
-            sizes = [estimate(self.values[: night + 1, place], 1)[0] for place in places
+            sizes = [shifts.estimate(self.values[: night + 1, place], 1)[0] for place in places
                      if self.factors[place].name in cells]  # fmt: skip
             largest = max(sizes, key=abs, default=0.0), None, None
             self._raise("input", ", ".join(cells), night, night, size=largest, cells=cells)
@@ -183,14 +171,14 @@ class Judge:
     def _shifted(self, night: int) -> bool:
         """Raise the largest shift that ends with *night*; whether there was one."""
         values, firm = self.values[: night + 1], self.firm[: night + 1]
-        deviates, scores = scan(values, self.clips, firm)
+        deviates, scores = shifts.scan(values, self.clips, firm)
         excess = scores - self.thresholds
         largest = int(excess.max(axis=0).argmax())
         if not excess[:, largest].max() > 0:
             return False
         # The stretch that says it most clearly begins with the change.
         row = int(np.nanargmax(np.abs(deviates[:, largest])))
-        lag, z = int(LAGS[row]), deviates[row]
+        lag, z = int(shifts.LAGS[row]), deviates[row]
         since, direction = night + 1 - lag, np.sign(z[largest])
         # A factor is shared if most of its columns moved as it did: else one of them moved it.
         began = int((~np.isnan(values[:, largest])).argmax())
@@ -204,25 +192,24 @@ class Judge:
         strongest = int(np.where(is_shared, np.abs(np.nan_to_num(z)), 0.0).argmax())
         strongest = largest if is_shared[largest] else strongest
         # The highest one that leaves nothing of the strongest.
-        left, _ = scan(values[:, [strongest]] - values, np.full(len(z), self.clips[strongest]))
+        clips = np.full_like(self.clips, self.clips[strongest])
+        left, _ = shifts.scan(values[:, [strongest]] - values, clips)
         explains = is_shared & (z * np.sign(z[strongest]) > MOVED) & ~(np.abs(left[row]) > MOVED)
         explains[strongest] = True
         chosen = int(explains.argmax())
         factor = self.factors[chosen]
         # Of a common factor all cells, else those that moved.
-        members = [*factor.members] if factor.of in ("all", "workload") else [
-            each.members[0]
-            for each, deviate in zip(self.factors, z, strict=True)
-            if each.of == "cell" and deviate * direction > _SAME
-        ]  # fmt: skip
-        cells = [self.table.points[place].cell for place in members]
-        cause = self._cause(z, np.asarray([estimate(column, lag)[0] for column in values.T]))
+        cells = [self.table.points[place].cell for place in factor.members]
+        if factor.of not in ("all", "workload"):
+            cells = [each.name for each, deviate in zip(self.factors, z, strict=True)
+                     if each.of == "cell" and deviate * direction > _SAME]  # fmt: skip
+        sizes = [shifts.estimate(column, lag) for column in values.T]
+        cause = self._cause(z, np.asarray([each[0] for each in sizes]))
         moved = np.abs(np.nan_to_num(z)) > _SAME
         if cause in _FOLLOWS:  # a cell that went the other way has an alarm of its own
             moved &= (self.kinds != "cell") | (z * direction > 0)
         moved |= [{*factor.members}.issuperset(each.members) for each in self.factors]
-        size = estimate(values[:, chosen], lag)
-        if not self._is_known(since, cause, factor, size):
+        if not self._is_known(since, cause, factor, size := sizes[chosen]):
             state: AlarmState = "confirmed" if firm[-1, chosen] else "open"
             self._raise(cause, factor.name, since, night, size=size, cells=cells, state=state)
         self.values[:since, moved] = np.nan
@@ -246,19 +233,19 @@ class Judge:
                 return True
         return False
 
-    def _cause(self, z: Numbers, shifts: Numbers) -> str:
+    def _cause(self, z: Numbers, sizes: Numbers) -> str:
         """Say why, by what moved and what did not: the rules of docs/nightly.md."""
         has_moved = np.abs(np.nan_to_num(z)) > MOVED
         is_probe = np.asarray([each.name == PROBE for each in self.factors])
         is_cell = has_moved & np.isin(self.kinds, ("cell", "all"))
         is_control = has_moved & (self.kinds == "resource") & ~is_probe
-        followers = shifts[is_cell | is_control]
+        followers = sizes[is_cell | is_control]
         if (np.abs(z[is_probe]) > (_SAME if len(followers) else MOVED)).any():
-            shares = followers / -shifts[is_probe]
+            shares = followers / -sizes[is_probe]
             if not len(shares) or -0.3 < np.median(shares) < 1.3:
                 return "machine"
         if is_control.any():
-            strongest = np.where(is_control, np.abs(shifts), 0.0).argmax()
+            strongest = np.where(is_control, np.abs(sizes), 0.0).argmax()
             return f"cluster: {self.factors[strongest].name}"
         if is_cell.any():
             return "model" if "model" in self.kinds[has_moved] else "unknown"
@@ -306,8 +293,8 @@ def judged(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
     for table in every:
         alarms += Judge(table).judge()
         notes += table.notes
-        if len(table.numbers) < FEWEST_NIGHTS:
-            what = f"{FEWEST_NIGHTS} nights show a shift at the soonest"
+        if len(table.numbers) < shifts.FEWEST_NIGHTS:
+            what = f"{shifts.FEWEST_NIGHTS} nights show a shift at the soonest"
             notes.append(f"{what}, and series {table.nights[0].series.id} has {len(table.numbers)}")
     return _accepted(sorted(alarms, key=lambda alarm: alarm.raised), entries), notes
 
