@@ -116,7 +116,7 @@ def publish(
                 copy_run(run, scratch / "runs" / run.id, level, pseudonyms)
             write_tables(evaluations, scratch / "data", pseudonyms.text)
             without_pdf = _write_reports(
-                evaluations, claim, scratch, pseudonyms.text, with_tasks=level != "scores"
+                evaluations, claim, scratch, pseudonyms.text, with_tasks=level == "raw"
             )
             _write(scratch / "system.json", _json(system_document(runs)), pseudonyms.text)
             _write(scratch / "disclosure.md", disclosure(runs), pseudonyms.text)
