@@ -227,7 +227,8 @@ class Judge:
                 is_near = is_near and alarm.cause == cause and not is_new
             if is_near and cause in (alarm.cause, *_FOLLOWS):
                 return True
-            back = -math.log1p(max(alarm.change, -0.999))  # where it was: as far the other way
+            # Back where it was: as far the other way.
+            back = -alarm.change if self.table.is_plain else -math.log1p(max(alarm.change, -0.999))
             if alarm.series == factor.name and low is not None and low <= back <= (high or 0.0):
                 self.alarms[place] = alarm.model_copy(update={"state": "gone"})
                 return True

@@ -272,3 +272,27 @@ def test_columns_together_and_each_by_itself(tmp_path):
     assert [(alarm.series, alarm.since) for alarm in together] == [("all cells", 41)]
     assert [alarm.cells for alarm in each] == [("a",), ("b",), ("c",)]
     assert together[0].low < 4 < together[0].high
+
+
+def test_a_difference_that_went_back_is_gone(tmp_path):
+    """
+    Also of numbers around 0, whose changes are no shares.
+    """
+    values = np.random.default_rng(5).standard_normal(90)
+    values[30:60] += 6
+    path = tmp_path / "x.csv"
+    path.write_text("time,a\n" + "\n".join(f"{n},{value}" for n, value in enumerate(values)))
+    (alarm,) = Judge(read_csv(path)[0]).judge()
+    assert (alarm.since, alarm.state) == (31, "gone")
+    assert alarm.low < 6 < alarm.high
+
+
+def test_common_factors_have_more_of_the_chance_of_a_false_alarm():
+    """
+    So that what all cells share is seen before what one of many shows.
+    """
+    (table,) = tables(nights())
+    judge = Judge(table)
+    limits = dict(zip((each.of for each in judge.factors), judge.thresholds, strict=True))
+    assert [*limits] == ["workload", "phase", "resource", "cell", "cost", "model"]
+    assert limits["workload"] == min(limits.values())
