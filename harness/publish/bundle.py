@@ -124,6 +124,11 @@ def publish(
             (scratch / "verify.py").write_bytes(source)
             rules_check = check(scratch)
             claimed = division or rules_check.division
+            if claimed == "closed" != rules_check.division:
+                failed = [each for each in rules_check.answers if each.outcome != "passed"]
+                reasons = (f"  {each.rule} {each.outcome}: {each.value}" for each in failed)
+                what = "\n".join(["the closed division is not met:", *reasons])
+                raise DataError(what, where=folder.name, fix="publish it as open: --division open")
             _write(scratch / RULES, _json(rules_document(rules_check, claimed)), str)
             _write(scratch / "README.md", _readme(claim, rules_check, claimed, level, licence), str)
             if private := sorted(

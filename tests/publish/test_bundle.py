@@ -223,6 +223,17 @@ class TestBundle:
         ]
 
 
+@pytest.mark.process
+def test_a_division_that_is_not_met_is_not_claimed(run, tmp_path):
+    """
+    Each rule that is in the way is named, and nothing is left.
+    """
+    with pytest.raises(DataError, match=r"closed division is not met:\n  R01 failed: ") as error:
+        publish([run], tmp_path / "b", division="closed")
+    assert "R03 failed: blind: false" in error.value.what
+    assert not [*tmp_path.iterdir()]
+
+
 class TestRefused:
     def test_a_folder_that_is_there(self, run, tmp_path):
         """
