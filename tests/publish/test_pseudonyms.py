@@ -295,7 +295,7 @@ def test_secrets_are_found(tmp_path, monkeypatch, content, what):
 @pytest.mark.parametrize(
     "data",
     [
-        gzip.compress(b"x"),
+        gzip.compress(b"x", mtime=0),
         b"PK\x03\x04rest",
         b"PAR1 and no table",
         b"Avro-Binary\n{}\nx",
