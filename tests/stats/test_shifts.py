@@ -102,6 +102,18 @@ def test_autocorrelated_nights_must_show_more():
     assert drawn < 0.7 * plain
 
 
+def test_long_stretches_must_show_more():
+    """
+    Of one series all that differs is its length: up to 12 nights ask for nothing.
+    """
+    deviates, scores = scan(quiet(200, 50), np.full(50, CLIP))
+    demands = (np.abs(deviates) - scores)[np.isfinite(scores).all(axis=1)].mean(axis=1)
+    lags = LAGS[np.isfinite(scores).all(axis=1)]
+    assert np.ptp(demands[lags <= 12]) < 0.05
+    assert all(demands[lags > 12] > demands[lags <= 12].max())
+    assert demands[-1] - demands[0] == pytest.approx(0.32, abs=0.05)
+
+
 @pytest.mark.process  # as long as one that starts any
 @pytest.mark.parametrize("clip", [CLIP, clip_of(12)])
 def test_thresholds_hold_their_chance(clip):
