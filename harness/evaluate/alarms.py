@@ -88,14 +88,11 @@ def tables(entries: Sequence[Entry]) -> list[Table]:
     """One table per series, of its whole nights."""
     import pandas as pd
 
-    by_series = dict[str, list[tuple[int, Night]]]()
     nights = [entry for entry in entries if isinstance(entry, Night)]
-    for number, night in enumerate(nights, 1):
-        if night.whole:
-            by_series.setdefault(night.series.id, []).append((number, night))
+    whole = [(number, night) for number, night in enumerate(nights, 1) if night.whole]
     made = list[Table]()
-    for rows in by_series.values():
-        numbers, own = zip(*rows, strict=True)
+    for series in dict.fromkeys(night.series.id for _, night in whole):
+        numbers, own = zip(*(row for row in whole if row[1].series.id == series), strict=True)
         points = {point.name: point for night in own for point in night.points}
         values = pd.DataFrame([levels(night.points, night.offsets) for night in own])
         again = pd.DataFrame([{each.name: each.again for each in one.points} for one in own])

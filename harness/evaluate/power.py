@@ -38,14 +38,16 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
     judge = Judge(table)
     judge.judge()  # what is left of each factor after its last change
     variance, shifts, helps = list[dict[str, str]](), list[dict[str, str]](), dict[str, str]()
-    for point in table.points:
-        nights = [{each.name: each for each in night.points}.get(point.name)
-                  for night in table.nights]  # fmt: skip
+    by_name = dict[str, list[Point]]()
+    for each in (point for night in table.nights for point in night.points):
+        by_name.setdefault(each.name, []).append(each)
+    for nights in by_name.values():
+        point = nights[0]
         name = point.cell or point.quantity
         is_time = point.quantity == "job_s" and point.kind != "residual"
         if not (is_time or point.quantity == PROBE):
             continue
-        count, repeat, start, night = levels_of([each for each in nights if each])
+        count, repeat, start, night = levels_of(nights)
         texts = [_percent(each) for each in (repeat, start, night)]
         variance.append(dict(zip(_LEVELS, (name, str(count), *texts), strict=True)))
         now = repeat / count + np.nan_to_num(start) + night

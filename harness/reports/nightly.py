@@ -23,7 +23,7 @@ from harness.stats.shifts import FEWEST_NIGHTS
 from harness.text import printable
 
 ACTIVE = ("open", "confirmed")
-_NIGHTS, _FIGURES, _TEXTS = 120, 24, 2  # that are shown: the page stays below 2 MB
+_NIGHTS, _FIGURES, _TEXTS = 120, 24, 4  # that are shown: the page stays below 2 MB
 _FIRST, _MODELS = "all cells: mean job time", "models: measured over predicted"
 _LEAST = 3.0  # percent up and down: noise is not drawn as if it were a change
 _LEAD = (
@@ -127,9 +127,9 @@ def _alarm_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table | No
 def _night_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table:
     rows = []
     for number, night in list(enumerate(nights, 1))[: -_NIGHTS - 1 : -1]:
-        other = [key for key, value in night.series if value != getattr(nights[-1].series, key)]
-        lacks = [*night.lacks, *(f"another {each}" for each in other)]
-        whole = one_line("; ".join(("whole" if night.whole else "not whole", *lacks)))
+        other = [f"another {key}" for key, value in night.series
+                 if value != getattr(nights[-1].series, key)]  # fmt: skip
+        whole = one_line("; ".join(["whole" if night.whole else "not whole", *night.lacks, *other]))
         raised = ", ".join(each.id for each in alarms if each.raised == number)
         facts = night.facts_since(nights[max(number - 2, 0)])
         when = moment(night.time_s)[:16]

@@ -260,6 +260,22 @@ class TestFeeds:
         assert families["nights"][0].value == 2
         assert {sample.labels["state"] for sample in families["alarm"]} == {"open"}
 
+    def test_a_ratio_of_job_times_is_no_time(self):
+        """
+        Where no trial shows its body, models are compared by jobs: seconds of jobs stay seconds.
+        """
+        night = history(1)[0]
+        point = next(each for each in night.points if each.kind == "residual")
+        ratio = point.model_copy(update={"quantity": "job_s"})
+        plain, mixed = (
+            open_metrics("n", [night.model_copy(update={"points": points})], [])
+            for points in (night.points, (*night.points, ratio))
+        )
+
+        assert [line for line in mixed.splitlines() if "job_seconds{" in line] == [
+            line for line in plain.splitlines() if "job_seconds{" in line
+        ]
+
     @given(SEEDS, st.integers(0, 6), st.booleans())
     def test_csv_holds_the_mean_of_every_number(self, seed, count, whole):
         """
