@@ -62,8 +62,12 @@ def compare(
     from harness.evaluate.changes import Change, Side, changes, differences, sentence
     from harness.store import os_error_as_machine_error
 
-    if all((Path(name) / "SHA256SUMS").is_file() for name in names):
+    are_bundles = [(Path(name) / "SHA256SUMS").is_file() for name in names]
+    if all(are_bundles):
         return compare_bundles(names, as_json=as_json)
+    if any(are_bundles):
+        fix = "compare runs with runs, and bundles with bundles"
+        raise SpecError("a bundle and a run are named", where=" ".join(names), fix=fix)
     if junit and not budgets:
         raise click.UsageError("--junit has a test case for each budget: give --budgets FILE")
     evaluations = [open_evaluation(name, results_dir) for name in names]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +12,9 @@ import click
 
 from harness.cli import completion
 from harness.cli.console import print_json, show_table, show_text
+from harness.cli.reading import open_evaluation
 from harness.cli.steps import json_option, results_option
+from harness.errors import SpecError
 from harness.text import printable
 
 if TYPE_CHECKING:
@@ -72,9 +77,13 @@ def publish(
         harness publish 20261121T0323 -o bundle --licence CC-BY-4.0
         harness publish --check bundle
     """
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if epoch and not re.fullmatch("[0-9]{1,11}", epoch):  # libraries read it when they are imported
+        what, fix = f"{epoch!a} is not a moment", "give seconds since 1970, or unset it"
+        raise SpecError(what, where="SOURCE_DATE_EPOCH", fix=fix)
     from harness.publish import bundle, crate
     from harness.publish.rules import check
-    from harness.store import Store, os_error_as_machine_error
+    from harness.store import os_error_as_machine_error
 
     if (checked is None) == (not names):
         raise click.UsageError("give one or more RUN and -o DIR, or --check DIR")
@@ -91,9 +100,8 @@ def publish(
         with os_error_as_machine_error(authors):
             text = authors.read_text(encoding="utf-8", errors="replace")
         people = crate.read_authors(text, str(authors))
-    store = Store(results_dir)
     published = bundle.publish(
-        [store.find(name) for name in names],
+        [open_evaluation(name, results_dir).run for name in names],
         output,
         level=evidence,
         division=division or "",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 
 from collections.abc import Callable, Collection, Sequence
 from importlib.resources import files
@@ -243,6 +244,8 @@ def check_sums(folder: Path) -> None:
     """`EvidenceError` names the files that are not as `SHA256SUMS` of the bundle has them."""
     fix = "name the folder of a bundle, or get it again: harness publish made it"
     content = Opener(folder).read(folder / SUMS, fix).decode(errors="replace")
+    if not re.fullmatch(r"([0-9a-f]{64}  [^\n]{1,400}\n)*", content):
+        raise DataError(f"{SUMS} is not a list of sums", where=str(folder / SUMS), fix=fix)
     stated = {name: sha for sha, _, name in (line.partition("  ") for line in content.splitlines())}
     present = _hashes(folder)
     names = sorted(name for name in stated | present if stated.get(name) != present.get(name))

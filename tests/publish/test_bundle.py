@@ -268,6 +268,34 @@ class TestRefused:
         with pytest.raises(EvidenceError):
             publish([Run(copy)], tmp_path / "b")
 
+    def test_a_moment_that_is_none(self, run, tmp_path, monkeypatch, capsys):
+        """
+        Before anything is made.
+        """
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", "abc")
+
+        assert main(["publish", str(run.path), "-o", str(tmp_path / "b")]) == 2
+        assert "'abc' is not a moment" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("content", [b"\x7fELF\0\n\xff", b"abc  name\n", b"0" * 64 + b"  name"])
+    def test_sums_that_are_none(self, tmp_path, content):
+        """
+        Whatever the file holds, it is named and not shown.
+        """
+        (tmp_path / SUMS).write_bytes(content)
+
+        with pytest.raises(DataError, match="is not a list of sums"):
+            check_sums(tmp_path)
+
+    def test_a_bundle_beside_a_run(self, run, tmp_path, capsys):
+        """
+        They are different things.
+        """
+        (tmp_path / SUMS).write_text("")
+
+        assert main(["compare", str(tmp_path), str(run.path)]) == 2
+        assert "bundles with bundles" in capsys.readouterr().err
+
     def test_an_analysis(self, run, tmp_path):
         """
         What was asked afterwards is no measurement.
