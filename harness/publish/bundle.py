@@ -98,9 +98,7 @@ def publish(
     Without a *division* it is that whose rules are met.  `DataError`: a run lacks something, or a
     name that is not for the public would be in the bundle; nothing is there then.
     """
-    if folder.exists():
-        fix = "name a folder that is not there: a bundle is made at once, or not at all"
-        raise SpecError("the folder is there already", where=str(folder), fix=fix)
+    _refuse_existing(folder)
     people, evaluations = authors or crate.NOBODY, [*map(_complete, runs)]
     if len({run.id for run in runs}) < len(runs):
         raise SpecError("a run is named twice", where=" ".join(run.id for run in runs))
@@ -143,10 +141,17 @@ def publish(
             _write(scratch / "ro-crate-metadata.json", metadata, str)
             write_sums(scratch)
             sync_tree(scratch)
+            _refuse_existing(folder)  # another one may have made it meanwhile
             rename_durably(scratch, folder.absolute())
         finally:
             remove_tree(scratch)
     return Published(folder, claim, check(folder), without_pdf)
+
+
+def _refuse_existing(folder: Path) -> None:
+    if folder.exists():
+        fix = "name a folder that is not there: a bundle is made at once, or not at all"
+        raise SpecError("the folder is there already", where=str(folder), fix=fix)
 
 
 def _complete(run: Run) -> Evaluation:

@@ -224,6 +224,19 @@ class TestBundle:
 
 
 @pytest.mark.process
+def test_the_second_of_two_at_once_is_refused(run, tmp_path, monkeypatch):
+    """
+    What the first one made stays, and nothing is left of the other.
+    """
+    folder = tmp_path / "b"
+    monkeypatch.setattr("harness.publish.bundle.write_sums", lambda _: folder.mkdir())
+
+    with pytest.raises(SpecError, match="the folder is there already"):
+        publish([run], folder)
+    assert [*tmp_path.iterdir()] == [folder]
+
+
+@pytest.mark.process
 def test_a_division_that_is_not_met_is_not_claimed(run, tmp_path):
     """
     Each rule that is in the way is named, and nothing is left.
