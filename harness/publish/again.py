@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 
@@ -16,7 +14,7 @@ from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.publish.bundle import REPLICATIONS, SUMS, check_sums
 from harness.publish.claim import CLAIM, CLAIM_END, make_claim
-from harness.publish.data import TABLES, write_tables
+from harness.publish.data import FIX, TABLES, read_table, write_tables
 from harness.publish.pseudonyms import Pseudonyms
 from harness.publish.system import system_document
 from harness.records.score import Comparison, MetricValue, ScoreBook
@@ -40,7 +38,6 @@ _OF_A_RUN = re.compile(
     r"(measured|harness)\.|.*properties of a cell's jobs|.*(job\.dir|jar|outputdir)$"
 )
 _NAMES = re.compile(r"/path-\d+|job_\d+_\d+")
-_GET = "get the bundle again"
 Outcome = Literal["holds", "does not hold", "undecided"]
 
 
@@ -74,7 +71,7 @@ def bundled_runs(bundle: Path) -> list[Run]:
     check_sums(bundle)
     runs = [Run(folder) for folder in folders(bundle / "runs")]
     if not runs:
-        raise DataError("the bundle has no run", where=str(bundle / "runs"), fix=_GET)
+        raise DataError("the bundle has no run", where=str(bundle / "runs"), fix=FIX)
     return runs
 
 
@@ -89,8 +86,8 @@ def reproduce_bundle(
     evaluations = [*map(Evaluation.of, runs)]
     write_tables(evaluations, folder / "data", str)
     for name in TABLES:
-        yield f"data/{name}.csv", list(_compare_tables(opener, Opener(folder), f"data/{name}.csv"))
-    text = opener.read(bundle / "README.md", _GET).decode(errors="replace")
+        yield f"data/{name}.csv", list(_compare_tables(opener, Opener(folder), name))
+    text = opener.read(bundle / "README.md", FIX).decode(errors="replace")
     stated = re.search(f"{CLAIM}\n(.*?){CLAIM_END}", text, re.DOTALL)
     lines, made = stated[1].splitlines() if stated else [], make_claim(evaluations, 0.0).lines
     differing = [
@@ -102,27 +99,27 @@ def reproduce_bundle(
     yield "README.md: claim", differing
 
 
-def _compare_tables(stored: Opener, made: Opener, path: str) -> Iterator[Difference]:
-    """What differs between the tables *path* of a bundle and of what was made again."""
+def _compare_tables(stored: Opener, made: Opener, name: str) -> Iterator[Difference]:
+    """What differs between the tables *name* of a bundle and of what was made again."""
     old_rows, new_rows = (
         {
             " ".join(row[key] for key in _KEYS if row.get(key)): row
-            for row in csv.DictReader(io.StringIO(text.decode(errors="replace"), newline=""))
+            for row in read_table(opener, name)
         }
-        for text in (opener.read(opener.root / path, _GET) for opener in (stored, made))
+        for opener in (stored, made)
     )
     for key in sorted({*old_rows, *new_rows}):
         old_row, new_row = old_rows.get(key, {}), new_rows.get(key, {})
         for column in old_row | new_row:
             old, new, relative = old_row.get(column), new_row.get(column), None
-            name = f"{path}: {key}: {column}"
-            if old == new or _OF_LOGS.fullmatch(name):
+            place = f"data/{name}.csv: {key}: {column}"
+            if old == new or _OF_LOGS.fullmatch(place):
                 continue
             try:
                 relative = (float(new or "") - float(old or "")) / abs(float(old or ""))
             except (ValueError, ZeroDivisionError):
                 relative = None
-            yield Difference("", name, old, new, relative)
+            yield Difference("", place, old, new, relative)
 
 
 def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication:
@@ -134,7 +131,7 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
     published, opener = bundled_runs(bundle), Opener(bundle)
     runs = [measure(run).run for run in published]
     system = Pseudonyms.of(runs).text(json.dumps(system_document(runs)))
-    old, new = map(system_facts, (opener.read(bundle / "system.json", _GET).decode(), system))
+    old, new = map(system_facts, (opener.read(bundle / "system.json", FIX).decode(), system))
     replication = Replication(
         bundle=opener.sha256(bundle / SUMS),
         runs=tuple(run.id for run in runs),

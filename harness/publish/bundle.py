@@ -6,14 +6,13 @@ It is made from stored files alone, has the same bytes each time, and appears by
 
 from __future__ import annotations
 
-import json
 import os
 import re
 
 from collections.abc import Callable, Collection, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness import __version__
 from harness.errors import DataError, EvidenceError, SpecError
@@ -30,7 +29,7 @@ from harness.records.trial import SCHEMA_VERSION
 from harness.reports import REPORTS
 from harness.reports.sections import make_document
 from harness.store import Run, os_error_as_machine_error
-from harness.store.files import remove_tree, rename_durably, sync_tree
+from harness.store.files import json_bytes, remove_tree, rename_durably, sync_tree
 from harness.store.opener import Opener
 from harness.text import excerpt
 
@@ -117,7 +116,9 @@ def publish(
             without_pdf = _write_reports(
                 evaluations, claim, scratch, pseudonyms.text, with_tasks=level == "raw"
             )
-            _write(scratch / "system.json", _json(system_document(runs)), pseudonyms.text)
+            _write(
+                scratch / "system.json", json_bytes(system_document(runs)).decode(), pseudonyms.text
+            )
             _write(scratch / "disclosure.md", disclosure(runs), pseudonyms.text)
             source = files("harness.publish").joinpath("verify.py").read_bytes()
             (scratch / "verify.py").write_bytes(source)
@@ -128,7 +129,7 @@ def publish(
                 reasons = (f"  {each.rule} {each.outcome}: {each.value}" for each in failed)
                 what = "\n".join(["the closed division is not met:", *reasons])
                 raise DataError(what, where=folder.name, fix="publish it as open: --division open")
-            _write(scratch / RULES, _json(rules_document(rules_check, claimed)), str)
+            _write(scratch / RULES, json_bytes(rules_document(rules_check, claimed)).decode(), str)
             _write(scratch / "README.md", _readme(claim, rules_check, claimed, level, licence), str)
             if private := sorted(
                 {f"  {each}: {what}" for each, what in pseudonyms.found_in(scratch)}
@@ -222,10 +223,6 @@ def _readme(claim: Claim, rules_check: Check, division: str, level: str, licence
         level=level,
         licence=licence or "none is stated, so all rights are reserved",
     )
-
-
-def _json(document: Any) -> str:
-    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def _write(path: Path, text: str, clean: Callable[[str], str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.api.export import FORMULA
+from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.provenance import blind_refusals, named_seals
 from harness.experiment.grid import axis_values, label, readable, varying
@@ -17,9 +19,11 @@ from harness.records.trial import Cell
 from harness.scoring.comparisons import FAMILY_ERROR
 from harness.scoring.score import predicted_times
 from harness.stats.sequential import LOOK_ERROR
-from harness.text import printable
+from harness.store.opener import Opener
+from harness.text import excerpt, printable
 
 Row = Mapping[str, Any]
+FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
 _PREDICTED = ("cell", "model", "rung", "quantity", "refit", "predicted", "low", "high", "low_90",
               "high_90", "not_applicable")  # fmt: skip
 # Fields of scores by the names that they have here.
@@ -204,3 +208,15 @@ def write_tables(
         lines = sorted([text_of(row.get(column)) for column in columns] for row in rows)
         with (folder / f"{name}.csv").open("x", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([columns, *lines])
+
+
+def read_table(bundle: Opener, name: str) -> list[dict[str, str]]:
+    """Rows of ``data/NAME.csv`` of *bundle*, by columns; `DataError` where it is not a table."""
+    path = bundle.root / "data" / f"{name}.csv"
+    content = bundle.read(path, FIX)
+    try:
+        header, *lines = csv.reader(io.StringIO(content.decode(), newline=""), strict=True)
+        return [dict(zip(header, line, strict=True)) for line in lines]
+    except (ValueError, csv.Error) as error:
+        what = f"it cannot be read: {excerpt(repr(error))}"
+        raise DataError(what, where=str(path), fix=FIX) from error

@@ -7,13 +7,10 @@ rule by rule, how it differs.  What cannot be decided is not met.
 
 from __future__ import annotations
 
-import csv
-import io
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar, Literal
@@ -23,7 +20,7 @@ from harness.errors import EvidenceError, HarnessError
 from harness.evaluate.provenance import blind_refusals, model_code
 from harness.experiment.model import Experiment
 from harness.models import MODELS
-from harness.publish.data import hardware
+from harness.publish.data import FIX, hardware, read_table
 from harness.publish.evidence import ORIGINALS
 from harness.publish.system import undisclosed
 from harness.records.trial import Record, digest
@@ -43,7 +40,6 @@ FEWEST_REPEATS, FEWEST_CELLS, MOST_DISTURBED, MOST_FLOOR = 5, 6, 0.2, 0.05
 READY = {"publish-cpu": "d64afc7b107053aa", "publish-gpu": "77f604f1a807f0cf"}
 # Keys of `cluster` that say where an experiment is measured, and not what.
 PLACE = ("provider", "hosts", "ssh", "exposed")
-_FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
 _UNREADABLE = (HarnessError, ValueError, LookupError, TypeError, AttributeError)
 
 Outcome = Literal["failed", "not decidable", "passed"]
@@ -210,7 +206,7 @@ class BundledRun:
         return bool(planned) and not missing, f"missing of {len(planned)}: {_some(missing)}"
 
     def _is_disclosed(self) -> Decision:
-        system = read_json(self.bundle.read(self.bundle.root / "system.json", _FIX))
+        system = read_json(self.bundle.read(self.bundle.root / "system.json", FIX))
         count, lacking = len(system["experiments"]), undisclosed(system)
         lacking += ["a run"] if count != len(self.table("runs")) else []
         return not lacking, f"of {count} experiments, not known or missing: {_some(lacking)}"
@@ -218,13 +214,13 @@ class BundledRun:
     def _is_sealed(self) -> Decision:
         (row,), run = self.rows("runs"), self.run
         run.seal.check()
-        measured = read_json(run.opener.read(run.path / ORIGINALS, _FIX))["files"][SEAL]
+        measured = read_json(run.opener.read(run.path / ORIGINALS, FIX))["files"][SEAL]
         return measured == row["sealed"], f"sealed as measured: {measured[:16]}"
 
     def _is_whole(self) -> Decision:
         run, ended = self.run, {row["trial"] for row in self.rows("trials")}
         others = sorted(ended ^ {*run.trial_ids()})
-        has_end = run.opener.read(run.path / FINISHED, _FIX).strip() != b""
+        has_end = run.opener.read(run.path / FINISHED, FIX).strip() != b""
         is_whole = run.check_evidence() and has_end and not others
         return is_whole, f"of {len(ended)} trials, with a row or files alone: {_some(others)}"
 
@@ -273,7 +269,7 @@ def check(bundle: Path) -> Check:
     if not (bundle / RULES_FILE).exists():
         return checked
     try:
-        stored = read_json(opener.read(bundle / RULES_FILE, _FIX))
+        stored = read_json(opener.read(bundle / RULES_FILE, FIX))
         claimed, named = str(stored["division"]), {**stored["release"]}
         # What that release decided is decided once more: this one may have other models.
         then = checked if named == release else _decide(opener, named)
@@ -287,13 +283,7 @@ def check(bundle: Path) -> Check:
 
 def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
     """All answers and labels for *bundle*, as *release* decides."""
-
-    @cache
-    def table(name: str) -> list[dict[str, str]]:
-        content = bundle.read(bundle.root / "data" / f"{name}.csv", _FIX).decode()
-        header, *lines = csv.reader(io.StringIO(content, newline=""), strict=True)
-        return [dict(zip(header, line, strict=True)) for line in lines]
-
+    table = cache(partial(read_table, bundle))
     answers, labels = list[Answer](), defaultdict[str, list[str]](list)
     runs = [BundledRun(bundle, "", table, release)]  # of which nothing can be decided
     try:
