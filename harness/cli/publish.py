@@ -116,7 +116,7 @@ def publish(
     for line in published.claim.lines:
         click.echo(printable(line))
     if published.without_pdf:
-        show_text(f"no report.pdf: {published.without_pdf}")
+        show_text(published.without_pdf)
     answers = published.check.answers
     failed = [each.rule for each in answers if each.outcome != "passed"]
     rest = f"not met of the closed one: {', '.join(failed)}" if failed else "every rule is met"
