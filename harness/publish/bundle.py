@@ -10,6 +10,7 @@ import os
 import re
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -60,7 +61,8 @@ harness reproduce . --measure      # on a cluster of yours: which conclusions ca
 
 ## What is missing
 
-- Evidence: `{level}`. From it can be made again: {made}.
+- Evidence: `{level}`. From it can be made again: {made}. What happened inside tasks is shown by
+  level `raw` alone.
 - Names of hosts, users, folders and addresses are replaced; `runs/*/originals.json` has the
   checksums of the files as they were measured, so that their owner can show them.
 - `disclosure.md` says what was dropped and why, and how far the conclusions reach; `system.json`
@@ -69,6 +71,7 @@ harness reproduce . --measure      # on a cluster of yours: which conclusions ca
 Licence of the data: {licence}.
 """
 _MOST_SHOWN = 12
+_OF_TASKS = ("timeline", "inside", "vet")  # sections of a report
 _REPORTS = {"html": "html", "markdown": "md"}
 
 
@@ -199,6 +202,9 @@ def _write_reports(
     for evaluation in evaluations:
         results = public_data(evaluation, clean, with_tasks=with_tasks)
         document = make_document(results)
+        if not with_tasks:
+            sections = [section for section in document.sections if section.id not in _OF_TASKS]
+            document = replace(document, sections=sections)
         suffix = f"-{evaluation.run.id}" if len(evaluations) > 1 else ""
         documents[suffix] = (results, document)
         for kind, ending in _REPORTS.items():

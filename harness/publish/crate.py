@@ -136,4 +136,4 @@ def crate(
     }
     graph = [metadata, root, *people, rights, made, tool, *entities]
     document = {"@context": f"{_PROFILE}/context", "@graph": graph}
-    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return json.dumps(document, sort_keys=True, ensure_ascii=False) + "\n"

@@ -17,12 +17,14 @@ from harness.evaluate.provenance import blind_refusals, named_seals
 from harness.experiment.grid import axis_values, label, readable, varying
 from harness.records.trial import Cell
 from harness.scoring.comparisons import FAMILY_ERROR
-from harness.scoring.score import predicted_times
+from harness.scoring.score import LEVELS, predicted_times
 from harness.stats.sequential import LOOK_ERROR
 from harness.store.opener import Opener
 from harness.text import excerpt, printable
 
 Row = Mapping[str, Any]
+_CLAIMED = ("body_s", "job_s", "published_s")  # of which errors have intervals
+_LEVELS = {*LEVELS.values()}  # at which models are compared; what is below lies in runs/
 FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
 _PREDICTED = ("cell", "model", "rung", "quantity", "refit", "predicted", "low", "high", "low_90",
               "high_90", "not_applicable")  # fmt: skip
@@ -34,6 +36,11 @@ _SCORED = {"cell": "cell", "model": "model", "rung": "level", "quantity": "quant
            "covered_80": "covered_80", "covered_90": "covered_90"}  # fmt: skip
 _COMPARED = ("quantity", "speed", "better", "worse", "cells", "difference", "low", "high",
              "chance", "verdict")  # fmt: skip
+
+
+def _rounded(value: Any) -> Any:
+    """A number that follows from others to ten digits: tables are compared to nine."""
+    return float(f"{value:.10g}") if isinstance(value, float) else value
 
 
 def hardware(cell: Cell) -> str:
@@ -58,6 +65,7 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
     run, manifest = evaluation.run, evaluation.run.read_manifest()
     ends_s = [record.finished_s for record in run.trials().values()]
     yield {
+        "id": run.id,
         "experiment": evaluation.experiment.name,
         "hardware": hardware_of(evaluation),
         "blind": not blind_refusals(run, evaluation.done.values()),
@@ -116,7 +124,8 @@ def measurements(evaluation: Evaluation) -> Iterator[Row]:
             "trial": each.trial,
         }
         for speed, times_s in (("raw", each.raw_s), ("reference", each.reference_s)):
-            for quantity, time_s in times_s.items():
+            for quantity in LEVELS.keys() & times_s.keys():
+                time_s = times_s[quantity]
                 what = {"quantity": quantity, "speed": speed, "value": time_s}
                 yield {**row, **what, "disturbed": each.disturbed}
 
@@ -128,7 +137,7 @@ def predictions(evaluation: Evaluation) -> Iterator[Row]:
         if each.not_applicable:
             yield {**row, "not_applicable": "; ".join(each.not_applicable)}
         for quantity, (rung, time_s) in predicted_times(each).items():
-            if time_s is None:
+            if time_s is None or rung not in _LEVELS:
                 continue
             row |= {"rung": rung, "quantity": quantity}
             intervals = each.intervals.get(quantity, {})
@@ -143,20 +152,21 @@ def predictions(evaluation: Evaluation) -> Iterator[Row]:
 def scores(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, cell, quantity and speed."""
     for each in evaluation.run.read_scores().scores:
-        yield {column: getattr(each, name) for column, name in _SCORED.items()}
+        if each.level in _LEVELS:
+            yield {column: _rounded(getattr(each, name)) for column, name in _SCORED.items()}
 
 
 def comparisons(evaluation: Evaluation) -> Iterator[Row]:
     """A row per pair of models, quantity and speed."""
     for each in evaluation.run.read_scores().comparisons:
-        yield {name: getattr(each, name) for name in _COMPARED}
+        yield {name: _rounded(getattr(each, name)) for name in _COMPARED}
 
 
 def intervals(evaluation: Evaluation) -> Iterator[Row]:
-    """A row per model, workload, time of jobs, speed and metric that has an interval or a range."""
+    """A row per model, workload, time of jobs, speed and metric with an interval or a range."""
     for each in evaluation.run.read_scores().summaries:
         for metric, number in each.metrics.items():
-            if number.low is None or each.level != "job":
+            if number.low is None or each.quantity not in _CLAIMED:
                 continue
             yield {
                 "workload": each.workload,
@@ -165,7 +175,7 @@ def intervals(evaluation: Evaluation) -> Iterator[Row]:
                 "quantity": each.quantity,
                 "speed": each.speed,
                 "metric": metric,
-                **number.model_dump(),
+                **{end: _rounded(value) for end, value in number.model_dump().items()},
                 "cells": each.cells,
             }
 
@@ -198,10 +208,11 @@ def write_tables(
         return repr(value)
 
     folder.mkdir()
+    in_order = sorted(evaluations, key=lambda evaluation: evaluation.run.id)
     for name, rows_of in TABLES.items():
         rows = [
-            {"run": evaluation.run.id, **row}
-            for evaluation in evaluations
+            {"run": number, **row}
+            for number, evaluation in enumerate(in_order, 1)
             for row in rows_of(evaluation)
         ]
         columns = [*dict.fromkeys(column for row in rows for column in row)]

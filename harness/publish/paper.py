@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import re
 
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
@@ -227,7 +228,7 @@ def _drawn(figure: Figure, kind: str) -> bytes:
         # Not `savefig`, which draws everything twice.
         write = getattr(get_registered_canvas_class(kind)(drawn), f"print_{kind}")
         write(file, metadata={"CreationDate" if kind == "pdf" else "Date": None})
-    return file.getvalue()
+    return file.getvalue() if kind == "pdf" else re.sub(rb">\s+<", b"><", file.getvalue())
 
 
 def write_pdf(document: Document, path: Path) -> str:

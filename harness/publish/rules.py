@@ -95,9 +95,14 @@ def _some(names: list[str]) -> str:
 
 @dataclass(frozen=True)
 class BundledRun:
-    """The run *id* of a bundle, and how it meets each rule; each *table* is of all runs."""
+    """
+    The run *id* of a bundle, and how it meets each rule.
+
+    Each *table* is of all runs, and has *number* for this one.
+    """
 
     bundle: Opener
+    number: str
     id: str
     table: Callable[[str], list[dict[str, str]]]
     release: Mapping[str, str]
@@ -109,7 +114,7 @@ class BundledRun:
 
     def rows(self, table: str, **wanted: str) -> list[dict[str, str]]:
         """Rows of this run in ``data/TABLE.csv``: those with the *wanted* values."""
-        wanted["run"] = self.run.id
+        wanted["run"] = self.number
         return [row for row in self.table(table) if wanted.items() <= row.items()]
 
     def _is_ready_made(self) -> Decision:
@@ -285,10 +290,10 @@ def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
     """All answers and labels for *bundle*, as *release* decides."""
     table = cache(partial(read_table, bundle))
     answers, labels = list[Answer](), defaultdict[str, list[str]](list)
-    runs = [BundledRun(bundle, "", table, release)]  # of which nothing can be decided
+    runs = [BundledRun(bundle, "", "", table, release)]  # of which nothing can be decided
     try:
-        ids = [row["run"] for row in table("runs")]
-        runs = [BundledRun(bundle, run_id, table, release) for run_id in ids] or runs
+        named = [(row["run"], row["id"]) for row in table("runs")]
+        runs = [BundledRun(bundle, *each, table, release) for each in named] or runs
         for label, text in (each for run in runs for each in run.labels().items()):
             labels[label].append(text)
     except _UNREADABLE as error:

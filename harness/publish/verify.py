@@ -57,7 +57,6 @@ def scored(measurements: Iterable[Any], predictions: Iterable[Any]) -> Any:
         time = math.nan if row["predicted"] is None else row["predicted"]
         known[row["cell"], row["model"], row["quantity"]].append(time)
         name = "job_s" if row["quantity"] == "published_s" else row["quantity"]
-        name = "body_s" if row["rung"] == "estimate" else name
         if row["refit"] is None and row["predicted"] is not None:
             answers[name, row["cell"]][row["model"], row["quantity"]] = row
     for key, values in times.items():
@@ -81,7 +80,7 @@ def scored(measurements: Iterable[Any], predictions: Iterable[Any]) -> Any:
             covered = ["" if a is None else str(a <= actual <= b).lower() for a, b in ends]
             texts = {"rung": row["rung"], "covered_80": covered[0], "covered_90": covered[1]}
             scores[cell, model, quantity, speed] = dict(zip(SCORE.split(), numbers), **texts)
-            if row["rung"] in ("job", "task", "phase") and quantity not in ("frame_s", *framed):
+            if quantity not in ("frame_s", *framed):
                 groups[quantity, speed].setdefault(model, {})[cell] = abs(error)
     for kind, answered in groups.items():
         most = max(map(len, answered.values()))
@@ -189,7 +188,7 @@ def check_run(own: Dict[str, Table]) -> Tuple[List[str], List[str]]:
     rests = f"  It rests on {len(done)} trials of {number} scored cells, of which {disturbed} are"
     rests += f" disturbed and {failed} failed; the noise of a cell's mean is {noise} (median)."
     reach = f"  It holds for {run['hardware']} and these inputs; nothing is said of other systems."
-    title = f"{run['experiment']} ({run['run']})"
+    title = f"{run['experiment']} ({run['id']})"
     table = [f"{title}: mean relative error by {name}, its interval; {len(common)} cells"]
     for model, error in errors.items():
         row = own["intervals"].get((model, name, "raw", "mape", "*"), {})
@@ -230,7 +229,8 @@ def check(folder: Path) -> List[str]:
                 rows[row["run"]][key] = row
         except (LookupError, OSError, ValueError, csv.Error) as error:
             raise ValueError(f"data/{table}.csv: {error}") from None
-    for run in sorted(tables["runs"], key=lambda run: (tables["runs"][run][()]["experiment"], run)):
+    named = {n: (row[()]["experiment"], row[()]["id"]) for n, row in tables["runs"].items()}
+    for run in sorted(named, key=lambda n: named[n]):
         lines, sentences = check_run({name: rows[run] for name, rows in tables.items()})
         shown, claim = shown + lines, claim + sentences
     stored = (folder / "README.md").read_bytes().decode("utf-8", "replace").split("\n")

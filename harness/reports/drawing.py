@@ -203,13 +203,16 @@ def render_figure(figure: Figure) -> str:
         name for attribute in values if "#" in attribute for name in _REFERENCE.findall(attribute)
     }
     for element in elements:
-        element.tag = element.tag.rpartition("}")[2]
+        element.tag, element.tail = element.tag.rpartition("}")[2], None
+        element.text = (element.text or "").strip() or None
         tooltips = canvas.tooltips.get(element.get("id", ""), ())
         attributes, element.attrib = element.attrib, {}
         for name, attribute in attributes.items():
             if name == "style":
                 declared = dict(part.split(": ", 1) for part in attribute.split("; "))
                 declared.pop("font-family", None)
+                if element.tag == "use":  # what is drawn there has its line from its definition
+                    declared = {key: what for key, what in declared.items() if key == "fill"}
                 kept = (f"{key}: {VARIABLES.get(what, what)}" for key, what in declared.items())
                 element.set(name, _REFERENCE.sub(rf"{figure.name}-\g<0>", "; ".join(kept)))
             elif name != "id":

@@ -73,10 +73,15 @@ def _table_rows(shown: Table) -> str:
         for letter, value in zip(shown.align, row, strict=True):
             text = printable(value.text)
             # Words and short numbers are not broken.
-            plain = " n" if letter == "l" and len(text) < 24 and " " not in text else ""
+            plain = "n" if letter == "l" and len(text) < 24 and " " not in text else ""
             text = html.escape(typographic(text) if letter == "r" else text)
-            tag, tone = ("td", value.tone and f" {value.tone}") if cells else ('th scope="row"', "")
-            cells.append(f'<{tag} class="{letter}{plain}{tone}">{text}</{tag[:2]}>')
+            tag, tone = ("td", value.tone) if cells else ('th scope="row"', "")
+            # Most values are numbers: theirs is the look without a class.
+            names = " ".join(
+                filter(None, (letter if letter != "r" or not cells else "", plain, tone))
+            )
+            shown_as = f' class="{names}"' if names else ""
+            cells.append(f"<{tag}{shown_as}>{text}</{tag[:2]}>")
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return "\n".join(lines)
 

@@ -12,7 +12,8 @@ from harness.reports.drawing import BAND, INK, MUTED, WIDE, Canvas, grid, marker
 from harness.reports.wording import QUANTITIES, UNKNOWN, floor_percent, number, one_line, percent
 
 _MOST_NAMED = 12  # cells with their labels below them: of more, their workloads
-_LINE = 96  # characters below the figure
+_ROOM = 58.0  # points for labels below an inch of the figure
+_WIDTH = 0.62  # of a letter, by its size
 _FAR = 1.5  # relative error beyond which the axis is logarithmic outside of ± 50 %
 
 
@@ -73,9 +74,12 @@ def errors_figure(results: ReportData) -> Figure | None:
             middles = [(start + end - 1) / 2 for start, end in zip(starts, ends, strict=True)]
             error_axes.set_xticks(middles, [one_line(workloads[start], 24) for start in starts])
         else:
-            names = [one_line(results.label(cell), 60) for cell in cells]
-            lines = [textwrap.fill(name, max(10, _LINE // len(cells))) for name in names]
-            error_axes.set_xticks(range(len(cells)), lines, fontsize=8)
+            names = [one_line(results.label(cell), 60).replace("=", "= ") for cell in cells]
+            room = _ROOM * canvas.figure.get_figwidth() / len(cells)
+            longest = max(len(word) for name in names for word in name.split())
+            size = min(8.0, max(5.5, room / (_WIDTH * longest)))
+            lines = [textwrap.fill(name, max(8, int(room / (_WIDTH * size)))) for name in names]
+            error_axes.set_xticks(range(len(cells)), lines, fontsize=size)
         canvas.figure.legend(loc="outside upper left", ncols=6)
 
     caption = (
