@@ -61,8 +61,9 @@ harness reproduce . --measure      # on a cluster of yours: which conclusions ca
 
 ## What is missing
 
-- Evidence: `{level}`. From it can be made again: {made}. What happened inside tasks is shown by
-  level `raw` alone.
+- Evidence: `{level}`. From it can be made again: {made}.
+- What happened inside tasks, and what the report folds, is shown at level `raw` alone; numbers that
+  are folded there are in `data/`.
 - Names of hosts, users, folders and addresses are replaced; `runs/*/originals.json` has the
   checksums of the files as they were measured, so that their owner can show them.
 - `disclosure.md` says what was dropped and why, and how far the conclusions reach; `system.json`
@@ -203,7 +204,12 @@ def _write_reports(
         results = public_data(evaluation, clean, with_tasks=with_tasks)
         document = make_document(results)
         if not with_tasks:
-            sections = [section for section in document.sections if section.id not in _OF_TASKS]
+            # All numbers of folded tables are in data/.
+            sections = [
+                replace(section, blocks=[b for b in section.blocks if not getattr(b, "folded", 0)])
+                for section in document.sections
+                if section.id not in _OF_TASKS
+            ]
             document = replace(document, sections=sections)
         suffix = f"-{evaluation.run.id}" if len(evaluations) > 1 else ""
         documents[suffix] = (results, document)

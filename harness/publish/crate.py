@@ -75,6 +75,31 @@ def citation(claim: Claim, authors: Sequence[Author], licence: str) -> str:
     return stream.getvalue()
 
 
+def _entities(hashes: Mapping[str, str], folder: Path) -> list[dict[str, Any]]:
+    """Each file of the bundle, and each run as a whole: its files have their hashes elsewhere."""
+    entities: list[dict[str, Any]] = [
+        {
+            "@id": name,
+            "@type": "File",
+            "name": name,
+            "encodingFormat": mimetypes.guess_type(name)[0] or "application/octet-stream",
+            "contentSize": str((folder / name).stat().st_size),
+            "sha256": sha,
+        }
+        for name, sha in hashes.items()
+        if not name.startswith("runs/")
+    ]
+    runs = dict.fromkeys(
+        "/".join(name.split("/")[:2]) for name in hashes if name.startswith("runs/")
+    )
+    entities += [
+        {"@id": f"{name}/", "@type": "Dataset", "name": name, "description": "A run: its files"
+         " have their hashes in SHA256SUMS."}
+        for name in runs
+    ]  # fmt: skip
+    return entities
+
+
 def crate(
     claim: Claim, authors: Sequence[Author], licence: str, hashes: Mapping[str, str], folder: Path
 ) -> str:
@@ -93,17 +118,7 @@ def crate(
         "@type": "CreativeWork",
         "name": licence or "no licence is stated: all rights are reserved",
     }
-    entities = [
-        {
-            "@id": name,
-            "@type": "File",
-            "name": name,
-            "encodingFormat": mimetypes.guess_type(name)[0] or "application/octet-stream",
-            "contentSize": str((folder / name).stat().st_size),
-            "sha256": sha,
-        }
-        for name, sha in hashes.items()
-    ]
+    entities = _entities(hashes, folder)
     root = {
         "@id": "./",
         "@type": "Dataset",

@@ -7,6 +7,7 @@ import io
 import math
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,11 @@ _SCORED = {"cell": "cell", "model": "model", "rung": "level", "quantity": "quant
            "covered_80": "covered_80", "covered_90": "covered_90"}  # fmt: skip
 _COMPARED = ("quantity", "speed", "better", "worse", "cells", "difference", "low", "high",
              "chance", "verdict")  # fmt: skip
+
+
+def _is_shown(quantity: str, speed: str) -> bool:
+    """Whether a quantity stands in the tables: times of tasks and phases as measured alone."""
+    return LEVELS.get(quantity) == "job" or (quantity in LEVELS and speed == "raw")
 
 
 def _rounded(value: Any) -> Any:
@@ -124,7 +130,7 @@ def measurements(evaluation: Evaluation) -> Iterator[Row]:
             "trial": each.trial,
         }
         for speed, times_s in (("raw", each.raw_s), ("reference", each.reference_s)):
-            for quantity in LEVELS.keys() & times_s.keys():
+            for quantity in filter(partial(_is_shown, speed=speed), times_s):
                 time_s = times_s[quantity]
                 what = {"quantity": quantity, "speed": speed, "value": time_s}
                 yield {**row, **what, "disturbed": each.disturbed}
@@ -152,14 +158,15 @@ def predictions(evaluation: Evaluation) -> Iterator[Row]:
 def scores(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, cell, quantity and speed."""
     for each in evaluation.run.read_scores().scores:
-        if each.level in _LEVELS:
+        if each.level in _LEVELS and _is_shown(each.quantity, each.speed):
             yield {column: _rounded(getattr(each, name)) for column, name in _SCORED.items()}
 
 
 def comparisons(evaluation: Evaluation) -> Iterator[Row]:
     """A row per pair of models, quantity and speed."""
     for each in evaluation.run.read_scores().comparisons:
-        yield {name: _rounded(getattr(each, name)) for name in _COMPARED}
+        if _is_shown(each.quantity, each.speed):
+            yield {name: _rounded(getattr(each, name)) for name in _COMPARED}
 
 
 def intervals(evaluation: Evaluation) -> Iterator[Row]:

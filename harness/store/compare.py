@@ -70,4 +70,5 @@ def leaves(value: Any, place: str, model: str = "") -> Iterator[tuple[tuple[str,
     if isinstance(value, dict):
         model = str(value.get("model", model))
     for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-        yield from leaves(part, f"{place}.{key}", model)
+        if key != "schema_version":  # says who wrote it, and is no part of the answer
+            yield from leaves(part, f"{place}.{key}", model)
