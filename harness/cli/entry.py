@@ -51,6 +51,8 @@ COMMANDS = {
     "runs": ("harness.cli.runs:runs", "List the runs that there are."),
     "show": ("harness.cli.runs:show", "Show what a run measured, and what was asked of it."),
     "gc": ("harness.cli.runs:gc", "Name and remove empty and abandoned runs."),
+    "calibrate": ("harness.cli.calibrate:calibrate", "Measure what a machine costs, in minutes."),
+    "hardware": ("harness.cli.calibrate:hardware_group", "Show and compare what machines cost."),
     "nightly": ("harness.cli.nightly:nightly", "Measure a night, and say what moved since when."),
     "compare": ("harness.cli.compare:compare", "Say what changed between runs."),
     "reproduce": ("harness.cli.reading:reproduce", "Make the results of a run again."),

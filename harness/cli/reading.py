@@ -17,6 +17,8 @@ from harness.text import excerpt, printable
 
 if TYPE_CHECKING:
     from harness.evaluate.flow import Evaluation
+    from harness.experiment.model import Experiment
+    from harness.records.profile import Profile
     from harness.store import Run
 
 _MOST_DIFFERENCES = 20  # shown to people; --json has all
@@ -106,9 +108,24 @@ def profile(evaluation: Evaluation, as_json: bool) -> None:
     metavar="KEY=VALUE,...",
     help="The cells that feed profiles, such as 'input=16 MiB,96 MiB'; repeatable.",
 )
+@click.option("--from", "origin", metavar="RUN", help="Take the profiles of this run...")
+@click.option(
+    "--hardware",
+    nargs=2,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="A B",
+    help="...which ran on the machine of A, for that of B (harness calibrate).",
+)
+@click.option("--strict", is_flag=True, help="Refuse costs that were measured on another machine.")
 @json_option
 def predict(
-    evaluation: Evaluation, models: str | None, profile_on: tuple[str, ...], as_json: bool
+    evaluation: Evaluation,
+    models: str | None,
+    profile_on: tuple[str, ...],
+    origin: str | None,
+    hardware: tuple[Path, Path] | None,
+    strict: bool,
+    as_json: bool,
 ) -> None:
     """
     Predict every scored cell of RUN with every model, and seal the predictions; no job is run.
@@ -122,6 +139,7 @@ def predict(
         harness predict experiments/quick.yaml
         harness predict results/quick/20261121T032309Z-4f26 --models whatif,ernest
         harness predict 20261121T0323 --profile-on 'input=16 MiB,48 MiB' --json
+        harness predict 20261122T0411 --from 20261121T0323 --hardware plain.json slow.json
     """
     from harness.evaluate.flow import REPORT_FILES
     from harness.run.session import analyse, asked_anew
@@ -129,9 +147,13 @@ def predict(
     run, experiment = evaluation.run, evaluation.experiment
     if models or profile_on:
         experiment = asked_anew(run, models or "", profile_on)
-    files, verdict = list[Path](), ""
+    files, verdict, profiles = list[Path](), "", None
+    if bool(origin) != bool(hardware):
+        raise click.UsageError("--from RUN and --hardware A B go together")
+    if origin and hardware:
+        experiment, profiles = _moved(evaluation, experiment, origin, hardware, strict=strict)
     if run.seal.exists() or experiment.predict != run.experiment().predict:
-        with analyse(run, experiment) as (analysis, document):
+        with analyse(run, experiment, profiles) as (analysis, document):
             verdict = document.headline
             predictions = analysis.predictions
         folder = analysis.run.path.with_name(analysis.run.id.lstrip("."))
@@ -155,6 +177,33 @@ def predict(
         click.echo(f"{printable(verdict)}\n")
         show_text(f"analysis, sealed after the measurement: {files[0].parent}")
         show_text(f"report: {files[0]}")
+
+
+def _moved(
+    evaluation: Evaluation,
+    experiment: Experiment,
+    origin: str,
+    hardware: tuple[Path, Path],
+    *,
+    strict: bool,
+) -> tuple[Experiment, dict[str, Profile]]:
+    """*experiment* without profiling cells, and the profiles of another run for its machine."""
+    from harness.errors import EvidenceError
+    from harness.evaluate.transfer import profiles_for
+    from harness.store import Store
+
+    results_dir = evaluation.run.measured.path.parent.parent
+    source, cells = Store(results_dir).find(origin), evaluation.cells.values()
+    profiles, others = profiles_for(source, hardware, cells)
+    for other in others:
+        show_text(f"warning: its costs were measured on another machine: {other}")
+    if others and strict:
+        what = f"costs of another machine: {'; '.join(others)}"
+        fix = f"harness calibrate measures those of this one; {hardware[1]} is of another"
+        raise EvidenceError(what, where=str(hardware[1]), fix=fix)
+    changes = {"source": source.id, "hardware": tuple(map(str, hardware)), "profile_on": {}}
+    predict = experiment.predict.model_copy(update=changes)
+    return experiment.model_copy(update={"predict": predict}), profiles
 
 
 @click.command("score")

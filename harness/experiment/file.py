@@ -6,6 +6,7 @@ Every problem has its place in the file, or its override.
 
 from __future__ import annotations
 
+import json
 import re
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -348,6 +349,12 @@ def _check_names(document: Document, known: KnownNames | None) -> None:
                 document.problem(value_path, problem, did_you_mean(scalar, list(names)))
 
 
+def cluster_text(text: str, source: str) -> str:
+    """The cluster of the experiment in *text*, to be written into another one."""
+    data = Document(text, source).data
+    return json.dumps(data.get("cluster", {}) if isinstance(data, dict) else {})
+
+
 def _resolve_sizes(document: Document, scales: Mapping[str, Mapping[str, int]]) -> None:
     """
     Put bytes in the place of names of sizes; *scales* has those of each workload.
@@ -436,6 +443,14 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
         return
     if not document.mapping("predict"):
         return
+    predict = experiment.predict
+    if bool(predict.profile_on) == bool(predict.source):
+        fix = "write profile_on, the cells that feed the profiles; or from, a run that has some"
+        what = "has 'profile_on' and 'from'" if predict.source else "lacks 'profile_on'"
+        document.problem(("predict",), f"predict {what}", fix)
+    if len(predict.hardware) != 2 * bool(predict.source):
+        fix = "write hardware: [A, B], the machine of the run that from names, and this one"
+        document.problem(("predict",), "predict.hardware and predict.from go together", fix)
     axes: dict[str, dict[str, None]] = {}  # values as text, in the order of the grid
     for cell in cells:
         for axis, value in axis_values(cell).items():
@@ -460,6 +475,7 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
         problem = f"nightly.controls: there is no workload {name}"
         document.problem(("nightly", "controls"), problem, did_you_mean(name, sorted(workloads)))
     unfed = workloads.difference(controls, (cell.workload.name for cell in profiling))
+    unfed = set[str]() if predict.source else unfed
     choices = [f"{axis} has {', '.join(texts)}" for axis, texts in axes.items() if len(texts) > 1]
     alternatives = "; ".join(choices) or "no axis has two values yet"
     fix = f"choose some values and leave some: {alternatives}"

@@ -41,10 +41,11 @@ NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _OR_PATH = {"pattern": rf"^({NAME.pattern}|.+\.py:[A-Za-z_][A-Za-z0-9_]*)$"}  # of a class
 _UNIT_IN_NAME = re.compile(r"(_bytes|_bytes_per_s|_s)$")
 
-_SIZE: dict[str, Any] = {"type": ["string", "integer"], "minimum": MIB, "examples": ["32 MiB"]}
-_RATE: dict[str, Any] = {"type": "string", "examples": ["20 MiB/s", "100 Mbit/s"]}
-_TIME: dict[str, Any] = {"type": "string", "examples": ["10 min"]}
-_ANY: dict[str, Any] = {"type": ["string", "number", "boolean"]}
+_Schema = dict[str, Any]
+_SIZE: _Schema = {"type": ["string", "integer"], "minimum": MIB, "examples": ["32 MiB"]}
+_RATE: _Schema = {"type": "string", "examples": ["20 MiB/s", "100 Mbit/s"]}
+_TIME: _Schema = {"type": "string", "examples": ["10 min"]}
+_ANY: _Schema = {"type": ["string", "number", "boolean"]}
 
 T = TypeVar("T")
 _Read = Callable[[Scalar], Any]
@@ -93,22 +94,16 @@ def _number(
 
 
 def _quantity(
-    parse: _Read,
-    least: float,
-    complaint: str,
-    schema: dict[str, Any],
-    word: str = "",
-    *,
-    most: float = 2**63,
+    parse: _Read, least: float, flaw: str, schema: _Schema, word: str = "", *, most: float = 2**63
 ) -> _Annotations:
-    """Annotations of what *parse* understands; *complaint* is about what is out of bounds."""
+    """Annotations of what *parse* understands; *flaw* is about what is out of bounds."""
 
     def read(scalar: Scalar) -> Any:
         quantity = parse(scalar)
         if parse is parse_bytes and 0 < quantity < MIB and scalar.written.isdigit():  # MiB?
             raise ValueError(f"'{scalar}' has no unit; write {scalar} MiB, or {scalar} B")
         if not least <= quantity < most:
-            raise ValueError(f"'{excerpt(scalar)}' {complaint}")
+            raise ValueError(f"'{excerpt(scalar)}' {flaw}")
         return quantity
 
     return _written(read, schema, word)
@@ -242,9 +237,11 @@ _ADDRESS = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?"
 _MODES = get_args(TraceMode)
 
 # Not a key of the file, whose names may be paths; left out where there is none.
-_CODE: dict[str, Any] = {"validation_alias": "(code)", "exclude_if": lambda code: not code}
+_UNSET: dict[str, Any] = {"exclude_if": lambda value: not value}
+_CODE: dict[str, Any] = {"validation_alias": "(code)", **_UNSET}
 
 Axis = Annotated[tuple[T, ...], _Listed()]
+_Printable = Annotated[str, *_written(_read_printable, {"type": "string"})]
 Count = Annotated[int, *_number("whole number", 1, 10**6)]
 Seed = Annotated[int, *_number("whole number", 0, 2**31 - 1)]
 Gpus = Annotated[int, *_number("number of GPUs", 0, 64, "write how many a node has", word="auto")]
@@ -410,8 +407,12 @@ class Predict(_FileRecord):
     models: Axis[Annotated[str, *_name_of("model", **_OR_PATH)]]
     """models to score: see 'harness list models'; ./mine.py:Mine is one of your own"""
     code: SkipJsonSchema[dict[str, Code]] = Field(default_factory=dict, **_CODE)
-    profile_on: Properties
+    profile_on: Properties = Field(default_factory=dict)
     """values of axes that select the cells for the profiles; these are never scored"""
+    source: _Printable = Field("", validation_alias="from", **_UNSET)
+    """a run whose profiles are taken instead: its id, its first characters, or its folder"""
+    hardware: Axis[_Printable] = Field((), **_UNSET)
+    """two files of harness calibrate: the machine of that run, and this one"""
     order: Annotated[
         Literal["blind", "mixed"],
         *_text("blind|mixed", "is not an order; write blind or mixed", enum=["blind", "mixed"]),
@@ -421,7 +422,7 @@ class Predict(_FileRecord):
     @property
     def is_blind(self) -> bool:
         """Whether there are predictions to be sealed before the scored cells are measured."""
-        return self.order == "blind" and bool(self.models) and bool(self.profile_on)
+        return self.order == "blind" and bool(self.models) and bool(self.profile_on or self.source)
 
 
 class Nightly(_FileRecord):
@@ -431,7 +432,7 @@ class Nightly(_FileRecord):
     """workloads that no model is asked about: what they show is the cluster's"""
     confirm: Annotated[int, *_number("whole number", 0, 100)] = 4
     """repeats of each cell that seems to have moved, at once, or 0 (default: 4)"""
-    on_alarm: Annotated[str, *_written(_read_printable, {"type": "string"})] = ""
+    on_alarm: _Printable = ""
     """command that is run with new alarms as JSON on its input (default: none)"""
 
 

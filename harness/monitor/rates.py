@@ -8,6 +8,7 @@ are those of copies between pinned memory and the first device (``workloads/gpu`
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 from typing import Any
@@ -16,12 +17,13 @@ from harness.errors import HarnessError, MachineError
 from harness.hadoop_home.home import job_jar
 from harness.models import MODELS
 from harness.monitor.probe import probe_jar
+from harness.providers.adjust import NodeLoad
 from harness.providers.base import Cluster
 from harness.providers.host import Host, at_once
 from harness.providers.survey import Devices, find_devices, find_on, here
 from harness.records.manifest import NodeGpus, NodeRates
 from harness.records.profile import Statistic
-from harness.records.trial import ClusterSpec
+from harness.records.trial import CONTROLS, ClusterSpec
 from harness.stats.spread import standard_deviation
 from harness.store import Run
 from harness.text import first_line, read_json
@@ -37,6 +39,7 @@ GPU_RATES = ("h2d_bps", "d2h_bps")
 _GPU_CLASS = "mapreduce.harness.gpu.Rates"
 _GPU_LIMIT_S = 60.0  # a driver without a daemon that keeps it loaded takes seconds to start
 _MOST_PASSES, _MOST_BPS = 64, 10**15
+_EXPECTED_BPS = 2e8  # of a disk or a network without a limit: decides how much is moved
 
 
 def are_rates_required(models: Iterable[str]) -> bool:
@@ -66,6 +69,44 @@ def record_rates(run: Run, cluster: Cluster, say: Callable[[str], None]) -> None
         say(f"warning: {error.what}")
     else:
         run.update_manifest(rates={worker.name: rates})
+
+
+def record_micro(run: Run, cluster: Cluster, say: Callable[[str], None]) -> None:
+    """
+    Measure disks and networks of all workers at once, once in *run*, and write them down.
+
+    Where that fails *say* gets a warning: costs are then known from jobs alone.
+    """
+    workers = cluster.hosts[1:]
+    if run.read_manifest().micro:
+        return
+    if not workers:
+        say("warning: nothing is measured without jobs: the nodes cannot be reached from here")
+        return
+    limited = cluster.spec.limited
+    load = NodeLoad(
+        cluster.hosts, lambda host: cluster.agent(host, "load"), "data" if limited else "."
+    )
+    measured = defaultdict[str, dict[str, float]](dict)
+    try:
+        for field, names in CONTROLS.items():
+            expected = {
+                worker.name: {
+                    name: float(getattr(cluster.spec.hardware(worker.name), field) or _EXPECTED_BPS)
+                    for name in names
+                }
+                for worker in workers
+            }
+            if field in ("disk_bytes_per_s", "network_bytes_per_s"):
+                for worker, rates in load.measure(field, expected).items():
+                    measured[worker] |= rates
+            if field == "disk_bytes_per_s":
+                for worker, rate in load.measure_buffered(expected).items():
+                    measured[worker]["buffered_write"] = rate
+    except HarnessError as error:
+        say(f"warning: {error.what}")
+    else:
+        run.update_manifest(micro=dict(measured))
 
 
 def measure_rates(host: Host, java: str, jar: str, folder: str) -> NodeRates:

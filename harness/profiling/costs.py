@@ -96,7 +96,7 @@ def fit_costs(
     names, design = list(columns), np.column_stack(list(columns.values()))
     column_groups = groups(design * weights[:, None])
     base_names = [name.removesuffix("_map").removesuffix("_reduce") for name in names]
-    fit = _fit(design, target, weights, np.array([typical[name] for name in base_names]))
+    fit = fit_by_typical(design, target, weights, np.array([typical[name] for name in base_names]))
     others = {
         names[column]: tuple(names[other] for other in members if other != column)
         for members in column_groups
@@ -165,7 +165,7 @@ def _grouped(columns: Mapping[str, np.ndarray], weights: np.ndarray) -> set[str]
     return {names[place] for members in groups(design * weights[:, None]) for place in members}
 
 
-def _fit(
+def fit_by_typical(
     design: np.ndarray, target: np.ndarray, weights: np.ndarray, typical: np.ndarray
 ) -> RobustFit:
     """

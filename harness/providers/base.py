@@ -23,10 +23,10 @@ from harness.hadoop.site import task_properties
 from harness.hadoop_home.home import HadoopHome, file_digest
 from harness.providers import masters
 from harness.providers import state as states
-from harness.providers.calibrate import (
-    CalibrationLoad,
+from harness.providers.adjust import (
+    NodeLoad,
     Rates,
-    calibrate,
+    adjust,
     requested_by_worker,
     unsupported_limits,
 )
@@ -149,10 +149,10 @@ class Cluster(ABC):
         """Limit the nodes as requested, while nothing runs on them."""
         raise NotImplementedError
 
-    def _calibrate(self, apply: Callable[[Mapping[str, Rates]], None], disk: str = ".") -> None:
+    def _adjust(self, apply: Callable[[Mapping[str, Rates]], None], disk: str = ".") -> None:
         """Correct the limits that *apply* sets until they are as requested; write them down."""
-        load = CalibrationLoad(self.hosts, lambda host: self.agent(host, "load"), disk)
-        measured = calibrate(requested_by_worker(self.spec), apply, load, where=self.where)
+        load = NodeLoad(self.hosts, lambda host: self.agent(host, "load"), disk)
+        measured = adjust(requested_by_worker(self.spec), apply, load, where=self.where)
         content = LIMITS.dump_json(measured, indent=1, exclude_none=True)
         (self.folder / "limits.json").write_bytes(content)
 

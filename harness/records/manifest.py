@@ -73,9 +73,10 @@ class Manifest(Record):
     another node with the same answer, or ``not known: why``.  *daemon_options* are JVM options by
     kind of daemon; *packages* those installed where the harness ran, name and version, each with
     the SHA-256 of its ``RECORD``, the list of its files with their hashes, empty without one.
-    *gpus_found* and *rates* are by node.  *repeats_ended* says why no more trials were added.
-    *reused* has the run that measured a trial, where it was another.  *analysis_of* is the run that
-    an analysis is about; a run has none.
+    *gpus_found* and *rates* are by node, and so is *micro*: bytes per second that the controls of a
+    node gave while all nodes were measured at once, without a job.  *repeats_ended* says why no
+    more trials were added.  *reused* has the run that measured a trial, where it was another.
+    *analysis_of* is the run that an analysis is about; a run has none.
     """
 
     # What another version of the harness has written besides does not concern this one.
@@ -104,6 +105,7 @@ class Manifest(Record):
     gpus: OfferedGpus | None = None
     gpus_found: dict[str, NodeGpus] = Field(default_factory=dict)
     rates: dict[str, NodeRates] = Field(default_factory=dict)
+    micro: dict[str, dict[str, float]] = Field(default_factory=dict)
     repeats_ended: str = ""
     reused: dict[str, str] = Field(default_factory=dict)
     analysis_of: str = ""

@@ -28,7 +28,7 @@ from harness.units import format_bit_rate, format_rate
 ID_VERSION = 1
 
 # Of every stored record: it changes with the fields of any of them (tests/store/shapes.json).
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 SchemaVersion = Annotated[int, Field(ge=1, le=SCHEMA_VERSION)]
 
 # A control is one rate by which a node is limited, by its name: cores in cores, the others in bytes
@@ -40,7 +40,7 @@ CONTROLS: dict[str, tuple[str, ...]] = {
     "cores": (CORES,),
     "disk_bytes_per_s": (DISK_WRITE, DISK_READ),
     "network_bytes_per_s": (NETWORK_OUT, NETWORK_IN),
-    "memory_bytes": (),  # the kernel counts it: there is nothing to measure, nor to calibrate
+    "memory_bytes": (),  # the kernel counts it: there is nothing to measure, nor to adjust
 }
 TOLERANCE = 0.1  # relative difference between what was requested and what is measured
 # Where buffered writes are faster by more than this, the page cache takes them up.

@@ -21,7 +21,7 @@ from harness.errors import ClusterError, JobError
 from harness.hadoop.site import block_bytes
 from harness.hadoop_home.home import HadoopHome
 from harness.monitor.machine import Stopwatch, find_disturbance
-from harness.monitor.rates import record_gpus, record_rates
+from harness.monitor.rates import record_gpus, record_micro, record_rates
 from harness.monitor.watch import Monitor, monitor_cluster
 from harness.providers import PROVIDERS
 from harness.providers.base import Cluster
@@ -63,9 +63,10 @@ class Execution:
     *on_disturbed* ``repeat``, a trial that others disturbed is run a second time, after all others
     of its cluster and use; the second one counts, disturbed or not.  *needs_rates*: models need the
     rates of a node's disk and memory.  *seal* gives the SHA-256 of the sealed predictions, and
-    makes them before the first trial that is scored.  *estimates_s* are expected seconds of trials,
-    *durations* those of the trials that count, both by their ids.  *wall* is the
-    wall clock, in seconds since the epoch.
+    makes them before the first trial that is scored.  *more_here* gives trials to be added on the
+    cluster that has run all of its own, whose disks and networks are measured, too.  *estimates_s*
+    are expected seconds of trials, *durations* those of the trials that count, both by their ids.
+    *wall* is the wall clock, in seconds since the epoch.
     """
 
     run: Run
@@ -79,6 +80,7 @@ class Execution:
     retries: int = 0
     needs_rates: bool = False
     seal: Callable[[], str] = lambda: ""
+    more_here: Callable[[], Sequence[Trial]] | None = None
     estimates_s: Mapping[str, float] = field(default_factory=dict)
     durations: dict[str, float] = field(default_factory=dict)
     wall: Callable[[], float] = time.time
@@ -156,6 +158,8 @@ class Execution:
                 )
                 if self.needs_rates:
                     record_rates(self.run, cluster, self.console.say)
+                if self.more_here:
+                    record_micro(self.run, cluster, self.console.say)
                 while trials and not is_lost:
                     attempt = self._attempt(runner, trials[0], monitor)
                     is_lost = attempt.is_cluster_lost
@@ -169,6 +173,8 @@ class Execution:
                     if attempt.counts:
                         trials.pop(0)
                         yield attempt.record
+                        if self.more_here and not trials and not is_lost:
+                            trials += self.more_here()
                 clusters_lost += is_lost
             if clusters_lost >= _CLUSTERS_LOST and trials:
                 what = f"{clusters_lost} clusters were lost, and no trial was done in between"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import shlex
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -21,6 +21,7 @@ from harness import __version__
 from harness.errors import DataError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.own_code import OwnCode, kept_own, read_own
+from harness.evaluate.transfer import profiles_for
 from harness.experiment.file import concealed_text, read_experiment
 from harness.experiment.grid import expand, is_profiling, order
 from harness.experiment.model import Experiment
@@ -30,7 +31,8 @@ from harness.monitor.machine import machine_facts
 from harness.monitor.probe import probe_jar
 from harness.monitor.rates import are_rates_required
 from harness.providers import PROVIDERS, remove
-from harness.providers.calibrate import unsupported_limits
+from harness.providers.adjust import unsupported_limits
+from harness.records.profile import Profile
 from harness.records.trial import ClusterSpec, Code, Trial, TrialRecord, Versions, trial_id
 from harness.reports.document import Document
 from harness.reports.sections.method import flatten
@@ -176,12 +178,14 @@ class Session:
         new: bool = False,
         reuse: bool = False,
         more: Callable[[Run], list[Trial]] | None = None,
+        more_here: Callable[[Run], list[Trial]] | None = None,
     ) -> tuple[Run, int]:
         """
         Run what is missing of the newest unfinished run, or of a new one; count the failures.
 
         *reuse*: trials that other runs have measured on this machine are taken over.  *more* gives
-        trials to be added at the end until there is none: of itself those that a verdict takes.
+        trials to be added at the end until there is none: of itself those that a verdict takes;
+        *more_here* on the cluster that has just run the last one.
         """
         experiment, trials = self.experiment, self.trials
         self.preflight.require()
@@ -204,10 +208,9 @@ class Session:
             if remove(cluster_name(run), experiment.cluster.provider):
                 self.console.say("cluster: took down what a killed run had left")
             if reuse:
-                taken = take_over(run, store, trials)
-                self.console.say(f"{len(taken)} trials of earlier runs are taken over")
-            for trial_id, record in run.trials().items():
-                if not run.has_trace(trial_id):  # the run was killed after this trial
+                self.console.say(f"taken over: {len(take_over(run, store, trials))} earlier trials")
+            for record in run.trials().values():
+                if not run.has_trace(record.trial.id):  # the run was killed after this trial
                     remake_trace(run, record)
             run.write_plan(trials)
             self.trials = (*trials, *run.read_plan()[len(trials) :])
@@ -215,9 +218,10 @@ class Session:
             done = {trial.id for trial in self.trials} & set(run.trials())
             self.console.say(f"run {run.path} ({len(done)} of {len(self.trials)} trials done)")
             plan = make_plan(experiment, self.trials, run.trials(), self.estimator())
-            if plan["estimate_s"]:
-                left = format_duration(plan["estimate_s"])
-                self.console.say(f"it will take about {left} ({plan['estimated']})")
+            if left_s := plan["estimate_s"]:
+                self.console.say(
+                    f"it will take about {format_duration(left_s)} ({plan['estimated']})"
+                )
             estimates_s = {each["id"]: each["estimate_s"] for each in plan["trials"]}
             execution = Execution(
                 run=run,
@@ -232,6 +236,7 @@ class Session:
                 estimates_s=estimates_s,
                 needs_rates=are_rates_required(experiment.predict.models),
                 seal=cache(lambda: self.seal(run) if experiment.predict.is_blind else ""),
+                more_here=more_here and partial(more_here, run),
             )
             execution.execute(self.trials, done)
             more = more or (self.next_trials if experiment.is_until_decided else None)
@@ -240,17 +245,25 @@ class Session:
                 self.trials = (*self.trials, *added)
                 execution.execute(self.trials, set(run.trials()))
             run.finish()
-        planned = {trial.id for trial in self.trials}
-        ended = [record for trial_id, record in run.trials().items() if trial_id in planned]
-        return run, sum(record.state != "done" for record in ended)
+        planned, records = {trial.id for trial in self.trials}, run.trials().values()
+        return run, sum(each.state != "done" for each in records if each.trial.id in planned)
 
     def seal(self, run: Run) -> str:
         """SHA-256 of the seal of *run*, made of its profiling trials where there is none yet."""
         if not run.seal.exists():
-            evaluation = self.evaluation(run)
-            if not any(record.trial.profiling for record in evaluation.done.values()):
+            evaluation, predict = self.evaluation(run), self.experiment.predict
+            if predict.source:
+                profiles, _ = profiles_for(
+                    Store(self.results_dir).find(predict.source),
+                    [Path(self.source).parent / path for path in predict.hardware],
+                    evaluation.cells.values(),
+                )
+                for profile in profiles.values():
+                    run.write_profile(profile)
+            elif not any(record.trial.profiling for record in evaluation.done.values()):
                 run.finish()  # nothing can come of it: the next call opens another run
-            evaluation.profile()
+            if not predict.source:
+                evaluation.profile()
             predictions = evaluation.predict()
             self.console.say(f"{len(predictions)} predictions are sealed: {run.seal.path}")
         return run.seal.sha256()
@@ -341,11 +354,14 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
 
 
 @contextmanager
-def analyse(run: Run, experiment: Experiment) -> Iterator[tuple[Evaluation, Document]]:
+def analyse(
+    run: Run, experiment: Experiment, profiles: Mapping[str, Profile] | None = None
+) -> Iterator[tuple[Evaluation, Document]]:
     """
     Ask *experiment* of what *run* measured; give the answer, sealed and scored, and its report.
 
-    When the block ends it is among the run's analyses; nothing is left where it fails.
+    Its *profiles* are those of the profiling trials, unless they are given.  When the block ends it
+    is among the run's analyses; nothing is left where it fails.
     """
     plan = [
         trial.model_copy(update={"profiling": is_profiling(trial.cell, experiment.predict)})
@@ -353,7 +369,10 @@ def analyse(run: Run, experiment: Experiment) -> Iterator[tuple[Evaluation, Docu
     ]
     with new_analysis(run, experiment, plan, __version__) as analysis:
         evaluation = Evaluation.of(analysis)
-        evaluation.profile()
+        for profile in (profiles or {}).values():
+            analysis.write_profile(profile)
+        if profiles is None:
+            evaluation.profile()
         evaluation.predict()
         evaluation.score()
         _, document = evaluation.report()

@@ -17,7 +17,7 @@ import pytest
 from harness.errors import MachineError
 from harness.hadoop_home.home import HadoopHome
 from harness.providers import kernel
-from harness.providers.calibrate import CalibrationLoad, calibrate
+from harness.providers.adjust import NodeLoad, adjust
 from harness.providers.host import LocalHost
 from harness.providers.kernel import ROOT
 from harness.providers.local.cluster import LocalCluster
@@ -110,10 +110,10 @@ def test_processes_of_a_node_share_its_cores(tmp_path):
     groups.make("worker1")
     joins = node_agent("join", *groups.joins("worker1"), "--")
     host = LocalHost("worker1", "", str(tmp_path), lambda argv: [*joins, *argv], dict(os.environ))
-    load = CalibrationLoad([host], lambda _: node_agent("load"))
+    load = NodeLoad([host], lambda _: node_agent("load"))
     try:
         setter = partial(set_limits, tmp_path, None, {})
-        limits = calibrate({"worker1": {"cores": 0.1}}, setter, load, where="here")
+        limits = adjust({"worker1": {"cores": 0.1}}, setter, load, where="here")
     finally:
         groups.remove()
 

@@ -1,5 +1,5 @@
 """
-Tests for `CalibrationLoad` with its real loads, on this machine as it is: no limit is set here.
+Tests for `NodeLoad` with its real loads, on this machine as it is: no limit is set here.
 """
 
 import json
@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import ClusterError
 from harness.node import load as loads
-from harness.providers.calibrate import CalibrationLoad
+from harness.providers.adjust import NodeLoad
 from harness.providers.host import LocalHost
 from harness.providers.kernel import shape_argv
 from tests.node_agent import node_agent_path
@@ -40,7 +40,7 @@ def load_on(hosts, program=SHORT):
     """
     The loads, shortened.
     """
-    return CalibrationLoad(
+    return NodeLoad(
         hosts, lambda _: [sys.executable, "-I", "-c", program, str(node_agent_path())], disk="data"
     )
 

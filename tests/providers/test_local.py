@@ -297,7 +297,7 @@ class TestLimits:
         monkeypatch.setattr(local.limits, "require", lambda *_, **__: None)
         monkeypatch.setattr(local.limits, "make", lambda *_: {})
         monkeypatch.setattr(local.limits, "group_files", lambda *_: [])
-        monkeypatch.setattr(base, "calibrate", lambda *_, **__: {"worker1": {"cores": HALF}})
+        monkeypatch.setattr(base, "adjust", lambda *_, **__: {"worker1": {"cores": HALF}})
         return cluster(node=NodeSpec(cores=0.5))
 
     def test_daemons_are_started_when_the_node_is_measured(self, limited, monkeypatch):
@@ -312,7 +312,7 @@ class TestLimits:
             assert LocalCluster.attach("c").limits == {}
             return {"worker1": {"cores": HALF}}
 
-        monkeypatch.setattr(base, "calibrate", measure)
+        monkeypatch.setattr(base, "adjust", measure)
         limited.up()
 
         message = os.read(heard[0], 4096).decode()
@@ -340,7 +340,7 @@ class TestLimits:
         def fail(*_, **__):
             raise ClusterError("worker1 cannot be made so")
 
-        monkeypatch.setattr(base, "calibrate", fail)
+        monkeypatch.setattr(base, "adjust", fail)
 
         with pytest.raises(ClusterError, match="worker1 cannot be made so"):
             limited.up()

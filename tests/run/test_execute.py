@@ -204,6 +204,16 @@ class TestGoodRun:
         assert list(run.trials()) == [trials[0].id]
         assert clusters.jobs.count("terasort") == 3
 
+    def test_adds_trials_on_the_cluster_that_is_there(self, execution, run, clusters):
+        """
+        What is asked for once all are done runs on the same cluster, until nothing is.
+        """
+        later = [terasort(1), terasort(2)]
+        execution(more_here=lambda: [later.pop(0)] if later else []).execute([terasort()], set())
+
+        assert set(run.trials()) == {terasort(number).id for number in range(3)}
+        assert len(clusters.started) == 1
+
     def test_skips_what_is_done(self, execution, run, clusters):
         """
         A second call runs the rest, and a third one starts no cluster.

@@ -150,7 +150,7 @@ class DockerCluster(Cluster):
         assert self._maker is not None
         by_name = {host.name: host for host in self.hosts}
         with nodes.DockerLimiter(self._maker, by_name) as limiter:
-            self._calibrate(limiter.set)
+            self._adjust(limiter.set)
 
     @cached_property
     def _engine(self) -> Engine:

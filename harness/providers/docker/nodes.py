@@ -26,7 +26,7 @@ from harness.hadoop.daemons import Layout, Member, make_members
 from harness.hadoop_home.home import HadoopHome
 from harness.node import agent_bytes
 from harness.providers import archives
-from harness.providers.calibrate import Rates, requested_by_worker
+from harness.providers.adjust import Rates, requested_by_worker
 from harness.providers.docker.engine import LABEL, Engine, EngineError, owner
 from harness.providers.docker.host import AGENT, AGENT_COMMAND, BASE, LOGS, PIDS, USER, DockerHost
 from harness.providers.kernel import LEAST_QUOTA_US, PERIOD_US, shape_argv

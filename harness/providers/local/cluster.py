@@ -223,7 +223,7 @@ class LocalCluster(Cluster):
 
         bridge_links = {node_name: f"node{number}" for node_name, number in numbers.items()}
         set_limits = partial(limits.set_limits, self.folder, tc, bridge_links)
-        self._calibrate(set_limits, limits.PARTS[0])
+        self._adjust(set_limits, limits.PARTS[0])
 
     def drop_page_cache(self) -> list[str]:
         """Have nodes with limited disks read blocks from there next, not from memory; which do."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.errors import ClusterError, MachineError
 from harness.providers import kernel
-from harness.providers.calibrate import Rates, requested_by_worker
+from harness.providers.adjust import Rates, requested_by_worker
 from harness.providers.host import Completed
 from harness.providers.kernel import Groups, shape_argv
 from harness.providers.local import namespace

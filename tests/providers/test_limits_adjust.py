@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.calibrate`: corrected settings, on nodes that are simulated.
+Tests for `harness.providers.adjust`: corrected settings, on nodes that are simulated.
 
 The loads themselves are tested in `test_limits_load.py`.
 """
@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ClusterError
-from harness.providers.calibrate import (
+from harness.providers.adjust import (
     MOST_CORRECTION,
-    calibrate,
+    adjust,
     requested_by_worker,
     unsupported_limits,
 )
@@ -49,8 +49,8 @@ class Machine:
             for node in requested
         }
 
-    def calibrate(self, spec, where="here"):
-        return calibrate(requested_by_worker(spec), self.apply, self, where=where)
+    def adjust(self, spec, where="here"):
+        return adjust(requested_by_worker(spec), self.apply, self, where=where)
 
 
 def spec(workers=2, nodes=None, **limits):
@@ -69,10 +69,10 @@ class TestCalibrate:
         limited = spec(cores=0.5, disk_bytes_per_s=5 * MIB, network_bytes_per_s=10**6)
         requested = requested_by_worker(limited)
 
-        calibrated = Machine(gains).calibrate(limited)
+        adjusted = Machine(gains).adjust(limited)
 
-        assert calibrated.keys() == requested.keys()
-        for node, limits in calibrated.items():
+        assert adjusted.keys() == requested.keys()
+        for node, limits in adjusted.items():
             for name, limit in limits.items():
                 assert limit.requested == requested[node][name]
                 assert limit.measured == pytest.approx(limit.requested, rel=TOLERANCE)
@@ -84,7 +84,7 @@ class TestCalibrate:
         """
         machine = Machine()
 
-        machine.calibrate(spec(cores=1, nodes={"worker2": Hardware(disk_bytes_per_s=MIB)}))
+        machine.adjust(spec(cores=1, nodes={"worker2": Hardware(disk_bytes_per_s=MIB)}))
 
         assert machine.measurements == [
             ("cores", ["worker1", "worker2"]),
@@ -96,7 +96,7 @@ class TestCalibrate:
         The error names each node and limit, what was requested, and the best that was measured.
         """
         with pytest.raises(ClusterError) as caught:
-            Machine(most=1.5).calibrate(spec(cores=2), where="local cluster 'c'")
+            Machine(most=1.5).adjust(spec(cores=2), where="local cluster 'c'")
 
         assert caught.value.what == (
             "nodes do not achieve their limits:"
@@ -114,7 +114,7 @@ class TestCalibrate:
         with pytest.raises(
             ClusterError, match=r"0\.5 cores requested, 0\.312 cores measured at best"
         ):
-            machine.calibrate(spec(cores=0.5))
+            machine.adjust(spec(cores=0.5))
 
         assert machine.settings["worker1"]["cores"] == pytest.approx(0.5 * MOST_CORRECTION)
 
@@ -126,7 +126,7 @@ class TestCalibrate:
         machine.achieved = lambda node, field: {"disk_write": 1e9, "disk_read": 1e9}
 
         with pytest.raises(ClusterError, match="disk_write: 1 MiB/s requested, 954 MiB/s measured"):
-            machine.calibrate(spec(workers=1, disk_bytes_per_s=MIB))
+            machine.adjust(spec(workers=1, disk_bytes_per_s=MIB))
 
     @pytest.mark.parametrize(("times", "enforced"), [(1.0, True), (1.4, True), (100.0, False)])
     def test_a_limit_that_the_page_cache_hides_is_not_enforced(self, times, enforced):
@@ -135,7 +135,7 @@ class TestCalibrate:
         """
         machine = Machine(page_cache=times)
 
-        limits = machine.calibrate(spec(workers=1, disk_bytes_per_s=MIB))["worker1"]
+        limits = machine.adjust(spec(workers=1, disk_bytes_per_s=MIB))["worker1"]
 
         assert (limits["disk_write"].is_enforced, limits["disk_read"].is_enforced) == (
             enforced,

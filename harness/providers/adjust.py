@@ -1,5 +1,5 @@
 """
-Calibration: settings are corrected until nodes achieve what was requested.
+Limits: settings are corrected until nodes achieve what was requested.
 
 What the kernel is set to and what a task gets differ: headers take their part of a network's rate,
 a burst adds to it, a quota loses the rest of each period.
@@ -57,10 +57,10 @@ def unsupported_limits(spec: ClusterSpec, limitable: AbstractSet[str]) -> list[s
     return sorted(refused)
 
 
-def calibrate(
+def adjust(
     requested: Mapping[str, Rates],
     apply: Callable[[Mapping[str, Rates]], None],
-    load: CalibrationLoad,
+    load: NodeLoad,
     *,
     where: str,
 ) -> dict[str, dict[str, Limit]]:
@@ -69,7 +69,7 @@ def calibrate(
 
     `ClusterError` names the nodes that cannot be made so, with the best that was measured.
     """
-    calibrated: dict[str, dict[str, Limit]] = {worker: {} for worker in requested}
+    adjusted: dict[str, dict[str, Limit]] = {worker: {} for worker in requested}
     for field, names in CONTROLS.items():
         of_field = {
             worker: {control: rates[control] for control in names if control in rates}
@@ -77,21 +77,21 @@ def calibrate(
         }
         of_field = {worker: rates for worker, rates in of_field.items() if rates}
         if of_field:
-            for worker, limits in _calibrate_field(field, of_field, apply, load, where).items():
-                calibrated[worker] |= limits
+            for worker, limits in _adjust_field(field, of_field, apply, load, where).items():
+                adjusted[worker] |= limits
     with_disks = {worker: rates for worker, rates in requested.items() if DISK_WRITE in rates}
     if with_disks:
         for worker, buffered in load.measure_buffered(with_disks).items():
-            limit = calibrated[worker][DISK_WRITE]
-            calibrated[worker][DISK_WRITE] = limit.model_copy(update={"buffered_write": buffered})
-    return calibrated
+            limit = adjusted[worker][DISK_WRITE]
+            adjusted[worker][DISK_WRITE] = limit.model_copy(update={"buffered_write": buffered})
+    return adjusted
 
 
-def _calibrate_field(
+def _adjust_field(
     field: str,
     requested: Mapping[str, Rates],
     apply: Callable[[Mapping[str, Rates]], None],
-    load: CalibrationLoad,
+    load: NodeLoad,
     where: str,
 ) -> dict[str, dict[str, Limit]]:
     """Calibrate the limits of one *field*, on all nodes together."""
@@ -133,7 +133,7 @@ def _calibrate_field(
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationLoad:
+class NodeLoad:
     """
     Loads for *hosts*, master first; *command* makes the command line of the load on one of them.
 
@@ -215,6 +215,6 @@ def _load_error(host: Host, reported: str) -> ClusterError:
     last_line = reported.strip().splitlines()[-1:] or ["no message"]
     return ClusterError(
         f"what {host.name} achieves cannot be measured: {excerpt(last_line[0], 300)}",
-        where=f"calibration load on {host.name}",
+        where=f"node load on {host.name}",
         fix="the message above comes from the load that was run",
     )

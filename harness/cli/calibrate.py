@@ -1,0 +1,260 @@
+"""`harness calibrate` and `harness hardware`: what a machine costs, measured within a budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.console import Progress, print_json, show_table, show_text
+from harness.cli.steps import json_option, results_option
+from harness.providers import PROVIDERS
+from harness.text import excerpt
+
+if TYPE_CHECKING:
+    from harness.records.hardware import MachineCosts
+    from harness.store import Run
+
+
+@click.command("calibrate")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
+@results_option
+@click.option("--provider", type=click.Choice(list(PROVIDERS)), default="local")
+@click.option("--workers", type=click.IntRange(1, 1000), default=3)
+@click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override one value.")
+@click.option("--budget", default="10m", metavar="TIME", help="How long it may take, all in all.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file.")
+@click.option(
+    "--check",
+    "checked",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Say within a minute which costs of FILE hold here, in the place of a calibration.",
+)
+@click.option("--dry-run", is_flag=True, help="Show the jobs that it chooses from; start nothing.")
+@json_option
+def calibrate(
+    file: Path | None,
+    results_dir: Path,
+    provider: str,
+    workers: int,
+    overrides: tuple[str, ...],
+    budget: str,
+    output: Path | None,
+    checked: Path | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """
+    Measure what a machine costs by small jobs, until the budget ends, and write it as a file.
+
+    Each job is chosen to narrow most what is not known yet, for each second it takes.  The cluster
+    is that of FILE, an experiment, or of the options.  What was interrupted goes on.
+
+    \b
+    Example:
+        harness calibrate --provider local --budget 10m -o hardware.json
+        harness calibrate --set "cluster.node.disk=10 MiB/s" --budget 4m -o slow.json
+        harness calibrate --check slow.json
+    """
+    from harness.evaluate.transfer import read_hardware
+    from harness.experiment.file import cluster_text
+    from harness.run.calibrate import Calibration, experiment_text
+    from harness.run.session import Session, read_experiment_file
+    from harness.store.files import json_bytes, write_file
+    from harness.units import parse_duration
+
+    cluster = f"{{provider: {provider}, workers: {workers}, site: {{dfs.blocksize: 32 MiB}}}}"
+    if file is not None:
+        cluster = cluster_text(read_experiment_file(file), str(file))
+    session = Session(
+        experiment_text(cluster), str(file or "calibrate"), results_dir, overrides, Progress()
+    )
+    calibration = Calibration(session, parse_duration(budget))
+    if dry_run:
+        show_table(("job", "tells of"), calibration.offers())
+        return
+    if checked:
+        answers = calibration.check(read_hardware(checked))
+        columns = ("cost", "verdict", "from", "to")
+        if as_json:
+            print_json({"costs": [dict(zip(columns, each, strict=True)) for each in answers]})
+        else:
+            rows = [
+                (name, verdict, f"{old:.3g}", f"{new:.3g}") for name, verdict, old, new in answers
+            ]
+            show_table(columns, rows)
+        raise SystemExit(int(any(each[1] == "moved" for each in answers)))
+    if output is None:
+        raise click.UsageError("-o FILE names the file to write")
+    hardware = calibration.measure()
+    write_file(output, json_bytes(hardware.model_dump(mode="json")), output.absolute().parent)
+    if as_json:
+        print_json(hardware.model_dump(mode="json"))
+    else:
+        show_hardware(hardware)
+    show_text(f"{len(hardware.chosen)} jobs in {hardware.spent_s:.0f} s: {output}")
+
+
+@click.group("hardware")
+def hardware_group() -> None:
+    """Show what machines cost, as `harness calibrate` measured it."""
+
+
+@hardware_group.command("show")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@json_option
+def show(file: Path, as_json: bool) -> None:
+    """
+    Show the costs in FILE, each with its interval and what it comes from.
+
+    \b
+    Example:
+        harness hardware show hardware.json
+    """
+    from harness.evaluate.transfer import read_hardware
+
+    hardware = read_hardware(file)
+    if as_json:
+        print_json(hardware.model_dump(mode="json"))
+    else:
+        show_hardware(hardware)
+
+
+@hardware_group.command("compare")
+@click.argument("files", metavar="A B", nargs=2, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--profile", "name", metavar="RUN", help="Show where the time of its tasks goes.")
+@results_option
+@json_option
+def compare(files: tuple[Path, Path], name: str | None, results_dir: Path, as_json: bool) -> None:
+    """
+    Say which costs of two machines differ beyond their intervals, and on what they were measured.
+
+    \b
+    Example:
+        harness hardware compare plain.json slow.json
+        harness hardware compare plain.json slow.json --profile 20261121T0323
+    """
+    from harness.evaluate.transfer import read_hardware
+    from harness.store import Store
+
+    one, other = map(read_hardware, files)
+    rows = _cost_rows(one, other)
+    differing = {
+        fact: (one.conditions.get(fact), other.conditions.get(fact))
+        for fact in {**one.conditions, **other.conditions}
+        if one.conditions.get(fact) != other.conditions.get(fact)
+    }
+    times = _times_by_resource(Store(results_dir).find(name), one, other) if name else []
+    if as_json:
+        columns = ("name", "one", "other", "ratio", "verdict")
+        costs = [dict(zip(columns, row, strict=True)) for row in rows]
+        places = ("workload", "resource", "one_s", "other_s")
+        shares = [dict(zip(places, row, strict=True)) for row in times]
+        print_json({"costs": costs, "conditions": differing, "times": shares})
+        return
+    shown = [(cost, f"{a:.3g}", f"{b:.3g}", f"{ratio:.2f}" if ratio else "", verdict)
+             for cost, a, b, ratio, verdict in rows]  # fmt: skip
+    show_table(("cost", files[0].name, files[1].name, "ratio", ""), shown)
+    facts = [(fact, *map(excerpt, pair)) for fact, pair in differing.items()]
+    show_table(("measured on", files[0].name, files[1].name), facts)
+    if times:
+        lines = [(*row[:2], f"{row[2]:.2f}", f"{row[3]:.2f}") for row in times]
+        show_table(("workload", "a map and a reduce, s", files[0].name, files[1].name), lines)
+        for workload in dict.fromkeys(row[0] for row in times):
+            most = [max((row[place], row[1]) for row in times if row[0] == workload)[1]
+                    for place in (2, 3)]  # fmt: skip
+            click.echo(f"{workload}: most time goes to {most[0]} there, to {most[1]} here")
+
+
+@hardware_group.command("ladder")
+@click.argument("name", metavar="RUN")
+@click.option("--from", "origin", required=True, metavar="RUN", help="The run on the old machine.")
+@click.option(
+    "--hardware",
+    nargs=2,
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="A B",
+    help="The costs of the old machine and of the new one.",
+)
+@results_option
+@json_option
+def show_ladder(
+    name: str, origin: str, hardware: tuple[Path, Path], results_dir: Path, as_json: bool
+) -> None:
+    """
+    Say what each way of predicting RUN, on a new machine, from an earlier run is worth.
+
+    \b
+    Example:
+        harness hardware ladder 20261122T0411 --from 20261121T0323 --hardware plain.json slow.json
+    """
+    from statistics import fmean
+
+    from harness.evaluate.flow import Evaluation
+    from harness.evaluate.ladder import ladder
+    from harness.evaluate.transfer import profiles_for
+    from harness.store import Store
+
+    store = Store(results_dir)
+    target, source = Evaluation.of(store.find(name)), store.find(origin)
+    moved, others = profiles_for(source, hardware, target.cells.values())
+    for other in others:
+        show_text(f"warning: costs of another machine: {other}")
+    rungs = [*ladder(target, source, moved)]
+    if as_json:
+        print_json({"rungs": [{**each._asdict(), "error": each.error} for each in rungs]})
+        return
+    rows = []
+    for way, model in dict.fromkeys((each.way, each.model) for each in rungs):
+        errors = [each.error for each in rungs if (each.way, each.model) == (way, model)]
+        known = [abs(error) for error in errors if error is not None]
+        texts = (f"{fmean(known):.1%}", f"{max(known):.1%}") if known else ("no answer", "")
+        rows.append((way, model, len(known), *texts))
+    show_table(("profile", "model", "cells", "mean error", "largest"), rows)
+
+
+def _cost_rows(one: MachineCosts, other: MachineCosts) -> list[tuple[Any, ...]]:
+    """Each cost that both have: its name, both values, their ratio, and whether they differ."""
+    rows = list[tuple[Any, ...]]()
+    for name, cost in {**one.costs, **one.frame}.items():
+        if other_cost := {**other.costs, **other.frame}.get(name):
+            ends = (cost.low, cost.high, other_cost.low, other_cost.high)
+            verdict = "cannot tell"
+            if None not in ends:
+                is_apart = other_cost.low > cost.high or other_cost.high < cost.low  # type: ignore[operator]
+                verdict = "differs" if is_apart else "within their intervals"
+            ratio = other_cost.value / cost.value if cost.value else None
+            rows.append((name, cost.value, other_cost.value, ratio, verdict))
+    return rows
+
+
+def _times_by_resource(
+    source: Run, one: MachineCosts, other: MachineCosts
+) -> list[tuple[str, str, float, float]]:
+    """Seconds of the mean map and reduce of each workload of *source*, by what they wait for."""
+    from harness.evaluate.transfer import RESOURCES, factors, profiled_works
+
+    rows = list[tuple[str, str, float, float]]()
+    for workload, works in profiled_works(source).items():
+        by = factors(works, one, other)
+        resources = {part: RESOURCES.get(part, "processor") for part in by.before_s}
+        for resource in sorted(set(resources.values())):
+            parts = [part for part in resources if resources[part] == resource]
+            before_s, after_s = (
+                sum(times_s[part] for part in parts) for times_s in (by.before_s, by.after_s)
+            )
+            rows.append((workload, resource, before_s, after_s))
+    return rows
+
+
+def show_hardware(hardware: MachineCosts) -> None:
+    """Show all costs as a table."""
+    rows = []
+    for name, cost in {**hardware.costs, **hardware.frame}.items():
+        ends = f"{cost.low:.3g} to {cost.high:.3g}" if cost.high is not None else "not known"
+        apart = f"not told apart from {', '.join(cost.group)}" if cost.group else ""
+        rows.append((name, f"{cost.value:.3g}", ends, cost.unit, cost.trials, apart))
+    show_table(("cost", "value", "90 % interval", "unit", "jobs", ""), rows)

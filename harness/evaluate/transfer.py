@@ -1,0 +1,241 @@
+"""
+A profile of jobs that ran on one machine, for another on which they never ran.
+
+[V] A. Verma, L. Cherkasova, R. Campbell, "Profiling and evaluating hardware choices for MapReduce
+environments", Performance Evaluation 79 (2014), relate two platforms by micro-benchmarks and a
+regression.  Here each part of a task has its own factor: what its work costs there over what it
+costs here, by the costs of both machines.  What belongs to the job (its functions, its combiner)
+takes as much longer as sorting and serialising do, which are a task's own computing.
+"""
+
+from __future__ import annotations
+
+import math
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from pydantic import ValidationError
+
+from harness.errors import DataError
+from harness.evaluate.flow import Evaluation
+from harness.profiling import fit_speed
+from harness.profiling.platform import COMBINING, Work, seconds_of, works
+from harness.records.hardware import MachineCosts
+from harness.records.profile import Profile, Statistic
+from harness.records.trial import Cell
+from harness.reports.sections.method import flatten
+from harness.store import Run
+from harness.store.opener import Opener
+from harness.text import excerpt, read_json
+
+# What a cluster is made of, of which a machine's costs depend.
+_FACTS = {"node", "nodes", "workers"}
+KERNELS = ("sort_cpu_s_per_record", "serde_cpu_s_per_record")
+_OF_MAPS = ("map_read", "map_function", "map_write", "map_merge", "collect", "spill", "combine")
+_OF_REDUCES = ("copy", "inmem", "ondisk", "reduce_merge", "reduce_function", "reduce_write")
+# What a part of a task waits for most.
+RESOURCES = {
+    "map_read_s": "HDFS, reading", "map_write_s": "HDFS, writing",
+    "reduce_write_s": "HDFS, writing", "copy_s": "network",
+    "spill_write_s": "local disk", "map_merge_s": "local disk", "inmem_merge_s": "local disk",
+    "ondisk_merge_s": "local disk", "reduce_merge_s": "local disk",
+}  # fmt: skip
+_MERGES = ("map_merge_s", "inmem_merge_s", "ondisk_merge_s")
+# With which parts each cost, and each statistic of task times, becomes longer: with none of them,
+# as a function does.
+_PARTS_OF: dict[str, tuple[str, ...]] = {
+    "hdfs_read_s_per_byte": ("map_read_s",),
+    "map_cpu_s_per_record": ("map_function_s",),
+    "partition_cpu_s_per_record": ("collect_s",),
+    "serde_cpu_s_per_record": ("collect_s",),
+    "sort_cpu_s_per_record": ("spill_sort_s",),
+    "combine_cpu_s_per_record": (),
+    "local_write_s_per_byte": ("spill_write_s", COMBINING),
+    "local_read_s_per_byte": _MERGES,
+    "merge_cpu_s_per_record": _MERGES,
+    "network_s_per_byte": ("copy_s",),
+    "reduce_cpu_s_per_record": ("reduce_function_s",),
+    "hdfs_write_s_per_byte": ("reduce_write_s", "map_write_s"),
+    "map_output_compress_s_per_byte": (),
+    "map_output_decompress_s_per_byte": (),
+    "input_decompress_s_per_byte": (),
+    "output_compress_s_per_byte": (),
+    "map_s_per_record": ("map_read_s", "map_function_s", "collect_s"),
+    "map_while_spilling_s_per_record": ("map_read_s", "map_function_s", "collect_s"),
+    "read_s_per_record": ("map_read_s",),
+    "collect_s_per_record": ("collect_s",),
+    "sort_s_per_record": ("spill_sort_s",),
+    "combine_s_per_record": (COMBINING,),
+    "spill_write_s_per_byte": ("spill_write_s",),
+    "spill_s_per_record": ("spill_sort_s", "spill_write_s", COMBINING),
+    "map_merge_s_per_byte": ("map_merge_s",),
+    "copy_s_per_byte": ("copy_s",),
+    "memory_merge_s_per_byte": ("inmem_merge_s",),
+    "disk_merge_s_per_byte": ("ondisk_merge_s",),
+    "reduce_read_s_per_record": ("reduce_function_s",),
+    "reduce_s_per_record": ("reduce_function_s",),
+    "reduce_write_s_per_record": ("reduce_write_s",),
+}
+
+
+@dataclass(frozen=True)
+class Factors:
+    """
+    By how much longer tasks of a workload take elsewhere: *before_s* and *after_s* of each part.
+
+    *computing* is the factor of what belongs to the job.
+    """
+
+    computing: float
+    before_s: Mapping[str, float]
+    after_s: Mapping[str, float]
+
+    def of(self, parts: Iterable[str]) -> float:
+        """Factor of all *parts* together; without any that tasks have, that of computing."""
+        shown = [part for part in parts if self.before_s.get(part)]
+        before_s = sum(self.before_s[part] for part in shown)
+        return sum(self.after_s[part] for part in shown) / before_s if shown else self.computing
+
+    def longer(self, statistic: Statistic, times: float) -> Statistic:
+        """*statistic* so many times as large, on each node."""
+        nodes = {node: times * value for node, value in statistic.nodes.items()}
+        value, spread = times * statistic.value, times * statistic.spread
+        return statistic.model_copy(update={"value": value, "spread": spread, "nodes": nodes})
+
+    def moved(self, statistics: Mapping[str, Statistic]) -> dict[str, Statistic]:
+        """*statistics* with each that is a time, or a rate, as it is elsewhere."""
+        changed = {}
+        for name, statistic in statistics.items():
+            base = name.removesuffix("_compressed").removesuffix("_map").removesuffix("_reduce")
+            times = self.of(_PARTS_OF[base]) if base in _PARTS_OF else 1.0
+            times = 1 / self.of(["copy_s"]) if base == "network_bps" else times
+            changed[name] = self.longer(statistic, times)
+        return changed
+
+
+def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Factors:
+    """
+    Factors of a workload whose tasks worked as *rows* say *here*.
+
+    `DataError` names a cost that counts and that one of the two machines lacks.
+    """
+    of_here, of_there = (
+        {name: cost.value for name, cost in each.costs.items()} for each in (here, there)
+    )
+    ratios = [of_there[name] / of_here[name] for name in KERNELS
+              if of_here.get(name) and of_there.get(name)]  # fmt: skip
+    if not ratios:
+        what = f"the machines have no cost in common of {' and '.join(KERNELS)}"
+        raise DataError(what, where="hardware", fix="harness calibrate measures them")
+    computing = math.exp(fmean(map(math.log, ratios)))
+    before, after = dict[str, float](), dict[str, float]()
+    for part in dict.fromkeys(row.part for row in rows):
+        own = [row for row in rows if row.part == part]
+        names = dict.fromkeys(name for row in own for name in row.counts)
+        counts = {name: fmean(row.counts.get(name, 0.0) for row in own) for name in names}
+        before[part] = time_s = fmean(row.seconds for row in own)
+        after[part] = computing * time_s
+        if not any(counts.values()):
+            continue
+        work_s, there_s = (seconds_of(counts, costs) for costs in (of_here, of_there))
+        if math.isnan(work_s + there_s) or work_s <= 0:
+            lacking = [n for n in names if counts[n] and not (of_here.get(n) and n in of_there)]
+            what = f"no cost of {', '.join(lacking)}, which {part} of {own[0].workload} needs"
+            raise DataError(what, where="hardware", fix="harness calibrate measures it")
+        # Of a combiner's spill the machine's share, and the job's; else all is the machine's.
+        own_s = max(0.0, time_s - work_s) if part == COMBINING else 0.0
+        after[part] = computing * own_s + (time_s - own_s) * there_s / work_s
+    return Factors(computing, before, after)
+
+
+def transferred(
+    profile: Profile, rows: Sequence[Work], here: MachineCosts, there: MachineCosts
+) -> Profile:
+    """*profile*, whose tasks worked as *rows* say *here*, as it would be *there*."""
+    by = factors(rows, here, there)
+    frame = {
+        name: by.longer(statistic, there.frame[name].value / here.frame[name].value)
+        if name in there.frame and name in here.frame and here.frame[name].value > 0
+        else statistic
+        for name, statistic in profile.frame.items()
+    }
+    jobs = []
+    of_maps, of_reduces = (by.of(part for part in by.before_s if part.startswith(begins))
+                           for begins in (_OF_MAPS, _OF_REDUCES))  # fmt: skip
+    for job in profile.jobs:
+        whole_s = (job.map_task_s or 0.0) + (job.reduce_task_s or 0.0)
+        share = (job.map_task_s or 0.0) / whole_s if whole_s else 1.0
+        times = share * of_maps + (1 - share) * of_reduces
+        longer = {"job_s": times, "body_s": times}
+        longer |= {"map_task_s": of_maps, "reduce_task_s": of_reduces}
+        known = {name: value for name in longer if (value := getattr(job, name)) is not None}
+        update = {name: longer[name] * value for name, value in known.items()}
+        jobs.append(job.model_copy(update=update))
+    return profile.model_copy(
+        update={
+            "statistics": by.moved(profile.statistics),
+            "costs": by.moved(profile.costs),
+            "frame": frame,
+            "jobs": tuple(jobs),
+            "refits": (),
+        }
+    )
+
+
+def read_hardware(path: Path) -> MachineCosts:
+    """Costs in the file *path*; `DataError` with the field that is wrong."""
+    fix = "harness calibrate writes such a file"
+    try:
+        return MachineCosts.model_validate(read_json(Opener(path.parent).read(path, fix)))
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise DataError(f"{field}: {excerpt(first['msg'])}", where=str(path), fix=fix) from error
+    except ValueError as error:
+        what = f"it is no file of costs: {excerpt(str(error))}"
+        raise DataError(what, where=str(path), fix=fix) from error
+
+
+def profiled_works(source: Run) -> dict[str, list[Work]]:
+    """What the tasks of the profiling trials of *source* worked on, by workload."""
+    evaluation, by_workload = Evaluation.of(source), defaultdict[str, list[Work]](list)
+    records = [record for record in evaluation.done.values() if record.trial.profiling]
+    observed = [each for record in records for each in evaluation.observe(record)]
+    for row in works(observed, fit_speed(observed)):
+        by_workload[row.workload].append(row)
+    return by_workload
+
+
+def profiles_for(
+    source: Run, paths: Sequence[Path], cells: Iterable[Cell]
+) -> tuple[dict[str, Profile], list[str]]:
+    """
+    Profiles of *source* for the machine of the second of two files, and what *cells* have other.
+
+    The first file is of the machine that *source* ran on.  Each profile says what it was made of.
+    """
+    here, there = map(read_hardware, paths)
+    rows = profiled_works(source)
+    hashes = [Opener(path.parent).sha256(path)[:16] for path in paths]
+    note = f"from run {source.id}, sealed {source.seal.sha256()[:16]}, for the machine of"
+    note += f" {paths[1].name} ({hashes[1]}) instead of {paths[0].name} ({hashes[0]})"
+    facts = dict.fromkeys(
+        fact
+        for cell in cells
+        for fact in flatten({"cluster": cell.cluster.model_dump(mode="json", include=_FACTS)})
+    )
+    others = [
+        f"{name.removeprefix('cluster.')}: {there.conditions.get(name)} there, {value} here"
+        for name, value in facts
+        if there.conditions.get(name) != value
+    ]
+    profiles = {}
+    for workload, profile in source.read_profiles().items():
+        moved = transferred(profile, rows[workload], here, there)
+        warnings = (note, *(f"measured on another machine: {other}" for other in others))
+        profiles[workload] = moved.model_copy(update={"warnings": warnings})
+    return profiles, others

@@ -1,0 +1,220 @@
+"""
+What a machine costs, whatever runs there: one number for it, fitted over all jobs together.
+
+Each part of a recorded task is a sum of its *work* times what a unit of that costs here: a fixed
+part for each file, spill or segment, and a part for each byte and each record.  What a part worked
+on was counted (``docs/models/README.md``, section 10), so each part is a small regression of its
+own.  The map function, the combiner and the reduce function belong to a job: they are in none.
+
+Intervals come from leaving out one trial after the other, and one start of the cluster after the
+other where there were several: tasks of one trial are no repeats.
+"""
+
+from __future__ import annotations
+
+import math
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from harness.profiling.costs import fit_by_typical
+from harness.profiling.jobs import Observation
+from harness.profiling.phases import part_times
+from harness.records.hardware import Cost
+from harness.records.profile import SpeedCorrection
+from harness.records.tasks import MapTimes, ReduceTimes
+from harness.records.trace import FILE_INPUT_COUNTER, FILE_OUTPUT_COUNTER, TaskAttempt
+from harness.stats.collinear import groups
+from harness.stats.resampling import jackknife_variance
+
+LEVEL = 0.9  # of the intervals of costs
+# What a unit of work costs on one core of a server of the 2020s, about: which jobs tell most of a
+# machine depends on it, no result does.
+TYPICAL: dict[str, float] = {
+    "hdfs_read_s_per_byte": 5e-9, "hdfs_read_s_per_record": 1e-7, "hdfs_read_s_per_file": 2e-2,
+    "serde_s_per_byte": 2e-9, "serde_cpu_s_per_record": 2e-7,
+    "sort_cpu_s_per_record": 3e-8, "sort_s_per_byte": 5e-9,
+    "local_write_s_per_byte": 3e-9, "local_write_s_per_record": 1e-7,
+    "local_write_s_per_file": 5e-3,
+    "merge_s_per_byte": 5e-9, "merge_cpu_s_per_record": 2e-7, "merge_s_per_file": 5e-3,
+    "network_s_per_byte": 1e-8, "network_s_per_segment": 3e-3,
+    "hdfs_write_s_per_byte": 1e-8, "hdfs_write_s_per_record": 3e-7, "hdfs_write_s_per_file": 5e-2,
+}  # fmt: skip
+
+
+def _costs_of(work: str) -> tuple[str, ...]:
+    """Names of the costs of one kind of work."""
+    return tuple(name for name in TYPICAL if name.startswith(f"{work}_"))
+
+
+# What is worked on in each part of a task, by the costs of its units, in their order.
+PARTS: dict[str, tuple[str, ...]] = {
+    "map_read_s": _costs_of("hdfs_read"),
+    "collect_s": _costs_of("serde"),
+    "spill_sort_s": _costs_of("sort"),
+    "spill_write_s": _costs_of("local_write"),
+    "map_merge_s": _costs_of("merge"),
+    "copy_s": _costs_of("network"),
+    "inmem_merge_s": _costs_of("merge"),
+    "ondisk_merge_s": _costs_of("merge"),
+    "map_write_s": _costs_of("hdfs_write"),
+    "reduce_write_s": _costs_of("hdfs_write"),
+}
+UNITS = {"byte": "s/B", "record": "s/record"}
+COMBINING = "combine_s"
+_FEW_STARTS = 2  # of a cluster: so many say nothing of a third
+_SHORTEST_S = 0.001  # a part that took less says nothing of what it costs
+# The jobs of dfsio count what they moved, and what that took, themselves: in no part of a task.
+_DFSIO = "mapreduce.harness.jobs.Dfsio$Moved"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Mean seconds of a *part* over the tasks of a trial, and the mean *counts* of its units."""
+
+    trial: str
+    start: str
+    workload: str
+    part: str
+    seconds: float
+    counts: Mapping[str, float]
+
+
+def works(observations: Iterable[Observation], speed: SpeedCorrection) -> list[Work]:
+    """
+    What the recorded tasks of each trial worked on, by part, at reference speed.
+
+    What belongs to a job has its seconds and no counts.  Spills of a combiner are `COMBINING`: it
+    writes as it goes, so their time is the job's and the machine's.
+    """
+    seen = defaultdict[tuple[str, str, str, str], list[tuple[float, Mapping[str, float]]]](list)
+    for observation in observations:
+        trial, (_, start, _) = observation.trial, observation.trace.job_id.split("_")
+        attempts = {attempt.attempt_id: attempt for attempt in observation.trace.attempts}
+        times = {each.attempt_id: each for each in observation.task_times if each.source == "spans"}
+        factor = observation.at_reference(1.0, speed)
+        for name, parts in part_times(observation).items():
+            counted = dict(_counts(attempts[name], times[name]))
+            key = (trial.id, start, trial.cell.workload.name)
+            if moved := attempts[name].count(f"{_DFSIO}.BYTES"):
+                mode = trial.cell.workload.parameters.get("mode", "read")
+                seconds = attempts[name].count(f"{_DFSIO}.FILE_SYSTEM_NS") / 1e9
+                part = "map_read_s" if mode == "read" else "map_write_s"
+                costs = (moved, 0.0, 1.0)
+                counts = dict(zip(PARTS[part], costs, strict=True))
+                seen[*key, part].append((factor * seconds, counts))
+                continue
+            for part, seconds in parts.seconds.items():
+                names = PARTS.get(part, ())
+                counts = dict(zip(names, counted.get(part, ()), strict=True))
+                is_combined = part == "spill_write_s" and observation.config.use_combiner
+                shown = COMBINING if is_combined else part
+                seen[*key, shown].append((factor * seconds, counts))
+    return [
+        Work(
+            *key,
+            fmean(seconds for seconds, _ in several),
+            {cost: fmean(counts[cost] for _, counts in several) for cost in several[0][1]},
+        )
+        for key, several in seen.items()
+    ]
+
+
+def _counts(
+    attempt: TaskAttempt, times: MapTimes | ReduceTimes
+) -> Iterator[tuple[str, tuple[float, ...]]]:
+    """By part of a task, how often each of its costs counts."""
+    written = attempt.count(f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN")
+    if isinstance(times, ReduceTimes):
+        sent_bytes = sum(segment.sent_bytes for segment in times.segments)
+        yield "copy_s", (sent_bytes, len(times.segments))
+        for part, kind in (("inmem_merge_s", "memory"), ("ondisk_merge_s", "disk")):
+            merges = [merge for merge in times.merges if merge.kind == kind]
+            merged = sum(merge.bytes or 0 for merge in merges)
+            share = merged / sent_bytes if sent_bytes else 0.0
+            records = share * attempt.count("REDUCE_INPUT_RECORDS")
+            yield part, (merged, records, len(merges))
+        yield "reduce_write_s", (written, attempt.count("REDUCE_OUTPUT_RECORDS"), 1)
+        return
+    records = attempt.count("MAP_OUTPUT_RECORDS")
+    read = attempt.count(f"{FILE_INPUT_COUNTER}.BYTES_READ")
+    yield "map_read_s", (read, attempt.count("MAP_INPUT_RECORDS"), 1)
+    yield "collect_s", (attempt.count("MAP_OUTPUT_BYTES"), records)
+    yield "map_write_s", (written, records, 1)
+    spills = times.spills
+    levels = (n * math.log2(n) for spill in spills if (n := spill.records or 0) > 1)
+    yield "spill_sort_s", (math.fsum(levels), attempt.count("MAP_OUTPUT_BYTES"))
+    files = sum(spill.file_bytes or 0 for spill in spills)
+    yield "spill_write_s", (files, records, len(spills))
+    yield "map_merge_s", (files, records, 1)
+
+
+def fit_platform(rows: Sequence[Work]) -> dict[str, Cost]:
+    """
+    Costs of a machine, with their intervals, from what tasks worked on there.
+
+    A cost that no row shows is absent.  What the rows cannot tell apart has its *group*.
+    """
+    costs = dict[str, Cost]()
+    for names in dict.fromkeys(PARTS.values()):
+        chosen = [
+            row
+            for row in rows
+            if PARTS.get(row.part) == names
+            and row.seconds >= _SHORTEST_S
+            and any(row.counts.values())
+        ]
+        shown = [name for name in names if any(row.counts[name] for row in chosen)]
+        if not shown:
+            continue
+        design = np.array([[row.counts[name] for name in shown] for row in chosen])
+        target = np.array([row.seconds for row in chosen])
+        typical = np.array([TYPICAL[name] for name in shown])
+        joined = [{shown[place] for place in group} for group in groups(design / target[:, None])]
+        starts, trials = [row.start for row in chosen], [row.trial for row in chosen]
+        units = np.array(starts if len({*starts}) > _FEW_STARTS else trials)
+        kept = np.array([units != unit for unit in dict.fromkeys(units.tolist())])
+        values = _fit(design, target, typical)
+        ends = _ends(design, target, typical, kept)
+        for name, value, half in zip(shown, values.tolist(), ends, strict=True):
+            group = next((sorted(each - {name}) for each in joined if name in each), ())
+            is_known = math.isfinite(half) and not group
+            costs[name] = Cost(
+                value=value,
+                low=max(0.0, value - half) if is_known else None,
+                high=value + half if is_known else None,
+                unit=UNITS.get(name.rpartition("_")[2], "s"),
+                trials=len({*trials}),
+                source=f"fit of {', '.join(dict.fromkeys(row.part for row in chosen))}",
+                jobs=value,
+                group=tuple(group),
+            )
+    return costs
+
+
+def _fit(design: np.ndarray, target: np.ndarray, typical: np.ndarray) -> np.ndarray:
+    """Costs of the units of one part: errors count relative to what a part took."""
+    return fit_by_typical(design, target, 1 / target, typical).coefficients
+
+
+def _ends(
+    design: np.ndarray, target: np.ndarray, typical: np.ndarray, kept: np.ndarray
+) -> list[float]:
+    """Half the interval of each cost, by fits without one trial, or one start, each."""
+    from scipy.special import stdtrit
+
+    if len(kept) < 3 or (kept.sum(axis=1) < design.shape[1]).any():
+        return [math.inf] * design.shape[1]
+    replicates = np.array([_fit(design[rows], target[rows], typical) for rows in kept]).T
+    times = float(stdtrit(len(kept) - 1, (1 + LEVEL) / 2))
+    half: list[float] = (times * np.sqrt(jackknife_variance(replicates))).tolist()
+    return half
+
+
+def seconds_of(counts: Mapping[str, float], costs: Mapping[str, float]) -> float:
+    """Seconds of work on a machine with these *costs*; NaN where one that counts is missing."""
+    return math.fsum(n * costs.get(name, math.nan) for name, n in counts.items() if n)

@@ -1,0 +1,58 @@
+"""What a machine costs, and on what that was measured: `hardware.json`."""
+
+from __future__ import annotations
+
+import math
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from harness.records.trial import Record
+
+
+class Cost(Record):
+    """
+    One cost of a machine with its 90 % interval, in *unit*; without ends too few jobs show it.
+
+    *micro* is what a measurement without a job says, *jobs* what the micro jobs say, `None` where
+    neither was made, and *agree* whether each lies within the other's interval.  *group* names the
+    costs from which the design could not tell this one apart.  *trials* is how many jobs show it.
+    """
+
+    value: float = Field(ge=0)
+    low: float | None = Field(default=None, ge=0)
+    high: float | None = Field(default=None, ge=0)
+    unit: str
+    trials: int = 0
+    source: str
+    micro: float | None = None
+    jobs: float | None = None
+    agree: bool | None = None
+    group: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _holds_its_value(self) -> Cost:
+        low, high = self.low or 0.0, math.inf if self.high is None else self.high
+        if not low <= self.value <= high:
+            raise ValueError(f"the interval {low} to {high} lacks its value {self.value}")
+        return self
+
+
+class MachineCosts(Record):
+    """
+    `hardware.json`: the *costs* of a machine, and its *frame*, by the names of `records.profile`.
+
+    *conditions* are the facts it was measured on, by dotted names; *chosen* the jobs that were run,
+    in their order, each with what it was expected to tell and what it took.
+    """
+
+    schema_version: Literal[1] = 1
+    measured_s: float
+    budget_s: float = 0.0
+    spent_s: float = 0.0
+    conditions: dict[str, Any] = Field(default_factory=dict)
+    costs: dict[str, Cost]
+    frame: dict[str, Cost] = Field(default_factory=dict)
+    chosen: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,293 @@
+"""
+Calibration: what a machine costs, by small jobs that nobody asks about, until a budget ends.
+
+The jobs are chosen one by one from a list: each narrows the intervals most for each second that it
+takes (`harness.stats.design`).  What a job will work on is known before it runs, so the choice
+depends on no result but the time that jobs take here.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+
+from harness.errors import DataError, SpecError
+from harness.evaluate.flow import Evaluation
+from harness.evaluate.model_inputs import effective_configuration, workload_of
+from harness.experiment.grid import label, varying
+from harness.hadoop.site import block_bytes
+from harness.profiling import fit_speed
+from harness.profiling.frame import shown_parts
+from harness.profiling.jobs import Observation
+from harness.profiling.platform import LEVEL, PARTS, TYPICAL, fit_platform, works
+from harness.records.hardware import Cost, MachineCosts
+from harness.records.profile import FRAME
+from harness.records.trial import NETWORK_IN, NETWORK_OUT, Cell, Trial, trial_id
+from harness.reports.sections.method import flatten
+from harness.run.estimate import Estimator
+from harness.run.session import Session
+from harness.stats.design import choose, information
+from harness.store import Run
+from harness.units import MIB
+
+_TEXT = """\
+schema: 1
+name: calibrate
+question: What does this machine cost?
+cluster: {cluster}
+workloads:
+  - {{name: sleep, input: 96 KiB, reduce_ms: 1}}
+  - {{name: dfsio, input: [32 MiB, 128 MiB], mode: [read, write], files: 2}}
+  - {{name: shuffle, input: [16 MiB, 64 MiB, 128 MiB], record: [24, 104, 1000]}}
+  - {{name: sort, input: [16 MiB, 64 MiB]}}
+configuration:
+  mapreduce.job.reduces: [1, 2]
+  mapreduce.task.io.sort.mb: [8, 48]
+  mapreduce.job.running.map.limit: 2
+  mapreduce.job.running.reduce.limit: 2
+  mapreduce.job.reduce.slowstart.completedmaps: 1.0
+trial_limit: 5 min
+"""
+_CHECKED = {"shuffle": 64 * MIB, "sort": 64 * MIB}  # what a check runs, at least so large
+_MOVED = 1.25  # times that a part may take, beyond its interval, before it is said to have moved
+# What a cost is without a job: by which rates of a node.
+_MICRO = {
+    "local_write_s_per_byte": {"buffered_write"},
+    "hdfs_write_s_per_byte": {"buffered_write"},
+    "network_s_per_byte": {NETWORK_IN, NETWORK_OUT},
+}
+_FRAMES = 2  # jobs of `sleep` that come first: nothing but start-up
+_END_S = 5.0  # of a cluster, and of the fit
+_NOISE, _LEAST_S = 0.1, 0.005  # of what a part takes, relative and absolute, before it is measured
+_SORT_RECORD = 560.0  # bytes of a line of `sort`, about
+
+
+def experiment_text(cluster: str) -> str:
+    """The experiment of a calibration, on *cluster* as a file of an experiment has it."""
+    return _TEXT.format(cluster=cluster)
+
+
+def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
+    """What the mean task of each kind will work on, by part; nothing where a job only starts."""
+    workload, spec, properties = workload_of(cell), cell.workload, effective_configuration(cell)
+    arguments, sizes = (
+        workload.arguments(spec),
+        workload.plan_input(spec, block_bytes(cell.cluster)).sizes,
+    )
+    if spec.name == "dfsio":
+        part = "map_read_s" if arguments["mode"] == "read" else "map_write_s"
+        return {part: (spec.input_bytes / len(sizes), 0.0, 1.0)}
+    if spec.name not in ("shuffle", "sort"):
+        return {}
+    width = float(arguments["record"]) if spec.name == "shuffle" else _SORT_RECORD
+    read = sum(sizes) / len(sizes)
+    records, room = read / width, 0.8 * MIB * int(properties["mapreduce.task.io.sort.mb"])
+    spills = math.ceil((read + 16 * records) / room)
+    maps, reduces = len(sizes), int(properties["mapreduce.job.reduces"])
+    work: dict[str, tuple[float, ...]] = {
+        "map_read_s": (read, records, 1.0),
+        "collect_s": (read, records),
+        "spill_sort_s": (records * math.log2(max(2.0, records / spills)), read),
+        "spill_write_s": (read, records, spills),
+        "copy_s": (maps * read / reduces, maps),
+    }
+    if spills > 1:
+        work["map_merge_s"] = (read, records, 1.0)
+    if spec.name == "sort":
+        work["reduce_write_s"] = (maps * read / reduces, maps * records / reduces, 1.0)
+    return work
+
+
+def offered_information(cell: Cell) -> np.ndarray:
+    """Information that a job of *cell* adds on all costs, each in multiples of a typical one."""
+    rows, errors = [], []
+    for part, counts in planned_work(cell).items():
+        row = dict.fromkeys(TYPICAL, 0.0)
+        row |= {name: n * TYPICAL[name] for name, n in zip(PARTS[part], counts, strict=True)}
+        rows.append([*row.values()])
+        errors.append(max(_LEAST_S, _NOISE * sum(row.values())))
+    return information(np.array(rows).reshape(-1, len(TYPICAL)), np.array(errors))
+
+
+@dataclass
+class Calibration:
+    """A calibration within *budget_s*, from now on; *session* is that of `experiment_text`."""
+
+    session: Session
+    budget_s: float
+    started_s: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        """Plan the jobs that come first."""
+        self.cells = {trial.cell.id: trial.cell for trial in self.session.trials}
+        self.offered = {key: offered_information(cell) for key, cell in self.cells.items()}
+        starts = [trial for trial in self.session.trials if trial.cell.workload.name == "sleep"]
+        if not starts:
+            raise SpecError("a calibration needs its job that only starts", where="workloads",
+                            fix="leave the workloads as they are")  # fmt: skip
+        cell, versions = starts[0].cell, self.session.versions
+        self.session.trials = tuple(
+            Trial(id=trial_id(cell, number, versions), cell=cell, repetition=number, profiling=True)
+            for number in range(_FRAMES)
+        )
+
+    def next_trials(self, run: Run) -> list[Trial]:
+        """The job that tells most for each second it takes; none where the budget is spent."""
+        attempts, versions = run.attempts(), self.session.versions
+        estimator = Estimator([(run.read_manifest().created_s, attempts)])
+        made = {record.trial.cell.workload.model_dump_json() for record in attempts}
+        keys = [key for key, each in self.offered.items() if each.any()]
+        seconds = list[float]()
+        for cell in (self.cells[key] for key in keys):
+            is_new = cell.workload.model_dump_json() not in made
+            generation_s = estimator.seconds(cell, is_generation=True) if is_new else 0.0
+            seconds.append(estimator.gap_s + estimator.seconds(cell) + generation_s)
+        done = Counter(trial.cell.id for trial in run.read_plan())
+        known = np.eye(len(TYPICAL)) + sum(n * self.offered[key] for key, n in done.items())
+        left_s = self.budget_s - (time.monotonic() - self.started_s) - _END_S
+        offered = np.array([self.offered[key] for key in keys])
+        chosen = next(choose(known, offered, np.array(seconds), left_s), None)
+        if chosen is None:
+            return []
+        cell, look = self.cells[keys[chosen[0]]], 1 + len(run.read_plan())
+        reason = f"{workload_of(cell).name}: gain {chosen[1]:.2f} in {seconds[chosen[0]]:.0f} s"
+        number = done[cell.id]
+        name = trial_id(cell, number, versions)
+        self.session.console.say(f"{reason}; {left_s:.0f} s of the budget are left")
+        return [
+            Trial(id=name, cell=cell, repetition=number, profiling=True, look=look, reason=reason)
+        ]
+
+    def offers(self) -> list[tuple[str, str]]:
+        """Each job that can be chosen, and the parts of a task that it tells of."""
+        axes = varying(self.cells.values())
+        return [(label(cell, axes), ", ".join(planned_work(cell)) or "start-up")
+                for cell in self.cells.values()]  # fmt: skip
+
+    def check(self, hardware: MachineCosts) -> list[tuple[str, str, float, float]]:
+        """
+        Run one job that shuffles and one that sorts; say of which parts *hardware* still holds.
+
+        For each: its largest cost, `holds`, `moved` or `cannot tell`, and that cost there and here.
+        """
+        versions, chosen = self.session.versions, dict[str, Cell]()
+        for cell in self.cells.values():  # the largest of both
+            name = cell.workload.name
+            if name in _CHECKED and cell.workload.input_bytes >= _CHECKED[name]:
+                chosen[name] = cell
+        self.session.trials = tuple(
+            Trial(id=trial_id(cell, 0, versions), cell=cell, repetition=0, profiling=True)
+            for cell in chosen.values()
+        )
+        run, _ = self.session.measure(new=True)
+        evaluation = Evaluation.of(run)
+        records = evaluation.done.values()
+        observed = [each for record in records for each in evaluation.observe(record)]
+        answers = []
+        for names in dict.fromkeys(PARTS.values()):
+            rows = [row for row in works(observed, fit_speed(observed))
+                    if PARTS.get(row.part) == names and any(row.counts.values())]  # fmt: skip
+            known = {name: hardware.costs[name] for name in names if name in hardware.costs}
+            expected_s = [
+                math.fsum(row.counts[name] * cost.value for name, cost in known.items())
+                for row in rows
+            ]
+            if not known or not rows or sum(expected_s) < _LEAST_S * len(rows):
+                continue
+            times = fmean(row.seconds / s for row, s in zip(rows, expected_s, strict=True) if s)
+            largest = max(
+                known, key=lambda name: known[name].value * sum(row.counts[name] for row in rows)
+            )
+            cost = known[largest]
+            low, high = (
+                (cost.low / cost.value / _MOVED, cost.high / cost.value * _MOVED)
+                if cost.low is not None and cost.high is not None and cost.value
+                else (1 / _MOVED**2, _MOVED**2)
+            )
+            verdict = "holds" if low <= times <= high else "moved"
+            answers.append((largest, verdict, cost.value, times * cost.value))
+        return answers
+
+    def measure(self) -> MachineCosts:
+        """Run the jobs, and fit what they say."""
+        run, _ = self.session.measure(more=self.next_trials, more_here=self.next_trials)
+        spent_s = time.monotonic() - self.started_s
+        return hardware_of(run, budget_s=self.budget_s, spent_s=spent_s)
+
+
+def hardware_of(run: Run, *, budget_s: float = 0.0, spent_s: float = 0.0) -> MachineCosts:
+    """What the recorded jobs of *run*, of all its workloads together, say of its machine."""
+    evaluation = Evaluation.of(run)
+    records = evaluation.done.values()
+    observed = [each for record in records for each in evaluation.observe(record)]
+    if not observed:
+        raise DataError("no trial is done", where=str(run.path), fix="run the command again")
+    speed = fit_speed(observed)
+    manifest = run.read_manifest()
+    known = {
+        "machine": manifest.machine,
+        "systems": next(iter(manifest.systems.values()), {}),
+        "hadoop": manifest.versions.hadoop if manifest.versions else "",
+        "java": manifest.versions.java if manifest.versions else "",
+        "cluster": observed[0].trial.cell.cluster.model_dump(mode="json", exclude={"hosts", "ssh"}),
+    }
+    return MachineCosts(
+        measured_s=manifest.created_s,
+        budget_s=budget_s,
+        spent_s=spent_s,
+        conditions=dict(flatten(known)),
+        costs=with_micro(fit_platform(works(observed, speed)), manifest.micro),
+        frame=frame_of(observed),
+        chosen=tuple(
+            {"trial": record.trial.id, "reason": record.trial.reason,
+             "seconds": record.finished_s - record.started_s}
+            for record in records
+        ),
+    )  # fmt: skip
+
+
+def with_micro(costs: dict[str, Cost], micro: Mapping[str, Mapping[str, float]]) -> dict[str, Cost]:
+    """*costs* with what disks and networks gave without a job beside them."""
+    known = dict(costs)
+    for name, rates in _MICRO.items():
+        nodes = [node for node in micro.values() if node.keys() >= rates]
+        seconds = [1 / min(node[rate] for rate in rates) for node in nodes]
+        if name in costs and seconds:
+            value, cost = fmean(seconds), costs[name]
+            agree = None
+            if cost.low is not None and cost.high is not None:
+                agree = cost.low <= value <= cost.high
+            known[name] = cost.model_copy(update={"micro": value, "agree": agree})
+    return known
+
+
+def frame_of(observed: Sequence[Observation]) -> dict[str, Cost]:
+    """Start-up, ends and gaps of all jobs: mean of the trials' medians, with its interval."""
+    from scipy.special import stdtrit
+
+    seen: Mapping[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    sources = dict[str, Any]()
+    for observation in observed:
+        for name, seconds, source in shown_parts(observation):
+            seen[name][observation.trial.id].append(seconds)
+            sources[name] = source
+    frame = {}
+    for name in FRAME:
+        if not (by_trial := seen.get(name)):
+            continue
+        middles = [float(np.median(each)) for each in by_trial.values()]
+        value, count, ends = fmean(middles), len(middles), {}
+        if count > 1:
+            half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * stdev(middles) / math.sqrt(count)
+            ends = {"low": max(0.0, value - half), "high": value + half}
+        known = {"unit": "s", "trials": count, "source": sources[name], "jobs": value}
+        frame[name] = Cost(value=value, **ends, **known)
+    return frame

@@ -1,0 +1,91 @@
+"""
+A calibration: what its jobs will work on, which comes next, and when it ends.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.profiling.platform import PARTS, TYPICAL
+from harness.run.calibrate import (
+    Calibration,
+    experiment_text,
+    offered_information,
+    planned_work,
+)
+from harness.run.session import Session
+from harness.store import Store
+from tests.run.fakes import VERSIONS, RecordingConsole
+
+CLUSTER = "{provider: local, workers: 3, site: {dfs.blocksize: 32 MiB}}"
+
+
+@pytest.fixture
+def session(tmp_path, monkeypatch):
+    """
+    The session of a calibration of three workers, of which nothing was run.
+    """
+    monkeypatch.setattr(Session, "versions", VERSIONS)
+    text = experiment_text(CLUSTER)
+    return Session(text, "calibrate", Path(tmp_path / "results"), (), RecordingConsole())
+
+
+def test_every_cost_of_a_machine_is_shown_by_some_job(session):
+    """
+    All jobs together have information on each cost; a job that only starts has none.
+    """
+    cells = [trial.cell for trial in session.trials]
+    whole = sum(offered_information(cell) for cell in cells)
+
+    assert {cell.workload.name for cell in cells if not planned_work(cell)} == {"sleep"}
+    assert dict(zip(TYPICAL, np.diag(whole) > 0, strict=True)) == dict.fromkeys(TYPICAL, True)
+
+
+def test_planned_work_has_a_count_for_each_cost_of_its_part(session):
+    """
+    In their order, and none below 0.
+    """
+    for trial in session.trials:
+        for part, counts in planned_work(trial.cell).items():
+            assert len(counts) == len(PARTS[part])
+            assert min(counts) >= 0
+
+
+def test_a_small_buffer_spills_several_times_and_merges(session):
+    """
+    Of the same job with another sort buffer.
+    """
+    buffer = "mapreduce.task.io.sort.mb"
+    cells = [trial.cell for trial in session.trials if trial.cell.workload.name == "sort"]
+    merged = {cell.configuration[buffer] for cell in cells if "map_merge_s" in planned_work(cell)}
+
+    assert {cell.configuration[buffer] for cell in cells} - merged == {"48"}
+    assert merged == {"8"}
+
+
+def test_jobs_that_only_start_come_first_and_the_rest_is_chosen(session):
+    """
+    The next one is new, says what it is expected to tell, and is a look of its own.
+    """
+    calibration = Calibration(session, budget_s=600.0)
+    run = Store(session.results_dir).open_run(session.experiment, session.text)
+    run.write_plan(session.trials)
+
+    (added,) = calibration.next_trials(run)
+
+    assert {trial.cell.workload.name for trial in session.trials} == {"sleep"}
+    assert added.cell.workload.name != "sleep"
+    assert (added.look, added.profiling) == (1 + len(session.trials), True)
+    assert "gain" in added.reason
+
+
+def test_nothing_is_chosen_once_the_budget_is_too_short_for_a_job(session):
+    """
+    Nor is anything begun that would go beyond it.
+    """
+    calibration = Calibration(session, budget_s=8.0)
+    run = Store(session.results_dir).open_run(session.experiment, session.text)
+    run.write_plan(session.trials)
+
+    assert calibration.next_trials(run) == []
