@@ -11,10 +11,19 @@ from harness.cli.console import Progress, print_json, show_table, show_text
 from harness.cli.steps import json_option, results_option
 from harness.providers import PROVIDERS
 from harness.text import excerpt
+from harness.units import parse_duration
 
 if TYPE_CHECKING:
     from harness.records.hardware import MachineCosts
     from harness.store import Run
+
+
+def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
+    """Seconds of a duration; an error of the command line where it is none."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
 
 
 @click.command("calibrate")
@@ -23,7 +32,14 @@ if TYPE_CHECKING:
 @click.option("--provider", type=click.Choice(list(PROVIDERS)), default="local")
 @click.option("--workers", type=click.IntRange(1, 1000), default=3)
 @click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override one value.")
-@click.option("--budget", default="10m", metavar="TIME", help="How long it may take, all in all.")
+@click.option(
+    "--budget",
+    "budget_s",
+    callback=_seconds,
+    default="10m",
+    metavar="TIME",
+    help="How long it may take, all in all.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file.")
 @click.option(
     "--check",
@@ -40,7 +56,7 @@ def calibrate(
     provider: str,
     workers: int,
     overrides: tuple[str, ...],
-    budget: str,
+    budget_s: float,
     output: Path | None,
     checked: Path | None,
     dry_run: bool,
@@ -63,7 +79,6 @@ def calibrate(
     from harness.run.calibrate import Calibration, experiment_text
     from harness.run.session import Session, read_experiment_file
     from harness.store.files import json_bytes, write_file
-    from harness.units import parse_duration
 
     cluster = f"{{provider: {provider}, workers: {workers}, site: {{dfs.blocksize: 32 MiB}}}}"
     if file is not None:
@@ -71,7 +86,7 @@ def calibrate(
     session = Session(
         experiment_text(cluster), str(file or "calibrate"), results_dir, overrides, Progress()
     )
-    calibration = Calibration(session, parse_duration(budget))
+    calibration = Calibration(session, budget_s)
     if dry_run:
         show_table(("job", "tells of"), calibration.offers())
         return
