@@ -1,0 +1,72 @@
+"""
+`harness calibrate` and `harness hardware`, as far as no cluster is needed.
+"""
+
+import json
+
+import pytest
+
+from harness.cli import main
+
+COST = {"value": 2.0, "low": 1.0, "high": 3.0, "unit": "s", "source": "fit of copy_s"}
+MACHINE = {"schema_version": 1, "measured_s": 1.0, "costs": {"network_s_per_byte": COST}}
+
+
+def written(folder, name="a.json", **costs):
+    """
+    A file of costs: that of the network with other fields.
+    """
+    document = {**MACHINE, "costs": {"network_s_per_byte": {**COST, **costs}}}
+    path = folder / name
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"value": -1.0}, "costs.network_s_per_byte.value"),
+        ({"high": 1.5}, "lacks its value"),
+        ({"unit": None}, "costs.network_s_per_byte.unit"),
+        ({"more": 1}, "costs.network_s_per_byte.more"),
+    ],
+)
+def test_a_file_that_was_edited_is_refused_with_the_field(tmp_path, capsys, wrong, field):
+    """
+    Status 7, and what is wrong where.
+    """
+    assert main(["hardware", "show", written(tmp_path, **wrong)]) == 7
+    assert field in capsys.readouterr().err
+
+
+def test_a_file_of_another_version_is_refused(tmp_path, capsys):
+    """
+    Nothing in it is guessed.
+    """
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({**MACHINE, "schema_version": 2}))
+
+    assert main(["hardware", "show", str(path)]) == 7
+    assert "schema_version" in capsys.readouterr().err
+
+
+def test_costs_differ_where_their_intervals_are_apart(tmp_path, capsys):
+    """
+    Of two machines; else nothing is said of them.
+    """
+    one, other = written(tmp_path), written(tmp_path, "b.json", value=6.0, low=4.0, high=8.0)
+
+    assert main(["hardware", "compare", one, other, "--json"]) == 0
+    (cost,) = json.loads(capsys.readouterr().out)["costs"]
+    assert (cost["ratio"], cost["verdict"]) == (3.0, "differs")
+    assert main(["hardware", "compare", one, one, "--json"]) == 0
+    (cost,) = json.loads(capsys.readouterr().out)["costs"]
+    assert cost["verdict"] == "within their intervals"
+
+
+def test_a_budget_without_a_unit_is_refused(capsys):
+    """
+    As every time.
+    """
+    assert main(["calibrate", "--budget", "10", "-o", "a.json"]) == 2
+    assert "no unit" in capsys.readouterr().err
