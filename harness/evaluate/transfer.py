@@ -223,19 +223,17 @@ def profiles_for(
     hashes = [Opener(path.parent).sha256(path)[:16] for path in paths]
     note = f"from run {source.id}, sealed {source.seal.sha256()[:16]}, for the machine of"
     note += f" {paths[1].name} ({hashes[1]}) instead of {paths[0].name} ({hashes[0]})"
-    facts = dict.fromkeys(
-        fact
-        for cell in cells
-        for fact in flatten({"cluster": cell.cluster.model_dump(mode="json", include=_FACTS)})
-    )
-    others = [
+    others = dict.fromkeys(
         f"{name.removeprefix('cluster.')}: {there.conditions.get(name)} there, {value} here"
-        for name, value in facts
+        for cell in cells
+        for name, value in flatten(
+            {"cluster": cell.cluster.model_dump(mode="json", include=_FACTS)}
+        )
         if there.conditions.get(name) != value
-    ]
+    )
     profiles = {}
     for workload, profile in source.read_profiles().items():
         moved = transferred(profile, rows[workload], here, there)
         warnings = (note, *(f"measured on another machine: {other}" for other in others))
         profiles[workload] = moved.model_copy(update={"warnings": warnings})
-    return profiles, others
+    return profiles, [*others]
