@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,7 @@ import click
 
 from harness.cli.console import Progress, print_json, show_table, show_text
 from harness.cli.steps import json_option, results_option
+from harness.errors import SpecError
 from harness.providers import PROVIDERS
 from harness.text import excerpt
 from harness.units import parse_duration
@@ -86,12 +89,16 @@ def calibrate(
     session = Session(
         experiment_text(cluster), str(file or "calibrate"), results_dir, overrides, Progress()
     )
+    if output and not os.access(output.absolute().parent, os.W_OK | os.X_OK):
+        fix = "name a file in a folder that is there, and that you may write to"
+        raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
+    known = read_hardware(checked) if checked else None
     calibration = Calibration(session, budget_s)
     if dry_run:
         show_table(("job", "tells of"), calibration.offers())
         return
-    if checked:
-        answers = calibration.check(read_hardware(checked))
+    if known:
+        answers = calibration.check(known)
         columns = ("cost", "verdict", "from", "to")
         if as_json:
             print_json({"costs": [dict(zip(columns, each, strict=True)) for each in answers]})

@@ -8,15 +8,14 @@ both machines; and a profile of the new machine itself.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from statistics import fmean
 from typing import NamedTuple
 
-from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import predict_cell
 from harness.records.profile import Profile
-from harness.records.trial import Cell
 from harness.store import Run
 
 OF_WHOLE_JOBS = ("ernest", "nearest")
@@ -42,30 +41,24 @@ def ladder(target: Evaluation, source: Run, moved: Mapping[str, Profile]) -> Ite
     """
     All ways for each scored cell of *target*, whose profiles from *source* are *moved* to it.
 
-    `DataError`: there is no TeraSort that both machines ran.
+    Where no TeraSort of one size and configuration ran on both machines, its ratio is no way.
     """
-    origin, own = Evaluation.of(source), target.run.read_profiles()
-    profiles = source.read_profiles()
-    times = terasort_ratio(origin, target)
-    ways = {
-        "as it is": profiles,
-        f"times {times:.2f}, the ratio of a TeraSort": {
+    origin, profiles, measured_s = Evaluation.of(source), source.read_profiles(), job_times(target)
+    ways = {"as it is": profiles, "transferred": moved}
+    if times := terasort_ratio(origin, target):
+        ways[f"times {times:.2f}, a TeraSort's ratio"] = {
             name: longer_jobs(profile, times) for name, profile in profiles.items()
-        },
-        "transferred": moved,
-    }
-    if any(record.trial.profiling for record in target.done.values()):
-        ways["its own profile"] = own
-    measured_s = _job_times(target)
-    scored = {trial.cell.id: trial.cell for trial in target.plan if not trial.profiling}
+        }
+    if any(trial.profiling for trial in target.plan):
+        ways["its own profile"] = target.run.read_profiles()
     for way, known in ways.items():
         for model in target.experiment.predict.models:
             if "ratio" in way and model not in OF_WHOLE_JOBS:
                 continue
-            for key, cell in scored.items():
-                if key in measured_s:
-                    predicted_s = predict_cell(model, cell, known).job_s
-                    yield Rung(way, model, key, predicted_s, measured_s[key])
+            for trial in {t.cell.id: t for t in target.plan if not t.profiling}.values():
+                if trial.cell.id in measured_s:
+                    predicted_s = predict_cell(model, trial.cell, known).job_s
+                    yield Rung(way, model, trial.cell.id, predicted_s, measured_s[trial.cell.id])
 
 
 def longer_jobs(profile: Profile, times: float) -> Profile:
@@ -84,35 +77,24 @@ def longer_jobs(profile: Profile, times: float) -> Profile:
     return profile.model_copy(update={"jobs": tuple(jobs), "frame": frame, "refits": ()})
 
 
-def terasort_ratio(origin: Evaluation, target: Evaluation) -> float:
+def terasort_ratio(origin: Evaluation, target: Evaluation) -> float | None:
     """Job time of the smallest TeraSort that both ran, on the new machine over that on the old."""
-
-    def by_work(evaluation: Evaluation) -> dict[tuple[int, str], list[float]]:
-        times_s = dict[tuple[int, str], list[float]]()
-        for record in evaluation.done.values():
-            cell = record.trial.cell
-            if cell.workload.name == _RATIO_OF:
-                job_s = sum(job.job_s for job in evaluation.jobs(record))
-                times_s.setdefault(_work(cell), []).append(job_s)
-        return times_s
-
-    old, new = by_work(origin), by_work(target)
-    if not (common := sorted(old.keys() & new.keys())):
-        what = f"no {_RATIO_OF} of one size and configuration ran on both machines"
-        raise DataError(what, where=str(target.run.path), fix="measure one on both")
-    return fmean(new[common[0]]) / fmean(old[common[0]])
+    old, new = (
+        {
+            (cell.workload.input_bytes, *sorted(cell.configuration.items())): times_s[key]
+            for key, cell in evaluation.cells.items()
+            if cell.workload.name == _RATIO_OF and key in times_s
+        }
+        for evaluation in (origin, target)
+        for times_s in (job_times(evaluation),)
+    )
+    common = min(old.keys() & new.keys(), default=None)
+    return new[common] / old[common] if common else None
 
 
-def _work(cell: Cell) -> tuple[int, str]:
-    """What a cell does, wherever it runs."""
-    return cell.workload.input_bytes, repr(sorted(cell.configuration.items()))
-
-
-def _job_times(evaluation: Evaluation) -> dict[str, float]:
-    """Mean measured job time of each scored cell."""
-    times_s = dict[str, list[float]]()
-    for record in evaluation.done.values():
-        if not record.trial.profiling:
-            job_s = sum(job.job_s for job in evaluation.jobs(record))
-            times_s.setdefault(record.trial.cell.id, []).append(job_s)
+def job_times(evaluation: Evaluation) -> dict[str, float]:
+    """Mean measured job time of each cell that ran, as measured."""
+    times_s = defaultdict[str, list[float]](list)
+    for each in evaluation.measurements(profiling=True):
+        times_s[each.cell].append(each.raw_s["job_s"])
     return {key: fmean(several) for key, several in times_s.items()}

@@ -231,9 +231,15 @@ def profiles_for(
         )
         if there.conditions.get(name) != value
     )
+    unsure = [
+        f"{name}: {path.name} does not tell it apart from {', '.join(cost.group)}"
+        for path, machine in zip(paths, (here, there), strict=True)
+        for name, cost in machine.costs.items()
+        if cost.group
+    ]
     profiles = {}
     for workload, profile in source.read_profiles().items():
         moved = transferred(profile, rows[workload], here, there)
-        warnings = (note, *(f"measured on another machine: {other}" for other in others))
+        warnings = (note, *(f"measured on another machine: {other}" for other in others), *unsure)
         profiles[workload] = moved.model_copy(update={"warnings": warnings})
     return profiles, [*others]

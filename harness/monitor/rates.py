@@ -83,10 +83,8 @@ def record_micro(run: Run, cluster: Cluster, say: Callable[[str], None]) -> None
     if not workers:
         say("warning: nothing is measured without jobs: the nodes cannot be reached from here")
         return
-    limited = cluster.spec.limited
-    load = NodeLoad(
-        cluster.hosts, lambda host: cluster.agent(host, "load"), "data" if limited else "."
-    )
+    disk = "data" if cluster.spec.limited else "."
+    load = NodeLoad(cluster.hosts, lambda host: cluster.agent(host, "load"), disk)
     measured = defaultdict[str, dict[str, float]](dict)
     try:
         for field, names in CONTROLS.items():

@@ -44,7 +44,7 @@ _SOURCE = "typical ratios of harness/profiling/costs.py"
 # Orders of magnitude of one core of a server of the 2020s with warm page cache and a gigabit
 # network or better.  Only their ratios matter, and only inside a group of costs that the profiling
 # trials cannot distinguish.
-_TYPICAL: dict[str, float] = {
+TYPICAL: dict[str, float] = {
     "hdfs_read_s_per_byte": 5e-9,
     "hdfs_write_s_per_byte": 2e-8,
     "local_read_s_per_byte": 3e-9,
@@ -75,7 +75,7 @@ def fit_costs(
     Returns costs by name, the groups among them, and how well each phase is explained.
     """
     shown = {cost_name for phase_row in rows for cost_name, term in phase_row.terms.items() if term}
-    typical = {cost_name: value for cost_name, value in _TYPICAL.items() if cost_name in shown}
+    typical = {cost_name: value for cost_name, value in TYPICAL.items() if cost_name in shown}
     if not typical:
         return {}, (), ()
     common = {

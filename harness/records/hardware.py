@@ -15,9 +15,9 @@ class Cost(Record):
     """
     One cost of a machine with its 90 % interval, in *unit*; without ends too few jobs show it.
 
-    *micro* is what a measurement without a job says, *jobs* what the micro jobs say, `None` where
-    neither was made, and *agree* whether each lies within the other's interval.  *group* names the
-    costs from which the design could not tell this one apart.  *trials* is how many jobs show it.
+    *micro* is what a measurement without a job says, if one was made, and *agree* whether that lies
+    within the interval.  *group* names the costs from which the design could not tell this one
+    apart.  *trials* is how many jobs show it.
     """
 
     value: float = Field(ge=0)
@@ -27,7 +27,6 @@ class Cost(Record):
     trials: int = 0
     source: str
     micro: float | None = None
-    jobs: float | None = None
     agree: bool | None = None
     group: tuple[str, ...] = ()
 
@@ -55,4 +54,3 @@ class MachineCosts(Record):
     costs: dict[str, Cost]
     frame: dict[str, Cost] = Field(default_factory=dict)
     chosen: tuple[dict[str, Any], ...] = ()
-    warnings: tuple[str, ...] = ()

@@ -64,10 +64,11 @@ _MICRO = {
     "hdfs_write_s_per_byte": {"buffered_write"},
     "network_s_per_byte": {NETWORK_IN, NETWORK_OUT},
 }
+_OF_NOW = ("load", "disk")  # facts of a machine that are others the next minute
 _FRAMES = 2  # jobs of `sleep` that come first: nothing but start-up
 _END_S = 5.0  # of a cluster, and of the fit
 _NOISE, _LEAST_S = 0.1, 0.005  # of what a part takes, relative and absolute, before it is measured
-_SORT_RECORD = 560.0  # bytes of a line of `sort`, about
+_SORT_RECORD = 654.0  # bytes of a line of `sort`, as its counters have them
 
 
 def experiment_text(cluster: str) -> str:
@@ -126,7 +127,11 @@ class Calibration:
     started_s: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        """Plan the jobs that come first."""
+        """Plan the jobs that come first; `SpecError` where tasks cannot be recorded."""
+        if self.session.experiment.tracing.mode not in ("spans", "units"):
+            what = "a calibration needs recorded tasks, and this provider's nodes get no tracer"
+            fix = "calibrate on a cluster that the harness makes: local, docker or ansible"
+            raise SpecError(what, where="cluster.provider", fix=fix)
         self.cells = {trial.cell.id: trial.cell for trial in self.session.trials}
         self.offered = {key: offered_information(cell) for key, cell in self.cells.items()}
         starts = [trial for trial in self.session.trials if trial.cell.workload.name == "sleep"]
@@ -233,7 +238,9 @@ def hardware_of(run: Run, *, budget_s: float = 0.0, spent_s: float = 0.0) -> Mac
     speed = fit_speed(observed)
     manifest = run.read_manifest()
     known = {
-        "machine": manifest.machine,
+        "machine": {
+            name: manifest.machine[name] for name in manifest.machine if name not in _OF_NOW
+        },
         "systems": next(iter(manifest.systems.values()), {}),
         "hadoop": manifest.versions.hadoop if manifest.versions else "",
         "java": manifest.versions.java if manifest.versions else "",
@@ -288,6 +295,6 @@ def frame_of(observed: Sequence[Observation]) -> dict[str, Cost]:
         if count > 1:
             half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * stdev(middles) / math.sqrt(count)
             ends = {"low": max(0.0, value - half), "high": value + half}
-        known = {"unit": "s", "trials": count, "source": sources[name], "jobs": value}
+        known = {"unit": "s", "trials": count, "source": sources[name]}
         frame[name] = Cost(value=value, **ends, **known)
     return frame
