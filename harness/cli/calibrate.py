@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.cli import completion
 from harness.cli.console import Progress, print_json, show_table, show_text
 from harness.cli.steps import json_option, results_option
-from harness.errors import SpecError
+from harness.errors import MachineError, SpecError
 from harness.providers import PROVIDERS
 from harness.text import excerpt
 from harness.units import parse_duration
+
+_LEAST_S = 120.0  # a start, a warm-up and two jobs, on a machine that is not slow
 
 if TYPE_CHECKING:
     from harness.records.hardware import MachineCosts
@@ -22,11 +25,14 @@ if TYPE_CHECKING:
 
 
 def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
-    """Seconds of a duration; an error of the command line where it is none."""
+    """Seconds of a duration; an error of the command line where it is none, or too short."""
     try:
-        return parse_duration(text)
+        seconds = parse_duration(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from error
+    if seconds < _LEAST_S:
+        raise click.BadParameter(f"{text} is too short for a cluster and a job; write 2m or more")
+    return seconds
 
 
 @click.command("calibrate")
@@ -81,7 +87,6 @@ def calibrate(
     from harness.experiment.file import cluster_text
     from harness.run.calibrate import Calibration, experiment_text
     from harness.run.session import Session, read_experiment_file
-    from harness.store.files import json_bytes, write_file
 
     cluster = f"{{provider: {provider}, workers: {workers}, site: {{dfs.blocksize: 32 MiB}}}}"
     if file is not None:
@@ -110,8 +115,12 @@ def calibrate(
         raise SystemExit(int(any(each[1] == "moved" for each in answers)))
     if output is None:
         raise click.UsageError("-o FILE names the file to write")
-    hardware = calibration.measure()
-    write_file(output, json_bytes(hardware.model_dump(mode="json")), output.absolute().parent)
+    run, hardware = calibration.measure()
+    try:
+        _write(hardware, output)
+    except MachineError as error:
+        fix = f"free some space, then: harness hardware fit {run.path} -o FILE"
+        raise MachineError(error.what, where=error.where, fix=fix) from error
     if as_json:
         print_json(hardware.model_dump(mode="json"))
     else:
@@ -122,6 +131,30 @@ def calibrate(
 @click.group("hardware")
 def hardware_group() -> None:
     """Show what machines cost, as `harness calibrate` measured it."""
+
+
+def _write(hardware: MachineCosts, output: Path) -> None:
+    from harness.store.files import json_bytes, write_file
+
+    write_file(output, json_bytes(hardware.model_dump(mode="json")), output.absolute().parent)
+
+
+@hardware_group.command("fit")
+@click.argument("name", metavar="RUN", shell_complete=completion.runs)
+@results_option
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True)
+def fit(name: str, results_dir: Path, output: Path) -> None:
+    """
+    Write what the recorded jobs of RUN, a calibration or any other, say of its machine.
+
+    \b
+    Example:
+        harness hardware fit results/calibrate/20261126T024405Z-d1db -o plain.json
+    """
+    from harness.run.calibrate import hardware_of
+    from harness.store import Store
+
+    _write(hardware_of(Store(results_dir).find(name)), output)
 
 
 @hardware_group.command("show")

@@ -221,11 +221,11 @@ class Calibration:
             answers.append((largest, verdict, cost.value, times * cost.value))
         return answers
 
-    def measure(self) -> MachineCosts:
+    def measure(self) -> tuple[Run, MachineCosts]:
         """Run the jobs, and fit what they say."""
         run, _ = self.session.measure(more=self.next_trials, more_here=self.next_trials)
         spent_s = time.monotonic() - self.started_s
-        return hardware_of(run, budget_s=self.budget_s, spent_s=spent_s)
+        return run, hardware_of(run, budget_s=self.budget_s, spent_s=spent_s)
 
 
 def hardware_of(run: Run, *, budget_s: float = 0.0, spent_s: float = 0.0) -> MachineCosts:
