@@ -25,7 +25,6 @@ from harness.text import excerpt, printable
 
 Row = Mapping[str, Any]
 _CLAIMED = ("body_s", "job_s", "published_s")  # of which errors have intervals
-_LEVELS = {*LEVELS.values()}  # at which models are compared; what is below lies in runs/
 FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
 _PREDICTED = ("cell", "model", "rung", "quantity", "refit", "predicted", "low", "high", "low_90",
               "high_90", "not_applicable")  # fmt: skip
@@ -143,7 +142,7 @@ def predictions(evaluation: Evaluation) -> Iterator[Row]:
         if each.not_applicable:
             yield {**row, "not_applicable": "; ".join(each.not_applicable)}
         for quantity, (rung, time_s) in predicted_times(each).items():
-            if time_s is None or rung not in _LEVELS:
+            if time_s is None or quantity not in LEVELS:
                 continue
             row |= {"rung": rung, "quantity": quantity}
             intervals = each.intervals.get(quantity, {})
@@ -158,7 +157,7 @@ def predictions(evaluation: Evaluation) -> Iterator[Row]:
 def scores(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, cell, quantity and speed."""
     for each in evaluation.run.read_scores().scores:
-        if each.level in _LEVELS and _is_shown(each.quantity, each.speed):
+        if _is_shown(each.quantity, each.speed):
             yield {column: _rounded(getattr(each, name)) for column, name in _SCORED.items()}
 
 
