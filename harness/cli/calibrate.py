@@ -260,15 +260,19 @@ def show_ladder(
         show_text(f"warning: costs of another machine: {other}")
     rungs = [*ladder(target, source, moved)]
     if as_json:
-        print_json({"rungs": [{**each._asdict(), "error": each.error} for each in rungs]})
+        numbers = [{**each._asdict(), "error": each.error, "covered": each.covered}
+                   for each in rungs]  # fmt: skip
+        print_json({"rungs": numbers})
         return
     rows = []
     for way, model in dict.fromkeys((each.way, each.model) for each in rungs):
-        errors = [each.error for each in rungs if (each.way, each.model) == (way, model)]
-        known = [abs(error) for error in errors if error is not None]
+        own = [each for each in rungs if (each.way, each.model) == (way, model)]
+        known = [abs(each.error) for each in own if each.error is not None]
         texts = (f"{fmean(known):.1%}", f"{max(known):.1%}") if known else ("no answer", "")
-        rows.append((way, model, len(known), *texts))
-    show_table(("profile", "model", "cells", "mean error", "largest"), rows)
+        covered = [each.covered for each in own if each.covered is not None]
+        cover = f"{sum(covered)} of {len(covered)}" if covered else ""
+        rows.append((way, model, len(known), *texts, cover))
+    show_table(("profile", "model", "cells", "mean error", "largest", "in 90 %"), rows)
 
 
 def _cost_rows(one: MachineCosts, other: MachineCosts) -> list[tuple[Any, ...]]:

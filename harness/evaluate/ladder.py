@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import predict_cell
+from harness.evaluate.model_inputs import JOBS, predict_cells, scaled
 from harness.records.profile import Profile
 from harness.store import Run
 
@@ -23,18 +23,31 @@ _RATIO_OF = "terasort"
 
 
 class Rung(NamedTuple):
-    """Signed relative error of the job time that *model* gives for *cell* by one *way*."""
+    """
+    Job time that *model* gives for *cell* by one *way*, with the ends of its 90 % interval.
+
+    `None` where the model has no answer, or the interval no end.
+    """
 
     way: str
     model: str
     cell: str
     predicted_s: float | None
+    low_s: float | None
+    high_s: float | None
     measured_s: float
 
     @property
     def error(self) -> float | None:
-        """Relative error; `None` where the model has no answer."""
+        """Signed relative error; `None` where the model has no answer."""
         return None if self.predicted_s is None else self.predicted_s / self.measured_s - 1
+
+    @property
+    def covered(self) -> bool | None:
+        """Whether the measured time lies in the interval; `None` where there is none."""
+        if self.low_s is None or self.high_s is None:
+            return None
+        return self.low_s <= self.measured_s <= self.high_s
 
 
 def ladder(target: Evaluation, source: Run, moved: Mapping[str, Profile]) -> Iterator[Rung]:
@@ -51,30 +64,24 @@ def ladder(target: Evaluation, source: Run, moved: Mapping[str, Profile]) -> Ite
         }
     if any(trial.profiling for trial in target.plan):
         ways["its own profile"] = target.run.read_profiles()
+    scored = {trial.cell.id: trial.cell for trial in target.plan if not trial.profiling}
+    cells = [cell for key, cell in scored.items() if key in measured_s]
     for way, known in ways.items():
+        profiled = target.cells if "own" in way else origin.cells
         for model in target.experiment.predict.models:
             if "ratio" in way and model not in OF_WHOLE_JOBS:
                 continue
-            for trial in {t.cell.id: t for t in target.plan if not t.profiling}.values():
-                if trial.cell.id in measured_s:
-                    predicted_s = predict_cell(model, trial.cell, known).job_s
-                    yield Rung(way, model, trial.cell.id, predicted_s, measured_s[trial.cell.id])
+            for prediction in predict_cells(model, cells, known, profiled):
+                low_s, high_s = prediction.intervals.get("job_s", {}).get("90") or (None, None)
+                cell, time_s = prediction.cell, measured_s[prediction.cell]
+                yield Rung(way, model, cell, prediction.job_s, low_s, high_s, time_s)
 
 
 def longer_jobs(profile: Profile, times: float) -> Profile:
     """*profile* whose jobs, and what passes around their tasks, take that many times as long."""
-    names = ("job_s", "body_s", "map_task_s", "reduce_task_s")
-    jobs = [
-        job.model_copy(
-            update={name: times * value for name in names if (value := getattr(job, name))}
-        )
-        for job in profile.jobs
-    ]
-    frame = {
-        name: each.model_copy(update={"value": times * each.value})
-        for name, each in profile.frame.items()
-    }
-    return profile.model_copy(update={"jobs": tuple(jobs), "frame": frame, "refits": ()})
+    names = [JOBS + name for name in ("job_s", "body_s", "map_task_s", "reduce_task_s")]
+    longer = scaled(profile, dict.fromkeys([*names, *profile.frame], times))
+    return longer.model_copy(update={"refits": ()})
 
 
 def terasort_ratio(origin: Evaluation, target: Evaluation) -> float | None:

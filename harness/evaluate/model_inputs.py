@@ -9,32 +9,34 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import DataError, HarnessError, MissingStatistic
 from harness.evaluate.own_code import own_workload
-from harness.hadoop.properties import job_config, whole
+from harness.hadoop.properties import job_config, split_counts, whole
 from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import effective
 from harness.models import MODELS, Model
 from harness.models.frame import frame_s
 from harness.profiling.fit import JOBS_PER_TRIAL
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile
+from harness.records.profile import Profile, ProfiledJob, Statistic
 from harness.records.score import Range
-from harness.records.trial import Cell
+from harness.records.trial import HISTORY, Cell
 from harness.scoring.score import predicted_times
-from harness.stats.resampling import prediction_interval
+from harness.stats.resampling import drawn_interval, prediction_interval
 from harness.workloads import WORKLOADS, workload_for
 from harness.workloads.base import JobCommand, Workload
+from harness.workloads.history import PastJobs
 
 if TYPE_CHECKING:
     from harness.stats.resampling import Numbers
 
 ModelInputs = tuple[JobConfig, Cluster, JobInput]
 INTERVAL_OF, INTERVAL_LEVELS = ("body_s", "job_s"), (0.8, 0.9)
+JOBS = "jobs."  # before the names of times of jobs, where they stand beside statistics
 
 
 def effective_configuration(cell: Cell) -> dict[str, str]:
@@ -56,6 +58,8 @@ def model_inputs(cell: Cell) -> ModelInputs:
     workload, configuration = workload_of(cell), effective_configuration(cell)
     properties = {**client_properties(cell.cluster), **configuration}
     input_plan = workload.plan_input(cell.workload, block_bytes(cell.cluster))
+    block = block_bytes(cell.cluster)
+    split_count = sum(split_counts(input_plan.sizes, block, properties))
     gpu_block = workload.arguments(cell.workload).get("block")  # given to a device at once
     return (
         job_config(properties, use_combiner=workload.uses_combiner),
@@ -63,8 +67,8 @@ def model_inputs(cell: Cell) -> ModelInputs:
         JobInput(
             input_bytes=input_plan.bytes,
             num_files=len(input_plan.sizes),
-            num_splits=len(input_plan.sizes),
-            split_bytes=input_plan.bytes / len(input_plan.sizes),
+            num_splits=split_count,
+            split_bytes=input_plan.bytes / split_count,
             replication=whole("dfs.replication", properties["dfs.replication"]),
             gpu_block_bytes=gpu_block if isinstance(gpu_block, int) else 0,
         ),
@@ -135,50 +139,129 @@ def predict_cells(
     Residuals are those of logarithms, the factor between predicted and measured times: times of
     jobs vary over a decade and their errors with them, and no interval reaches 0.  Measured times
     of profiling cells are those that the profile keeps, at reference speed; *profiled* has the
-    cells by their ids.
+    cells by their ids, but those of another run.
     """
     import numpy as np
 
-    def log_times(prediction: Prediction) -> Numbers:
-        """Logarithms of a trial's times, NaN where there is none."""
-        times_s = predicted_times(prediction)
-        logs: Numbers = np.log([times_s[quantity][1] or math.nan for quantity in INTERVAL_OF])
-        return logs
-
-    # By workload, of each profiling cell: the place of the refit without it, and what that misses.
-    missed: dict[str, list[tuple[int, Numbers]]] = {workload: [] for workload in profiles}
-    known = {name: {job.cell for job in profile.jobs} for name, profile in profiles.items()}
-    for workload, profile in profiles.items():
-        for place, refit in enumerate(profile.refits):
-            for cell_id in sorted(known[workload] - {job.cell for job in refit.jobs}):
-                jobs = [job for job in profile.jobs if job.cell == cell_id]
-                sums_s = [
-                    sum(getattr(job, quantity) or math.nan for job in jobs)
-                    for quantity in INTERVAL_OF
-                ]
-                measured = np.log(sums_s) - math.log(len({job.trial for job in jobs}))
-                again = predict_cell(model, profiled[cell_id], {workload: refit})
-                missed[workload].append((place, measured - log_times(again)))
+    missed = {name: [*_misses(model, each, profiled)] for name, each in profiles.items()}
     for cell in cells:
         prediction, workload = predict_cell(model, cell, profiles), cell.workload.name
         if prediction.body_s is None:
             yield prediction
             continue
-        others = [
-            predict_cell(model, cell, {workload: refit}) for refit in profiles[workload].refits
-        ]
-        logarithms, of_cells = [log_times(each) for each in others], missed[workload]
-        never = [(math.nan, math.nan)] * (len(known[workload]) - len(of_cells))
+        profile, of_cells = profiles[workload], missed[workload]
+        others = [predict_cell(model, cell, {workload: refit}) for refit in profile.refits]
+        logarithms = [_log_times(each) for each in others]
+        never = [(math.nan, math.nan)] * (len({job.cell for job in profile.jobs}) - len(of_cells))
+        drawn = None
+        if profile.draws:  # of another machine: its costs there, and what the model misses here
+            drawn = np.array(
+                [_log_times(predict_cell(model, cell, {workload: scaled(profile, times)}))
+                 for times in profile.draws]
+            )  # fmt: skip
+            known = [error for _, error in of_cells if np.isfinite(error).all()]
+            errors = np.array(known or [np.zeros(len(INTERVAL_OF))])
+            numbers = np.arange(len(drawn))
+            drawn += errors[numbers // 2 % len(errors)] * (2 * (numbers % 2) - 1)[:, None]
         refits, intervals = {}, {}
         for column, quantity in enumerate(INTERVAL_OF):
             refits[quantity] = tuple(predicted_times(each)[quantity][1] for each in others)
             pairs = [(logarithms[place][column], error[column]) for place, error in of_cells]
             centres, residuals = np.reshape(pairs + never, (-1, 2)).T
             intervals[quantity] = {
-                f"{100 * level:.0f}": prediction_interval(centres, residuals, level)
+                f"{100 * level:.0f}": drawn_interval(drawn[:, column], level)
+                if drawn is not None
+                else prediction_interval(centres, residuals, level)
                 for level in INTERVAL_LEVELS
             }
         yield prediction.model_copy(update={"refits": refits, "intervals": intervals})
+
+
+def _log_times(prediction: Prediction) -> Numbers:
+    """Logarithms of a trial's times, NaN where there is none."""
+    import numpy as np
+
+    times_s = predicted_times(prediction)
+    logs: Numbers = np.log([times_s[quantity][1] or math.nan for quantity in INTERVAL_OF])
+    return logs
+
+
+def _misses(
+    model: str | Model, profile: Profile, profiled: Mapping[str, Cell]
+) -> Iterator[tuple[int, Numbers]]:
+    """Yield for each profiling cell the place of the refit without it, and what that misses."""
+    import numpy as np
+
+    known = {job.cell for job in profile.jobs}
+    for place, refit in enumerate(profile.refits):
+        for cell_id in sorted(known - {job.cell for job in refit.jobs}):
+            jobs = [job for job in profile.jobs if job.cell == cell_id]
+            if cell_id not in profiled:  # of another run
+                yield place, _missed(model, refit, jobs)
+                continue
+            sums_s = [
+                sum(getattr(job, quantity) or math.nan for job in jobs) for quantity in INTERVAL_OF
+            ]
+            measured = np.log(sums_s) - math.log(len({job.trial for job in jobs}))
+            again = predict_cell(model, profiled[cell_id], {profile.workload: refit})
+            yield place, measured - _log_times(again)
+
+
+def _missed(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]) -> Numbers:
+    """By how much *model* misses profiled *jobs* of one cell: logarithms, NaN: it has no answer."""
+    import numpy as np
+
+    predictor, job = MODELS[model] if isinstance(model, str) else model, jobs[0]
+    slots = {f"{kind}_slots_per_node": -(-getattr(job, f"{kind}_slots") // job.num_nodes)
+             for kind in ("map", "reduce")}  # fmt: skip
+    cluster = Cluster(
+        num_nodes=job.num_nodes, map_slots=job.map_slots, reduce_slots=job.reduce_slots, **slots
+    )
+    job_input = JobInput(
+        input_bytes=job.input_bytes,
+        num_files=job.num_splits,
+        num_splits=job.num_splits,
+        split_bytes=job.input_bytes / job.num_splits,
+    )
+    cell = (job.configuration, cluster, job_input)
+    try:
+        body_s = predictor.predict(refit, *cell).body_s or math.nan
+        predicted_s = [body_s, body_s + frame_s(refit.frame, *cell)[0]]
+    except HarnessError:
+        predicted_s = [math.nan, math.nan]
+    measured_s = [
+        sum(getattr(each, name) or math.nan for each in jobs) / len(jobs) for name in INTERVAL_OF
+    ]
+    missed: Numbers = np.log(measured_s) - np.log(predicted_s)
+    return missed
+
+
+def scaled(profile: Profile, times: Mapping[str, float]) -> Profile:
+    """*profile* with each time as many times as long as *times* has it, by name, jobs by `JOBS`."""
+
+    def longer(known: Mapping[str, Statistic]) -> dict[str, Statistic]:
+        changed = dict(known)
+        for name in known.keys() & times.keys():
+            factor, old = times[name], known[name]
+            nodes = {node: factor * value for node, value in old.nodes.items()}
+            update = {"value": factor * old.value, "spread": factor * old.spread, "nodes": nodes}
+            changed[name] = old.model_copy(update=update)
+        return changed
+
+    jobs = []
+    for job in profile.jobs:
+        names = {name.removeprefix(JOBS): times[name] for name in times if name.startswith(JOBS)}
+        update = {name: factor * value for name, factor in names.items()
+                  if (value := getattr(job, name)) is not None}  # fmt: skip
+        jobs.append(job.model_copy(update=update))
+    return profile.model_copy(
+        update={
+            "statistics": longer(profile.statistics),
+            "costs": longer(profile.costs),
+            "frame": longer(profile.frame),
+            "jobs": tuple(jobs),
+        }
+    )
 
 
 def profiled_range(cell: Cell, profile: Profile | None) -> Range:
@@ -200,6 +283,8 @@ def workload_of(cell: Cell) -> Workload:
     """Look up the workload of *cell*; `DataError` where a stored run has one that is not known."""
     if cell.workload.code is not None:
         return own_workload(cell.workload.code)
+    if cell.cluster.provider == HISTORY:
+        return PastJobs(cell.configuration)
     if cell.workload.name not in WORKLOADS:
         raise unknown_name_error("workload", cell.workload.name)
     return workload_for(cell.workload)

@@ -16,16 +16,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import NormalDist, fmean
+
+import numpy as np
 
 from pydantic import ValidationError
 
 from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
+from harness.evaluate.model_inputs import JOBS, scaled
 from harness.profiling import fit_speed
-from harness.profiling.platform import COMBINING, Work, seconds_of, works
-from harness.records.hardware import MachineCosts
-from harness.records.profile import Profile, Statistic
+from harness.profiling.platform import COMBINING, LEVEL, Work, seconds_of, works
+from harness.records.hardware import Cost, MachineCosts
+from harness.records.profile import Profile
 from harness.records.trial import Cell
 from harness.reports.sections.method import flatten
 from harness.store import Run
@@ -37,6 +40,8 @@ _FACTS = {"node", "nodes", "workers"}
 KERNELS = ("sort_cpu_s_per_record", "serde_cpu_s_per_record")
 _OF_MAPS = ("map_read", "map_function", "map_write", "map_merge", "collect", "spill", "combine")
 _OF_REDUCES = ("copy", "inmem", "ondisk", "reduce_merge", "reduce_function", "reduce_write")
+DRAWS, _SEED = 200, 0
+_LEAST_SHARE = 0.1  # of a cost, that a draw leaves: none is 0 or below
 # What a part of a task waits for most.
 RESOURCES = {
     "map_read_s": "HDFS, reading", "map_write_s": "HDFS, writing",
@@ -100,21 +105,16 @@ class Factors:
         before_s = sum(self.before_s[part] for part in shown)
         return sum(self.after_s[part] for part in shown) / before_s if shown else self.computing
 
-    def longer(self, statistic: Statistic, times: float) -> Statistic:
-        """*statistic* so many times as large, on each node."""
-        nodes = {node: times * value for node, value in statistic.nodes.items()}
-        value, spread = times * statistic.value, times * statistic.spread
-        return statistic.model_copy(update={"value": value, "spread": spread, "nodes": nodes})
-
-    def moved(self, statistics: Mapping[str, Statistic]) -> dict[str, Statistic]:
-        """*statistics* with each that is a time, or a rate, as it is elsewhere."""
-        changed = {}
-        for name, statistic in statistics.items():
+    def times(self, profile: Profile) -> dict[str, float]:
+        """By how much longer each time of *profile* becomes, by name, and each rate smaller."""
+        times = dict[str, float]()
+        for name in {**profile.statistics, **profile.costs}:
             base = name.removesuffix("_compressed").removesuffix("_map").removesuffix("_reduce")
-            times = self.of(_PARTS_OF[base]) if base in _PARTS_OF else 1.0
-            times = 1 / self.of(["copy_s"]) if base == "network_bps" else times
-            changed[name] = self.longer(statistic, times)
-        return changed
+            if base in _PARTS_OF:
+                times[name] = self.of(_PARTS_OF[base])
+            elif base == "network_bps":
+                times[name] = 1 / self.of(["copy_s"])
+        return times
 
 
 def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Factors:
@@ -152,38 +152,74 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
     return Factors(computing, before, after)
 
 
+def longer_by(
+    profile: Profile, rows: Sequence[Work], here: MachineCosts, there: MachineCosts
+) -> dict[str, float]:
+    """
+    By how much longer each time of *profile* is *there*, by its name.
+
+    Its tasks worked as *rows* say *here*; times of its jobs are under `JOBS` and their name.
+    """
+    by = factors(rows, here, there)
+    times = by.times(profile)
+    for name in profile.frame:
+        if name in there.frame and name in here.frame and here.frame[name].value > 0:
+            times[name] = there.frame[name].value / here.frame[name].value
+    of_maps, of_reduces = (by.of(part for part in by.before_s if part.startswith(begins))
+                           for begins in (_OF_MAPS, _OF_REDUCES))  # fmt: skip
+    maps_s, tasks_s = (
+        sum(job.map_task_s or 0.0 for job in profile.jobs),
+        sum((job.map_task_s or 0.0) + (job.reduce_task_s or 0.0) for job in profile.jobs),
+    )
+    share = maps_s / tasks_s if tasks_s else 1.0
+    whole = share * of_maps + (1 - share) * of_reduces
+    of_jobs = {"job_s": whole, "body_s": whole, "map_task_s": of_maps, "reduce_task_s": of_reduces}
+    return times | {JOBS + name: value for name, value in of_jobs.items()}
+
+
 def transferred(
     profile: Profile, rows: Sequence[Work], here: MachineCosts, there: MachineCosts
 ) -> Profile:
-    """*profile*, whose tasks worked as *rows* say *here*, as it would be *there*."""
-    by = factors(rows, here, there)
-    frame = {
-        name: by.longer(statistic, there.frame[name].value / here.frame[name].value)
-        if name in there.frame and name in here.frame and here.frame[name].value > 0
-        else statistic
-        for name, statistic in profile.frame.items()
-    }
-    jobs = []
-    of_maps, of_reduces = (by.of(part for part in by.before_s if part.startswith(begins))
-                           for begins in (_OF_MAPS, _OF_REDUCES))  # fmt: skip
-    for job in profile.jobs:
-        whole_s = (job.map_task_s or 0.0) + (job.reduce_task_s or 0.0)
-        share = (job.map_task_s or 0.0) / whole_s if whole_s else 1.0
-        times = share * of_maps + (1 - share) * of_reduces
-        longer = {"job_s": times, "body_s": times}
-        longer |= {"map_task_s": of_maps, "reduce_task_s": of_reduces}
-        known = {name: value for name in longer if (value := getattr(job, name)) is not None}
-        update = {name: longer[name] * value for name, value in known.items()}
-        jobs.append(job.model_copy(update=update))
-    return profile.model_copy(
-        update={
-            "statistics": by.moved(profile.statistics),
-            "costs": by.moved(profile.costs),
-            "frame": frame,
-            "jobs": tuple(jobs),
-            "refits": (),
-        }
+    """
+    *profile*, whose tasks worked as *rows* say *here*, as it would be *there*.
+
+    Its `draws` say what else it might be, as far as the costs of both machines are uncertain.
+    """
+    times = longer_by(profile, rows, here, there)
+    random, draws = np.random.default_rng(_SEED), []
+    for _ in range(DRAWS):
+        drawn = longer_by(profile, rows, drawn_costs(here, random), drawn_costs(there, random))
+        draws.append({name: drawn[name] / value for name, value in times.items()})
+    refits = tuple(scaled(refit, times) for refit in profile.refits)
+    return scaled(profile, times).model_copy(update={"refits": refits, "draws": tuple(draws)})
+
+
+def drawn_costs(machine: MachineCosts, random: np.random.Generator) -> MachineCosts:
+    """
+    *machine* as it might be: costs drawn with the errors that go together in its fits.
+
+    Those of a fit move by sums over its trials, so that their covariance is the jackknife's; what
+    has an interval alone moves by that.
+    """
+    of_units = defaultdict[str, float](lambda: float(random.normal()))
+    times_of_level = NormalDist().inv_cdf((1 + LEVEL) / 2)
+
+    def drawn(cost: Cost) -> Cost:
+        error, count = 0.0, len(cost.without)
+        if cost.without:
+            mean = fmean(cost.without.values())
+            moves = (of_units[unit] * (value - mean) for unit, value in cost.without.items())
+            error = math.sqrt((count - 1) / count) * math.fsum(moves)
+        elif cost.low is not None and cost.high is not None:
+            error = random.normal() * (cost.high - cost.low) / 2 / times_of_level
+        value = max(_LEAST_SHARE * cost.value, cost.value + error)
+        return Cost(value=value, unit=cost.unit, source=cost.source)
+
+    costs, frame = (
+        {name: drawn(cost) for name, cost in known.items()}
+        for known in (machine.costs, machine.frame)
     )
+    return machine.model_copy(update={"costs": costs, "frame": frame})
 
 
 def read_hardware(path: Path) -> MachineCosts:

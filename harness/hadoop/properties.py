@@ -12,7 +12,7 @@ import math
 import re
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache, partial
 from importlib.resources import files
@@ -24,6 +24,9 @@ from harness.text import nearest_name
 from harness.units import MIB
 
 SEAL = "harness.seal"  # a scored job says which sealed predictions were there before it: SHA-256
+SPLIT_MOST = "mapreduce.input.fileinputformat.split.maxsize"
+SPLIT_LEAST = "mapreduce.input.fileinputformat.split.minsize"
+_SLOP = 1.1  # splits that the last one of a file may have
 MOST_REDUCES = 100_000  # models look at each of them, and no cluster of ours runs as many
 
 _XMX = re.compile(r"(?:^|\s)-(?:Xmx|XX:MaxHeapSize=)([0-9]{1,18})([kKmMgGtT]?)(?=\s|$)")
@@ -57,6 +60,24 @@ def job_config(properties: Mapping[str, str], *, use_combiner: bool | None = Non
             fix="Hadoop fails such reduces: lower the limit, or raise the merge threshold",
         )
     return config
+
+
+def split_counts(
+    file_sizes: Sequence[int], block_bytes: int, properties: Mapping[str, str]
+) -> list[int]:
+    """
+    How many splits Hadoop's `FileInputFormat` makes of each file.
+
+    A split is a block, unless *properties* have a smaller largest or a larger smallest one; the
+    last may be a tenth larger.
+
+    >>> split_counts([100, 1000], 400, {SPLIT_MOST: "90"})
+    [2, 11]
+    """
+    least = whole(SPLIT_LEAST, properties.get(SPLIT_LEAST, "1"), least=0)
+    most = whole(SPLIT_MOST, properties.get(SPLIT_MOST, str(block_bytes)))
+    split = max(1, least, min(most, block_bytes))
+    return [1 + max(0, math.ceil(size / split - _SLOP - 1e-9)) for size in file_sizes]
 
 
 def reduce_heap_bytes(properties: Mapping[str, str]) -> int:

@@ -6,6 +6,10 @@ part for each file, spill or segment, and a part for each byte and each record. 
 on was counted (``docs/models/README.md``, section 10), so each part is a small regression of its
 own.  The map function, the combiner and the reduce function belong to a job: they are in none.
 
+What is written waits in memory for the disk, up to a bound; only a writer that is further ahead is
+as slow as the disk.  So the first bytes of each file, the *early* ones, have a cost of their own: a
+line with a knot at `WAITING`, which on a disk that is memory has the same slope on both sides.
+
 Intervals come from leaving out one trial after the other, and one start of the cluster after the
 other where there were several: tasks of one trial are no repeats.
 """
@@ -31,17 +35,20 @@ from harness.records.tasks import MapTimes, ReduceTimes
 from harness.records.trace import FILE_INPUT_COUNTER, FILE_OUTPUT_COUNTER, TaskAttempt
 from harness.stats.collinear import groups
 from harness.stats.resampling import jackknife_variance
+from harness.units import MIB
 
 LEVEL = 0.9  # of the intervals of costs
 # What is worked on in each part of a task, by the costs of its units, in their order.
-_MERGE = ("merge_s_per_byte", "merge_cpu_s_per_record", "merge_s_per_file")
-_WRITE = ("hdfs_write_s_per_byte", "hdfs_write_s_per_record", "hdfs_write_s_per_file")
+_MERGE = ("merge_s_per_byte", "merge_s_per_early_byte", "merge_cpu_s_per_record",
+          "merge_s_per_file")  # fmt: skip
+_WRITE = ("hdfs_write_s_per_byte", "hdfs_write_s_per_early_byte", "hdfs_write_s_per_record",
+          "hdfs_write_s_per_file")  # fmt: skip
 PARTS: dict[str, tuple[str, ...]] = {
     "map_read_s": ("hdfs_read_s_per_byte", "hdfs_read_s_per_record", "hdfs_read_s_per_file"),
     "collect_s": ("serde_s_per_byte", "serde_cpu_s_per_record"),
     "spill_sort_s": ("sort_cpu_s_per_record", "sort_s_per_byte"),
-    "spill_write_s": ("local_write_s_per_byte", "local_write_s_per_record",
-                      "local_write_s_per_file"),
+    "spill_write_s": ("local_write_s_per_byte", "local_write_s_per_early_byte",
+                      "local_write_s_per_record", "local_write_s_per_file"),
     "map_merge_s": _MERGE,
     "inmem_merge_s": _MERGE,
     "ondisk_merge_s": _MERGE,
@@ -52,15 +59,19 @@ PARTS: dict[str, tuple[str, ...]] = {
 # Beside those of Table 4.
 _TYPICAL = COSTS_OF_JOBS | {
     "hdfs_read_s_per_record": 1e-7, "hdfs_read_s_per_file": 2e-2, "serde_s_per_byte": 2e-9,
-    "sort_s_per_byte": 5e-9, "local_write_s_per_record": 1e-7, "local_write_s_per_file": 5e-3,
-    "merge_s_per_byte": 5e-9, "merge_s_per_file": 5e-3, "network_s_per_segment": 3e-3,
-    "hdfs_write_s_per_record": 3e-7, "hdfs_write_s_per_file": 5e-2,
+    "sort_s_per_byte": 5e-9, "local_write_s_per_early_byte": 6e-9,
+    "local_write_s_per_record": 1e-7, "local_write_s_per_file": 5e-3, "merge_s_per_byte": 5e-9,
+    "merge_s_per_early_byte": 5e-9, "merge_s_per_file": 5e-3, "network_s_per_segment": 3e-3,
+    "hdfs_write_s_per_early_byte": 2e-8, "hdfs_write_s_per_record": 3e-7,
+    "hdfs_write_s_per_file": 5e-2,
 }  # fmt: skip
 # Which jobs tell most of a machine depends on them, and how a group divides.
 TYPICAL = {name: _TYPICAL[name] for names in PARTS.values() for name in names}
 UNITS = {"byte": "s/B", "record": "s/record"}
 COMBINING = "combine_s"
+WAITING = 8 * MIB  # of a disk that is slower on purpose, docs/clusters/slower.md
 _FEW_STARTS = 2  # of a cluster: so many say nothing of a third
+_FEWEST = 3  # trials, or starts, of which an interval can come
 _SHORTEST_S = 0.001  # a part that took less says nothing of what it costs
 # The jobs of dfsio count what they moved, and what that took, themselves: in no part of a task.
 _DFSIO = "mapreduce.harness.jobs.Dfsio$Moved"
@@ -98,8 +109,8 @@ def works(observations: Iterable[Observation], speed: SpeedCorrection) -> list[W
                 mode = trial.cell.workload.parameters.get("mode", "read")
                 seconds = attempts[name].count(f"{_DFSIO}.FILE_SYSTEM_NS") / 1e9
                 part = "map_read_s" if mode == "read" else "map_write_s"
-                costs = (moved, 0.0, 1.0)
-                counts = dict(zip(PARTS[part], costs, strict=True))
+                of_bytes = (moved,) if mode == "read" else written([moved])
+                counts = dict(zip(PARTS[part], (*of_bytes, 0.0, 1.0), strict=True))
                 seen[*key, part].append((factor * seconds, counts))
                 continue
             for part, seconds in parts.seconds.items():
@@ -118,33 +129,40 @@ def works(observations: Iterable[Observation], speed: SpeedCorrection) -> list[W
     ]
 
 
+def written(sizes: Iterable[float]) -> tuple[float, float]:
+    """Bytes of files of these *sizes* that wait for a disk, and early ones that do not."""
+    known = [*sizes]
+    early = math.fsum(min(size, WAITING) for size in known)
+    return math.fsum(known) - early, early
+
+
 def _counts(
     attempt: TaskAttempt, times: MapTimes | ReduceTimes
 ) -> Iterator[tuple[str, tuple[float, ...]]]:
     """By part of a task, how often each of its costs counts."""
-    written = attempt.count(f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN")
+    output = written([attempt.count(f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN")])
     if isinstance(times, ReduceTimes):
         sent_bytes = sum(segment.sent_bytes for segment in times.segments)
         yield "copy_s", (sent_bytes, len(times.segments))
         for part, kind in (("inmem_merge_s", "memory"), ("ondisk_merge_s", "disk")):
             merges = [merge for merge in times.merges if merge.kind == kind]
-            merged = sum(merge.bytes or 0 for merge in merges)
-            share = merged / sent_bytes if sent_bytes else 0.0
+            merged = [merge.bytes or 0 for merge in merges]
+            share = sum(merged) / sent_bytes if sent_bytes else 0.0
             records = share * attempt.count("REDUCE_INPUT_RECORDS")
-            yield part, (merged, records, len(merges))
-        yield "reduce_write_s", (written, attempt.count("REDUCE_OUTPUT_RECORDS"), 1)
+            yield part, (*written(merged), records, len(merges))
+        yield "reduce_write_s", (*output, attempt.count("REDUCE_OUTPUT_RECORDS"), 1)
         return
     records = attempt.count("MAP_OUTPUT_RECORDS")
     read = attempt.count(f"{FILE_INPUT_COUNTER}.BYTES_READ")
     yield "map_read_s", (read, attempt.count("MAP_INPUT_RECORDS"), 1)
     yield "collect_s", (attempt.count("MAP_OUTPUT_BYTES"), records)
-    yield "map_write_s", (written, records, 1)
+    yield "map_write_s", (*output, records, 1)
     spills = times.spills
     levels = (n * math.log2(n) for spill in spills if (n := spill.records or 0) > 1)
     yield "spill_sort_s", (math.fsum(levels), attempt.count("MAP_OUTPUT_BYTES"))
-    files = sum(spill.file_bytes or 0 for spill in spills)
-    yield "spill_write_s", (files, records, len(spills))
-    yield "map_merge_s", (files, records, 1)
+    files = [spill.file_bytes or 0 for spill in spills]
+    yield "spill_write_s", (*written(files), records, len(spills))
+    yield "map_merge_s", (*written([sum(files)]), records, 1)
 
 
 def fit_platform(rows: Sequence[Work]) -> dict[str, Cost]:
@@ -153,6 +171,8 @@ def fit_platform(rows: Sequence[Work]) -> dict[str, Cost]:
 
     A cost that no row shows is absent.  What the rows cannot tell apart has its *group*.
     """
+    from scipy.special import stdtrit
+
     costs = dict[str, Cost]()
     for names in dict.fromkeys(PARTS.values()):
         chosen = [
@@ -171,10 +191,17 @@ def fit_platform(rows: Sequence[Work]) -> dict[str, Cost]:
         joined = [{shown[place] for place in group} for group in groups(design / target[:, None])]
         starts, trials = [row.start for row in chosen], [row.trial for row in chosen]
         units = np.array(starts if len({*starts}) > _FEW_STARTS else trials)
-        kept = np.array([units != unit for unit in dict.fromkeys(units.tolist())])
+        names_of_units = [*dict.fromkeys(units.tolist())]
+        kept = np.array([units != unit for unit in names_of_units])
         values = _fit(design, target, typical)
-        ends = _ends(design, target, typical, kept)
-        for name, value, half in zip(shown, values.tolist(), ends, strict=True):
+        replicates = np.empty((len(shown), 0))
+        if len(kept) >= _FEWEST and (kept.sum(axis=1) >= len(shown)).all():
+            replicates = np.array([_fit(design[rows], target[rows], typical) for rows in kept]).T
+        for name, value, others in zip(shown, values.tolist(), replicates, strict=True):
+            half = math.inf
+            if others.size:
+                times = float(stdtrit(len(others) - 1, (1 + LEVEL) / 2))
+                half = times * math.sqrt(jackknife_variance(others))
             group = next((sorted(each - {name}) for each in joined if name in each), ())
             is_known = math.isfinite(half) and not group
             costs[name] = Cost(
@@ -185,6 +212,7 @@ def fit_platform(rows: Sequence[Work]) -> dict[str, Cost]:
                 trials=len({*trials}),
                 source=f"fit of {', '.join(dict.fromkeys(row.part for row in chosen))}",
                 group=tuple(group),
+                without=dict(zip(names_of_units, others.tolist(), strict=False)),
             )
     return costs
 
@@ -192,20 +220,6 @@ def fit_platform(rows: Sequence[Work]) -> dict[str, Cost]:
 def _fit(design: np.ndarray, target: np.ndarray, typical: np.ndarray) -> np.ndarray:
     """Costs of the units of one part: errors count relative to what a part took."""
     return fit_by_typical(design, target, 1 / target, typical).coefficients
-
-
-def _ends(
-    design: np.ndarray, target: np.ndarray, typical: np.ndarray, kept: np.ndarray
-) -> list[float]:
-    """Half the interval of each cost, by fits without one trial, or one start, each."""
-    from scipy.special import stdtrit
-
-    if len(kept) < 3 or (kept.sum(axis=1) < design.shape[1]).any():
-        return [math.inf] * design.shape[1]
-    replicates = np.array([_fit(design[rows], target[rows], typical) for rows in kept]).T
-    times = float(stdtrit(len(kept) - 1, (1 + LEVEL) / 2))
-    half: list[float] = (times * np.sqrt(jackknife_variance(replicates))).tolist()
-    return half
 
 
 def seconds_of(counts: Mapping[str, float], costs: Mapping[str, float]) -> float:

@@ -17,7 +17,8 @@ class Cost(Record):
 
     *micro* is what a measurement without a job says, if one was made, and *agree* whether that lies
     within the interval.  *group* names the costs from which the design could not tell this one
-    apart.  *trials* is how many jobs show it.
+    apart.  *trials* is how many jobs show it; *without* is its value where one trial, or one start
+    of the cluster, is left out: those of all costs together say how their errors go together.
     """
 
     value: float = Field(ge=0)
@@ -29,6 +30,7 @@ class Cost(Record):
     micro: float | None = None
     agree: bool | None = None
     group: tuple[str, ...] = ()
+    without: dict[str, float] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _holds_its_value(self) -> Cost:
@@ -46,7 +48,7 @@ class MachineCosts(Record):
     in their order, each with what it was expected to tell and what it took.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     measured_s: float
     budget_s: float = 0.0
     spent_s: float = 0.0

@@ -116,7 +116,8 @@ class Profile(Record):
     tell them apart.  *ranges* are the smallest and largest value profiled of each axis
     (`input_bytes` and job properties).  *jobs* are the jobs of the profiling trials (none in an
     older profile).  *refits* are profiles fitted without one profiling cell each (without a few of
-    more than 20), where that can be done: its jobs lack those cells.
+    more than 20), where that can be done: its jobs lack those cells.  *draws*, of a profile that
+    was taken from another machine, are by how much longer each of its times might be, by name.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -132,3 +133,4 @@ class Profile(Record):
     jobs: tuple[ProfiledJob, ...] = ()
     warnings: tuple[str, ...] = ()
     refits: tuple[Profile, ...] = ()
+    draws: tuple[dict[str, float], ...] = ()

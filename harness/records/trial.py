@@ -28,7 +28,7 @@ from harness.units import format_bit_rate, format_rate
 ID_VERSION = 1
 
 # Of every stored record: it changes with the fields of any of them (tests/store/shapes.json).
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 SchemaVersion = Annotated[int, Field(ge=1, le=SCHEMA_VERSION)]
 
 # A control is one rate by which a node is limited, by its name: cores in cores, the others in bytes
@@ -45,6 +45,8 @@ CONTROLS: dict[str, tuple[str, ...]] = {
 TOLERANCE = 0.1  # relative difference between what was requested and what is measured
 # Where buffered writes are faster by more than this, the page cache takes them up.
 _BUFFERED_TOLERANCE = 1.5
+
+HISTORY = "history"  # the provider of a cell whose jobs ran without us
 
 TrialState = Literal["done", "failed", "timed_out"]
 TraceMode = Literal["spans", "units", "logs", "off"]

@@ -2,8 +2,9 @@
 Calibration: what a machine costs, by small jobs that nobody asks about, until a budget ends.
 
 The jobs are chosen one by one from a list: each narrows the intervals most for each second that it
-takes (`harness.stats.design`).  What a job will work on is known before it runs, so the choice
-depends on no result but the time that jobs take here.
+takes (`harness.stats.design`).  What a job will work on is known before it runs; what that takes,
+and so how well each cost is told by it, is known from the disks and networks at first, and better
+after each job.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from harness.hadoop.site import block_bytes
 from harness.profiling import fit_speed
 from harness.profiling.frame import shown_parts
 from harness.profiling.jobs import Observation
-from harness.profiling.platform import LEVEL, PARTS, TYPICAL, fit_platform, works
+from harness.profiling.platform import LEVEL, PARTS, TYPICAL, fit_platform, works, written
 from harness.records.hardware import Cost, MachineCosts
 from harness.records.profile import FRAME
 from harness.records.trial import NETWORK_IN, NETWORK_OUT, Cell, Trial, trial_id
@@ -45,9 +46,9 @@ question: What does this machine cost?
 cluster: {cluster}
 workloads:
   - {{name: sleep, input: 96 KiB, reduce_ms: 1}}
-  - {{name: dfsio, input: [32 MiB, 128 MiB], mode: [read, write], files: 2}}
-  - {{name: shuffle, input: [16 MiB, 64 MiB, 128 MiB], record: [24, 104, 1000]}}
-  - {{name: sort, input: [16 MiB, 64 MiB]}}
+  - {{name: dfsio, input: [8 MiB, 64 MiB, 160 MiB], mode: [read, write], files: 2}}
+  - {{name: shuffle, input: [8 MiB, 64 MiB, 160 MiB], record: [24, 104, 1000]}}
+  - {{name: sort, input: [8 MiB, 48 MiB, 128 MiB]}}
 configuration:
   mapreduce.job.reduces: [1, 2]
   mapreduce.task.io.sort.mb: [8, 48]
@@ -56,7 +57,7 @@ configuration:
   mapreduce.job.reduce.slowstart.completedmaps: 1.0
 trial_limit: 5 min
 """
-_CHECKED = {"shuffle": 64 * MIB, "sort": 64 * MIB}  # what a check runs, at least so large
+_CHECKED = {"shuffle": 64 * MIB, "sort": 48 * MIB}  # what a check runs, at least so large
 _MOVED = 1.25  # times that a part may take, beyond its interval, before it is said to have moved
 # What a cost is without a job: by which rates of a node.
 _MICRO = {
@@ -84,8 +85,10 @@ def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
         workload.plan_input(spec, block_bytes(cell.cluster)).sizes,
     )
     if spec.name == "dfsio":
-        part = "map_read_s" if arguments["mode"] == "read" else "map_write_s"
-        return {part: (spec.input_bytes / len(sizes), 0.0, 1.0)}
+        size = spec.input_bytes / len(sizes)
+        if arguments["mode"] == "read":
+            return {"map_read_s": (size, 0.0, 1.0)}
+        return {"map_write_s": (*written([size]), 0.0, 1.0)}
     if spec.name not in ("shuffle", "sort"):
         return {}
     width = float(arguments["record"]) if spec.name == "shuffle" else _SORT_RECORD
@@ -97,25 +100,43 @@ def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
         "map_read_s": (read, records, 1.0),
         "collect_s": (read, records),
         "spill_sort_s": (records * math.log2(max(2.0, records / spills)), read),
-        "spill_write_s": (read, records, spills),
+        "spill_write_s": (*written([read / spills] * spills), records, spills),
         "copy_s": (maps * read / reduces, maps),
     }
     if spills > 1:
-        work["map_merge_s"] = (read, records, 1.0)
+        work["map_merge_s"] = (*written([read]), records, 1.0)
     if spec.name == "sort":
-        work["reduce_write_s"] = (maps * read / reduces, maps * records / reduces, 1.0)
+        share = maps / reduces
+        work["reduce_write_s"] = (*written([share * read]), share * records, 1.0)
     return work
 
 
-def offered_information(cell: Cell) -> np.ndarray:
-    """Information that a job of *cell* adds on all costs, each in multiples of a typical one."""
+def offered_information(
+    work: Mapping[str, tuple[float, ...]], costs: Mapping[str, float]
+) -> np.ndarray:
+    """
+    Information that a job adds on all costs by its planned *work*, where they are about *costs*.
+
+    Each cost counts in multiples of itself, or of a typical one where that is more.
+    """
     rows, errors = [], []
-    for part, counts in planned_work(cell).items():
-        row = dict.fromkeys(TYPICAL, 0.0)
-        row |= {name: n * TYPICAL[name] for name, n in zip(PARTS[part], counts, strict=True)}
+    for part, counts in work.items():
+        row, names = dict.fromkeys(TYPICAL, 0.0), PARTS[part]
+        row |= {name: n * max(costs[name], TYPICAL[name])
+                for name, n in zip(names, counts, strict=True)}  # fmt: skip
         rows.append([*row.values()])
-        errors.append(max(_LEAST_S, _NOISE * sum(row.values())))
+        took_s = math.fsum(n * costs[name] for name, n in zip(names, counts, strict=True))
+        errors.append(max(_LEAST_S, _NOISE * took_s))
     return information(np.array(rows).reshape(-1, len(TYPICAL)), np.array(errors))
+
+
+def known_costs(run: Run) -> dict[str, float]:
+    """Every cost as *run* tells it: from its jobs, else from rates of nodes, else a typical one."""
+    evaluation, rates = Evaluation.of(run), micro_costs(run.read_manifest().micro)
+    observed = [each for record in evaluation.done.values() for each in evaluation.observe(record)]
+    fitted = fit_platform(works(observed, fit_speed(observed))) if observed else {}
+    shown = {name: cost.value for name, cost in fitted.items() if not cost.group}
+    return TYPICAL | {name: fmean(each) for name, each in rates.items()} | shown
 
 
 @dataclass
@@ -133,7 +154,7 @@ class Calibration:
             fix = "calibrate on a cluster that the harness makes: local, docker or ansible"
             raise SpecError(what, where="cluster.provider", fix=fix)
         self.cells = {trial.cell.id: trial.cell for trial in self.session.trials}
-        self.offered = {key: offered_information(cell) for key, cell in self.cells.items()}
+        self.works = {key: planned_work(cell) for key, cell in self.cells.items()}
         starts = [trial for trial in self.session.trials if trial.cell.workload.name == "sleep"]
         if not starts:
             raise SpecError("a calibration needs its job that only starts", where="workloads",
@@ -149,16 +170,21 @@ class Calibration:
         attempts, versions = run.attempts(), self.session.versions
         estimator = Estimator([(run.read_manifest().created_s, attempts)])
         made = {record.trial.cell.workload.model_dump_json() for record in attempts}
-        keys = [key for key, each in self.offered.items() if each.any()]
+        costs = known_costs(run)
+        information_of = {
+            key: offered_information(work, costs) for key, work in self.works.items() if work
+        }
+        keys = [*information_of]
         seconds = list[float]()
         for cell in (self.cells[key] for key in keys):
             is_new = cell.workload.model_dump_json() not in made
             generation_s = estimator.seconds(cell, is_generation=True) if is_new else 0.0
             seconds.append(estimator.gap_s + estimator.seconds(cell) + generation_s)
         done = Counter(trial.cell.id for trial in run.read_plan())
-        known = np.eye(len(TYPICAL)) + sum(n * self.offered[key] for key, n in done.items())
+        known = np.eye(len(TYPICAL))
+        known += sum(n * information_of[key] for key, n in done.items() if key in information_of)
         left_s = self.budget_s - (time.monotonic() - self.started_s) - _END_S
-        offered = np.array([self.offered[key] for key in keys])
+        offered = np.array([*information_of.values()])
         chosen = next(choose(known, offered, np.array(seconds), left_s), None)
         if chosen is None:
             return []
@@ -264,16 +290,25 @@ def hardware_of(run: Run, *, budget_s: float = 0.0, spent_s: float = 0.0) -> Mac
 def with_micro(costs: dict[str, Cost], micro: Mapping[str, Mapping[str, float]]) -> dict[str, Cost]:
     """*costs* with what disks and networks gave without a job beside them."""
     known = dict(costs)
-    for name, rates in _MICRO.items():
-        nodes = [node for node in micro.values() if node.keys() >= rates]
-        seconds = [1 / min(node[rate] for rate in rates) for node in nodes]
-        if name in costs and seconds:
+    for name, seconds in micro_costs(micro).items():
+        if name in costs:
             value, cost = fmean(seconds), costs[name]
             agree = None
             if cost.low is not None and cost.high is not None:
                 agree = cost.low <= value <= cost.high
             known[name] = cost.model_copy(update={"micro": value, "agree": agree})
     return known
+
+
+def micro_costs(micro: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
+    """Costs that rates of nodes, measured without a job, say: of each node one."""
+    nodes = {name: [node for node in micro.values() if node.keys() >= rates]
+             for name, rates in _MICRO.items()}  # fmt: skip
+    return {
+        name: [1 / min(node[rate] for rate in _MICRO[name]) for node in known]
+        for name, known in nodes.items()
+        if known
+    }
 
 
 def frame_of(observed: Sequence[Observation]) -> dict[str, Cost]:

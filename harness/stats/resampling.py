@@ -94,6 +94,16 @@ def prediction_interval(
     return float(np.exp(low)), float(np.exp(high))
 
 
+def drawn_interval(logarithms: Numbers, level: float) -> tuple[float, float] | None:
+    """Interval (low, high) of a new value by draws of its logarithm; `None`: one is not known."""
+    import numpy as np
+
+    if not np.isfinite(logarithms).all():
+        return None
+    low, high = np.exp(np.quantile(logarithms, [(1 - level) / 2, (1 + level) / 2]))
+    return float(low), float(high)
+
+
 def jackknife_interval(value: float, replicates: Numbers) -> tuple[float, float]:
     """
     Interval (low, high) at 95 % of a number with its values where one unit was left out.

@@ -9,7 +9,7 @@ import pytest
 from harness.cli import main
 
 COST = {"value": 2.0, "low": 1.0, "high": 3.0, "unit": "s", "source": "fit of copy_s"}
-MACHINE = {"schema_version": 1, "measured_s": 1.0, "costs": {"network_s_per_byte": COST}}
+MACHINE = {"schema_version": 2, "measured_s": 1.0, "costs": {"network_s_per_byte": COST}}
 
 
 def written(folder, name="a.json", **costs):
@@ -44,7 +44,7 @@ def test_a_file_of_another_version_is_refused(tmp_path, capsys):
     Nothing in it is guessed.
     """
     path = tmp_path / "a.json"
-    path.write_text(json.dumps({**MACHINE, "schema_version": 2}))
+    path.write_text(json.dumps({**MACHINE, "schema_version": 99}))
 
     assert main(["hardware", "show", str(path)]) == 7
     assert "schema_version" in capsys.readouterr().err

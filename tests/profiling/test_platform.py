@@ -11,8 +11,10 @@ from harness.profiling.platform import (
     fit_platform,
     seconds_of,
     works,
+    written,
 )
 from harness.records.profile import SpeedCorrection
+from harness.units import MIB
 from tests.profiling.jobs import COSTS
 from tests.profiling.recordings import recorded, recorded_grid
 
@@ -56,6 +58,39 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
         covers += [cost.low <= TYPICAL[name] <= cost.high for name, cost in costs.items()]
 
     assert 0.8 <= np.mean(covers) <= 0.98
+
+
+def test_a_disk_that_lets_8_mib_wait_has_its_own_rate_beyond():
+    """
+    Files of 2 to 64 MiB, early bytes at memory's speed and the rest at 10 MiB/s: both are found.
+    """
+    costs = TYPICAL | {"hdfs_write_s_per_byte": 1 / (10 * MIB), "hdfs_write_s_per_early_byte": 2e-9}
+    made = []
+    for trial, size in enumerate([2, 4, 7, 12, 24, 48, 64]):
+        amounts = [*written([size * MIB]), 1000.0 * (trial % 3), 1.0]
+        counts = dict(zip(PARTS["reduce_write_s"], amounts, strict=True))
+        seconds = seconds_of(counts, costs)
+        made.append(Work(f"t{trial}", "1", "sort", "reduce_write_s", seconds, counts))
+
+    fitted = fit_platform(made)
+
+    for name in ("hdfs_write_s_per_byte", "hdfs_write_s_per_early_byte"):
+        assert fitted[name].value == pytest.approx(costs[name], rel=0.01)
+
+
+def test_each_cost_knows_its_value_without_each_trial():
+    """
+    Its interval is Student's t times the jackknife's error of these values.
+    """
+    made = rows(np.random.default_rng(4), trials=8, parts={"copy_s": PARTS["copy_s"]})
+    cost = fit_platform(made)["network_s_per_byte"]
+    values = np.array([*cost.without.values()])
+
+    assert cost.without.keys() == {work.trial for work in made}
+    error = np.sqrt(7 * values.var())
+    assert cost.high - cost.value == pytest.approx(1.895 * error, rel=1e-3)
+    again = fit_platform([work for work in made if work.trial != "t3"])
+    assert cost.without["t3"] == pytest.approx(again["network_s_per_byte"].value)
 
 
 def test_what_always_comes_together_is_a_group():

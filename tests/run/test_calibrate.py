@@ -11,11 +11,13 @@ from harness.profiling.platform import PARTS, TYPICAL
 from harness.run.calibrate import (
     Calibration,
     experiment_text,
+    known_costs,
     offered_information,
     planned_work,
 )
 from harness.run.session import Session
 from harness.store import Store
+from harness.units import MIB
 from tests.run.fakes import VERSIONS, RecordingConsole
 
 CLUSTER = "{provider: local, workers: 3, site: {dfs.blocksize: 32 MiB}}"
@@ -36,7 +38,7 @@ def test_every_cost_of_a_machine_is_shown_by_some_job(session):
     All jobs together have information on each cost; a job that only starts has none.
     """
     cells = [trial.cell for trial in session.trials]
-    whole = sum(offered_information(cell) for cell in cells)
+    whole = sum(offered_information(planned_work(cell), TYPICAL) for cell in cells)
 
     assert {cell.workload.name for cell in cells if not planned_work(cell)} == {"sleep"}
     assert dict(zip(TYPICAL, np.diag(whole) > 0, strict=True)) == dict.fromkeys(TYPICAL, True)
@@ -78,6 +80,37 @@ def test_jobs_that_only_start_come_first_and_the_rest_is_chosen(session):
     assert added.cell.workload.name != "sleep"
     assert (added.look, added.profiling) == (1 + len(session.trials), True)
     assert "gain" in added.reason
+
+
+def test_before_the_first_job_disks_and_networks_say_what_their_bytes_cost(session):
+    """
+    The slower of two nodes counts half; what nobody measured is typical.
+    """
+    run = Store(session.results_dir).open_run(session.experiment, session.text)
+    run.write_plan(session.trials)
+    run.update_manifest(
+        micro={"worker1": {"buffered_write": 1e8}, "worker2": {"buffered_write": 5e7}}
+    )
+    costs = known_costs(run)
+
+    assert costs["hdfs_write_s_per_byte"] == pytest.approx(1.5e-8)
+    assert costs["local_write_s_per_byte"] == pytest.approx(1.5e-8)
+    assert costs["network_s_per_byte"] == TYPICAL["network_s_per_byte"]
+
+
+def test_a_slow_disk_makes_a_job_that_writes_to_it_tell_more_of_it():
+    """
+    Of a file of 64 MiB, on a typical disk what opens and closes it counts as much.
+    """
+    work = {"map_write_s": (56.0 * MIB, 8.0 * MIB, 0.0, 1.0)}
+    place = [*TYPICAL].index("hdfs_write_s_per_byte")
+    slow = TYPICAL | {"hdfs_write_s_per_byte": 1e-7}
+    shares = [
+        information[place, place] / np.trace(information)
+        for information in (offered_information(work, costs) for costs in (TYPICAL, slow))
+    ]
+
+    assert shares[1] > shares[0]
 
 
 def test_nothing_is_chosen_once_the_budget_is_too_short_for_a_job(session):
