@@ -41,7 +41,7 @@ from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.score import Measurement, ScoreBook
 from harness.records.trace import JobTrace, joined
-from harness.records.trial import Cell, Trial, TrialRecord
+from harness.records.trial import HISTORY, Cell, Trial, TrialRecord
 from harness.records.vet import VetBook
 from harness.reports import REPORTS
 from harness.reports.data import JobTaskTimes, ReportData
@@ -91,8 +91,14 @@ class Evaluation:
     @cached_property
     def labels(self) -> dict[str, str]:
         """Short name of each cell, by its id: its workload, and what varies over the plan."""
-        axes = varying(self.cells.values())
-        return {cell_id: label(cell, axes) for cell_id, cell in self.cells.items()}
+        if self.experiment.cluster.provider != HISTORY:
+            axes = varying(self.cells.values())
+            return {cell_id: label(cell, axes) for cell_id, cell in self.cells.items()}
+        families = defaultdict[str, list[Cell]](list)  # which differ in whatever users set
+        for cell in self.cells.values():
+            families[cell.workload.name].append(cell)
+        axes_of = {name: ("input", *varying(cells)) for name, cells in families.items()}
+        return {key: label(cell, axes_of[cell.workload.name]) for key, cell in self.cells.items()}
 
     @property
     def predictions(self) -> list[Prediction]:

@@ -24,7 +24,7 @@ import os
 import re
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import chain, groupby
@@ -169,6 +169,18 @@ class Pseudonyms:
                 old, new = (Cell.model_validate(json.loads(text)["cell"]) for text in texts)
                 pairs = ((old.id, new.id), (old.cluster.id, new.cluster.id))
                 self.ids |= {before: after for before, after in pairs if before != after}
+        self._compile()
+        return self
+
+    @classmethod
+    def of_files(cls, files: Iterable[bytes], job_names: Mapping[str, str]) -> Pseudonyms:
+        """Give a pseudonym to each name in *files*; *job_names* are those of the names of jobs."""
+        self = cls()
+        for data in files:
+            rewrite(data, self._collect)
+        for kind in ("host", "user", "queue"):
+            self._number(kind)
+        self.originals |= {name: job_names[name] for name in job_names if name.strip()}
         self._compile()
         return self
 

@@ -21,8 +21,10 @@ from harness.hadoop.properties import SEAL
 from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import effective
 from harness.providers import PROVIDERS
+from harness.providers.existing.cluster import ExistingCluster
 from harness.publish.data import hardware
 from harness.records.manifest import Manifest
+from harness.records.trial import HISTORY
 from harness.reports.document import Section, Text
 from harness.reports.formats import render_markdown
 from harness.reports.sections import make_document
@@ -188,7 +190,8 @@ def _clusters(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
     """What the cluster of each cell was; one entry where all are the same."""
     entries = dict[str, Any]()
     for key, cell in evaluation.cells.items():
-        spec, node, provider = cell.cluster, cell.cluster.node, PROVIDERS[cell.cluster.provider]
+        spec, node = cell.cluster, cell.cluster.node
+        provider = PROVIDERS.get(spec.provider, ExistingCluster)  # of imported jobs: not ours
         entry: dict[str, Any] = {"hardware": hardware(cell), "block_bytes": block_bytes(spec)}
         entry["replication"] = client_properties(spec).get("dfs.replication", _NO_CONF)
         if provider.sets_site:
@@ -264,6 +267,8 @@ def disclosure(runs: Sequence[Run]) -> str:
                 "Taken on trust: Hadoop's counters, the nodes' clocks, that no run was left out.",
             ],
             "Inputs and their licences": [
+                "Inputs are those of jobs that had run before: nobody knows what is in them."
+            ] if experiment.cluster.provider == HISTORY else [
                 "Inputs are generated, by programs under Apache-2.0; nobody's data are in them.",
                 "Those of terasort are made by TeraGen of Hadoop, others by ours, from a seed.",
                 *(f"{spec.name}: the user's own {spec.code.class_name}; its licence is not known."

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.experiment.model import UNLIMITED
+from harness.records.trial import HISTORY
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Text, table
 from harness.reports.wording import count, floor_percent, moment
@@ -21,6 +22,8 @@ def section(results: ReportData) -> Section:
     # The experiment has a table of its own, limits a section, and the rest is a bundle's.
     elsewhere = ("limits", "experiment", "systems", "packages")
     manifest = {k: v for k, v in results.manifest.items() if k not in elsewhere}
+    if results.experiment.cluster.provider == HISTORY:
+        del experiment["seed"]
     order = "No trial has been run."
     if trials := results.trials:
         profiling = sum(record.trial.profiling for record in trials)
@@ -28,10 +31,12 @@ def section(results: ReportData) -> Section:
         first_s = min(record.started_s for record in trials)
         took = format_duration(max(record.finished_s for record in trials) - first_s)
         cells = count(len({record.trial.cell.id for record in trials}), "cell")
+        how = f"shuffled with seed {results.experiment.seed} and repeats interleaved"
+        if results.experiment.cluster.provider == HISTORY:
+            how = "that nobody chose: they are jobs that had run before"
         order = (
-            f"{count(len(trials), 'trial')} of {cells} within {took}, in an order shuffled with"
-            f" seed {results.experiment.seed} and repeats interleaved; {done} done. {profiling} of"
-            " them fed the profiles and are never scored."
+            f"{count(len(trials), 'trial')} of {cells} within {took}, in an order {how}; {done}"
+            f" done. {profiling} of them fed the profiles and are never scored."
         )
     return Section(
         id="method",

@@ -1,0 +1,196 @@
+"""
+The catalog on disk: Parquet files of jobs, and an index of them that any query can make again.
+
+    jobs/000001.parquet ...   batches of rows, each written whole; of a job's rows the last counts
+    index.parquet             what queries need of all rows; it names the batches that it is made of
+    rules.yaml                rules of families, where somebody wrote some
+    lock                      of the one that adds
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from harness.catalog.families import RULES_FILE, families, read_rules
+from harness.catalog.jobs import COLUMNS, FEATURES, Row
+from harness.errors import DataError, HarnessError, MachineError, SpecError
+from harness.store.files import (
+    exclusive_lock,
+    os_error_as_machine_error,
+    remove_tree,
+    rename_durably,
+    sync_tree,
+    write_file,
+)
+from harness.store.opener import MOST_WHOLE_BYTES, Opener
+from harness.store.tables import read_columns, read_table, write_table
+from harness.text import excerpt
+
+_JOBS, _INDEX, _LOCK, _SCRATCH = "jobs", "index.parquet", "lock", ".new"
+_BATCH = re.compile(r"[0-9]{6,9}\.parquet")
+_INDEX_VERSION = 1
+_TEXTS = ("job_id", "source_key", "name", "state", "mapper", "combiner", "reducer")
+_NUMBERS = ("submit_s", "job_s", "input_bytes", *FEATURES)
+_REPAIR = "move this file out of the catalog, and add its sources again: harness catalog add SOURCE"
+
+
+class Catalog:
+    """Past jobs in a folder; whoever adds has its lock, readers need none."""
+
+    def __init__(self, folder: Path, rules: Path | None = None) -> None:
+        """Use the rules of families in the file *rules*, else those in the folder, if any."""
+        self.folder = folder
+        self._opener = Opener(folder)
+        path = rules or folder / RULES_FILE
+        self.rules = read_rules(path) if rules or path.exists() else {}
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Be the only one that adds; `SpecError` for a folder of something else."""
+        jobs = self.folder / _JOBS
+        with os_error_as_machine_error(self.folder):
+            names = {path.name for path in self.folder.iterdir()} if self.folder.exists() else set()
+        others = names - {_LOCK, _SCRATCH, RULES_FILE}
+        if others and _JOBS not in names:
+            what = f"this folder is no catalog: it has other files, such as {excerpt(min(others))}"
+            fix = "name another one with --catalog DIR; it is made where it is not there"
+            raise SpecError(what, where=str(self.folder), fix=fix)
+        with exclusive_lock(self.folder / _LOCK, "this catalog"):
+            remove_tree(self.folder / _SCRATCH)
+            with os_error_as_machine_error(jobs):
+                jobs.mkdir(exist_ok=True)
+            yield
+
+    def batches(self) -> list[Path]:
+        """Files of jobs, in the order in which they were added."""
+        paths = (self.folder / _JOBS).glob("*.parquet")
+        return sorted((path for path in paths if _BATCH.fullmatch(path.name)), key=_number)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Add a batch of *rows*, whole or not at all; the caller has the lock."""
+        last = max(map(_number, self.batches()), default=0)
+        scratch = self.folder / _SCRATCH / f"{last + 1:06d}.parquet"
+        with os_error_as_machine_error(scratch):
+            scratch.parent.mkdir(exist_ok=True)
+            write_table(scratch, COLUMNS, rows)
+            sync_tree(scratch.parent)
+            rename_durably(scratch, self.folder / _JOBS / scratch.name)
+
+    def read_job(self, job_id: str) -> Row:
+        """Row of a job, from its batch; `DataError` where the catalog has no such job."""
+        for is_anew in (False, True):  # a batch that does not agree has the index made again
+            table = self.table(["job_id", "batch", "row", "is_current"], anew=is_anew)
+            place = table.take(position(table, job_id)).to_pylist()
+            if not place:
+                raise self.unknown_error(job_id)
+            with _with_repair(), suppress(IndexError, ValueError):
+                rows = read_table(self._opener, self.batches()[place[0]["batch"]], COLUMNS)
+                row = next(islice(rows, place[0]["row"], None), {})
+                if row.get("job_id") == job_id:
+                    return row
+        raise DataError("the batches changed meanwhile", where=str(self.folder), fix="try again")
+
+    def unknown_error(self, job_id: str) -> DataError:
+        """Error for a job that is not there."""
+        what, fix = f"the catalog has no job '{excerpt(job_id)}'", "harness catalog list FAMILY"
+        return DataError(what, where=str(self.folder), fix=f"{fix} names those of a family")
+
+    def table(self, columns: list[str] | None = None, *, anew: bool = False) -> Any:
+        """
+        Arrow table of what queries need of each row: its place, family, texts and numbers.
+
+        The stored index is used where it names all batches as they are, and the same rules; else it
+        is brought up to date, or made again where it is damaged or *anew*.
+        """
+        paths = self.batches()
+        if not paths:
+            what, fix = "there is no catalog yet", "make one: harness catalog add SOURCE"
+            raise DataError(what, where=str(self.folder), fix=fix)
+        with os_error_as_machine_error(self.folder):
+            facts = [path.lstat() for path in paths]
+        stamps = [[path.name, fact.st_size, fact.st_mtime_ns]
+                  for path, fact in zip(paths, facts, strict=True)]  # fmt: skip
+        made_of = {"version": _INDEX_VERSION, "rules": [*self.rules.items()], "batches": stamps}
+        made_of = json.loads(json.dumps(made_of))  # tuples are lists when they are read again
+        stored, known = (None, 0) if anew else self._stored(columns, made_of)
+        if known == len(paths):
+            return stored
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        parts = [] if stored is None else [stored.replace_schema_metadata(None)]
+        for number in range(known, len(paths)):
+            with _with_repair():
+                batch = read_columns(self._opener, paths[number], COLUMNS)
+                parts.extend(self._part(number, part) for part in batch)
+        table = arrow.concat_tables(parts)
+        last_rows = {job_id: at for at, job_id in enumerate(table["job_id"].to_pylist())}
+        flags = import_module("numpy").zeros(len(table), bool)
+        flags[list(last_rows.values())] = True
+        table = table.set_column(0, "is_current", arrow.array(flags))
+        table = table.replace_schema_metadata({"catalog": json.dumps(made_of)})
+        sink = arrow.BufferOutputStream()
+        parquet.write_table(table, sink, compression="zstd", write_page_checksum=True)
+        with suppress(MachineError):  # who may only read does without
+            write_file(self.folder / _INDEX, sink.getvalue().to_pybytes(), self.folder)
+        return table.select(columns) if columns else table
+
+    def _stored(self, columns: list[str] | None, made_of: dict[str, Any]) -> tuple[Any, int]:
+        """The stored index, and of how many batches it is; `None` and 0 where it is of no use."""
+        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        with (
+            suppress(
+                HarnessError, arrow.ArrowException, OSError, ValueError, LookupError, TypeError
+            ),
+            self._opener.open(self.folder / _INDEX, "", MOST_WHOLE_BYTES) as stream,
+            parquet.ParquetFile(stream, page_checksum_verification=True) as file,
+        ):
+            stored = json.loads(file.schema_arrow.metadata[b"catalog"])
+            known, schema = len(stored["batches"]), self._part(0, [[]] * len(COLUMNS)).schema
+            is_prefix = stored == {**made_of, "batches": made_of["batches"][:known]}
+            if is_prefix and file.schema_arrow.equals(schema):
+                is_whole = known == len(made_of["batches"])
+                return file.read(columns if is_whole else None), known
+        return None, 0
+
+    def _part(self, number: int, part: list[Any]) -> Any:
+        """Rows of the index for a *part* of the batch *number*, counted from 0: its columns."""
+        arrow, numpy = import_module("pyarrow"), import_module("numpy")
+        columns = dict(zip(COLUMNS, part, strict=True))
+        names = ("name", "mapper", "combiner", "reducer")
+        jobs = [*zip(*(columns[name] for name in names), strict=True)]
+        numbers = {name: numpy.asarray(columns[name], float) for name in _NUMBERS}
+        return arrow.table({
+            "is_current": arrow.array(numpy.ones(len(jobs), bool)),
+            "batch": arrow.array(numpy.full(len(jobs), number)),
+            "row": arrow.array(numpy.arange(len(jobs))),
+            "family": arrow.array(families(self.rules, jobs), arrow.string()),
+            **{name: arrow.array(columns[name], arrow.string()) for name in _TEXTS},
+            **{name: arrow.array(values, from_pandas=True) for name, values in numbers.items()},
+        })  # fmt: skip
+
+
+def position(table: Any, job_id: str) -> Any:
+    """Where in *table* the row of a job is that counts: an array of one position, or of none."""
+    compute, numpy = import_module("pyarrow.compute"), import_module("numpy")
+    is_job = compute.and_(compute.equal(table["job_id"], job_id), table["is_current"])
+    return numpy.flatnonzero(is_job.to_numpy())
+
+
+def _number(batch: Path) -> int:
+    return int(batch.stem)
+
+
+@contextmanager
+def _with_repair() -> Iterator[None]:
+    """Say of a damaged batch what to do about it."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(error.what, where=error.where, fix=_REPAIR) from error

@@ -1,0 +1,257 @@
+"""
+One past job as a row of the catalog: what its history and its configuration say, and no more.
+
+A number or a class that neither says is `None`, and the column `missing` says why; nothing is
+estimated in its place.  Times are seconds, sizes are bytes as they are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
+from statistics import fmean
+from typing import Any
+
+from harness.hadoop.properties import READ_NAMES
+from harness.parsing.lines import LARGEST
+from harness.records import trace as records
+from harness.records.trace import JobTrace, TaskAttempt, TaskKind
+from harness.text import excerpt
+
+Row = dict[str, Any]
+
+_LONGEST_NAME, _LONGEST_VALUE = 300, 200  # characters
+# Class of each part by the new interface, by the old one, and what says which of them is used.
+_CLASSES = {
+    "mapper": ("mapreduce.job.map.class", "mapred.mapper.class", "mapred.mapper.new-api"),
+    "combiner": ("mapreduce.job.combine.class", "mapred.combiner.class", "mapred.reducer.new-api"),
+    "reducer": ("mapreduce.job.reduce.class", "mapred.reducer.class", "mapred.reducer.new-api"),
+}
+_KEPT = READ_NAMES | {
+    "dfs.blocksize", "mapreduce.input.fileinputformat.split.maxsize",
+    "mapreduce.input.fileinputformat.split.minsize", "mapreduce.map.java.opts",
+    "mapreduce.map.memory.mb", "mapreduce.map.output.compress.codec",
+    "mapreduce.output.fileoutputformat.compress.codec",
+}  # fmt: skip
+WANTED = _KEPT.union(*_CLASSES.values())
+
+# Sums over all successful tasks of a kind; a map-only job has its output counted in its maps.
+_COUNTERS: dict[str, tuple[TaskKind, str]] = {
+    "input_bytes": ("map", f"{records.FILE_INPUT_COUNTER}.BYTES_READ"),
+    "map_input_records": ("map", f"{records.TASK_COUNTER}.MAP_INPUT_RECORDS"),
+    "map_output_records": ("map", f"{records.TASK_COUNTER}.MAP_OUTPUT_RECORDS"),
+    "map_spilled_records": ("map", f"{records.TASK_COUNTER}.SPILLED_RECORDS"),
+    "combine_input_records": ("map", f"{records.TASK_COUNTER}.COMBINE_INPUT_RECORDS"),
+    "combine_output_records": ("map", f"{records.TASK_COUNTER}.COMBINE_OUTPUT_RECORDS"),
+    "map_output_bytes": ("map", f"{records.TASK_COUNTER}.MAP_OUTPUT_BYTES"),
+    "map_materialized_bytes": ("map", f"{records.TASK_COUNTER}.MAP_OUTPUT_MATERIALIZED_BYTES"),
+    "reduce_shuffle_bytes": ("reduce", f"{records.TASK_COUNTER}.REDUCE_SHUFFLE_BYTES"),
+    "reduce_input_records": ("reduce", f"{records.TASK_COUNTER}.REDUCE_INPUT_RECORDS"),
+    "reduce_input_groups": ("reduce", f"{records.TASK_COUNTER}.REDUCE_INPUT_GROUPS"),
+    "reduce_output_records": ("reduce", f"{records.TASK_COUNTER}.REDUCE_OUTPUT_RECORDS"),
+    "output_bytes": ("reduce", f"{records.FILE_OUTPUT_COUNTER}.BYTES_WRITTEN"),
+}
+# Counters that a job may be without: one that combines nothing, and one that has only maps.
+_WITH_COMBINER = {"combine_input_records", "combine_output_records"}
+_WITH_REDUCES = {*_WITH_COMBINER, "map_output_bytes", "map_materialized_bytes"}
+# Quotients of the numbers above, and of `_terms`.
+_RATIOS = {
+    "split_bytes": ("read_bytes", "num_maps"),
+    "reduce_input_bytes": ("reduce_shuffle_bytes", "map_output_ratio"),
+    "records_per_reduce_group": ("reduce_input_records", "reduce_input_groups"),
+    "map_records_selectivity": ("map_output_records", "map_input_records"),
+    "map_bytes_selectivity": ("map_bytes", "read_bytes"),
+    "combine_records_selectivity": ("combine_output_records", "combine_input_records"),
+    "reduce_records_selectivity": ("reduce_output_records", "reduce_input_records"),
+    "reduce_bytes_selectivity": ("output_bytes", "reduce_input_bytes"),
+    "input_record_bytes": ("read_bytes", "map_input_records"),
+    "map_output_record_bytes": ("map_bytes", "map_output_records"),
+    "output_record_bytes": ("output_bytes", "output_records"),
+}
+# What makes two jobs alike whatever their sizes: shares of records and bytes, widths of records.
+FEATURES = tuple(_RATIOS)[3:]
+# Mean seconds from one moment of a successful attempt to another.
+_TIMES: dict[str, tuple[TaskKind, str, str]] = {
+    "map_task_s": ("map", "start_s", "finish_s"),
+    "map_function_s": ("map", "start_s", "map_finish_s"),
+    "map_merge_s": ("map", "map_finish_s", "finish_s"),
+    "reduce_task_s": ("reduce", "start_s", "finish_s"),
+    "reduce_shuffle_s": ("reduce", "start_s", "shuffle_finish_s"),
+    "reduce_sort_s": ("reduce", "shuffle_finish_s", "sort_finish_s"),
+    "reduce_function_s": ("reduce", "sort_finish_s", "finish_s"),
+}
+_CPU_TIMES = ("map_cpu_s", "reduce_cpu_s")
+
+_TRACED = {"job_id": str, "state": str, "submit_s": float, "job_s": float, "uberized": bool,
+           "num_maps": int, "num_reduces": int}  # fmt: skip
+_COUNTED = ("failed_attempts", "killed_attempts", "hosts", "map_slots", "reduce_slots")
+# Fields by group, and where the group comes from.
+GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "job": ("history: events of the job", {
+        **_TRACED, "name": str, "job_start_s": float | None, "job_end_s": float | None,
+        "counters_from": str, **dict.fromkeys(("source", "source_key", "configuration"), str),
+    }),
+    "program": ("the job configuration, where there is one", {
+        **dict.fromkeys(_CLASSES, str | None), "properties": tuple[str, ...],
+    }),
+    "slots": ("history: most attempts that ran at once", dict.fromkeys(_COUNTED, int)),
+    "records and bytes": ("history: see counters_from", dict.fromkeys(_COUNTERS, int | None)),
+    "ratios": (
+        "quotients of records and bytes",
+        dict.fromkeys(("map_output_ratio", *_RATIOS), float | None),
+    ),
+    "mean times of tasks": (
+        "history: attempts that succeeded", dict.fromkeys((*_TIMES, *_CPU_TIMES), float | None)
+    ),
+    "missing": ("what should be there", {"missing": tuple[str, ...]}),
+}  # fmt: skip
+COLUMNS = {name: hint for _, group in GROUPS.values() for name, hint in group.items()}
+
+
+def past_job(trace: JobTrace, properties: Mapping[str, str] | None, problem: str = "") -> Row:
+    """
+    Make the row of the job in *trace*, but for the names of its files.
+
+    *properties* are those of its configuration that are `WANTED`, `None` where there is none that
+    can be read: *problem* says why.
+    """
+    missing = [] if trace.state == "SUCCEEDED" else [f"a successful end: it is {trace.state}"]
+    if properties is None:
+        reason = problem or "no job configuration beside the history"
+        missing.append(f"classes and properties: {excerpt(reason, 200)}")
+    counts, counters_from = _counts(trace, missing)
+    attempts, states = trace.attempts, [attempt.state for attempt in trace.attempts]
+    start_s = min((attempt.start_s for attempt in attempts), default=None)
+    end_s = max((attempt.finish_s for attempt in attempts), default=None)
+    return {
+        **{field: getattr(trace, field) for field in _TRACED},
+        "name": trace.name[:_LONGEST_NAME],
+        "job_start_s": None if start_s is None else start_s - trace.submit_s,
+        "job_end_s": None if end_s is None else trace.finish_s - end_s,
+        "counters_from": counters_from,
+        **_classes(properties),
+        "properties": _kept(properties or {}),
+        "failed_attempts": states.count("failed"),
+        "killed_attempts": states.count("killed"),
+        "hosts": len({attempt.host for attempt in attempts}),
+        "map_slots": most_at_once(each for each in attempts if each.kind == "map"),
+        "reduce_slots": most_at_once(each for each in attempts if each.kind == "reduce"),
+        **counts,
+        **_ratios(_terms(counts, trace, properties, missing)),
+        **_times(trace),
+        "missing": tuple(missing),
+    }
+
+
+def most_at_once(attempts: Iterable[TaskAttempt]) -> int:
+    """The most of *attempts* that ran at one moment; one that ends makes room for another."""
+    moments = [(at_s, step) for attempt in attempts
+               for at_s, step in ((attempt.start_s, 1), (attempt.finish_s, -1))]  # fmt: skip
+    return max(accumulate(step for _, step in sorted(moments)), default=0)
+
+
+def _classes(properties: Mapping[str, str] | None) -> dict[str, str | None]:
+    """Class of each part; empty where the job sets none, `None` where nobody knows."""
+    if properties is None:
+        return dict.fromkeys(_CLASSES)
+    classes = dict[str, str | None]()
+    for part, (new_name, old_name, switch) in _CLASSES.items():
+        is_new = properties.get(switch, "").strip() == "true"
+        names = (new_name, old_name) if is_new else (old_name, new_name)
+        values = (properties.get(name, "").strip()[:_LONGEST_NAME] for name in names)
+        classes[part] = next(filter(None, values), "")
+    return classes
+
+
+def _kept(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """``name=value`` of what models read; of a JVM's options its own, as others hold passwords."""
+    kept = list[str]()
+    for name in sorted(_KEPT & properties.keys()):
+        words = properties[name].split()
+        if name.endswith("java.opts"):
+            words = [word for word in words if word.startswith("-X")]
+        kept.append(f"{name}={' '.join(words)[:_LONGEST_VALUE]}")
+    return tuple(kept)
+
+
+def _counts(trace: JobTrace, missing: list[str]) -> tuple[dict[str, int | None], str]:
+    """Counters of the job by column, and what they are; what should be there goes to *missing*."""
+    kinds: tuple[TaskKind, ...] = ("map", "reduce") if trace.num_reduces else ("map",)
+    totals: dict[TaskKind, Mapping[str, int]]
+    totals = {"map": trace.map_counters, "reduce": trace.reduce_counters}
+    counters_from = "totals of the job"
+    if not any(totals.values()):
+        totals = {kind: _summed(trace, kind) for kind in kinds}
+        counters_from = "sums over the tasks that succeeded"
+    missing += [f"counters of {kind}s: none" for kind in kinds if not totals[kind]]
+    counts = dict[str, int | None]()
+    for column, (counter_kind, counter) in _COUNTERS.items():
+        kind = kinds[-1] if column == "output_bytes" else counter_kind
+        total = totals[kind] if kind in kinds else {}
+        count = total.get(counter)
+        counts[column] = count if count is not None and 0 <= count < LARGEST else None
+        optional = _WITH_COMBINER if trace.num_reduces else _WITH_REDUCES
+        if counts[column] is None and total and column not in optional:
+            missing.append(f"{column}: {'no such counter' if count is None else 'not a count'}")
+    return counts, counters_from if any(totals.values()) else ""
+
+
+def _summed(trace: JobTrace, kind: TaskKind) -> dict[str, int]:
+    """Counters of the tasks of *kind* that succeeded, summed; of one that did twice, the last."""
+    sums = dict[str, int]()
+    for attempt in {attempt.task_id: attempt for attempt in trace.succeeded(kind)}.values():
+        for counter, count in attempt.counters.items():
+            sums[counter] = sums.get(counter, 0) + count
+    return sums
+
+
+def _terms(
+    counts: Mapping[str, int | None],
+    trace: JobTrace,
+    properties: Mapping[str, str] | None,
+    missing: list[str],
+) -> dict[str, float | None]:
+    """*counts*, and what else ratios are made of: compression of the maps' output the first."""
+    ratio = _quotient(counts["map_materialized_bytes"], counts["map_output_bytes"])
+    compress = (properties or {}).get("mapreduce.map.output.compress", "").strip().lower()
+    if properties is not None and compress != "true":
+        ratio = None if ratio is None else 1.0  # more than that only frames the records
+    elif ratio is not None and counts["combine_input_records"] != 0:
+        ratio = None
+        missing.append("map_output_ratio: no counter tells the combiner from the codec")
+    has_reduces = trace.num_reduces > 0
+    return {
+        **counts,
+        "map_output_ratio": ratio,
+        "num_maps": trace.num_maps,
+        # Maps that read no file have records without bytes: that is no size of a record.
+        "read_bytes": counts["input_bytes"] or None,
+        "map_bytes": counts["map_output_bytes" if has_reduces else "output_bytes"],
+        "output_records": counts["reduce_output_records" if has_reduces else "map_output_records"],
+    }
+
+
+def _ratios(terms: dict[str, float | None]) -> dict[str, float | None]:
+    """Compression, selectivities and widths of records; each may be a term of a later one."""
+    for name, (top, bottom) in _RATIOS.items():
+        terms[name] = _quotient(terms[top], terms[bottom])
+    return {name: terms[name] for name in ("map_output_ratio", *_RATIOS)}
+
+
+def _quotient(top: float | None, bottom: float | None) -> float | None:
+    return None if top is None or not bottom else top / bottom
+
+
+def _times(trace: JobTrace) -> dict[str, float | None]:
+    """Mean seconds of the parts of successful attempts, as far as the history has their ends."""
+    tasks = {kind: trace.succeeded(kind) for kind in ("map", "reduce")}
+    seconds = dict[str, list[float]]()
+    for name, (kind, start, end) in _TIMES.items():
+        moments = ((getattr(task, start), getattr(task, end)) for task in tasks[kind])
+        seconds[name] = [
+            end_s - start_s for start_s, end_s in moments if None not in (start_s, end_s)
+        ]
+    for name, kind_tasks in zip(_CPU_TIMES, tasks.values(), strict=True):
+        counts = (task.count("CPU_MILLISECONDS", -1) for task in kind_tasks)
+        seconds[name] = [count / 1e3 for count in counts if count >= 0]
+    return {name: fmean(values) if values else None for name, values in seconds.items()}

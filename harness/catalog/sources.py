@@ -1,0 +1,158 @@
+"""Histories of past jobs where they lie: folders of a history server, and runs of the harness."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from harness.catalog.jobs import WANTED, Row, past_job
+from harness.errors import HarnessError, ParseError
+from harness.hadoop.site import read_properties
+from harness.parsing.history import read_history
+from harness.store import Run, os_error_as_machine_error
+from harness.store.opener import MANIFEST, Opener
+from harness.text import printable
+
+_JOB = re.compile(r"job_[0-9]{1,16}_[0-9]{1,10}")
+_LOG = re.compile(r"(job-[0-9]{1,6})-history\.jhist")  # of a trial
+_MOST_HISTORY_BYTES, _MOST_CONFIGURATION_BYTES = 2**32, 2**24
+_NAME = re.compile(rb"<name>([^<]*)</name>")
+_WANTED = {name.encode() for name in WANTED}
+_COPY = "copy it again, or leave it out"
+
+LeftOut = tuple[str, str]  # a file, and the reason
+LeaveOut = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """
+    A history, and the configuration beside it ("" where there is none), as names in *folder*.
+
+    *run* is the folder of the run to whose trial they belong; *key* changes with the two files.
+    """
+
+    folder: Path
+    history: str
+    configuration: str
+    run: Path | None
+    key: str
+
+    def open(self, name: str, most_bytes: int) -> IO[bytes]:
+        """Open one of the two; `DataError` where it is a link, no plain file, or too large."""
+        if self.run is not None:
+            return Run(self.run).raw(self.folder.parent.name).open(name)
+        return Opener(self.folder).open(self.folder / name, _COPY, most_bytes)
+
+
+def list_sources(folder: Path, leave_out: LeaveOut) -> Iterator[Source]:
+    """Histories below *folder*, in an order that stays; what cannot be listed is left out."""
+
+    def leave_out_folder(error: OSError) -> None:
+        leave_out(printable(error.filename), (error.strerror or str(error)).lower())
+
+    for parent, folders, names in os.walk(folder, onerror=leave_out_folder):
+        folders.sort()
+        if MANIFEST in names and "trials" in folders:
+            folders.clear()
+            yield from _sources_of_run(Run(Path(parent)), leave_out)
+            continue
+        configurations = {
+            match[0]: name
+            for name in names
+            if name.endswith("_conf.xml") and (match := _JOB.search(name))
+        }
+        for name in sorted(name for name in names if name.endswith(".jhist")):
+            match = _JOB.search(name)
+            configuration = configurations.get(match[0], "") if match else ""
+            yield from _source(Path(parent), name, configuration, None, leave_out)
+
+
+def _sources_of_run(run: Run, leave_out: LeaveOut) -> Iterator[Source]:
+    for trial_id in run.trial_ids():
+        try:
+            names = run.raw(trial_id).names()
+        except HarnessError as error:
+            leave_out(error.where, error.what)
+            continue
+        for match in filter(None, map(_LOG.fullmatch, names)):
+            configuration = f"{match[1]}-conf.xml"
+            beside = configuration if configuration in names else ""
+            raw_folder = run.trial_dir(trial_id) / "raw"
+            yield from _source(raw_folder, match[0], beside, run.path, leave_out)
+
+
+def _source(
+    folder: Path, history: str, configuration: str, run: Path | None, leave_out: LeaveOut
+) -> Iterator[Source]:
+    """One source, or none where its files cannot be looked at."""
+    paths = [folder / (f"{name}.gz" if run else name) for name in (history, configuration) if name]
+    try:
+        facts = [path.lstat() for path in paths]
+    except OSError as error:
+        leave_out(printable(folder / history), (error.strerror or str(error)).lower())
+        return
+    # A job has one history, wherever it is copied to; a name without its id says nothing.
+    match = _JOB.search(history)
+    identity = match[0] if match else f"{printable(paths[0])} {facts[0].st_mtime_ns}"
+    sizes = " ".join(str(fact.st_size) for fact in facts)
+    yield Source(folder, history, configuration, run, f"{identity} {sizes}")
+
+
+def read_jobs(sources: Iterable[Source]) -> list[Row | LeftOut]:
+    """Rows of the jobs of *sources*; of one that cannot be read, its file and the reason."""
+    results = list[Row | LeftOut]()
+    for source in sources:
+        label = printable(source.folder / source.history)
+        try:
+            with (
+                source.open(source.history, _MOST_HISTORY_BYTES) as stream,
+                os_error_as_machine_error(source.folder / source.history),
+            ):
+                trace = read_history(stream, label)
+        except HarnessError as error:
+            line = error.line if isinstance(error, ParseError) else None
+            results.append((label, f"{error.what}{f', in line {line}' if line else ''}"))
+            continue
+        properties, problem = None, ""
+        if source.configuration:
+            try:
+                properties = _read_wanted(source)
+            except HarnessError as error:
+                problem = f"the job configuration cannot be read: {error.what}"
+        name = "" if properties is None else printable(source.configuration)
+        files = {"source": label, "source_key": source.key, "configuration": name}
+        results.append({**past_job(trace, properties, problem), **files})
+    return results
+
+
+def _read_wanted(source: Source) -> dict[str, str]:
+    """
+    Properties of the configuration that are wanted; `ParseError` for what Hadoop never writes.
+
+    Of its thousand elements a few dozen are parsed as XML: all of them take several times as long.
+    """
+    name, most_bytes = source.configuration, _MOST_CONFIGURATION_BYTES
+    with (
+        source.open(name, most_bytes) as stream,
+        os_error_as_machine_error(source.folder / name),
+    ):
+        text = stream.read(most_bytes + 1)
+    label = printable(source.folder / name)
+    _, *elements = text.split(b"<property>")
+    names = _NAME.findall(text)
+    is_whole = len(text) <= most_bytes and text.rstrip().endswith(b"</configuration>")
+    is_whole &= len(names) == len(elements) == text.count(b"</property>")
+    if not is_whole or b"<!DOCTYPE" in text:
+        raise ParseError("not a whole job configuration", source=label, fix=_COPY)
+    wanted = [
+        b"<property>%s</property>" % element.partition(b"</property>")[0]
+        for property_name, element in zip(names, elements, strict=True)
+        if property_name.strip() in _WANTED
+    ]
+    return read_properties(b"<configuration>%s</configuration>" % b"".join(wanted), label)

@@ -1,0 +1,120 @@
+"""``harness import`` and ``harness backtest``: models tried on jobs that have run before."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from harness.cli import completion
+from harness.cli.console import print_json, show_table, show_text
+from harness.cli.steps import json_option, results_option
+
+_MOST_SHOWN = 20  # files that were left out; --json has all
+_folder = click.Path(path_type=Path, file_okay=False)
+_moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
+
+
+@click.command("import")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=_folder)
+@click.option("-o", "--output", required=True, type=_folder, metavar="RUN", help="A new folder.")
+@click.option(
+    "--profile-share",
+    "share",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.5,
+    help="Share of the jobs of each family, the earliest, that feeds its profile.",
+)
+@click.option(
+    "--profile-until",
+    "until",
+    type=_moment,
+    metavar="MOMENT",
+    help="Feed it with those submitted before that moment (UTC) instead.",
+)
+@click.option("--anonymise", is_flag=True, help="Store pseudonyms of hosts, users, queues, jobs.")
+@json_option
+def import_histories(
+    sources: tuple[Path, ...],
+    output: Path,
+    share: float,
+    until: datetime | None,
+    anonymise: bool,
+    as_json: bool,
+) -> None:
+    """
+    Make a run of jobs that have run before, from their histories: without Hadoop or a cluster.
+
+    A SOURCE is a folder of .jhist files with the _conf.xml of each beside it, a copy of Hadoop's
+    done tree, or a run, of which the histories and configurations alone are taken.  Jobs of the
+    same name and classes are a family: its earlier jobs feed the profile, and 'harness backtest'
+    scores the later ones.  What cannot be used is named with its reason, and the rest goes on: exit
+    status 6.
+
+    \b
+    Example:
+        harness import done/2026/11 -o results/november
+        harness import done --profile-until 2026-11-01 --anonymise -o results/november
+    """
+    from harness.hadoop.secrets import SECRETS
+    from harness.run.imports import import_jobs
+
+    def anonymiser(files: Iterable[bytes], names: Mapping[str, str]) -> Callable[[bytes], bytes]:
+        from harness.publish.pseudonyms import Pseudonyms
+
+        return Pseudonyms.of_files(files, names).data
+
+    command = "harness import SOURCE... --anonymise"  # paths may name somebody
+    imported = import_jobs(
+        sources,
+        output,
+        share=share,
+        until_s=until.replace(tzinfo=UTC).timestamp() if until else None,
+        command=command if anonymise else SECRETS.clean(shlex.join(["harness", *sys.argv[1:]])),
+        anonymiser=anonymiser if anonymise else None,
+    )
+    run, families, notes, left_out = imported
+    if as_json:
+        document = {"run": run.path, "families": families, "notes": notes, "left_out": left_out}
+        print_json(document)
+    else:
+        show_table([*families[0]], [[*each.values()] for each in families])
+        lines = [f"left out: {path}: {why}" for path, why in left_out.items()]
+        hidden = [f"and {len(lines) - _MOST_SHOWN} more"] if len(lines) > _MOST_SHOWN else []
+        for line in (*notes, *lines[:_MOST_SHOWN], *hidden, f"next: harness backtest {output}"):
+            show_text(line)
+    if left_out:
+        raise SystemExit(6)
+
+
+@click.command("backtest")
+@click.argument("run", metavar="RUN", shell_complete=completion.runs)
+@results_option
+@click.option("--model", "models", multiple=True, help="A model to try (default: all); repeatable.")
+@json_option
+def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool) -> None:
+    """
+    Profile, predict and score a RUN of imported jobs, and write its report.
+
+    Predictions follow from the earlier jobs alone, and are sealed; a report says that the later
+    ones had run by then.  A model that needs what no history has is not applicable, by the name of
+    that.  Where other models are sealed already, the answer is an analysis of the run.
+
+    \b
+    Example:
+        harness backtest results/november
+        harness backtest results/november --model whatif --model ernest --json
+    """
+    from harness.reports import REPORTS
+    from harness.run.imports import backtest as try_models
+    from harness.store import Store
+
+    imported = Store(results_dir).find(run)
+    document = try_models(imported, models)
+    click.echo(REPORTS["json" if as_json else "terminal"].render(document))
+    show_text(f"run: {imported.path}")

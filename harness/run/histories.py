@@ -1,0 +1,187 @@
+"""
+Jobs that have run: what each was, as its history and its configuration say, and its family.
+
+Where they lie, and what their names come to, is known to the catalog of past jobs.
+"""
+
+from __future__ import annotations
+
+import re
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.catalog.families import own_family, stem
+from harness.catalog.jobs import past_job
+from harness.catalog.sources import Source, list_sources
+from harness.errors import DataError, HarnessError
+from harness.hadoop.properties import READ_NAMES, job_config, successor, whole
+from harness.hadoop.secrets import SECRETS
+from harness.hadoop.site import read_properties
+from harness.hadoop.slots import KINDS
+from harness.parsing.history import read_history
+from harness.records.trace import (
+    FILE_INPUT_COUNTER,
+    FILE_SYSTEM_COUNTER,
+    JobTrace,
+    TaskAttempt,
+    TaskKind,
+)
+from harness.records.trial import digest
+from harness.store.opener import MOST_WHOLE_BYTES
+from harness.text import excerpt
+from harness.units import format_bytes
+from harness.workloads.base import MOST_FILES
+from harness.workloads.history import COMBINER
+
+LIMIT, MEMORY = "mapreduce.job.running.{}.limit", "mapreduce.{}.memory.mb"
+_OPTIONS, _OLD_OPTIONS = "mapreduce.{}.java.opts", "mapred.child.java.opts"
+_NAMES = READ_NAMES | {"dfs.replication", *(form.format(kind) for kind in KINDS
+                                            for form in (LIMIT, MEMORY))}  # fmt: skip
+_HEAP_OPTION = re.compile(
+    r"-Xm[xsn]\S+|-XX:[+-]Use\w*GC|-XX:\w*(HeapSize|NewSize|NewRatio|SurvivorRatio)=\S+"
+)
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class PastJob:
+    """
+    A job that has succeeded, read from *source*.
+
+    *family* is the catalog's, of its name without numbers and its classes.  *configuration* is what
+    models read of it, with its memory; *at_once* the most of its tasks of each kind that ran at one
+    moment; *has_repeats* whether attempts failed or were killed.
+    """
+
+    source: Source
+    job_id: str
+    name: str
+    family: str
+    submit_s: float
+    finish_s: float
+    input_bytes: int
+    num_maps: int
+    configuration: Mapping[str, str]
+    at_once: Mapping[TaskKind, int]
+    hosts: frozenset[str]
+    has_repeats: bool
+
+    def files(self) -> list[bytes]:
+        """Contents of its history and of its configuration, without secrets."""
+        conf = SECRETS.clean_conf(_load(self.source, self.source.configuration))
+        return [_load(self.source, self.source.history), conf]
+
+
+def read_jobs(folders: Iterable[Path]) -> tuple[list[PastJob], dict[str, str]]:
+    """
+    Jobs below *folders* in the order of their submission; and why others are left out, by file.
+
+    A job that is there twice counts once.
+    """
+    jobs, left_out = dict[str, PastJob](), dict[str, str]()
+    for source in (each for folder in folders
+                   for each in list_sources(folder, left_out.__setitem__)):  # fmt: skip
+        try:
+            job = read_job(source)
+            jobs.setdefault(job.job_id, job)
+        except HarnessError as error:
+            place = f" ({error.where})" if error.where else ""
+            left_out[str(source.folder / source.history)] = excerpt(f"{error.what}{place}", 300)
+    return sorted(jobs.values(), key=lambda job: (job.submit_s, job.job_id)), left_out
+
+
+def read_job(source: Source) -> PastJob:
+    """Read one job; `HarnessError` says why no model can be asked about it."""
+    trace = read_history([_load(source, source.history)], source.history)
+    maps, kept = trace.succeeded("map"), source.configuration
+    if not kept:
+        raise DataError(f"there is no {trace.job_id}_conf.xml beside it")
+    properties = read_properties(SECRETS.clean_conf(_load(source, kept)), kept)
+    if trace.state != "SUCCEEDED":
+        reason = trace.diagnostics.strip() or "no reason is given"
+        raise DataError(f"the job ended as {trace.state}: {reason}")
+    if trace.uberized:
+        raise DataError("its tasks ran within its application master, which no model covers")
+    if not 1 <= trace.num_maps <= MOST_FILES:
+        raise DataError(f"it has {trace.num_maps} maps, and models take 1 to {MOST_FILES}")
+    if not any(attempt.counters for attempt in maps):
+        raise DataError("it has no counters: nothing says what the job read")
+    if not (input_bytes := sum(map(_bytes_read, maps))):
+        raise DataError("its maps read no bytes: nothing says how large the job was")
+    row = past_job(trace, properties)
+    classes = (row["mapper"], row["combiner"], row["reducer"])
+    return PastJob(
+        source=source,
+        job_id=trace.job_id,
+        name=trace.name,
+        family=own_family((trace.name, *classes)),
+        submit_s=trace.submit_s,
+        finish_s=trace.finish_s,
+        input_bytes=input_bytes,
+        num_maps=trace.num_maps,
+        configuration=configuration_of(properties, trace, row["combiner"]),
+        at_once={kind: row[f"{kind}_slots"] for kind in KINDS},
+        hosts=frozenset(attempt.host for attempt in trace.attempts if attempt.host),
+        has_repeats=row["failed_attempts"] + row["killed_attempts"] > 0,
+    )
+
+
+def configuration_of(
+    properties: Mapping[str, str], trace: JobTrace, combiner: str
+) -> dict[str, str]:
+    """
+    What models read of a job's *properties*, under the names of today, its memory and *combiner*.
+
+    Of the options of a JVM the heap's alone: others hold paths, or a password.  `SpecError` for a
+    value that models cannot read.
+    """
+    known = {successor(name): text for name, text in properties.items() if successor(name)}
+    known |= properties
+    # How the input was split is known from the history.
+    names = sorted(name for name in _NAMES if not name.startswith("mapreduce.input."))
+    chosen = {name: known[name].strip() for name in names if known.get(name, "").strip()}
+    shared_options = chosen.pop(_OLD_OPTIONS, "")
+    for kind in KINDS:
+        options, memory = _OPTIONS.format(kind), MEMORY.format(kind)
+        words = (known.get(options, "").strip() or shared_options).split()
+        chosen[options] = " ".join(filter(_HEAP_OPTION.fullmatch, words))
+        chosen.setdefault(memory, "1024")  # Hadoop's default
+        whole(memory, chosen[memory], least=-1)
+        whole(LIMIT, chosen.get(LIMIT.format(kind), "0"), least=0)
+    chosen |= {"mapreduce.job.reduces": str(trace.num_reduces), COMBINER: combiner}
+    job_config(chosen)
+    return chosen
+
+
+def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:
+    """
+    Short names of the families of *jobs*, safe as parts of paths: the words of the jobs' name.
+
+    Families that would share one have a part of their hash behind it.
+    """
+    names = {job.family: job.name for job in jobs}
+    words = {family: re.findall("[a-z]+", stem(name).lower()) for family, name in names.items()}
+    short = {family: "-".join(each or ["job"])[:_LONGEST_NAME] for family, each in words.items()}
+    counts = Counter(short.values())
+    return {family: name if counts[name] == 1 else f"{name}-{digest(family)[:4]}"
+            for family, name in short.items()}  # fmt: skip
+
+
+def _load(source: Source, name: str) -> bytes:
+    """All bytes of a file of *source*; `DataError` where they are too many."""
+    with source.open(name, MOST_WHOLE_BYTES) as stream:
+        data = stream.read(MOST_WHOLE_BYTES + 1)
+    if len(data) > MOST_WHOLE_BYTES:
+        raise DataError(f"{name} has more than the {format_bytes(MOST_WHOLE_BYTES)} that are read")
+    return data
+
+
+def _bytes_read(attempt: TaskAttempt) -> int:
+    """Bytes that a map read of its input, or, where its format counts none, of file systems."""
+    files = (count for name, count in attempt.counters.items()
+             if name.startswith(f"{FILE_SYSTEM_COUNTER}.") and name.endswith("_BYTES_READ")
+             and not name.endswith(".FILE_BYTES_READ"))  # fmt: skip
+    return attempt.count(f"{FILE_INPUT_COUNTER}.BYTES_READ") or sum(files)

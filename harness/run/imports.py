@@ -1,0 +1,345 @@
+"""
+A run made of jobs that have run before: each history becomes a trial, and models are tried on it.
+
+Nothing is invented.  What histories do not say (a seed, a proof of the output, the machine's speed)
+the run does not have, and its manifest says so.  By the moments of submission the earlier jobs of a
+family feed its profile, and the later ones are scored; never the other way round.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness import __version__
+from harness.errors import DataError, SpecError
+from harness.evaluate.flow import Evaluation
+from harness.experiment.model import NAME, ClusterAxes, Experiment, Node, Predict, WorkloadAxes
+from harness.models import MODELS
+from harness.records.trial import (
+    HISTORY,
+    Cell,
+    ClusterSpec,
+    NodeSpec,
+    Tracing,
+    Trial,
+    TrialRecord,
+    Versions,
+    WorkloadSpec,
+    trial_id,
+)
+from harness.reports.document import Document
+from harness.run.histories import LIMIT, MEMORY, PastJob, family_names, read_jobs
+from harness.run.secrets import user_secrets
+from harness.run.session import analyse, with_models
+from harness.run.traces import remake_trace
+from harness.store import Run, Store, os_error_as_machine_error
+from harness.store.files import exclusive_lock, remove_tree, rename_durably, sync_tree
+from harness.units import MIB
+from harness.workloads.base import INPUT_TOLERANCE
+
+# What replaces names in the bytes of a file, given all files and what stands for each job's name.
+Anonymiser = Callable[[Iterable[bytes], Mapping[str, str]], Callable[[bytes], bytes]]
+Planned = tuple[Trial, PastJob]
+
+_UNKNOWN = Versions(hadoop="unknown", java="unknown")
+_TASK_MB = 1024  # Hadoop's default, for which -1 stands
+_LEAST_BLOCK, _CHECKSUM_BYTES = 65536, 512
+_MOST_NAMED = 3
+_QUESTION = "How far off are the models for jobs that have run before?"
+_TEXT = "# No experiment was run: these are jobs that had run before, by harness import.\n"
+_NOTHING_STARTED = (
+    "its jobs had run before, and nothing was started: no seed chose their order, no output was"
+    " proved, no speed was probed and no load was sampled"
+)
+_SEEN = (
+    "its workers are the hosts that ran tasks, its slots the most tasks of a kind that one job of"
+    " the family ran at once; start and end of tasks are fitted, for histories show neither"
+)
+
+
+class Imported(NamedTuple):
+    """
+    A *run* that was made, and why files were *left_out* of it.
+
+    Of the *families* each has its name and how many jobs and cells it has, for which use; *notes*
+    are on them.
+    """
+
+    run: Run
+    families: list[dict[str, Any]]
+    notes: list[str]
+    left_out: dict[str, str]
+
+
+def import_jobs(
+    sources: Sequence[Path],
+    target: Path,
+    *,
+    share: float = 0.5,
+    until_s: float | None = None,
+    command: str = "",
+    anonymiser: Anonymiser | None = None,
+) -> Imported:
+    """
+    Make a run at *target* of the jobs whose histories lie below *sources*; `DataError`: of none.
+
+    Of each family the first *share* of its jobs feeds the profile, or those that were submitted
+    before *until_s* (seconds since the epoch).
+    """
+    if target.exists():
+        fix = "name a folder that is not there yet"
+        raise DataError("there is something already", where=str(target), fix=fix)
+    user_secrets()  # whose key makes equal digests of equal values
+    jobs, left_out = read_jobs(sources)
+    where = ", ".join(map(str, sources))
+    reasons = [f"{Path(path).name}: {why}" for path, why in left_out.items()][:_MOST_NAMED]
+    if not jobs:
+        what = "; ".join(["there is no job history (.jhist) that can be used", *reasons])
+        fix = "name a copy of the folder mapreduce.jobhistory.done-dir, configurations included"
+        raise DataError(what, where=where, fix=fix)
+    grouped = defaultdict[str, list[PastJob]](list)
+    for job in jobs:
+        grouped[job.family].append(job)
+    names = family_names(jobs)
+    if anonymiser is not None:
+        names = {family: f"job-{number}" for number, family in enumerate(sorted(names), 1)}
+    cluster, plan, families, notes = cluster_of(jobs), list[Planned](), [], list[str]()
+    for family, of_family in grouped.items():
+        name, count = names[family], len(of_family)
+        try:
+            chosen = plan_family(of_family, cells_of(name, of_family, cluster), share, until_s)
+        except DataError as error:
+            notes.append(f"{name} is left out: {error.what}")
+            continue
+        plan += chosen
+        profiled, cells = sum(t.profiling for t, _ in chosen), {t.cell.id for t, _ in chosen}
+        numbers = {"cells": len(cells), "profiled": profiled, "scored": len(chosen) - profiled}
+        families.append({"family": name, "jobs": count, **numbers})
+        if repeated := count - len(chosen):
+            notes.append(f"{name}: {repeated} later jobs repeat what was profiled: not scored")
+    if not plan:
+        what = "no family of jobs can be scored: " + "; ".join([*notes[:_MOST_NAMED], *reasons])
+        fix = "add histories of the same jobs with other sizes or settings"
+        raise DataError(what, where=where, fix=fix)
+    plan.sort(key=lambda pair: (pair[1].submit_s, pair[1].job_id))
+    change = None
+    if anonymiser is not None:
+        files = (data for _, job in plan for data in job.files())
+        change = anonymiser(files, {job.name: names[job.family] for _, job in plan})
+    facts = {"command": command, "limitations": (*limitations(jobs, len(left_out)), *notes)}
+    return Imported(write_run(target, plan, change, facts), families, notes, left_out)
+
+
+def write_run(
+    target: Path,
+    plan: Sequence[Planned],
+    change: Callable[[bytes], bytes] | None,
+    facts: Mapping[str, Any],
+) -> Run:
+    """
+    Write the run of *plan*, which appears at *target* in one step.
+
+    *change* is made to its files; *facts* are entries of its manifest.
+    """
+    scratch, experiment = target.with_name(f".{target.name}.new"), experiment_of(target.name, plan)
+    lock = exclusive_lock(target.with_name(".import.lock"), f"import into {target.parent}")
+    with lock, os_error_as_machine_error(target, is_long=True):
+        remove_tree(scratch)  # of one that was killed
+        try:
+            run = Store(scratch).open_run(experiment, _TEXT)
+            with run.lock():
+                run.write_plan(trial for trial, _ in plan)
+                python = sys.version.split()[0]
+                run.update_manifest(harness=__version__, python=python, versions=_UNKNOWN, **facts)
+                for trial, job in plan:
+                    folder = run.start_trial(trial)
+                    names = ("job-0-history.jhist", "job-0-conf.xml")
+                    for name, data in zip(names, job.files(), strict=True):
+                        (folder.raw / name).write_bytes(change(data) if change else data)
+                    record = TrialRecord(
+                        trial=trial,
+                        state="done",
+                        started_s=job.submit_s,
+                        finished_s=job.finish_s,
+                        job_ids=(job.job_id,),
+                        versions=_UNKNOWN,
+                        input_bytes=job.input_bytes,
+                        num_splits=job.num_maps,
+                    )
+                    folder.commit(record)
+                    remake_trace(run, record)
+                run.finish()
+            sync_tree(run.path)
+            rename_durably(run.path, target)
+        finally:
+            remove_tree(scratch)
+    return Run(target)
+
+
+def cluster_of(jobs: Sequence[PastJob]) -> ClusterSpec:
+    """
+    The cluster of *jobs*: the hosts that ran tasks, and the most tasks that one job ran at once.
+
+    Its blocks are as large as the largest mean split, so that a map of each job reads one.
+    """
+    workers = max(1, len(frozenset().union(*(job.hosts for job in jobs))))
+    memory_mb = max(int(job.configuration[MEMORY.format(kind)]) for job in jobs
+                    for kind in job.at_once)  # fmt: skip
+    split_bytes = max(_LEAST_BLOCK, *(-(-job.input_bytes // job.num_maps) for job in jobs))
+    slots = {f"{kind}_slots": -(-max(1, *(job.at_once[kind] for job in jobs)) // workers)
+             for kind in jobs[0].at_once}  # fmt: skip
+    return ClusterSpec(
+        provider=HISTORY,
+        workers=workers,
+        node=NodeSpec(task_memory_bytes=max(memory_mb, _TASK_MB) * MIB, **slots),
+        site={"dfs.blocksize": str(-(-split_bytes // _CHECKSUM_BYTES) * _CHECKSUM_BYTES)},
+    )
+
+
+def cells_of(name: str, jobs: Sequence[PastJob], cluster: ClusterSpec) -> list[Cell]:
+    """
+    Give the cell of each of *jobs*, which are the family *name*.
+
+    Jobs with as many maps, an input that differs by 1 % at most and the same configuration are of
+    one cell.  A family has as many slots as one of its jobs had tasks at once, or fewer where the
+    job sets a limit itself.
+    """
+    most = {kind: max(job.at_once[kind] for job in jobs) for kind in jobs[0].at_once}
+    by_setting = defaultdict[tuple[int, tuple[tuple[str, str], ...]], list[Cell]](list)
+    cells = []
+    for job in jobs:
+        configuration = dict(job.configuration)
+        for kind, slots in most.items():
+            own_limit = int(configuration.pop(LIMIT.format(kind), "0"))
+            if slots:
+                configuration[LIMIT.format(kind)] = str(min(own_limit or slots, slots))
+        alike = by_setting[job.num_maps, tuple(sorted(configuration.items()))]
+        for cell in alike:
+            if abs(job.input_bytes / cell.workload.input_bytes - 1) <= INPUT_TOLERANCE:
+                break
+        else:
+            spec = WorkloadSpec(
+                name=name, input_bytes=job.input_bytes, parameters={"maps": job.num_maps}
+            )
+            cell = Cell(cluster=cluster, workload=spec, configuration=configuration,
+                        tracing=Tracing(mode="off"))  # fmt: skip
+            alike.append(cell)
+        cells.append(cell)
+    return cells
+
+
+def plan_family(
+    jobs: Sequence[PastJob], cells: Sequence[Cell], share: float, until_s: float | None
+) -> list[Planned]:
+    """
+    Give the trials of a family, whose *jobs* are of *cells* and in the order of their submission.
+
+    Later jobs whose cell was profiled are in neither part: such cells are never scored.  Where the
+    *share* leaves none to score, fewer are profiled.  `DataError`: nothing can be scored.
+    """
+    ids = [cell.id for cell in cells]
+    cut = max(1, min(len(jobs) - 1, int(share * len(jobs))))
+    if until_s is not None:
+        cut = bisect_left(jobs, until_s, key=lambda job: job.submit_s)
+    while until_s is None and cut > 1 and not {*ids[cut:]} - {*ids[:cut]}:
+        cut -= 1
+    scored = {*ids[cut:]} - {*ids[:cut]}
+    if len(jobs) == 1:
+        raise DataError("it is one job, and one is to be profiled and another scored")
+    if cut == 0:
+        raise DataError("none of its jobs ran before that moment: there is nothing to profile")
+    if not scored:
+        what = f"its {len(jobs)} jobs never vary in size or setting: no later one is new"
+        raise DataError(what if cut < len(jobs) else "all of its jobs ran before that moment")
+    repeats, trials = Counter[str](), []
+    for place, (job, cell) in enumerate(zip(jobs, cells, strict=True)):
+        if place < cut or ids[place] in scored:
+            number = repeats[ids[place]]
+            repeats[ids[place]] += 1
+            name, is_profiling = trial_id(cell, number, _UNKNOWN), place < cut
+            trial = Trial(id=name, cell=cell, repetition=number, profiling=is_profiling)
+            trials.append((trial, job))
+    return trials
+
+
+def experiment_of(name: str, plan: Sequence[Planned]) -> Experiment:
+    """Give what stands for the experiment of a run *name* of *plan*: the values on each axis."""
+    cells, trials = [trial.cell for trial, _ in plan], [trial for trial, _ in plan]
+    cluster, axes = cells[0].cluster, defaultdict[tuple[str, str], dict[Any, None]](dict)
+    for cell in cells:
+        axes[cell.workload.name, "input"][cell.workload.input_bytes] = None
+        axes[cell.workload.name, "maps"][cell.workload.parameters["maps"]] = None
+        for key, value in cell.configuration.items():
+            axes["", key][value] = None
+    node = {key: (value,) for key, value in cluster.node.model_dump(exclude_none=True).items()}
+    families = dict.fromkeys(cell.workload.name for cell in cells)
+    short_name = re.sub(r"[^A-Za-z0-9_-]+", "-", name)[:64]
+    return Experiment(
+        name=short_name if NAME.fullmatch(short_name) else "history",
+        question=_QUESTION,
+        cluster=ClusterAxes(
+            provider=HISTORY,
+            workers=(cluster.workers,),
+            node=Node(**node),
+            site={key: (value,) for key, value in cluster.site.items()},
+        ),
+        workloads=tuple(
+            WorkloadAxes(name=family, input_bytes=tuple(axes[family, "input"]),
+                         parameters={"maps": tuple(axes[family, "maps"])})
+            for family in families
+        ),
+        configuration={key: tuple(values) for (of, key), values in axes.items() if not of},
+        repeat=1 + max(trial.repetition for trial in trials),
+        warmup=0,
+        tracing=cells[0].tracing,
+        predict=Predict(models=tuple(MODELS), order="mixed"),
+    )  # fmt: skip
+
+
+def limitations(jobs: Sequence[PastJob], left_out: int) -> Iterator[str]:
+    """Sentences on what such a run cannot show, or is distorted by."""
+    yield from (_NOTHING_STARTED, _SEEN)
+    ends_s = [0.0, *accumulate((job.finish_s for job in jobs), max)]
+    starts_s = [*(job.submit_s for job in jobs[1:]), float("inf")]
+    beside = sum(
+        job.submit_s < end_s or start_s < job.finish_s
+        for job, end_s, start_s in zip(jobs, ends_s, starts_s, strict=False)
+    )
+    if beside:
+        yield f"{beside} of {len(jobs)} jobs ran beside others of the source, as no model knows"
+    if repeats := sum(job.has_repeats for job in jobs):
+        yield f"in {repeats} of {len(jobs)} jobs attempts failed or were killed, and count"
+    if left_out:
+        yield f"{left_out} histories were left out: they failed, or could not be used"
+
+
+def backtest(run: Run, models: Sequence[str] = ()) -> Document:
+    """
+    Profile, predict, seal and score what was imported into *run*; give its report, written there.
+
+    *models* are all, unless they are named.  Where others are sealed already, these are an analysis
+    of the run.  `SpecError`: the run was measured here, and not imported.
+    """
+    evaluation = Evaluation.of(run)
+    if evaluation.experiment.cluster.provider != HISTORY:
+        fix = f"harness import {run.path} -o RUN takes its histories alone"
+        raise SpecError("this run was measured, and not imported", where=str(run.path), fix=fix)
+    evaluation.experiment = with_models(evaluation.experiment, models)
+    is_sealed = run.seal.exists()
+    if is_sealed and {*run.read_predictions()} != {*evaluation.experiment.predict.models}:
+        with analyse(run, evaluation.experiment) as (_, document):
+            return document
+    with run.lock():
+        if not is_sealed:
+            evaluation.profile()
+            evaluation.predict()
+        evaluation.score()
+        return evaluation.report()[1]

@@ -1,0 +1,216 @@
+"""
+Filling the catalog: what is new is added, what is known is not read, what is damaged is named.
+"""
+
+import gzip
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.catalog import sources
+from harness.catalog.catalog import Catalog
+from harness.catalog.fill import fill
+from harness.errors import DataError, MachineError, SpecError
+from harness.store.files import exclusive_lock
+from tests.catalog.made import CONF, history, put, words
+from tests.parsing.histories import JSON
+
+
+@pytest.fixture
+def done(tmp_path):
+    """
+    A done tree of a history server with two jobs, one of them with its configuration.
+    """
+    put(tmp_path / "done", 1, conf=words())
+    put(tmp_path / "done", 2)
+    return tmp_path / "done"
+
+
+PIECES = [b"<property>", b"</property>", b"<name>", b"<!--", b"]]>", b"&x;", b"\0", b"\xff"]
+
+
+def add(tmp_path, *folders, processes=1):
+    """
+    Add folders to the catalog; return what became of their histories.
+    """
+    return fill(Catalog(tmp_path / "catalog"), folders, processes, lambda _: None)
+
+
+def counts(filled):
+    """
+    Added, incomplete, known, left out.
+    """
+    return filled.added, filled.incomplete, filled.known, filled.left_out_files
+
+
+def job_ids(tmp_path):
+    """
+    Ids of the jobs that the catalog has, by the rows that count.
+    """
+    table = Catalog(tmp_path / "catalog").table()
+    return sorted(table.filter(table["is_current"])["job_id"].to_pylist())
+
+
+def test_adds_what_is_new_alone(tmp_path, done, monkeypatch):
+    """
+    A second time nothing is read; a job that came meanwhile is.
+    """
+    assert counts(add(tmp_path, done)) == (2, 1, 0, 0)
+    put(done, 1003)
+    read = []
+    monkeypatch.setattr(sources, "read_history", lambda *a: read.append(a) or _read(*a))
+    assert counts(add(tmp_path, done)) == (1, 1, 2, 0)
+    assert len(read) == 1
+    assert [name[-4:] for name in job_ids(tmp_path)] == ["0001", "0002", "1003"]
+
+
+_read = sources.read_history
+
+
+def test_a_copy_of_a_known_job_is_known(tmp_path, done):
+    """
+    Wherever it lies, and whatever its moment is.
+    """
+    add(tmp_path, done)
+    put(tmp_path / "copy", 1, conf=words())
+
+    assert counts(add(tmp_path, tmp_path / "copy")) == (0, 0, 1, 0)
+
+
+def test_a_configuration_that_comes_later_completes_its_job(tmp_path, done):
+    """
+    The later row counts, and there is one job of that id.
+    """
+    add(tmp_path, done)
+    job_id = put(done, 2, conf=words())
+
+    assert counts(add(tmp_path, done)) == (1, 0, 1, 0)
+    assert not Catalog(tmp_path / "catalog").read_job(job_id)["missing"]
+    assert len(job_ids(tmp_path)) == 2
+    assert counts(add(tmp_path, done)) == (0, 0, 2, 0)
+
+
+def test_damaged_and_foreign_files_are_named_and_the_rest_goes_on(tmp_path, done):
+    """
+    Each with its reason, the line where there is one; other files are left alone.
+    """
+    put(done, 3, text=JSON["wordcount"][:-20_000])
+    put(done, 4, text=b"<html>no history</html>")
+    put(done, 5, text=b'Meta VERSION="1" .\n')
+    put(done, 6, text=history(6).replace(b"attempt_1795224441974_0006", b"attempt_1_0007"))
+    (done / "notes.txt").write_text("nothing")
+    (done / "job_1_0007.jhist").symlink_to("/dev/zero")
+    filled = add(tmp_path, done)
+
+    assert counts(filled) == (2, 1, 0, 5)
+    reasons = " / ".join(reason for _, reason in sorted(filled.left_out))
+    for text in ("truncated", "not a job history", "Hadoop 1", "in line", "not a plain file"):
+        assert text in reasons, text
+
+
+def test_a_damaged_configuration_costs_its_job_the_classes_alone(tmp_path):
+    """
+    A cut one, one with a document type, one that is no configuration, one that is no XML.
+    """
+    texts = [
+        CONF[:-30],
+        b"<!DOCTYPE a>" + CONF,
+        b"<html></html>",
+        CONF.replace(b"</name>", b"<", 99),
+    ]
+    for number, text in enumerate(texts, 1):
+        put(tmp_path / "done", number, conf=text)
+    filled = add(tmp_path, tmp_path / "done")
+
+    assert counts(filled) == (4, 4, 0, 0)
+    for job_id in job_ids(tmp_path)[:3]:
+        (missing, *_) = Catalog(tmp_path / "catalog").read_job(job_id)["missing"]
+        assert missing.startswith("classes and properties: the job configuration cannot be read")
+
+
+@given(st.integers(0, len(CONF)), st.integers(0, 99), st.sampled_from(PIECES) | st.binary())
+def test_any_configuration_is_read_or_is_a_reason(at, length, piece):
+    """
+    Whatever stands in it, the job is there.
+    """
+    with TemporaryDirectory() as name:
+        put(name, 1, conf=CONF[:at] + piece + CONF[at + length :])
+        (source,) = sources.list_sources(Path(name), None)
+        (row,) = sources.read_jobs([source])
+
+    assert (row["mapper"] is None) == bool(row["missing"])
+
+
+def test_adds_the_jobs_of_a_run(tmp_path):
+    """
+    Its trials' packed logs, with their configurations; a folder of runs gives all of them.
+    """
+    run = tmp_path / "results/demo/20261126T000000Z-0001"
+    raw = run / "trials/0123456789ab/raw"
+    raw.mkdir(parents=True)
+    (run / "manifest.json").write_text("{}")
+    for name, text in (("history.jhist", JSON["terasort"]), ("conf.xml", CONF)):
+        (raw / f"job-0-{name}.gz").write_bytes(gzip.compress(text))
+    (raw / "job-1-history.jhist.gz").write_bytes(gzip.compress(JSON["teragen"])[:-30])
+
+    filled = add(tmp_path, tmp_path / "results")
+
+    assert counts(filled) == (1, 0, 0, 1)
+    assert "damaged" in filled.left_out[0][1]
+    assert counts(add(tmp_path, run)) == (0, 0, 1, 1)
+    assert job_ids(tmp_path) == ["job_1795224441974_0003"]
+
+
+def test_nothing_to_add_is_an_error(tmp_path):
+    """
+    A folder without histories, or with none that can be read.
+    """
+    (tmp_path / "done").mkdir()
+    with pytest.raises(DataError, match="there is no job history"):
+        add(tmp_path, tmp_path / "done")
+    put(tmp_path / "done", 1, text=b"nothing")
+    with pytest.raises(DataError, match="none of 1 job histories can be read: not a job history"):
+        add(tmp_path, tmp_path / "done")
+
+
+def test_does_not_write_where_something_else_is(tmp_path, done):
+    """
+    A folder with other files is no catalog.
+    """
+    with pytest.raises(
+        SpecError, match="this folder is no catalog: it has other files, such as done"
+    ):
+        fill(Catalog(tmp_path), [done], 1, lambda _: None)
+
+
+def test_one_adds_at_a_time(tmp_path, done):
+    """
+    The other is told which process has the catalog.
+    """
+    with (
+        exclusive_lock(tmp_path / "catalog/lock", "x"),
+        pytest.raises(MachineError, match="in use"),
+    ):
+        add(tmp_path, done)
+
+
+@pytest.mark.process
+def test_processes_give_what_one_does(tmp_path):
+    """
+    The same rows in the same order.
+    """
+    for number in range(1, 301):
+        put(tmp_path / "done", number)
+    rows = []
+    for processes in (1, 2):
+        catalog = Catalog(tmp_path / f"catalog-{processes}")
+        fill(catalog, [tmp_path / "done"], processes, lambda _: None)
+        rows.append(catalog.table().to_pylist())
+
+    assert len(rows[0]) == 300
+    assert rows[0] == rows[1]

@@ -1,0 +1,411 @@
+"""
+Tests for `harness.run.imports` and `harness.run.histories`: a run made of jobs that ran before.
+"""
+
+import gzip
+import json
+import re
+
+from dataclasses import replace
+
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.cli import main
+from harness.errors import DataError, MachineError, SpecError
+from harness.evaluate.flow import Evaluation
+from harness.evaluate.model_inputs import model_inputs
+from harness.evaluate.provenance import blind_refusals
+from harness.publish.pseudonyms import Pseudonyms
+from harness.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
+from harness.run import imports
+from harness.run.histories import PastJob, family_names, read_jobs
+from harness.run.imports import backtest, cells_of, cluster_of, import_jobs, plan_family
+from harness.run.session import asked_anew
+from harness.store import Store
+from tests.run.fakes import CONF, DATA, RECORDED
+from tests.run.fakes import HISTORY as RECORDED_HISTORY
+
+HOUR_MS = 3_600_000
+BYTES = re.compile(rb'("name":"BYTES_READ","displayName":"[^"]*","value":)(\d+)')
+MOMENT = re.compile(rb"(?<![_\d])1795\d{9}(?!\d)")
+FACTOR = b"<name>mapreduce.task.io.sort.factor</name><value>"
+SORT_MB = b"<name>mapreduce.task.io.sort.mb</name><value>"
+WORDCOUNT = (DATA / "wordcount.jhist").read_bytes()
+
+
+def put(folder, number, *, size=1, factor=3, history=RECORDED_HISTORY, conf=CONF, change=None):
+    """
+    A recorded job as the *number*-th of a cluster, an hour after the one before; give its history.
+
+    Its maps read *size* times as many bytes.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    job = b"1795224441974_%04d" % number
+    history = re.sub(rb"1795224441974_\d{4}", job, history)
+    history = BYTES.sub(lambda m: m[1] + b"%d" % (int(m[2]) * size), history)
+    history = MOMENT.sub(lambda m: b"%d" % (int(m[0]) + number * HOUR_MS), history)
+    if change is not None:
+        history = change(history)
+    conf = conf.replace(RECORDED, job).replace(FACTOR + b"3<", FACTOR + b"%d<" % factor)
+    name = f"job_{job.decode()}"
+    (folder / f"{name}_conf.xml").write_bytes(conf)
+    path = folder / f"{name}-1-root-TeraSort-2-3-2-SUCCEEDED-default-3.jhist"
+    path.write_bytes(history)
+    return path
+
+
+@pytest.fixture
+def done(tmp_path):
+    """
+    A done tree of eight jobs of one family: four settings, each of them twice.
+    """
+    for number, (size, factor) in enumerate([(1, 3), (2, 3), (1, 10), (2, 10)] * 2):
+        put(tmp_path / "done/2026/11/26" / f"{number // 3:06d}", number, size=size, factor=factor)
+    return tmp_path / "done"
+
+
+@pytest.fixture
+def target(tmp_path):
+    """
+    Where the run is to appear.
+    """
+    return tmp_path / "results" / "past"
+
+
+def uses(run):
+    """
+    Whether each trial of a run feeds the profile, by the moments at which they started.
+    """
+    records = sorted(run.trials().values(), key=lambda record: record.started_s)
+    return [record.trial.profiling for record in records]
+
+
+class TestImport:
+    """Histories become trials of an ordinary run."""
+
+    def test_run_is_as_any_other(self, done, target):
+        """
+        It has evidence and a chain, says what it lacks, and its jobs are as their histories say.
+        """
+        run, families, notes, left_out = import_jobs([done], target)
+
+        manifest, (first, *_) = run.read_manifest(), run.trials().values()
+        assert (families, left_out) == (
+            [{"family": "terasort", "jobs": 8, "cells": 4, "profiled": 3, "scored": 2}],
+            {},
+        )
+        assert notes == ["terasort: 3 later jobs repeat what was profiled: not scored"]
+        assert (run.check_evidence(), run.finished, manifest.seed) == (True, True, None)
+        assert "nothing was started: no seed chose their order" in manifest.limitations[0]
+        assert first.trial.cell.cluster.provider == HISTORY
+        assert run.read_trace(first.trial.id)[0].job_id == first.job_ids[0]
+        assert [path.name for path in target.parent.glob("[!.]*")] == ["past"]
+
+    def test_models_are_given_what_the_job_had(self, done, target):
+        """
+        Its settings, its heap, its splits, and as many slots as it had tasks at once.
+        """
+        run = import_jobs([done], target).run
+
+        cells = {t.cell.id: t.cell for t in run.read_plan() if t.cell.workload.input_bytes < 7e6}
+        config, cluster, job_input = model_inputs(next(iter(cells.values())))
+        assert (config.num_reduces, config.sort_buffer_mb, config.merge_factor) == (2, 1, 3)
+        assert config.reduce_heap_bytes < 400 * 2**20
+        assert (cluster.num_nodes, cluster.map_slots, cluster.reduce_slots) == (2, 3, 2)
+        assert (job_input.input_bytes, job_input.num_splits) == (6_000_000, 3)
+
+    def test_repeats_are_of_one_cell(self, tmp_path, target):
+        """
+        Of the same setting, and of sizes that differ by 1 % at most.
+        """
+        for number, size in enumerate((1, 3, 2, 2)):
+            grown = (lambda h: h.replace(b"4000000", b"4039000")) if number == 3 else None
+            put(tmp_path / "done", number, size=size, change=grown)
+
+        run = import_jobs([tmp_path / "done"], target).run
+
+        repeats = [(t.cell.workload.input_bytes, t.repetition) for t in run.read_plan()]
+        assert repeats == [(6_000_000, 0), (18_000_000, 0), (12_000_000, 0), (12_000_000, 1)]
+
+    def test_moment_divides_in_the_place_of_a_share(self, done, target):
+        """
+        What was submitted before it is profiled, and its cells are not scored again.
+        """
+        run = import_jobs([done], target, until_s=1795224626.0 + 2.5 * 3600).run
+
+        assert uses(run) == [True, True, True, False, False]
+
+    def test_of_a_run_the_histories_alone_are_taken(self, done, tmp_path, target):
+        """
+        Those of its trials: no warm-up, and nothing of what it was asked.
+        """
+        run = import_jobs([done], target).run
+        (run.path / "warmup").mkdir()
+        next((run.path / "trials").iterdir()).rename(run.path / "warmup/one")
+
+        again = import_jobs([target], tmp_path / "again")
+
+        assert (again.families[0]["jobs"], again.left_out) == (4, {})
+
+    def test_nothing_is_left_of_one_that_ends_early(self, done, target, monkeypatch):
+        """
+        The next one starts anew, also where the first was killed.
+        """
+        remake_trace, calls = imports.remake_trace, []
+
+        def fail_at_third(*given):
+            calls.append(given)
+            if len(calls) == 3:
+                raise MachineError("the disk is full")
+            remake_trace(*given)
+
+        monkeypatch.setattr(imports, "remake_trace", fail_at_third)
+        with pytest.raises(MachineError):
+            import_jobs([done], target)
+        assert [path.name for path in target.parent.iterdir()] == [".import.lock"]
+
+        (target.parent / ".past.new/past/older").mkdir(parents=True)
+        assert len(import_jobs([done], target).run.trials()) == 5
+
+    def test_overwrites_nothing(self, done, target):
+        """
+        A folder that is there stays.
+        """
+        target.mkdir(parents=True)
+
+        with pytest.raises(DataError, match="there is something already"):
+            import_jobs([done], target)
+
+    def test_names_of_people_are_in_no_file(self, done, tmp_path, target):
+        """
+        Nor those of hosts, queues and jobs; the numbers stay.
+        """
+        secret = {
+            b"pzw1": b"hera7",
+            b"pzw2": b"zeus9",
+            b'"root"': b'"quirrel"',
+            b'Name":"default"': b'Name":"payroll"',
+            b"TeraSort": b"Salaries of May",
+        }
+        for path in done.rglob("*"):
+            if path.is_file():
+                data = path.read_bytes()
+                for name, other in secret.items():
+                    data = data.replace(name, other)
+                path.write_bytes(data)
+
+        def anonymiser(files, names):
+            return Pseudonyms.of_files(files, names).data
+
+        run = import_jobs([done], target, anonymiser=anonymiser).run
+
+        texts = [path.read_bytes() for path in run.path.rglob("*") if path.is_file()]
+        texts = [gzip.decompress(t) if t.startswith(b"\x1f\x8b") else t for t in texts]
+        names = ("hera7", "zeus9", "quirrel", "payroll", "Salaries", str(tmp_path))
+        assert [name for name in names if any(name.encode() in text for text in texts)] == []
+        assert {trial.cell.workload.name for trial in run.read_plan()} == {"job-1"}
+        assert (len(run.trials()), run.check_evidence()) == (5, True)
+
+
+class TestWhatCannotBeUsed:
+    """Each is named with its reason, and the rest goes on."""
+
+    def test_files(self, done, target):
+        """
+        A job that failed or has no counters, one in its master, a damaged file, no configuration.
+        """
+        folder = done / "bad"
+        reasons = {
+            put(folder, 11, history=(DATA / "failed.jhist").read_bytes()): "the job ended as FAIL",
+            put(folder, 12, change=lambda h: re.sub(rb'"counts":\[[^]]*\]', b'"counts":[]', h)):
+                "it has no counters",
+            put(folder, 13, change=lambda h: h[:3000]): "not the schema",
+            put(folder, 14, size=0, change=lambda h: h.replace(b"HDFS_BYTES", b"FILE_BYTES")):
+                "its maps read no bytes",
+            put(folder, 15, conf=b"<configuration>"): "not XML",
+            put(folder, 16, conf=CONF.replace(SORT_MB + b"1<", SORT_MB + b"x<")):
+                "mapreduce.task.io.sort.mb = 'x' is not a whole number",
+            put(folder, 17, change=lambda h: h.replace(b'"uberized":false', b'"uberized":true')):
+                "its tasks ran within its application master",
+        }  # fmt: skip
+        alone = put(folder, 18)
+        next(folder.glob("job_1795224441974_0018_conf.xml")).unlink()
+        link = folder / "job_1_0001.jhist"
+        link.symlink_to(alone)
+        reasons |= {alone: "_conf.xml beside it", link: "is not a plain file"}
+
+        left_out = import_jobs([done], target).left_out
+
+        assert left_out.keys() == {str(path) for path in reasons}
+        assert [r for path, r in reasons.items() if r not in left_out[str(path)]] == []
+
+    def test_source_without_histories(self, tmp_path, target):
+        """
+        What, where, and what to name instead; nothing appears.
+        """
+        with pytest.raises(DataError, match=r"no job history.*\n.*\n.*done-dir") as raised:
+            import_jobs([tmp_path], target)
+
+        assert (raised.value.exit_status, target.exists()) == (7, False)
+
+    def test_family_of_one_and_family_that_never_varies(self, done, tmp_path, target):
+        """
+        They are left out with their reasons; where there is no other family, that is the error.
+        """
+        put(done, 31, history=WORDCOUNT, size=1)
+        for number in (32, 33):
+            change = lambda h: h.replace(b'"jobName":"TeraSort"', b'"jobName":"again"')  # noqa: E731
+            put(done, number, change=change)
+
+        notes = import_jobs([done], target).notes
+
+        assert any(re.search("count.* is left out: it is one job", note) for note in notes)
+        assert any("again is left out: its 2 jobs never vary" in note for note in notes)
+        put(tmp_path / "one", 1)
+        with pytest.raises(DataError, match="no family of jobs can be scored: terasort is left"):
+            import_jobs([tmp_path / "one"], tmp_path / "other")
+
+    def test_exit_status_says_that_something_was_left_out(self, done, tmp_path, capsys):
+        """
+        6 with the reasons on stderr, and 0 where all was used.
+        """
+        folder = str(done)
+        assert main(["import", folder, "-o", str(tmp_path / "a"), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["families"][0]["family"] == "terasort"
+        (done / "job_1_0001.jhist").write_bytes(b"Meta VERSION=1")
+
+        assert main(["import", folder, "-o", str(tmp_path / "b")]) == 6
+        assert "a Hadoop 1 history" in capsys.readouterr().err
+
+
+def past(number, size, *, at_once=2):
+    """
+    A job of a family, by its place and its size alone.
+    """
+    memory = {f"mapreduce.{kind}.memory.mb": "512" for kind in ("map", "reduce")}
+    return PastJob(
+        source=None, job_id=f"job_1_{number:04d}", name="n", family="n",
+        submit_s=10.0 * number, finish_s=10.0 * number + 5, input_bytes=size, num_maps=1,
+        configuration=memory, at_once={"map": at_once, "reduce": 1}, hosts=frozenset("a"),
+        has_repeats=False,
+    )  # fmt: skip
+
+
+@given(sizes=st.lists(st.integers(1, 5), min_size=2, max_size=20), share=st.floats(0.01, 0.99))
+def test_earlier_jobs_are_profiled_and_later_ones_scored(sizes, share):
+    """
+    Never the other way round, and no cell is in both; where sizes vary, some of each are left.
+    """
+    jobs = [past(number, 1000 * size) for number, size in enumerate(sizes)]
+    cells = cells_of("n", jobs, cluster_of(jobs))
+    if len(set(sizes)) == 1:
+        with pytest.raises(DataError, match="never vary"):
+            plan_family(jobs, cells, share, None)
+        return
+
+    trials = plan_family(jobs, cells, share, None)
+
+    profiled = {job.submit_s: trial.cell.id for trial, job in trials if trial.profiling}
+    scored = {job.submit_s: trial.cell.id for trial, job in trials if not trial.profiling}
+    assert max(profiled) < min(scored)
+    assert not {*profiled.values()} & {*scored.values()}
+    assert len({trial.id for trial, _ in trials}) == len(trials)
+
+
+def test_families_have_short_names_that_are_safe():
+    """
+    The words of the job's name; with a part of a hash where two families would share one.
+    """
+    names = {"a": "Daily-Report 2026-11-26", "b": "2026", "c": "load 1", "d": "load_2"}
+
+    short = family_names(replace(past(1, 1), family=key, name=name) for key, name in names.items())
+
+    assert (short["a"], short["b"]) == ("daily-report", "job")
+    assert len(set(short.values())) == 4
+    assert all(re.fullmatch("load-[0-9a-f]{4}", short[family]) for family in "cd")
+
+
+class TestBacktest:
+    """The models are tried on the later jobs."""
+
+    @pytest.mark.process
+    def test_models_are_scored_or_say_what_is_missing(self, done, target):
+        """
+        What histories give is enough for some, and the others are not applicable by name.
+        """
+        run = import_jobs([done], target).run
+
+        document = backtest(run)
+
+        predictions = run.read_predictions()
+        assert "The cluster: its jobs had run before" in str(document.facts)
+        assert {name: each[0].job_s is not None for name, each in predictions.items()} == {
+            "whatif": True, "whatif-printed": True, "whatif-mr2": True, "prophet": False,
+            "ptc-wave": False, "ptc-closed": False, "spn-gc": False, "spn-gc-mr2": False,
+            "ernest": True, "nearest": True,
+        }  # fmt: skip
+        assert all(each[0].not_applicable for each in predictions.values() if not each[0].job_s)
+        assert {s.quantity for s in run.read_scores().scores} >= {"job_s", "body_s"}
+        assert "terasort 11.4 MiB sort.factor=10" in Evaluation.of(run).labels.values()
+        (refusal, *_) = blind_refusals(run, run.trials().values())
+        assert "was measured before the predictions were sealed" in refusal
+        assert (target / "report.html").is_file()
+        assert run.check_evidence()
+
+        backtest(run, ["ernest", "whatif"])  # others than those that are sealed
+        (analysis,) = run.analyses()
+        assert [*analysis.read_predictions()] == ["ernest", "whatif"]
+        assert uses(run) == [t.profiling for t in analysis.read_plan()]
+
+    def test_again_it_says_the_same(self, done, target):
+        """
+        Profiles, predictions and scores are what they were.
+        """
+        evaluation = Evaluation.of(import_jobs([done], target).run)
+        evaluation.experiment = asked_anew(evaluation.run, "ernest,nearest", [])
+        evaluation.profile()
+        evaluation.predict()
+
+        assert evaluation.score() == evaluation.score()
+
+    def test_unknown_model_and_run_that_was_measured(self, done, tmp_path, target):
+        """
+        Each is refused, with what to write instead.
+        """
+        run = import_jobs([done], target).run
+        with pytest.raises(SpecError, match=r"no model 'whatf'.*\n.*\n.*did you mean whatif"):
+            backtest(run, ["whatf"])
+        with pytest.raises(SpecError, match="was fixed when the run was imported"):
+            asked_anew(run, "whatif", ["input=1"])
+        experiment = run.experiment()
+        cluster = experiment.cluster.model_copy(update={"provider": "local"})
+        measured = experiment.model_copy(update={"cluster": cluster})
+        other = Store(tmp_path / "results").open_run(measured, "")
+        other.write_plan([])
+        with pytest.raises(SpecError, match="was measured, and not imported"):
+            backtest(other)
+
+
+def test_jobs_that_are_there_twice_count_once(done):
+    """
+    As in two copies of a done tree.
+    """
+    jobs, left_out = read_jobs([done, done])
+
+    assert (len(jobs), left_out) == (8, {})
+
+
+def test_combiner_is_the_jobs_own():
+    """
+    A job whose configuration names a combiner is asked about as one that combines.
+    """
+    spec = WorkloadSpec(name="terasort", input_bytes=100, parameters={"maps": 2})
+    cluster = ClusterSpec(provider=HISTORY)
+    classes = {"mapreduce.job.combine.class": "a.B"}
+
+    cells = [Cell(cluster=cluster, workload=spec, configuration=each) for each in ({}, classes)]
+
+    assert [model_inputs(cell)[0].use_combiner for cell in cells] == [False, True]
