@@ -111,13 +111,7 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
             what, fix = f"there is no setting '{name[:80]}'", did_you_mean(name, list(keys))
             raise SpecError(what, where=f"--set {setting[:200]}", fix=fix)
         overrides.append(head + setting)
-    node = {name: getattr(cluster.node, field) for name, field in _OF_NODE.items()}
-    rates = {name: f"{node[name]} B/s" for name in ("disk", "network") if node[name]}
-    node = {name: value for name, value in (node | rates).items() if value is not None}
-    entry = {"name": workload.name, "seed": workload.seed, "input": workload.input_bytes}
-    entry |= workload.parameters
-    file = {"schema": 1, "name": "ask", "question": "?"}
-    file |= {"cluster": {"workers": cluster.workers, "node": node}, "workloads": [entry]}
+    file = experiment_file(base, "ask", "?")
     text = json.dumps(file)
     cells = []
     for cell in expand(read_experiment(text, "ask", overrides, known=known)):
@@ -128,6 +122,22 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
         changed["configuration"] = base.configuration | cell.configuration
         cells.append(base.model_copy(update=changed))
     return cells
+
+
+def experiment_file(cell: Cell, name: str, question: str) -> dict[str, Any]:
+    """The experiment of *cell* alone as its file has it, without its provider and properties."""
+    cluster, workload = cell.cluster, cell.workload
+    node = {name: getattr(cluster.node, field) for name, field in _OF_NODE.items()}
+    rates = {name: f"{node[name]} B/s" for name in ("disk", "network") if node[name]}
+    node = {name: value for name, value in (node | rates).items() if value is not None}
+    entry = {"name": workload.name, "seed": workload.seed, "input": workload.input_bytes}
+    return {
+        "schema": 1,
+        "name": name,
+        "question": question,
+        "cluster": {"workers": cluster.workers, "node": node},
+        "workloads": [entry | workload.parameters],
+    }
 
 
 def questions(

@@ -448,9 +448,9 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
         fix = "write profile_on, the cells that feed the profiles; or from, a run that has some"
         what = "has 'profile_on' and 'from'" if predict.source else "lacks 'profile_on'"
         document.problem(("predict",), f"predict {what}", fix)
-    if len(predict.hardware) != 2 * bool(predict.source):
+    if len(predict.hardware) not in ((0, 2) if predict.source else (0,)):
         fix = "write hardware: [A, B], the machine of the run that from names, and this one"
-        document.problem(("predict",), "predict.hardware and predict.from go together", fix)
+        document.problem(("predict",), "predict.hardware is two files, and needs from", fix)
     axes: dict[str, dict[str, None]] = {}  # values as text, in the order of the grid
     for cell in cells:
         for axis, value in axis_values(cell).items():

@@ -30,7 +30,7 @@ KINDS: tuple[TaskKind, ...] = ("map", "reduce")
 
 MOST_WORKERS = 200  # one machine has no room for more JVMs
 _NODE_CORES = 64  # that a NodeManager offers: slots are what limits tasks
-_LARGEST_SORT_MB = 2047  # Hadoop refuses more: the buffer is one array
+LARGEST_SORT_MB = 2047  # Hadoop refuses more: the buffer is one array
 
 
 def effective(cluster: ClusterSpec, configuration: Mapping[str, str]) -> Cluster:
@@ -83,13 +83,10 @@ def refusals(
             reasons += _container_refusals(kind, cluster, properties)
             reasons += _gpu_refusals(kind, cluster, properties)
         name, heap_mb = "mapreduce.task.io.sort.mb", _heap_mb("map", properties)
-        options = properties.get("mapreduce.map.java.opts", "")
-        # The buffer is one array, which is in one generation of the heap; the serial collector's
-        # old one is two thirds.
-        array_mb = heap_mb * 2 / 3 if has_serial_heap(options) else heap_mb
+        array_mb = largest_array_mb(properties)
         buffer_mb = _whole(name, properties, 100)
-        if not 1 <= buffer_mb <= _LARGEST_SORT_MB:
-            reasons.append(f"{name} = {buffer_mb} is not from 1 to {_LARGEST_SORT_MB}")
+        if not 1 <= buffer_mb <= LARGEST_SORT_MB:
+            reasons.append(f"{name} = {buffer_mb} is not from 1 to {LARGEST_SORT_MB}")
         elif buffer_mb >= array_mb:
             reasons.append(
                 f"{name} = {buffer_mb} does not fit, a map's heap of {heap_mb:.0f} MiB has room for"
@@ -103,6 +100,14 @@ def refusals(
     except SpecError as error:
         reasons.append(f"{error.what}: {error.fix}" if error.fix else error.what)
     return reasons
+
+
+def largest_array_mb(properties: Mapping[str, str]) -> float:
+    """MiB of the largest array in the heap of a map, such as its sort buffer."""
+    heap_mb = _heap_mb("map", properties)
+    # It is in one generation of the heap; the serial collector's old one is two thirds.
+    is_serial = has_serial_heap(properties.get("mapreduce.map.java.opts", ""))
+    return heap_mb * 2 / 3 if is_serial else heap_mb
 
 
 def _container_refusals(

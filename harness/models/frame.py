@@ -11,6 +11,9 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping
+from typing import TypeAlias
+
+import numpy as np
 
 from harness.errors import MissingStatistic
 from harness.models.checks import check_count, check_number
@@ -21,27 +24,39 @@ from harness.records.profile import FRAME, Statistic
 GAPS = frozenset({"task_gap_s", "reduce_gap_s"})
 _WHERE = "frame of a job"
 
+Numbers: TypeAlias = np.ndarray
+
 
 def frame_counts(configuration: JobConfig, cluster: Cluster, job_input: JobInput) -> dict[str, int]:
     """How often each part of the frame lies on the way from a job's submission to its end."""
     map_slots = check_count("map_slots", cluster.map_slots, where=_WHERE, low=1)
-    num_maps, num_reduces = job_input.num_splits, configuration.num_reduces
-    map_waves, reduce_waves = -(-num_maps // map_slots), 0
+    num_reduces, reduce_slots = configuration.num_reduces, 1
     if num_reduces:
-        slots = check_count("reduce_slots", cluster.reduce_slots, where=_WHERE, low=1)
-        reduce_waves = -(-num_reduces // slots)
+        reduce_slots = check_count("reduce_slots", cluster.reduce_slots, where=_WHERE, low=1)
+    counts = frame_counts_of_many(
+        np.array([job_input.num_splits]), np.array([num_reduces]),
+        np.array([configuration.reduce_slowstart]), map_slots, reduce_slots,
+    )  # fmt: skip
+    return {name: int(each[0]) for name, each in counts.items()}
+
+
+def frame_counts_of_many(
+    num_maps: Numbers, num_reduces: Numbers, slowstart: Numbers, map_slots: int, reduce_slots: int
+) -> dict[str, Numbers]:
+    """`frame_counts` of jobs with so many tasks: of each part an array with a value for each."""
+    map_waves, reduce_waves = np.ceil(num_maps / map_slots), np.ceil(num_reduces / reduce_slots)
     # Maps that are done when the reduces may start: step 4 of the scheduler.
-    maps_needed = math.ceil(configuration.reduce_slowstart * num_maps - 1e-9)
-    starts_early = reduce_waves > 0 and maps_needed <= (map_waves - 1) * map_slots
+    maps_needed = np.ceil(slowstart * num_maps - 1e-9)
+    starts_early = (reduce_waves > 0) & (maps_needed <= (map_waves - 1) * map_slots)
     return {
-        "job_start_s": 1,
-        "job_end_s": 1,
+        "job_start_s": np.ones_like(map_waves),
+        "job_end_s": np.ones_like(map_waves),
         "map_start_s": map_waves,
         "map_end_s": map_waves,
         "reduce_start_s": reduce_waves - starts_early,
         "reduce_end_s": reduce_waves,
-        "task_gap_s": max(0, map_waves - 1) + max(0, reduce_waves - 1),
-        "reduce_gap_s": int(reduce_waves > 0 and not starts_early),
+        "task_gap_s": np.maximum(0, map_waves - 1) + np.maximum(0, reduce_waves - 1),
+        "reduce_gap_s": np.where((reduce_waves > 0) & ~starts_early, 1.0, 0.0),
     }
 
 

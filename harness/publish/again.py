@@ -37,7 +37,8 @@ _EXPERIMENT = re.compile(r"experiments\.[^.]+\.")
 _OF_A_RUN = re.compile(
     r"(measured|harness)\.|.*properties of a cell's jobs|.*(job\.dir|jar|outputdir)$"
 )
-_NAMES = re.compile(r"/path-\d+|job_\d+_\d+")
+# Numbered anew in each bundle.
+_NAMES = re.compile(r"/path-\d+|job_\d+_\d+|\b(host|user|queue|secret)-\d+\b")
 Outcome = Literal["holds", "does not hold", "undecided"]
 
 

@@ -11,7 +11,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from statistics import fmean
@@ -27,13 +27,22 @@ from harness.experiment.grid import expand, is_profiling, order
 from harness.experiment.model import Experiment
 from harness.hadoop.slots import refusals
 from harness.hadoop_home.home import HadoopHome
+from harness.models import MODELS
 from harness.monitor.machine import machine_facts
 from harness.monitor.probe import probe_jar
 from harness.monitor.rates import are_rates_required
 from harness.providers import PROVIDERS, remove
 from harness.providers.adjust import unsupported_limits
 from harness.records.profile import Profile
-from harness.records.trial import ClusterSpec, Code, Trial, TrialRecord, Versions, trial_id
+from harness.records.trial import (
+    HISTORY,
+    ClusterSpec,
+    Code,
+    Trial,
+    TrialRecord,
+    Versions,
+    trial_id,
+)
 from harness.reports.document import Document
 from harness.reports.sections.method import flatten
 from harness.run import Console
@@ -49,7 +58,7 @@ from harness.scoring.repeats import next_repeats
 from harness.stats.sequential import LOOKS
 from harness.store import Run, Store, new_analysis
 from harness.store.run import EXPERIMENT, measured_part
-from harness.text import excerpt, nearest_name
+from harness.text import did_you_mean, excerpt, nearest_name
 from harness.units import format_duration
 
 _MOST_RUNS = 20  # of which times are read for an estimate
@@ -57,13 +66,18 @@ _MOST_RUNS = 20  # of which times are read for an estimate
 
 @dataclass
 class Session:
-    """An experiment *text* read from *source*, its results below *results_dir*."""
+    """
+    An experiment *text* read from *source*, its results below *results_dir*.
+
+    *profiles* are given to the models in the place of those of the run that the text names.
+    """
 
     text: str
     source: str
     results_dir: Path
     overrides: tuple[str, ...]
     console: Console
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
 
     @cached_property
     def experiment(self) -> Experiment:
@@ -253,11 +267,11 @@ class Session:
         if not run.seal.exists():
             evaluation, predict = self.evaluation(run), self.experiment.predict
             if predict.source:
-                profiles, _ = profiles_for(
-                    Store(self.results_dir).find(predict.source),
-                    [Path(self.source).parent / path for path in predict.hardware],
-                    evaluation.cells.values(),
-                )
+                source = Store(self.results_dir).find(predict.source)
+                paths = [Path(self.source).parent / path for path in predict.hardware]
+                profiles = self.profiles or source.read_profiles()
+                if paths:
+                    profiles, _ = profiles_for(source, paths, evaluation.cells.values())
                 for profile in profiles.values():
                     run.write_profile(profile)
             elif not any(record.trial.profiling for record in evaluation.done.values()):
@@ -324,6 +338,12 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
     Checked as a file with these values: `SpecError` has all that is wrong.
     """
     experiment, measured = run.experiment(), run.measured
+    if experiment.cluster.provider == HISTORY:  # no file has its cells
+        if profile_on:
+            what = "which jobs feed its profiles was fixed when the run was imported"
+            fix = "harness import --profile-share makes another run of the same histories"
+            raise SpecError(what, where="--profile-on", fix=fix)
+        return with_models(experiment, models.split(","))
     names = models or ",".join(experiment.predict.models)
     overrides = [*measured.read_manifest().overrides, f"predict.models=[{names}]"]
     for text in profile_on:
@@ -353,6 +373,17 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
     return experiment.model_copy(update={"predict": predict})
 
 
+def with_models(experiment: Experiment, names: Sequence[str]) -> Experiment:
+    """*experiment* with the models *names*, where there are any; `SpecError`: one is not known."""
+    for name in names:
+        if name not in MODELS:
+            fix = did_you_mean(name, list(MODELS))
+            raise SpecError(f"there is no model '{excerpt(name)}'", where="models", fix=fix)
+    models = tuple(dict.fromkeys(names)) or experiment.predict.models
+    predict = experiment.predict.model_copy(update={"models": models})
+    return experiment.model_copy(update={"predict": predict})
+
+
 @contextmanager
 def analyse(
     run: Run, experiment: Experiment, profiles: Mapping[str, Profile] | None = None
@@ -364,7 +395,9 @@ def analyse(
     is among the run's analyses; nothing is left where it fails.
     """
     plan = [
-        trial.model_copy(update={"profiling": is_profiling(trial.cell, experiment.predict)})
+        trial  # whose moment decides, where it was imported
+        if trial.cell.cluster.provider == HISTORY
+        else trial.model_copy(update={"profiling": is_profiling(trial.cell, experiment.predict)})
         for trial in run.measured.read_plan()
     ]
     with new_analysis(run, experiment, plan, __version__) as analysis:

@@ -106,6 +106,31 @@ def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environ
     assert "whatif.jsonl" in refused.stderr
 
 
+def test_a_proposal_is_tried_beside_the_cell_that_it_should_beat(tmp_path, environment):
+    """
+    The closed loop of tuning: one step, its prediction sealed before its four trials, which are
+    blind; its maps and reduces are as many as the proposal says.
+    """
+    results = tmp_path / "results"
+    output(environment, *command("all", results, *TWO_TRIALS))
+    (run,) = Store(results).runs("smoke")
+    tune = [*PROGRAM, "tune", str(run.path), "--results-dir", str(results), "--try", "1"]
+    answer = json.loads(output(environment, *tune, "--json"))
+
+    (step,) = answer["steps"]
+    tried = Store(results).latest("tune-wordcount")
+    assert str(tried.path) == step["run"]
+    output(environment, *PROGRAM, "score", str(tried.path), "--strict")
+    records = tried.trials().values()
+    assert {record.state for record in records} == {"done"}
+    assert len(records) == 2 * len({record.trial.cell.id for record in records}) == 4
+    assert answer["speed_up"]["low"] <= answer["speed_up"]["value"] <= answer["speed_up"]["high"]
+    for record in records:
+        (job,) = tried.read_trace(record.trial.id)
+        assert str(job.num_reduces) == record.trial.cell.configuration["mapreduce.job.reduces"]
+    assert clusters(environment) == []
+
+
 @pytest.mark.long
 def test_a_lost_daemon_fails_its_trial_and_the_run_goes_on(tmp_path, environment, monkeypatch):
     """

@@ -270,6 +270,23 @@ class WhatIf:
             body_s = answer.pop("job_s")
             yield Prediction(model=self.name, body_s=body_s, phases=phases, **answer)
 
+    def bodies(
+        self,
+        profile: Profile,
+        cell: tuple[JobConfig, Cluster, JobInput],
+        fields: Mapping[str, Numbers],
+    ) -> Numbers:
+        """`body_s` of *cell* with each of very many values of *fields*, arrays by name, in s."""
+        needed = self.required if cell[0].num_reduces else self.required - _OF_REDUCES
+        require_statistics(needed, profile.statistics | profile.costs, profile, self.name)
+        statistics, costs, config, nodes = inputs_of_cell(profile, *cell)
+        config |= fields
+        names = _OF_MANY if self.rules == "engine" else ("job_s",)
+        columns = evaluate_grid(statistics, costs, config, nodes, self.rules, quantities=names)
+        if self.rules == "engine":
+            return _simulated_s(columns, config, np.array(nodes["map_slots_per_node"]))
+        return columns["job_s"]
+
 
 def _simulated_s(
     of: Mapping[str, Numbers], config: Mapping[str, Numbers], map_slots: Numbers

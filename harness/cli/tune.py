@@ -1,0 +1,370 @@
+"""`harness tune`: the settings with the shortest job, by a model, and what its choice is worth."""
+
+from __future__ import annotations
+
+import shlex
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli import completion
+from harness.cli.console import print_json, show_table, show_text
+from harness.cli.reading import open_evaluation, run_argument
+from harness.cli.steps import FirstByDefault, file_option, json_option, results_option
+from harness.errors import SpecError
+from harness.text import did_you_mean
+
+if TYPE_CHECKING:
+    from harness.evaluate.ask import Basis
+    from harness.evaluate.flow import Evaluation
+    from harness.evaluate.tune import Proposal
+
+
+_SHOWN = 10  # of the plans for a cluster
+
+
+@click.group("tune", cls=FirstByDefault)
+def tune() -> None:
+    """Choose the settings of a job by a model; say what such choices are worth."""
+
+
+@tune.command("job")
+@click.argument("source", metavar="RUN", shell_complete=completion.runs)
+@results_option
+@click.option("--workload", help="The workload, where the run has several.")
+@click.option("--model", "models", multiple=True, help="A model to search by; repeatable.")
+@click.option(
+    "--optimizer",
+    "optimizers",
+    type=click.Choice(["hadoop", "rules", "mrtuner", "search"]),
+    multiple=True,
+    help="Who chooses (default: all); repeatable.",
+)
+@click.option("--judge", help="The model that prices all choices (default: the run's nearest).")
+@click.option("--evaluations", type=click.IntRange(0, 10_000_000), default=0, help="Of a search.")
+@click.option("--seed", type=click.IntRange(0, 2**31), default=1, help="Of a search.")
+@click.option("--try", "steps", type=click.IntRange(1, 100), help="Measure so many proposals.")
+@click.option("--repeats", type=click.IntRange(2, 20), default=2, help="Of each cell, with --try.")
+@file_option("-o", "--output", help="Write the best one's properties there, as a job.xml.")
+@json_option
+def tune_job(
+    source: str,
+    results_dir: Path,
+    workload: str | None,
+    models: tuple[str, ...],
+    optimizers: tuple[str, ...],
+    judge: str | None,
+    evaluations: int,
+    seed: int,
+    steps: int | None,
+    repeats: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """
+    Choose settings for the largest scored cell of RUN; no job is run without --try.
+
+    Hadoop's defaults, the rules of thumb, MRTuner's four factors by PTC, and a search over each
+    model are priced by one model, the judge: by default that with the smallest error in RUN.
+    With --try the best proposal is measured beside RUN's own cell and the best one so far, by
+    interleaved repeats, what was measured feeds the next proposal, and so on: until it is expected
+    to save less than the noise.
+
+    \b
+    Example:
+        harness tune 20261121T0323 --workload terasort -o job.xml
+        harness tune job 20261121T0323 --model prophet --optimizer search
+        harness tune 20261121T0323 --workload wordcount --try 4
+        harness tune regret 20261121T0323
+    """
+    from harness.evaluate.ask import basis_of_run
+    from harness.evaluate.tune import job_xml, nearest_model, proposals
+    from harness.models import MODELS
+    from harness.store import os_error_as_machine_error
+    from harness.tuning.optimizers import OPTIMIZERS
+    from harness.tuning.settings import properties_of
+
+    for name in {*models, *([judge] if judge else [])} - MODELS.keys():
+        what, fix = f"there is no model '{name[:80]}'", did_you_mean(name, list(MODELS))
+        raise SpecError(what, where="--model", fix=fix)
+    evaluation = open_evaluation(source, results_dir, asks=True)
+    basis = basis_of_run(evaluation, workload or "")
+    judging = judge or nearest_model(basis)
+    if steps:
+        _try(evaluation, basis, judging, steps, repeats, output, as_json=as_json)
+        return
+    made, refused = proposals(
+        basis, optimizers or [*OPTIMIZERS], models or [judging], judging,
+        evaluations=evaluations, seed=seed,
+    )  # fmt: skip
+    best = properties_of(made[0].choice.values)
+    if output is not None:
+        with os_error_as_machine_error(output):
+            output.write_text(job_xml(best), encoding="utf-8")
+    if as_json:
+        print_json({"base": basis.note, "judge": judging, "proposals": [*map(_document, made)],
+                    "refused": refused})  # fmt: skip
+        return
+    show_text(f"base: {basis.note}; judged by {judging}")
+    show(made)
+    for text in refused:
+        click.echo(f"no choice: {text}")
+    arguments = shlex.join(word for pair in best.items() for word in ("-D", "=".join(pair)))
+    click.echo(arguments)
+
+
+def _try(
+    evaluation: Evaluation,
+    basis: Basis,
+    judge: str,
+    steps: int,
+    repeats: int,
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Run the closed loop; show each step, and what the best cell is worth."""
+    from statistics import fmean
+
+    from harness.cli.console import Progress
+    from harness.evaluate.tune import job_xml
+    from harness.run.tune import Tuning
+    from harness.store import os_error_as_machine_error
+
+    loop = Tuning(evaluation, basis, judge, repeats, Progress())
+    rows = [
+        {
+            "run": step.run,
+            "optimizer": step.proposal.choice.optimizer,
+            "predicted_s": step.predicted_s,
+            "measured_s": step.measured_s,
+            "default_s": step.default_s,
+            "best_s": step.best_s,
+        }
+        for step in loop.steps(steps)
+    ]
+    if not rows:
+        show_text("nothing was measured")
+        return
+    ratio, low, high = loop.speed_up()
+    best = loop.cells[min(loop.times_s, key=lambda cell: fmean(loop.times_s[cell]))]
+    changed = {
+        name: value
+        for name, value in best.configuration.items()
+        if basis.base.configuration.get(name) != value
+    }
+    if output is not None:
+        with os_error_as_machine_error(output):
+            output.write_text(job_xml(changed), encoding="utf-8")
+    if as_json:
+        speed_up = {"value": ratio, "low": low, "high": high}
+        print_json({"steps": rows, "speed_up": speed_up, "properties": changed})
+        return
+    texts = [
+        (
+            str(number),
+            row["optimizer"],
+            *(f"{row[name]:.1f}" for name in ("predicted_s", "measured_s", "default_s", "best_s")),
+            row["run"],
+        )
+        for number, row in enumerate(rows, start=1)
+    ]
+    times = ("predicted, s", "measured, s", "default, s", "best, s")
+    show_table(("step", "optimizer", *times, "run"), texts)
+    click.echo(f"{ratio:.2f} times as fast ({low:.2f} to {high:.2f}, 95 %)")
+    click.echo(shlex.join(word for pair in changed.items() for word in ("-D", "=".join(pair))))
+
+
+def _document(proposal: Proposal) -> dict[str, object]:
+    """A proposal as JSON has it."""
+    from harness.tuning.settings import properties_of
+
+    choice, prediction = proposal.choice, proposal.prediction
+    return {
+        "optimizer": choice.optimizer,
+        "model": choice.model,
+        "properties": properties_of(choice.values),
+        "reasons": choice.reasons,
+        "bounds": choice.bounds,
+        "own_job_s": choice.job_s,
+        "job_s": prediction.job_s,
+        "intervals": prediction.intervals.get("job_s", {}),
+        "saved": proposal.saved,
+        "saved_ends": proposal.saved_ends,
+        "evaluations": choice.evaluations,
+        "seconds": choice.seconds,
+        "curve": choice.curve,
+        "not_applicable": prediction.not_applicable,
+    }
+
+
+def show(made: Sequence[Proposal]) -> None:
+    """Show all proposals; of the best one each property, with its reason."""
+    from harness.reports.wording import number, percent
+    from harness.tuning.settings import MEANINGS, properties_of
+
+    rows = []
+    for each in made:
+        choice, prediction = each.choice, each.prediction
+        interval = prediction.intervals.get("job_s", {}).get("80")
+        ends = f"{number(interval[0])} to {number(interval[1])}" if interval else ""
+        of_refits = [percent(end, signed=True) for end in each.saved_ends or ()]
+        rows.append(
+            (
+                choice.optimizer,
+                choice.model,
+                number(choice.job_s),
+                number(prediction.job_s),
+                ends,
+                percent(each.saved, signed=True),
+                " to ".join(of_refits),
+                str(choice.evaluations or ""),
+                f"{1000 * choice.seconds:.0f}",
+            )
+        )
+    times = ("by it, s", "job, s", "80 % interval, s", "saved", "by refits")
+    show_table(("optimizer", "model", *times, "evaluations", "ms"), rows)
+    best = made[0].choice
+    reasons = {name: best.reasons.get(name) or MEANINGS[name] for name in best.values}
+    settings = [
+        (*properties_of({name: value}).popitem(), reasons[name])
+        for name, value in best.values.items()
+    ]
+    show_table((f"{best.optimizer} by {best.model}", "value", "why"), settings)
+    for bound in best.bounds:
+        click.echo(bound)
+
+
+@tune.command("cluster")
+@click.argument("source", metavar="RUN", shell_complete=completion.runs)
+@results_option
+@click.option("--weight", "weights", multiple=True, metavar="WORKLOAD=N", help="Runs of a job.")
+@click.option("--cores", type=click.IntRange(1, 64), help="Of a node (default: its most slots).")
+@click.option("--memory", metavar="SIZE", help="For all tasks of a node (default: as it is).")
+@click.option("--judge", default="whatif-mr2", help="The model that prices each job.")
+@json_option
+def tune_cluster(
+    source: str,
+    results_dir: Path,
+    weights: tuple[str, ...],
+    cores: int | None,
+    memory: str | None,
+    judge: str,
+    as_json: bool,
+) -> None:
+    """
+    Choose slots, memory of a task and block size for the mix of RUN's jobs; no job is run.
+
+    Each workload counts once, or --weight times, with its largest scored cell, tuned by MRTuner's
+    factors for each cluster.  No kind of task has more slots than a node has cores.
+
+    \b
+    Example:
+        harness tune cluster 20261121T0323 --weight terasort=3 --memory '4 GiB' --cores 4
+    """
+    from harness.evaluate.ask import basis_of_run
+    from harness.evaluate.tune import cluster_plans
+    from harness.models import MODELS
+    from harness.units import format_bytes, parse_bytes
+
+    if judge not in MODELS:
+        raise SpecError(f"there is no model '{judge[:80]}'", where="--judge",
+                        fix=did_you_mean(judge, list(MODELS)))  # fmt: skip
+    evaluation = open_evaluation(source, results_dir, asks=True)
+    names = [*evaluation.run.read_profiles()]
+    bases = {name: basis_of_run(evaluation, name) for name in names}
+    numbers = dict.fromkeys(names, 1.0)
+    for text in weights:
+        name, _, number = text.partition("=")
+        if name not in numbers or not number.replace(".", "", 1).isdigit():
+            raise SpecError(f"'{text[:80]}' is no weight", where="--weight",
+                            fix=f"write WORKLOAD=N, of {', '.join(names)}")  # fmt: skip
+        numbers[name] = float(number)
+    if not bases:
+        raise SpecError("the run has no profile", where=source, fix="harness profile RUN")
+    node = next(iter(bases.values())).base.cluster.node
+    try:
+        room = parse_bytes(memory) if memory else (
+            (node.map_slots + node.reduce_slots) * node.task_memory_bytes
+        )  # fmt: skip
+    except ValueError as error:
+        raise SpecError(str(error), where="--memory", fix="write a size such as 4 GiB") from error
+    most = cores or max(node.map_slots, node.reduce_slots)
+    plans = cluster_plans(bases, numbers, judge, cores=most, memory=room)
+    if not plans:
+        raise SpecError("no cluster has room for all of these jobs", where="--memory",
+                        fix="give its nodes more")  # fmt: skip
+    names_of = ("map_slots", "reduce_slots", "task_memory", "dfs.blocksize")
+    settings = [
+        (
+            str(plan.cluster.node.map_slots),
+            str(plan.cluster.node.reduce_slots),
+            format_bytes(plan.cluster.node.task_memory_bytes),
+            format_bytes(int(plan.cluster.site["dfs.blocksize"])),
+        )
+        for plan in plans
+    ]
+    if as_json:
+        rows = [
+            dict(zip(names_of, values, strict=True))
+            | {"job_s": plan.job_s, "total_s": plan.total_s}
+            for values, plan in zip(settings, plans, strict=True)
+        ]
+        print_json({"judge": judge, "plans": rows})
+        return
+    texts = [
+        (*values, *(f"{plan.job_s[name]:.1f}" for name in names), f"{plan.total_s:.1f}")
+        for values, plan in zip(settings[:_SHOWN], plans, strict=False)
+    ]
+    show_table((*names_of, *(f"{name}, s" for name in names), "mix, s"), texts)
+    maps, reduces, task, block = settings[0]
+    click.echo("cluster:")
+    click.echo(f"  node: {{map_slots: {maps}, reduce_slots: {reduces}, task_memory: {task}}}")
+    click.echo(f"  site: {{dfs.blocksize: {block}}}")
+
+
+@tune.command("regret")
+@run_argument
+@json_option
+def regret(evaluation: Evaluation, *, as_json: bool) -> None:
+    """
+    Say how much slower the cell that each model of RUN would choose is than the fastest one.
+
+    Chosen by the predictions, paid by the clock: over the scored cells of each input.
+
+    \b
+    Example:
+        harness tune regret 20261121T0323
+    """
+    from harness.errors import DataError
+    from harness.evaluate.tune import mean_regret, regrets
+    from harness.reports.wording import percent
+
+    rows = [*regrets(evaluation)]
+    if not rows:
+        what = "no input of the run has two scored cells to choose from"
+        raise DataError(what, where=str(evaluation.run.path), fix="score a grid of settings")
+    if as_json:
+        print_json({"regrets": rows, "mean": mean_regret(rows)})
+        return
+    texts = [
+        (
+            row["input"],
+            row["model"],
+            str(row["cells"]),
+            row["chosen"],
+            percent(row["regret"]),
+            percent(row["noise"]),
+            percent(row["from_default"], signed=True),
+            percent(row["curse"], signed=True),
+            f"{row['ranks']:.2f}" if row["ranks"] is not None else "",
+        )
+        for row in rows
+    ]
+    columns = ("input", "model", "cells", "chosen", "regret", "noise", "saved", "curse", "ranks")
+    show_table(columns, texts)
+    means = ", ".join(f"{model} {percent(value)}" for model, value in mean_regret(rows).items())
+    click.echo(f"mean regret: {means}")

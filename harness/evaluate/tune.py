@@ -1,0 +1,233 @@
+"""Settings for a job that a run knows, priced by models; and what choosing by a model is worth."""
+
+from __future__ import annotations
+
+import math
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import product
+from statistics import fmean
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
+
+from harness.errors import HarnessError
+from harness.evaluate.ask import Basis
+from harness.evaluate.flow import Evaluation
+from harness.evaluate.model_inputs import (
+    effective_configuration,
+    model_inputs,
+    predict_cells,
+    workload_of,
+)
+from harness.hadoop.properties import JOB_PROPERTIES
+from harness.hadoop.site import block_bytes, client_properties
+from harness.hadoop.slots import refusals
+from harness.models import MODELS
+from harness.records.prediction import JobConfig, Prediction
+from harness.records.trial import Cell, ClusterSpec
+from harness.tuning.optimizers import Choice, choose
+from harness.tuning.settings import Job, properties_of
+from harness.units import MIB
+
+_PTC = "ptc-wave"  # by which MRTuner's factors are chosen
+BLOCKS = tuple(mib * MIB for mib in (32, 64, 128, 256))  # bytes, that a cluster may have
+
+
+class Proposal(NamedTuple):
+    """
+    A *choice* as a *cell*, with what the judging model says of it: its job time and interval.
+
+    *saved* is the share of the base's job time that it saves, with the lowest and highest of the
+    refits of the profile; `None` where a time is not known.
+    """
+
+    choice: Choice
+    cell: Cell
+    prediction: Prediction
+    saved: float | None
+    saved_ends: tuple[float, float] | None
+
+
+def job_of(basis: Basis) -> Job:
+    """The base cell of *basis* as a job to tune."""
+    cell = basis.base
+    properties = {**client_properties(cell.cluster), **effective_configuration(cell)}
+    configuration, cluster, job_input = model_inputs(cell)
+    files = workload_of(cell).plan_input(cell.workload, block_bytes(cell.cluster)).sizes
+    both = {job.configuration.map_output_compressed for job in basis.profile.jobs}
+    return Job(
+        configuration, cluster, job_input, tuple(files), properties, can_compress=len(both) > 1
+    )
+
+
+def nearest_model(basis: Basis) -> str:
+    """The model with the smallest error of this workload's jobs in the run, else `whatif-mr2`."""
+    known = {name: error for name, error in basis.errors.items() if name in MODELS}
+    return min(known, key=lambda name: (known[name], name), default="whatif-mr2")
+
+
+def proposals(
+    basis: Basis,
+    optimizers: Sequence[str],
+    models: Sequence[str],
+    judge: str,
+    *,
+    evaluations: int = 0,
+    seed: int = 1,
+) -> tuple[list[Proposal], list[str]]:
+    """
+    What each optimizer chooses by each model that it can use, by the *judge* the best first.
+
+    And why some do not choose; where none does, the error of the last one.
+    """
+    job, pairs = job_of(basis), list[tuple[str, str]]()
+    for optimizer in optimizers:
+        of_ptc = [name for name in models if name.startswith("ptc")] or [_PTC]
+        by = {"search": [*models], "mrtuner": of_ptc}.get(optimizer, [judge])
+        pairs += [(optimizer, model) for model in by]
+    choices, refused = list[Choice](), list[str]()
+    for place, (optimizer, model) in enumerate(pairs, start=1):
+        try:
+            choices.append(
+                choose(optimizer, basis.profile, job, model, evaluations=evaluations, seed=seed)
+            )
+        except HarnessError as error:
+            if place == len(pairs) and not choices:
+                raise
+            refused.append(f"{optimizer} by {model}: {error.what}")
+    cells = [tuned_cell(basis.base, choice.values) for choice in choices]
+    profiles = {basis.profile.workload: basis.profile}
+    base, *answers = predict_cells(judge, [basis.base, *cells], profiles, basis.profiled)
+    made = [
+        Proposal(choice, cell, answer, *_saving(base, answer))
+        for choice, cell, answer in zip(choices, cells, answers, strict=True)
+    ]
+    return sorted(made, key=lambda each: each.prediction.job_s or math.inf), refused
+
+
+def tuned_cell(base: Cell, values: Mapping[str, float]) -> Cell:
+    """*base* with settings by their fields."""
+    configuration = base.configuration | properties_of(values)
+    return base.model_copy(update={"configuration": configuration})
+
+
+def _saving(base: Prediction, tuned: Prediction) -> tuple[float | None, tuple[float, float] | None]:
+    """Share of the job time that is saved, and its lowest and highest by refits of the profile."""
+    if not base.job_s or tuned.job_s is None:
+        return None, None
+    pairs = zip(base.refits.get("job_s", ()), tuned.refits.get("job_s", ()), strict=True)
+    shares = [1 - new_s / old_s for old_s, new_s in pairs if old_s and new_s]
+    ends = (min(shares), max(shares)) if shares else None
+    return 1 - tuned.job_s / base.job_s, ends
+
+
+class ClusterPlan(NamedTuple):
+    """A *cluster* for a mix of jobs: seconds of each, tuned for it, and their weighted sum."""
+
+    cluster: ClusterSpec
+    job_s: dict[str, float]
+    total_s: float
+
+
+def cluster_plans(
+    bases: Mapping[str, Basis], weights: Mapping[str, float], judge: str, *, cores: int, memory: int
+) -> list[ClusterPlan]:
+    """
+    Slots, memory of a task and block size for the jobs of *bases*, the shortest mix first.
+
+    A node has so many *cores*, which no kind of task has more slots than, and bytes of *memory* for
+    all tasks at once.  Each job is tuned on each by MRTuner's factors, or by the rules where these
+    are better; what has no answer for a job is left out.
+    """
+    first, plans = next(iter(bases.values())).base.cluster, list[ClusterPlan]()
+    own = {block_bytes(basis.base.cluster) for basis in bases.values()}
+    for maps, reduces, block in product(
+        range(1, cores + 1), range(1, cores + 1), sorted({*own, *BLOCKS})
+    ):
+        task = memory // (maps + reduces) // MIB * MIB
+        slots = {"map_slots": maps, "reduce_slots": reduces, "task_memory_bytes": task}
+        site = first.site | {"dfs.blocksize": str(block)}
+        cluster = first.model_copy(
+            update={"node": first.node.model_copy(update=slots), "site": site}
+        )
+        job_s = dict[str, float]()
+        for name, basis in bases.items():
+            cell = basis.base.model_copy(update={"cluster": cluster})
+            if refusals(cluster, effective_configuration(cell), sets_site=False):
+                break
+            with suppress(HarnessError):
+                made, _ = proposals(basis._replace(base=cell), ["mrtuner", "rules"], [_PTC], judge)
+                job_s[name] = made[0].prediction.job_s or math.nan
+        total_s = sum(weights.get(name, 1.0) * job_s.get(name, math.nan) for name in bases)
+        if math.isfinite(total_s):
+            plans.append(ClusterPlan(cluster, job_s, total_s))
+    return sorted(plans, key=lambda plan: plan.total_s)
+
+
+def job_xml(properties: Mapping[str, str]) -> str:
+    """*properties* as a fragment of `job.xml`."""
+    lines = [
+        f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
+        for name, value in sorted(properties.items())
+    ]
+    return "\n".join(["<configuration>", *lines, "</configuration>", ""])
+
+
+def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """
+    What each model's choice among the scored cells of one input is worth, by the clock.
+
+    `regret` is by how much the chosen cell takes longer than the one measured to be fastest,
+    `from_default` by how much less than the cell nearest to Hadoop's defaults, `curse` by how much
+    it was predicted longer (below 0: shorter) than it took, `ranks` the rank correlation of
+    predicted and measured times, `noise` the floors of both cells together.
+    """
+    from scipy.stats import spearmanr
+
+    scores = evaluation.run.read_scores()
+    by_group = defaultdict[tuple[str, str], list[Any]](list)
+    for score in scores.scores:
+        if (score.quantity, score.speed) == ("job_s", "raw"):
+            by_group[score.model, score.input].append(score)
+    for (model, of_input), group in sorted(by_group.items()):
+        if len(group) < 2:
+            continue
+        chosen = min(group, key=lambda each: (each.predicted_s, each.cell))
+        best = min(group, key=lambda each: (each.measured_s, each.cell))
+        default = min(
+            group, key=lambda each: (_from_defaults(evaluation.cells[each.cell]), each.cell)
+        )
+        predicted_s = [float(each.predicted_s) for each in group]
+        measured_s = [float(each.measured_s) for each in group]
+        varies = len({*predicted_s}) > 1 and len({*measured_s}) > 1
+        floors = [each.floor or 0.0 for each in (chosen, best)]
+        yield {
+            "input": of_input,
+            "model": model,
+            "cells": len(group),
+            "chosen": evaluation.labels[chosen.cell],
+            "best": evaluation.labels[best.cell],
+            "regret": chosen.measured_s / best.measured_s - 1,
+            "noise": math.hypot(*floors),
+            "from_default": 1 - chosen.measured_s / default.measured_s,
+            "curse": chosen.predicted_s / chosen.measured_s - 1,
+            "ranks": float(spearmanr(predicted_s, measured_s).statistic) if varies else None,
+        }
+
+
+def _from_defaults(cell: Cell) -> int:
+    """How many settings of *cell* that models read are not Hadoop's defaults."""
+    configuration, _, _ = model_inputs(cell)
+    defaults = JobConfig()
+    return sum(getattr(configuration, name) != getattr(defaults, name) for name in JOB_PROPERTIES)
+
+
+def mean_regret(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Mean regret of each model over all inputs, the smallest first."""
+    by_model = defaultdict[str, list[float]](list)
+    for row in rows:
+        by_model[row["model"]].append(row["regret"])
+    means = {model: fmean(several) for model, several in by_model.items()}
+    return dict(sorted(means.items(), key=lambda pair: pair[1]))

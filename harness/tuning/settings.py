@@ -1,0 +1,141 @@
+"""
+What is tuned: each setting with its range, its property, and the term of a model that it changes.
+
+Names are the fields of `JobConfig`, and `split_bytes`, the most that a map reads.
+"""
+
+from __future__ import annotations
+
+import math
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from harness.hadoop.properties import JOB_PROPERTIES, SPLIT_MOST
+from harness.hadoop.slots import LARGEST_SORT_MB, largest_array_mb
+from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.units import MIB
+
+Numbers: TypeAlias = np.ndarray
+Values: TypeAlias = dict[str, Numbers]  # of many configurations: an array for each field
+
+SPLIT = "split_bytes"
+METADATA_BYTES = 16  # of each record in the sort buffer
+SMALLEST_BYTES = 16 * MIB  # of a split or a partition that is worth a task
+COPIERS = (1, 2, 3, 5, 10, 20)
+
+# Why a setting matters, by its field.
+MEANINGS = {
+    SPLIT: "fewer and larger maps start less often; more of them overlap copying",
+    "num_reduces": "each wave of reduces has its own start, and its own buffer",
+    "parallel_copies": "copiers need only keep up with the maps; more switch between threads",
+    "map_output_compressed": "less to write and copy, for time of the processor",
+    "sort_buffer_mb": "large enough for all that a map writes, it spills once and merges nothing",
+    "sort_spill_percent": "how full the sort buffer is before it spills",
+    "merge_factor": "as many files as are merged at once need no pass in between",
+    "shuffle_buffer_percent": "share of a reduce's heap that keeps what it copies",
+    "shuffle_merge_percent": "how full that buffer is before it is merged to disk",
+    "shuffle_segment_limit_percent": "a map output above that share goes to disk at once",
+    "inmem_merge_segments": "so many map outputs are merged to disk, however small they are",
+    "reduce_buffer_percent": "share of the heap that keeps its input while it reduces",
+    "reduce_slowstart": "reduces that start early copy beside maps, and hold slots",
+}
+SWITCH = "map_output_compressed"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A range of one setting, *low* to *high*; of counts equal ratios are equally far apart."""
+
+    name: str
+    low: float
+    high: float
+    kind: Literal["share", "count", "switch"] = "share"
+
+    def at(self, places: Numbers) -> Numbers:
+        """Values at *places*, shares from 0 to 1 of the range."""
+        if self.kind == "count":
+            ends = math.log(self.low), math.log(self.high)
+            values: Numbers = np.exp(ends[0] + places * (ends[1] - ends[0]))
+        else:
+            values = self.low + places * (self.high - self.low)
+        return np.round(values, 3) if self.kind == "share" else np.rint(values)
+
+
+@dataclass(frozen=True)
+class Job:
+    """
+    A job to tune: as it is, with the sizes of its *files* and what its heap has room for.
+
+    *properties* are all that it is run with, *can_compress* whether anything is known of codecs.
+    """
+
+    configuration: JobConfig
+    cluster: Cluster
+    job_input: JobInput
+    files: tuple[int, ...]
+    properties: Mapping[str, str]
+    can_compress: bool = False
+
+    @property
+    def largest_split(self) -> int:
+        """Bytes of the largest split: no file has more."""
+        return max(self.files)
+
+    @property
+    def largest_sort_mb(self) -> int:
+        """MiB of the largest sort buffer that a map's heap has room for, and Hadoop takes."""
+        return min(LARGEST_SORT_MB, math.ceil(largest_array_mb(self.properties)) - 1)
+
+    def num_maps(self, split_bytes: Numbers) -> Numbers:
+        """How many splits of at most *split_bytes* the files have, as `split_counts` counts."""
+        counts = np.zeros(len(split_bytes))
+        for size, number in zip(*np.unique(self.files, return_counts=True), strict=True):
+            counts += number * (1 + np.maximum(0, np.ceil(size / split_bytes - 1.1 - 1e-9)))
+        return counts
+
+    def space(self) -> list[Setting]:
+        """The ranges that a search takes; what has one value alone is left out."""
+        slots = max(1, self.cluster.reduce_slots)
+        settings = [
+            Setting(SPLIT, min(SMALLEST_BYTES, self.largest_split), self.largest_split, "count"),
+            Setting("sort_buffer_mb", min(16, self.largest_sort_mb), self.largest_sort_mb,
+                    "count"),
+            Setting("sort_spill_percent", 0.5, 0.95),
+            Setting("merge_factor", 5, 100, "count"),
+        ]  # fmt: skip
+        if self.configuration.num_reduces:
+            settings += [
+                Setting("num_reduces", 1, 4 * slots, "count"),
+                Setting("parallel_copies", COPIERS[0], COPIERS[-1], "count"),
+                Setting("shuffle_buffer_percent", 0.3, 0.9),
+                Setting("shuffle_merge_percent", 0.35, 0.95),
+                Setting("shuffle_segment_limit_percent", 0.05, 0.3),
+                Setting("inmem_merge_segments", 10, 3000, "count"),
+                Setting("reduce_buffer_percent", 0.0, 0.8),
+                Setting("reduce_slowstart", 0.0, 1.0),
+            ]
+        if self.can_compress:
+            settings.append(Setting(SWITCH, 0, 1, "switch"))
+        return [each for each in settings if each.low < each.high]
+
+
+def properties_of(values: Mapping[str, float]) -> dict[str, str]:
+    """Properties, as Hadoop reads them, of settings by their fields."""
+    texts = {}
+    for name, value in values.items():
+        if name == SPLIT:
+            texts[SPLIT_MOST] = f"{value:.0f}"
+        elif isinstance(JobConfig.model_fields[name].default, bool):
+            texts[JOB_PROPERTIES[name][0]] = "true" if value else "false"
+        else:
+            texts[JOB_PROPERTIES[name][0]] = f"{value:g}"
+    return texts
+
+
+def columns(rows: Sequence[Mapping[str, float]]) -> Values:
+    """*rows* that have the same fields, as an array for each."""
+    return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}

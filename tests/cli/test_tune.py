@@ -1,0 +1,85 @@
+"""
+`harness tune`: what it prints, writes and refuses.
+"""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from harness.cli import main
+from tests.evaluate.test_flow import stored  # noqa: F401 - a fixture
+
+
+@pytest.fixture
+def tune(stored, capsys):  # noqa: F811
+    """
+    The command on the stored run: its status and what it printed.
+    """
+
+    def run(name, *words):
+        words = (str(stored.path), *words)
+        status = main([name, *words] if name == "tune" else ["tune", name, *words])
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return run
+
+
+def test_the_best_properties_are_a_job_xml_that_hadoop_reads(tune, tmp_path):
+    """
+    The same as in the JSON document.
+    """
+    path = tmp_path / "job.xml"
+    status, out, _ = tune("tune", "--json", "-o", str(path))
+    best = json.loads(out)["proposals"][0]["properties"]
+
+    assert status == 0
+    read = {each.findtext("name"): each.findtext("value")
+            for each in ET.parse(path).getroot()}  # fmt: skip
+    assert read == best
+
+
+def test_each_property_is_printed_with_its_reason(tune):
+    """
+    And all of them as arguments of a job.
+    """
+    status, out, _ = tune("tune", "--optimizer", "rules")
+
+    assert status == 0
+    assert "a map writes" in out
+    assert "-D mapreduce.task.io.sort.mb=" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("tune", "--judge", "whatiff"), "there is no model 'whatiff'"),
+        (("tune", "--model", "nobody"), "there is no model 'nobody'"),
+        (("tune", "--workload", "terasortt"), "no profile is of workload 'terasortt'"),
+        (("cluster", "--weight", "terasort=many"), "'terasort=many' is no weight"),
+        (("cluster", "--memory", "much"), "much"),
+    ],
+)
+def test_what_is_not_there_is_refused_by_name(tune, words, what):
+    """
+    With status 2 or 3, and nothing else.
+    """
+    status, out, err = tune(*words)
+
+    assert status in (2, 3)
+    assert what in err
+    assert "-D" not in out
+
+
+def test_a_cluster_is_a_block_for_an_experiment(tune):
+    """
+    The shortest mix first.
+    """
+    status, out, _ = tune("cluster", "--cores", "2", "--json")
+    plans = json.loads(out)["plans"]
+
+    assert status == 0
+    totals = [plan["total_s"] for plan in plans]
+    assert totals == sorted(totals)
+    assert plans[0]["map_slots"] in ("1", "2")

@@ -1,0 +1,83 @@
+"""
+Proposals for a job that a run knows, and what choosing by a model is worth.
+"""
+
+import pytest
+
+from harness.evaluate.ask import basis_of_run
+from harness.evaluate.tune import job_xml, mean_regret, nearest_model, proposals, regrets
+from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
+
+
+@pytest.fixture
+def basis(stored):  # noqa: F811
+    """
+    What the stored run knows of its workload.
+    """
+    return basis_of_run(evaluation(stored), "")
+
+
+def test_the_best_proposal_comes_first_and_says_what_it_saves(basis):
+    """
+    By the judge; what it saves is against the base's own prediction.
+    """
+    made, refused = proposals(basis, ["hadoop", "rules", "search"], ["whatif-mr2"], "whatif-mr2")
+    times_s = [each.prediction.job_s for each in made]
+
+    assert times_s == sorted(times_s)
+    assert refused == []
+    assert {each.choice.optimizer for each in made} == {"hadoop", "rules", "search"}
+    assert made[0].saved >= 0
+    searched = next(each for each in made if each.choice.optimizer == "search")
+    assert "mapreduce.task.io.sort.mb" in searched.cell.configuration
+
+
+def test_an_optimizer_that_lacks_something_names_it_and_the_others_choose(basis):
+    """
+    The profile knows nothing of copying, which PTC needs.
+    """
+    made, refused = proposals(basis, ["mrtuner", "rules"], ["whatif"], "whatif")
+
+    assert [each.choice.optimizer for each in made] == ["rules"]
+    assert "copy_s_per_byte" in refused[0]
+
+
+def test_the_judge_is_the_model_that_errs_least(basis):
+    """
+    Where nothing was scored, What-If with the rules of Hadoop 3.
+    """
+    errors = {"whatif": 0.3, "prophet": 0.1, "mine": 0.01}
+
+    assert nearest_model(basis._replace(errors=errors)) == "prophet"
+    assert nearest_model(basis._replace(errors={})) == "whatif-mr2"
+
+
+def test_markup_in_a_value_stays_a_value():
+    """
+    Of a job.xml, as Hadoop would read it.
+    """
+    text = job_xml({"a.b": "<x>&</x>"})
+
+    assert "<value>&lt;x&gt;&amp;&lt;/x&gt;</value>" in text
+
+
+def test_regret_is_paid_by_the_clock(stored):  # noqa: F811
+    """
+    The chosen cell is the one predicted to be fastest; its regret is against the fastest measured.
+    """
+    scores = stored.read_scores()
+    rows = [*regrets(evaluation(stored))]
+
+    by_input = {}
+    for score in scores.scores:
+        if (score.quantity, score.speed) == ("job_s", "raw"):
+            by_input.setdefault((score.input, score.model), []).append(score)
+    expected = {
+        key: min(several, key=lambda each: (each.predicted_s, each.cell)).measured_s
+        / min(each.measured_s for each in several)
+        - 1
+        for key, several in by_input.items()
+        if len(several) > 1
+    }
+    assert {(row["input"], row["model"]): row["regret"] for row in rows} == expected
+    assert all(value >= 0 for value in mean_regret(rows).values())

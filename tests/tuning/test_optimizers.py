@@ -1,0 +1,223 @@
+"""
+Who chooses settings: rules of thumb, MRTuner's factors, a search over any model.
+"""
+
+import itertools
+import math
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import DataError
+from harness.evaluate.contract import example_profile
+from harness.hadoop.properties import SPLIT_MOST, split_counts
+from harness.hadoop.slots import refusals
+from harness.models import MODELS
+from harness.models.frame import frame_s
+from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.records.trial import ClusterSpec
+from harness.tuning.objective import Objective
+from harness.tuning.optimizers import OPTIMIZERS, choose, sort_buffer_mb
+from harness.tuning.settings import COPIERS, SPLIT, SWITCH, Job, properties_of
+from harness.units import MIB
+
+PROFILE = example_profile()
+MODELS_THAT_SEARCH = ("whatif", "whatif-printed", "whatif-mr2", "prophet", "ptc-wave", "nearest")
+
+
+def job(*, files=(128,) * 10, reduces=4, heap="-Xmx600m", compress=True, **config):
+    """
+    A job of files of so many MiB on four slots of each kind.
+    """
+    sizes = tuple(size * MIB for size in files)
+    slots = {"map_slots_per_node": 2, "reduce_slots_per_node": 2}
+    return Job(
+        JobConfig(num_reduces=reduces, **config),
+        Cluster(num_nodes=2, map_slots=4, reduce_slots=4, **slots),
+        JobInput(
+            input_bytes=sum(sizes), num_files=len(sizes), num_splits=len(sizes),
+            split_bytes=sum(sizes) / len(sizes),
+        ),
+        sizes,
+        {"mapreduce.map.java.opts": heap, "mapreduce.map.memory.mb": "1024"},
+        can_compress=compress,
+    )  # fmt: skip
+
+
+def answer_s(model, of, values):
+    """
+    Body and frame of one row of settings, by the model itself.
+    """
+    fields = {name: value for name, value in values.items() if name != SPLIT}
+    whole = {name: round(value) for name, value in fields.items()
+             if isinstance(getattr(JobConfig(), name), int)}  # fmt: skip
+    switch = {SWITCH: bool(fields[SWITCH])} if SWITCH in fields else {}
+    config = JobConfig.model_validate(of.configuration.model_dump() | fields | whole | switch)
+    maps = int(of.num_maps(np.array([values.get(SPLIT, of.largest_split)]))[0])
+    size = of.job_input.input_bytes
+    cell = (
+        config,
+        of.cluster,
+        of.job_input.model_copy(update={"num_splits": maps, "split_bytes": size / maps}),
+    )
+    body_s = MODELS[model].predict(PROFILE, *cell).body_s
+    return body_s + frame_s(PROFILE.frame, *cell)[0]
+
+
+@pytest.mark.parametrize("model", MODELS_THAT_SEARCH)
+def test_the_objective_is_the_models_own_answer_with_the_frame(model):
+    """
+    Of 20 random settings, all at once.
+    """
+    of, random = job(), np.random.default_rng(1)
+    values = {each.name: each.at(random.random(20)) for each in of.space()}
+
+    seconds = Objective(model, PROFILE, of).seconds(values)
+
+    rows = [{name: each[row] for name, each in values.items()} for row in range(20)]
+    assert seconds == pytest.approx([answer_s(model, of, row) for row in rows], rel=1e-9)
+
+
+@given(
+    st.lists(st.integers(1, 300 * MIB), min_size=1, max_size=8),
+    st.integers(1 * MIB, 300 * MIB),
+)
+def test_splits_are_counted_as_hadoop_counts_them(files, split):
+    """
+    By the property, and by the formula of many settings at once.
+    """
+    of = replace(job(), files=tuple(files))
+    counted = split_counts(files, 300 * MIB, {SPLIT_MOST: str(split)})
+
+    assert of.num_maps(np.array([float(split)]))[0] == sum(counted)
+    for size, count in zip(files, counted, strict=True):
+        remaining, splits = size, 0
+        while remaining / split > 1.1:  # FileInputFormat.getSplits
+            remaining, splits = remaining - split, splits + 1
+        assert count == splits + (remaining > 0)
+
+
+@pytest.mark.parametrize("files", [(128,) * 10, (32,) * 3])
+def test_mrtuners_plan_is_the_best_of_all_that_there_are(files):
+    """
+    Every combination of its factors, each by the model that has them.
+    """
+    of = job(files=files)
+    choice = choose("mrtuner", PROFILE, of, "ptc-wave")
+    total = sum(of.files)
+    splits = {max(16 * MIB, min(of.largest_split, math.ceil(total / (4 * waves) / MIB) * MIB))
+              for waves in range(1, 40)} | {of.largest_split}  # fmt: skip
+    reduces = [1, 2, 3, *range(4, 200, 4)]
+    rows = [
+        {
+            SPLIT: split, "num_reduces": count, "parallel_copies": copies, SWITCH: switch,
+            "sort_buffer_mb": max(1, sort_buffer_mb(PROFILE, of, split, 0.8)),
+            "reduce_buffer_percent": 0.0,
+        }
+        for split, count, copies, switch in itertools.product(splits, reduces, COPIERS, (0, 1))
+    ]  # fmt: skip
+    random = np.random.default_rng(2)
+    tried = [rows[place] for place in random.choice(len(rows), 400, replace=False)]
+    best = min(answer_s("ptc-wave", of, row) for row in tried
+               if row["sort_buffer_mb"] <= of.largest_sort_mb)  # fmt: skip
+
+    assert choice.job_s <= best * (1 + 1e-9)
+    factors = {name: choice.values[name] for name in (SPLIT, "num_reduces", "parallel_copies",
+                                                      SWITCH)}  # fmt: skip
+    buffer = {"sort_buffer_mb": sort_buffer_mb(PROFILE, of, factors[SPLIT], 0.8)}
+    assert answer_s("ptc-wave", of, factors | buffer) == pytest.approx(choice.job_s)
+
+
+@pytest.mark.parametrize("model", MODELS_THAT_SEARCH)
+def test_a_search_is_never_worse_than_the_rules_by_its_own_model(model):
+    """
+    Nor than Hadoop's defaults; the best so far only falls, and a seed gives the same again.
+    """
+    of = job()
+    chosen = choose("search", PROFILE, of, model, evaluations=400, seed=3)
+    again = choose("search", PROFILE, of, model, evaluations=400, seed=3)
+    others = [choose(name, PROFILE, of, model).job_s for name in ("hadoop", "rules")]
+
+    assert chosen.job_s <= min(others) * 1.02
+    assert again.values == chosen.values
+    falls = [seconds for _, seconds in chosen.curve]
+    assert falls == sorted(falls, reverse=True)
+    assert chosen.evaluations <= 400
+
+
+def test_a_search_changes_nothing_that_its_model_does_not_care_about():
+    """
+    Each setting that is left has what the job would take without it; the choice is as good.
+    """
+    of = job()
+    chosen = choose("search", PROFILE, of, "whatif-mr2", seed=5)
+    objective = Objective("whatif-mr2", PROFILE, of)
+
+    assert len(chosen.values) < len(of.space())
+    assert answer_s("whatif-mr2", of, chosen.values) == pytest.approx(chosen.job_s, rel=0.02)
+    for name, reason in chosen.reasons.items():
+        rest = {key: np.array([value]) for key, value in chosen.values.items() if key != name}
+        assert objective.seconds(rest)[0] > chosen.job_s
+        assert "without it +" in reason
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_what_is_chosen_is_what_hadoop_would_run(optimizer):
+    """
+    In a heap that has room for little, where the sort buffer is as large as it may be.
+    """
+    of = job(heap="-Xmx100m", sort_buffer_mb=50)
+    choice = choose(optimizer, PROFILE, of, "whatif-mr2")
+    properties = properties_of(choice.values)
+
+    assert choice.values.get("sort_buffer_mb", 1) < 100
+    own = dict.fromkeys(("mapreduce.map.memory.mb", "mapreduce.reduce.memory.mb"), "1024")
+    own["mapreduce.task.io.sort.mb"] = "50"
+    assert refusals(ClusterSpec(), of.properties | own | properties, sets_site=False) == []
+    if optimizer == "rules":
+        assert [text for text in choice.bounds if text.startswith("sort buffer: ")]
+
+
+def test_a_heap_without_room_for_any_buffer_is_said():
+    """
+    Of MRTuner's plans none fits.
+    """
+    with pytest.raises(DataError, match="no plan fits the heap of its maps"):
+        choose("mrtuner", PROFILE, job(heap="-Xmx8m"), "ptc-wave")
+
+
+def test_a_job_without_reduces_has_none_of_mrtuners_factors():
+    """
+    A search has what is left: splits, and nothing of reduces.
+    """
+    of = job(reduces=0)
+
+    with pytest.raises(DataError, match="jobs that have reduces"):
+        choose("mrtuner", PROFILE, of, "ptc-wave")
+    chosen = choose("search", PROFILE, of, "whatif-mr2", evaluations=200).values
+    assert not {"num_reduces", "parallel_copies", "reduce_slowstart"} & chosen.keys()
+
+
+def test_without_a_codec_that_anybody_has_seen_nothing_is_compressed():
+    """
+    And it is said.
+    """
+    choice = choose("mrtuner", PROFILE, job(compress=False), "ptc-wave")
+
+    assert SWITCH not in choice.values
+    assert choice.bounds == ["compression: no profiled job shows what a codec costs"]
+
+
+def test_every_setting_of_mrtuner_has_its_reason():
+    """
+    About a dozen: the four factors, and what follows from them.
+    """
+    choice = choose("mrtuner", PROFILE, job(), "ptc-wave")
+
+    assert choice.reasons.keys() == choice.values.keys()
+    assert len(choice.values) >= 11
