@@ -29,9 +29,10 @@ from harness.hadoop.slots import refusals
 from harness.models import MODELS, Model
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
-from harness.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
+from harness.records.trial import HISTORY, Cell, ClusterSpec, NodeSpec, WorkloadSpec
 from harness.text import did_you_mean
 from harness.units import format_bytes
+from harness.workloads.history import PastJobs
 
 MANY = 50  # cells from which on a model that can is asked of all at once, without intervals
 _KEY = re.compile(r"((configuration|cluster\.(site|node)|workloads\.[^.]+)\.|cluster\.workers=).*")
@@ -95,8 +96,9 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
     A key is the name of an axis, or as in an experiment file; values, and `SpecError`, as there.
     """
     cluster, workload, overrides = base.cluster, base.workload, list[str]()
-    if workload.code:
-        own = {workload.name: own_workload(workload.code).parameters}
+    if workload.code or cluster.provider == HISTORY:
+        kind = own_workload(workload.code) if workload.code else PastJobs
+        own = {workload.name: kind.parameters}
         known = replace(known, workloads=[*own], parameters=own)
     names = ("input", "seed", *known.parameters.get(workload.name, ()))
     keys = dict.fromkeys(names, "workloads.0.") | dict.fromkeys(_OF_NODE, "cluster.node.")
@@ -118,6 +120,11 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
         changed = {"workers": cell.cluster.workers, "node": cell.cluster.node}
         changed["site"] = cluster.site | cell.cluster.site
         of_cell = cell.workload.model_copy(update={"code": workload.code})
+        growth, maps = of_cell.input_bytes / workload.input_bytes, of_cell.parameters.get("maps")
+        if cluster.provider == HISTORY and maps == workload.parameters["maps"]:
+            # More input has more splits, of the size that they had.
+            more = {"maps": max(1, round(int(maps) * growth))}
+            of_cell = of_cell.model_copy(update={"parameters": of_cell.parameters | more})
         changed = {"cluster": cluster.model_copy(update=changed), "workload": of_cell}
         changed["configuration"] = base.configuration | cell.configuration
         cells.append(base.model_copy(update=changed))

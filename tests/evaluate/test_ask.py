@@ -19,6 +19,7 @@ from harness.experiment.grid import axis_values
 from harness.models import MODELS
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
+from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.run.preflight import known_names
 from harness.units import MIB
 from harness.workloads import WORKLOADS
@@ -43,6 +44,18 @@ def changed(*settings):
 
 
 class TestAskedCells:
+    def test_of_a_job_that_had_run_before_more_input_has_more_maps(self):
+        """
+        Unless their number is a setting, too; all else stays as it was.
+        """
+        spec = WorkloadSpec(name="sort-of-mine", input_bytes=GIB, parameters={"maps": 8})
+        base = Cell(cluster=ClusterSpec(provider="history"), workload=spec)
+        settings = (["input=4 GiB"], ["input=4 GiB", "maps=16"], [f"{REDUCES}=4"])
+        cells = [asked_cells(base, each, known_names())[0] for each in settings]
+
+        assert [cell.workload.parameters["maps"] for cell in cells] == [32, 16, 8]
+        assert {cell.cluster.provider for cell in cells} == {"history"}
+
     @pytest.mark.parametrize(
         ("setting", "change"),
         [
