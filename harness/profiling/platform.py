@@ -165,11 +165,12 @@ def _counts(
     yield "map_merge_s", (*written([sum(files)]), records, 1)
 
 
-def fit_platform(rows: Sequence[Work]) -> dict[str, Cost]:
+def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) -> dict[str, Cost]:
     """
     Costs of a machine, with their intervals, from what tasks worked on there.
 
-    A cost that no row shows is absent.  What the rows cannot tell apart has its *group*.
+    A cost that no row shows is absent.  What the rows cannot tell apart has its *group*, which
+    divides as the *expected* costs do.
     """
     from scipy.special import stdtrit
 
@@ -187,7 +188,7 @@ def fit_platform(rows: Sequence[Work]) -> dict[str, Cost]:
             continue
         design = np.array([[row.counts[name] for name in shown] for row in chosen])
         target = np.array([row.seconds for row in chosen])
-        typical = np.array([TYPICAL[name] for name in shown])
+        typical = np.array([expected[name] for name in shown])
         joined = [{shown[place] for place in group} for group in groups(design / target[:, None])]
         starts, trials = [row.start for row in chosen], [row.trial for row in chosen]
         units = np.array(starts if len({*starts}) > _FEW_STARTS else trials)

@@ -48,7 +48,7 @@ workloads:
   - {{name: sleep, input: 96 KiB, reduce_ms: 1}}
   - {{name: dfsio, input: [8 MiB, 64 MiB, 160 MiB], mode: [read, write], files: 2}}
   - {{name: shuffle, input: [8 MiB, 64 MiB, 160 MiB], record: [24, 104, 1000]}}
-  - {{name: sort, input: [8 MiB, 48 MiB, 128 MiB]}}
+  - {{name: sort, input: [8 MiB, 48 MiB, 160 MiB]}}
 configuration:
   mapreduce.job.reduces: [1, 2]
   mapreduce.task.io.sort.mb: [8, 48]
@@ -68,7 +68,11 @@ _MICRO = {
 _OF_NOW = ("load", "disk")  # facts of a machine that are others the next minute
 _FRAMES = 2  # jobs of `sleep` that come first: nothing but start-up
 _END_S = 5.0  # of a cluster, and of the fit
-_NOISE, _LEAST_S = 0.1, 0.005  # of what a part takes, relative and absolute, before it is measured
+_NOISE, _LEAST_S = 0.1, 0.1  # of what a part takes, relative and absolute, before it is measured
+_PRIOR = (
+    1e-4  # information on each cost beforehand: what all jobs show alike is worth telling apart
+)
+_TOLD_S = 0.005  # a part that should take less tells nothing of its costs
 _SORT_RECORD = 654.0  # bytes of a line of `sort`, as its counters have them
 
 
@@ -132,11 +136,16 @@ def offered_information(
 
 def known_costs(run: Run) -> dict[str, float]:
     """Every cost as *run* tells it: from its jobs, else from rates of nodes, else a typical one."""
-    evaluation, rates = Evaluation.of(run), micro_costs(run.read_manifest().micro)
+    evaluation, expected = Evaluation.of(run), expected_costs(run)
     observed = [each for record in evaluation.done.values() for each in evaluation.observe(record)]
-    fitted = fit_platform(works(observed, fit_speed(observed))) if observed else {}
-    shown = {name: cost.value for name, cost in fitted.items() if not cost.group}
-    return TYPICAL | {name: fmean(each) for name, each in rates.items()} | shown
+    fitted = fit_platform(works(observed, fit_speed(observed)), expected) if observed else {}
+    return expected | {name: cost.value for name, cost in fitted.items() if not cost.group}
+
+
+def expected_costs(run: Run) -> dict[str, float]:
+    """Every cost without a job: as rates of nodes say, else a typical one."""
+    rates = micro_costs(run.read_manifest().micro)
+    return TYPICAL | {name: fmean(each) for name, each in rates.items()}
 
 
 @dataclass
@@ -181,7 +190,7 @@ class Calibration:
             generation_s = estimator.seconds(cell, is_generation=True) if is_new else 0.0
             seconds.append(estimator.gap_s + estimator.seconds(cell) + generation_s)
         done = Counter(trial.cell.id for trial in run.read_plan())
-        known = np.eye(len(TYPICAL))
+        known = _PRIOR * np.eye(len(TYPICAL))
         known += sum(n * information_of[key] for key, n in done.items() if key in information_of)
         left_s = self.budget_s - (time.monotonic() - self.started_s) - _END_S
         offered = np.array([*information_of.values()])
@@ -231,7 +240,7 @@ class Calibration:
                 math.fsum(row.counts[name] * cost.value for name, cost in known.items())
                 for row in rows
             ]
-            if not known or not rows or sum(expected_s) < _LEAST_S * len(rows):
+            if not known or not rows or sum(expected_s) < _TOLD_S * len(rows):
                 continue
             times = fmean(row.seconds / s for row, s in zip(rows, expected_s, strict=True) if s)
             largest = max(
@@ -277,7 +286,7 @@ def hardware_of(run: Run, *, budget_s: float = 0.0, spent_s: float = 0.0) -> Mac
         budget_s=budget_s,
         spent_s=spent_s,
         conditions=dict(flatten(known)),
-        costs=with_micro(fit_platform(works(observed, speed)), manifest.micro),
+        costs=with_micro(fit_platform(works(observed, speed), expected_costs(run)), manifest.micro),
         frame=frame_of(observed),
         chosen=tuple(
             {"trial": record.trial.id, "reason": record.trial.reason,
