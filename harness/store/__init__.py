@@ -29,8 +29,8 @@ from harness.store.files import (
     sync_tree,
 )
 from harness.store.opener import MANIFEST
-from harness.store.run import ANALYSES, EXPERIMENT, Run, measured_part
-from harness.store.seal import PLAN
+from harness.store.run import EXPERIMENT, Run, measured_part
+from harness.store.seal import ANALYSES, PLAN
 from harness.store.trials import RawLogs, TrialFolder
 from harness.text import excerpt
 

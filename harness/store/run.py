@@ -40,11 +40,11 @@ from harness.store.files import (
     write_file,
 )
 from harness.store.opener import MANIFEST, Opener
-from harness.store.seal import PLAN, PREDICT, PREDICTIONS, PROFILES, RunSeal
+from harness.store.seal import ANALYSES, PLAN, PREDICT, PREDICTIONS, PROFILES, RunSeal
 from harness.store.trials import DISCARDED, RECORD, RawLogs, TrialFolder, read_trial
 from harness.units import MIB, format_bytes
 
-EXPERIMENT, FINISHED, ANALYSES = "experiment.yaml", "finished", "analyses"
+EXPERIMENT, FINISHED = "experiment.yaml", "finished"
 SCORES_FILE = "scores.json"
 
 # A trial is started, and a failure counts, only where so much is free: the logs of a small trial.

@@ -15,11 +15,11 @@ from pathlib import Path
 from harness.errors import DataError, EvidenceError
 from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 from harness.store.evidence import Chain, differences
-from harness.store.files import json_bytes, write_file
+from harness.store.files import folders, json_bytes, write_file
 from harness.store.opener import Opener
 from harness.text import excerpt
 
-PLAN, PROFILES, PREDICTIONS = "plan.jsonl", "profiles", "predictions"
+ANALYSES, PLAN, PROFILES, PREDICTIONS = "analyses", "plan.jsonl", "profiles", "predictions"
 SEAL = f"{PREDICTIONS}/sealed.json"
 PREDICT = "predict again, which makes an analysis with a seal of its own: harness predict RUN"
 
@@ -73,7 +73,12 @@ class RunSeal:
 
     def store(self, file_name: str, data: bytes) -> None:
         """Write a profile or the seal, once the chain of the run names it."""
-        Chain(self._opener).append(file_name, hashlib.sha256(data).hexdigest())
+        # With the profiles of another run a run is sealed before its first trial.
+        is_first = self._run.absolute().parent.name != ANALYSES and not folders(
+            self._run / "trials"
+        )
+        sha = hashlib.sha256(data).hexdigest()
+        Chain(self._opener).append(file_name, sha, starts=is_first)
         write_file(self._run / file_name, data, self._scratch)
 
     def check(self) -> None:

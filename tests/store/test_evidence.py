@@ -162,6 +162,23 @@ class TestWrite:
         measured.write_profile(make.profile())
         assert measured.check_evidence()
 
+    def test_a_run_with_profiles_of_another_is_sealed_before_its_first_trial(self, run, make):
+        """
+        The chain begins with the profile and the seal; after a trial both are as they were.
+        """
+        trials = make.trials()
+        run.write_plan(trials)
+        run.write_profile(make.profile())
+        run.write_predictions("whatif", [make.prediction(job_s=1.0)])
+        run.seal.add()
+        make.commit(run, trials[0])
+
+        assert run.check_evidence()
+        names = [line.name for line in Chain(run.opener).lines().values()]
+        assert names == [
+            "profiles/wordcount.json", "predictions/sealed.json", f"trials/{trials[0].id}"
+        ]  # fmt: skip
+
     def test_what_is_stored_again_unchanged_adds_no_line(self, measured, make):
         """
         Steps may be repeated.
