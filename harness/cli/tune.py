@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,9 @@ from harness.errors import SpecError
 from harness.text import did_you_mean
 
 if TYPE_CHECKING:
-    from harness.evaluate.ask import Basis
     from harness.evaluate.flow import Evaluation
     from harness.evaluate.tune import Proposal
+    from harness.run.tune import Tuning
 
 
 _SHOWN = 10  # of the plans for a cluster
@@ -48,6 +49,7 @@ def tune() -> None:
 @click.option("--seed", type=click.IntRange(0, 2**31), default=1, help="Of a search.")
 @click.option("--try", "steps", type=click.IntRange(1, 100), help="Measure so many proposals.")
 @click.option("--repeats", type=click.IntRange(2, 20), default=2, help="Of each cell, with --try.")
+@click.option("--new", "anew", is_flag=True, help="Measure steps anew that are there, with --try.")
 @file_option("-o", "--output", help="Write the best one's properties there, as a job.xml.")
 @json_option
 def tune_job(
@@ -61,6 +63,7 @@ def tune_job(
     seed: int,
     steps: int | None,
     repeats: int,
+    anew: bool,
     output: Path | None,
     as_json: bool,
 ) -> None:
@@ -71,7 +74,7 @@ def tune_job(
     model are priced by one model, the judge: by default that with the smallest error in RUN.
     With --try the best proposal is measured beside RUN's own cell and the best one so far, by
     interleaved repeats, what was measured feeds the next proposal, and so on: until it is expected
-    to save less than the noise.
+    to save less than the noise.  What was interrupted goes on.
 
     \b
     Example:
@@ -81,60 +84,55 @@ def tune_job(
         harness tune regret 20261121T0323
     """
     from harness.evaluate.ask import basis_of_run
-    from harness.evaluate.tune import job_xml, nearest_model, proposals
+    from harness.evaluate.tune import nearest_model, proposals
     from harness.models import MODELS
-    from harness.store import os_error_as_machine_error
     from harness.tuning.optimizers import OPTIMIZERS
     from harness.tuning.settings import properties_of
 
     for name in {*models, *([judge] if judge else [])} - MODELS.keys():
         what, fix = f"there is no model '{name[:80]}'", did_you_mean(name, list(MODELS))
         raise SpecError(what, where="--model", fix=fix)
+    if output is not None and not os.access(output.absolute().parent, os.W_OK | os.X_OK):
+        fix = "name a file in a folder that is there, and that you may write to"
+        raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
     evaluation = open_evaluation(source, results_dir, asks=True)
     basis = basis_of_run(evaluation, workload or "")
     judging = judge or nearest_model(basis)
     if steps:
-        _try(evaluation, basis, judging, steps, repeats, output, as_json=as_json)
+        from harness.cli.console import Progress
+        from harness.run.tune import Tuning
+
+        loop = Tuning(evaluation, basis, judging, repeats, results_dir, Progress(), anew=anew)
+        _try(loop, steps, output, as_json=as_json)
         return
     made, refused = proposals(
         basis, optimizers or [*OPTIMIZERS], models or [judging], judging,
         evaluations=evaluations, seed=seed,
     )  # fmt: skip
     best = properties_of(made[0].choice.values)
-    if output is not None:
-        with os_error_as_machine_error(output):
-            output.write_text(job_xml(best), encoding="utf-8")
     if as_json:
         print_json({"base": basis.note, "judge": judging, "proposals": [*map(_document, made)],
                     "refused": refused})  # fmt: skip
-        return
-    show_text(f"base: {basis.note}; judged by {judging}")
-    show(made)
-    for text in refused:
-        click.echo(f"no choice: {text}")
-    arguments = shlex.join(word for pair in best.items() for word in ("-D", "=".join(pair)))
-    click.echo(arguments)
+    else:
+        show_text(f"base: {basis.note}; judged by {judging}")
+        show(made)
+        for text in refused:
+            click.echo(f"no choice: {text}")
+        click.echo(shlex.join(word for pair in best.items() for word in ("-D", "=".join(pair))))
+    _write(best, output)
 
 
-def _try(
-    evaluation: Evaluation,
-    basis: Basis,
-    judge: str,
-    steps: int,
-    repeats: int,
-    output: Path | None,
-    *,
-    as_json: bool,
-) -> None:
-    """Run the closed loop; show each step, and what the best cell is worth."""
-    from statistics import fmean
-
-    from harness.cli.console import Progress
+def _write(properties: Mapping[str, str], output: Path | None) -> None:
+    """Write *properties* as a job.xml, once they are shown: a full disk loses none of them."""
     from harness.evaluate.tune import job_xml
-    from harness.run.tune import Tuning
-    from harness.store import os_error_as_machine_error
+    from harness.store.files import write_file
 
-    loop = Tuning(evaluation, basis, judge, repeats, Progress())
+    if output is not None:
+        write_file(output, job_xml(properties).encode(), output.absolute().parent)
+
+
+def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> None:
+    """Run the closed loop; show each step, and what the best cell is worth."""
     rows = [
         {
             "run": step.run,
@@ -150,18 +148,13 @@ def _try(
         show_text("nothing was measured")
         return
     ratio, low, high = loop.speed_up()
-    best = loop.cells[min(loop.times_s, key=lambda cell: fmean(loop.times_s[cell]))]
-    changed = {
-        name: value
-        for name, value in best.configuration.items()
-        if basis.base.configuration.get(name) != value
-    }
-    if output is not None:
-        with os_error_as_machine_error(output):
-            output.write_text(job_xml(changed), encoding="utf-8")
+    own = loop.basis.base.configuration
+    best = loop.cells[loop.best()].configuration
+    changed = {name: value for name, value in best.items() if own.get(name) != value}
     if as_json:
         speed_up = {"value": ratio, "low": low, "high": high}
         print_json({"steps": rows, "speed_up": speed_up, "properties": changed})
+        _write(changed, output)
         return
     texts = [
         (
@@ -174,8 +167,10 @@ def _try(
     ]
     times = ("predicted, s", "measured, s", "default, s", "best, s")
     show_table(("step", "optimizer", *times, "run"), texts)
-    click.echo(f"{ratio:.2f} times as fast ({low:.2f} to {high:.2f}, 95 %)")
+    ends = f"{low:.2f} to {high:.2f}, 95 %" if low and high else "no interval: too few repeats"
+    click.echo(f"{ratio:.2f} times as fast ({ends})")
     click.echo(shlex.join(word for pair in changed.items() for word in ("-D", "=".join(pair))))
+    _write(changed, output)
 
 
 def _document(proposal: Proposal) -> dict[str, object]:
@@ -354,7 +349,7 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
         (
             row["input"],
             row["model"],
-            str(row["cells"]),
+            f"{row['cells']} of {row['of']}",
             row["chosen"],
             percent(row["regret"]),
             percent(row["noise"]),

@@ -57,8 +57,8 @@ def model_inputs(cell: Cell) -> ModelInputs:
     """What a model is given of each job of *cell*: configuration, effective slots, input."""
     workload, configuration = workload_of(cell), effective_configuration(cell)
     properties = {**client_properties(cell.cluster), **configuration}
-    input_plan = workload.plan_input(cell.workload, block_bytes(cell.cluster))
     block = block_bytes(cell.cluster)
+    input_plan = workload.plan_input(cell.workload, block)
     split_count = sum(split_counts(input_plan.sizes, block, properties))
     gpu_block = workload.arguments(cell.workload).get("block")  # given to a device at once
     return (

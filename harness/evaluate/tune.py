@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
-from harness.errors import HarnessError
+from harness.errors import DataError, HarnessError
 from harness.evaluate.ask import Basis
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import (
@@ -26,6 +26,7 @@ from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.records.prediction import JobConfig, Prediction
+from harness.records.score import Score
 from harness.records.trial import Cell, ClusterSpec
 from harness.tuning.optimizers import Choice, choose
 from harness.tuning.settings import Job, properties_of
@@ -80,8 +81,14 @@ def proposals(
     """
     What each optimizer chooses by each model that it can use, by the *judge* the best first.
 
-    And why some do not choose; where none does, the error of the last one.
+    And why some do not choose; where none does, the error of the last one.  `DataError` where the
+    *judge* has no answer for the base.
     """
+    profiles = {basis.profile.workload: basis.profile}
+    (base,) = predict_cells(judge, [basis.base], profiles, basis.profiled)
+    if base.job_s is None:
+        what = f"{judge} cannot judge: the profile lacks {', '.join(base.not_applicable)}"
+        raise DataError(what, where=basis.profile.workload, fix="choose another: --judge MODEL")
     job, pairs = job_of(basis), list[tuple[str, str]]()
     for optimizer in optimizers:
         of_ptc = [name for name in models if name.startswith("ptc")] or [_PTC]
@@ -98,8 +105,7 @@ def proposals(
                 raise
             refused.append(f"{optimizer} by {model}: {error.what}")
     cells = [tuned_cell(basis.base, choice.values) for choice in choices]
-    profiles = {basis.profile.workload: basis.profile}
-    base, *answers = predict_cells(judge, [basis.base, *cells], profiles, basis.profiled)
+    answers = predict_cells(judge, cells, profiles, basis.profiled)
     made = [
         Proposal(choice, cell, answer, *_saving(base, answer))
         for choice, cell, answer in zip(choices, cells, answers, strict=True)
@@ -179,6 +185,7 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     """
     What each model's choice among the scored cells of one input is worth, by the clock.
 
+    A model chooses among the cells that it answers; the best one and the default are those of all.
     `regret` is by how much the chosen cell takes longer than the one measured to be fastest,
     `from_default` by how much less than the cell nearest to Hadoop's defaults, `curse` by how much
     it was predicted longer (below 0: shorter) than it took, `ranks` the rank correlation of
@@ -187,17 +194,20 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     from scipy.stats import spearmanr
 
     scores = evaluation.run.read_scores()
-    by_group = defaultdict[tuple[str, str], list[Any]](list)
+    by_group = defaultdict[tuple[str, str], list[Score]](list)
+    measured = defaultdict[str, dict[str, Score]](dict)  # by input and cell, whoever predicted it
     for score in scores.scores:
         if (score.quantity, score.speed) == ("job_s", "raw"):
             by_group[score.model, score.input].append(score)
+            measured[score.input][score.cell] = score
     for (model, of_input), group in sorted(by_group.items()):
         if len(group) < 2:
             continue
         chosen = min(group, key=lambda each: (each.predicted_s, each.cell))
-        best = min(group, key=lambda each: (each.measured_s, each.cell))
+        every = measured[of_input].values()
+        best = min(every, key=lambda each: (each.measured_s, each.cell))
         default = min(
-            group, key=lambda each: (_from_defaults(evaluation.cells[each.cell]), each.cell)
+            every, key=lambda each: (_from_defaults(evaluation.cells[each.cell]), each.cell)
         )
         predicted_s = [float(each.predicted_s) for each in group]
         measured_s = [float(each.measured_s) for each in group]
@@ -207,6 +217,7 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
             "input": of_input,
             "model": model,
             "cells": len(group),
+            "of": len(every),
             "chosen": evaluation.labels[chosen.cell],
             "best": evaluation.labels[best.cell],
             "regret": chosen.measured_s / best.measured_s - 1,

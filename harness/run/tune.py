@@ -2,7 +2,8 @@
 The closed loop of tuning: propose, measure beside the default and the best, learn, propose again.
 
 Each step is a run of its own, blind: its predictions are sealed before anything is measured, and
-its repeats are interleaved.  What a step measured feeds the profile of the next one.
+its repeats are interleaved.  What a step measured feeds the profile of the next one.  Nothing is
+drawn anew: a loop that was interrupted proposes the same again, and takes the steps that are there.
 """
 
 from __future__ import annotations
@@ -13,21 +14,24 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from statistics import fmean, variance
+from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
-from harness.errors import DataError
+from harness.errors import DataError, SpecError
 from harness.evaluate.ask import Basis, experiment_file
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.tune import Proposal, proposals
 from harness.monitor.rates import rate_statistics
 from harness.profiling import fit_profile, fit_speed
 from harness.profiling.jobs import Observation
+from harness.providers import PROVIDERS
 from harness.records.profile import Profile
 from harness.records.trial import Cell, Trial, trial_id
 from harness.run import Console
 from harness.run.session import Session
 from harness.stats.spread import standard_deviation
+from harness.store import Store
 
 _OPTIMIZERS = ("mrtuner", "search")
 
@@ -54,20 +58,31 @@ class Tuning:
     """
     The loop for the base of *basis*, which *evaluation*, an earlier run, knows.
 
-    *judge* prices the proposals; each step measures its cells *repeats* times.
+    *judge* prices the proposals; each step measures its cells *repeats* times, and its run is in
+    *results_dir*: one that is there already counts, unless all is to be measured *anew*.
     """
 
     evaluation: Evaluation
     basis: Basis
     judge: str
     repeats: int
+    results_dir: Path
     console: Console
-    times_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    anew: bool = False
+    # By cell, and in it by step and repetition.
+    times_s: dict[str, dict[tuple[int, int], float]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     cells: dict[str, Cell] = field(default_factory=dict)
     learned: list[Observation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """What the run's own profiling trials show is known from the start."""
+        provider = self.basis.base.cluster.provider
+        if provider not in PROVIDERS:
+            what = "its jobs had run before, on a cluster that nobody can start from here"
+            fix = "try its properties there, or name a run that was measured"
+            raise SpecError(what, where="--try", fix=fix)
         self.profile: Profile = self.basis.profile
         self.source = self.evaluation.run.measured
         self.rates = rate_statistics(self.source.read_manifest().rates)
@@ -95,7 +110,7 @@ class Tuning:
             predicted_s = proposal.prediction.job_s or math.nan
             gain, noise = 0.0, 0.0
             if self.times_s:
-                best_s = fmean(self.times_s[best.id])
+                best_s = self.mean_s(best.id)
                 gain, noise = 1 - predicted_s / best_s, self.noise(best)
                 if gain <= noise:
                     self.console.say(
@@ -104,14 +119,14 @@ class Tuning:
                     return
             cells = {each.id: each for each in (base, best, proposal.cell)}
             run = self.measure(number, cells)
-            best = min(self.cells.values(), key=lambda cell: fmean(self.times_s[cell.id]))
+            best = self.cells[self.best()]
             yield Step(
                 run,
                 proposal,
                 predicted_s,
-                fmean(self.times_s[proposal.cell.id]),
-                fmean(self.times_s[base.id]),
-                fmean(self.times_s[best.id]),
+                self.mean_s(proposal.cell.id),
+                self.mean_s(base.id),
+                self.mean_s(best.id),
                 gain,
                 noise,
             )
@@ -130,10 +145,10 @@ class Tuning:
             "configuration": base.configuration,
             "trace": base.tracing.mode,
             "repeat": self.repeats,
-            "predict": {"models": [self.judge], "from": self.source.id},
+            "predict": {"models": [self.judge], "from": str(self.source.path.absolute())},
         }
         session = Session(
-            json.dumps(file), name, self.source.path.parent.parent, (), self.console,
+            json.dumps(file), name, self.results_dir, (), self.console,
             profiles={base.workload.name: self.profile},
         )  # fmt: skip
         session.trials = tuple(
@@ -141,45 +156,66 @@ class Tuning:
             for repetition in range(self.repeats)
             for cell in cells.values()
         )
-        run, failures = session.measure(new=True)
-        if failures:
-            what = f"{failures} trials of step {1 + number} failed"
-            raise DataError(what, where=str(run.path), fix="read their reasons: harness show RUN")
+        planned = [trial.id for trial in session.trials]
+        earlier = [
+            run for run in Store(self.results_dir).fitting(session.experiment)
+            if run.experiment().predict == session.experiment.predict
+            and [trial.id for trial in run.read_plan()] == planned
+        ]  # fmt: skip
+        if earlier and earlier[-1].finished and not self.anew:
+            run = earlier[-1]
+            self.console.say(f"step {1 + number} is measured already: {run.path}")
+        else:
+            run, _ = session.measure(new=self.anew or not earlier)
         evaluation = Evaluation.of(run)
+        done = {record.trial.cell.id for record in evaluation.done.values()}
+        if missing := cells.keys() - done:
+            what = f"step {1 + number}: {len(missing)} of its {len(cells)} cells have no trial"
+            fix = f"read the reasons, then start it again with --new: harness show {run.path}"
+            raise DataError(what, where=str(run.path), fix=fix)
         with run.lock():
             evaluation.score()
             evaluation.report()
         for record in evaluation.done.values():
             observed = evaluation.observe(record)
-            self.times_s[record.trial.cell.id].append(sum(each.trace.job_s for each in observed))
+            times_s = self.times_s[record.trial.cell.id]
+            times_s[number, record.trial.repetition] = sum(each.trace.job_s for each in observed)
             self.learned += observed
         self.cells |= cells
         speed = fit_speed(self.learned)
         self.profile = fit_profile(base.workload.name, self.learned, speed, self.rates)
         return str(run.path)
 
+    def mean_s(self, cell: str) -> float:
+        """Mean measured seconds of a cell, by its id."""
+        return fmean(self.times_s[cell].values())
+
+    def best(self) -> str:
+        """Id of the cell that was fastest so far."""
+        return min(self.times_s, key=self.mean_s)
+
     def noise(self, cell: Cell) -> float:
         """The noise floor of *cell*, by the spread of all that was repeated."""
-        several = [times for times in self.times_s.values() if len(times) > 1]
+        several = [[*times.values()] for times in self.times_s.values() if len(times) > 1]
         if not several:
             return 0.0
         spread = fmean(standard_deviation(times) / fmean(times) for times in several)
         return spread / math.sqrt(len(self.times_s[cell.id]))
 
-    def speed_up(self) -> tuple[float, float, float]:
-        """The base's time over the best one's, with its 95 % interval (Welch, of logarithms)."""
+    def speed_up(self) -> tuple[float, float | None, float | None]:
+        """
+        The base's time over the best one's, with its 95 % interval; `None`: too few repeats.
+
+        By pairs of both in one step and repetition, which ran one behind the other: what the
+        machine does from one step to the next is in neither.
+        """
         from scipy.special import stdtrit
 
-        base = self.basis.base.id
-        best = min(self.times_s, key=lambda cell: fmean(self.times_s[cell]))
-        logs = [[math.log(time_s) for time_s in self.times_s[cell]] for cell in (base, best)]
-        ratio = math.exp(fmean(logs[0]) - fmean(logs[1]))
-        if base == best or min(map(len, logs)) < 2:
-            return ratio, ratio, ratio
-        shares = [variance(each) / len(each) for each in logs]
-        freedom = sum(shares) ** 2 / (
-            sum(share**2 / (len(each) - 1) for share, each in zip(shares, logs, strict=True))
-            or math.inf
-        )
-        half = float(stdtrit(max(1.0, freedom), 0.975)) * math.sqrt(sum(shares))
+        base_s, best_s = self.times_s[self.basis.base.id], self.times_s[self.best()]
+        gains = [math.log(base_s[key] / best_s[key]) for key in base_s.keys() & best_s.keys()]
+        ratio = math.exp(fmean(gains))
+        if len(gains) < 2:
+            return ratio, None, None
+        error = standard_deviation(gains) / math.sqrt(len(gains))
+        half = float(stdtrit(len(gains) - 1, 0.975)) * error
         return ratio, ratio * math.exp(-half), ratio * math.exp(half)

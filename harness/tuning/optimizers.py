@@ -136,7 +136,7 @@ def _factor_rows(profile: Profile, job: Job) -> Iterator[dict[str, float]]:
         split = min(job.largest_split, max(SMALLEST_BYTES, split))
         by_count.setdefault(int(job.num_maps(np.array([split]))[0]), split)
     splits = {job.largest_split, *by_count.values()}
-    most_bytes = total * map_output(profile, 1.0, 1.0)[0]
+    most_bytes = total * map_output(profile, 1.0)[0]
     reduce_slots = max(1, slots.reduce_slots)
     most_reduces = max(reduce_slots, math.ceil(most_bytes / SMALLEST_BYTES))
     reduces = {*range(1, reduce_slots + 1), *range(reduce_slots, most_reduces + 1, reduce_slots)}
@@ -184,20 +184,20 @@ def _ptc_totals(profile: Profile, job: Job, rows: list[dict[str, float]], method
     return totals
 
 
-def map_output(profile: Profile, read_bytes: float, share: float) -> tuple[float, float]:
-    """Bytes and records that a map writes of *read_bytes*, before it combines; *share* of them."""
+def map_output(profile: Profile, read_bytes: float) -> tuple[float, float]:
+    """Bytes and records that a map writes of *read_bytes*, before it combines."""
     known = profile.statistics
     records = read_bytes / known["input_record_bytes"].value
     selectivity = (
         known["map_records_selectivity"].value if "map_records_selectivity" in known else 1.0
     )
     size = known["map_bytes_selectivity"].value if "map_bytes_selectivity" in known else 1.0
-    return share * read_bytes * size, share * records * selectivity
+    return read_bytes * size, records * selectivity
 
 
 def sort_buffer_mb(profile: Profile, job: Job, split_bytes: float, spill_percent: float) -> int:
     """MiB of a buffer that holds all that a map writes, so that it spills once."""
-    size, records = map_output(profile, min(split_bytes, job.largest_split), 1.0)
+    size, records = map_output(profile, min(split_bytes, job.largest_split))
     return math.ceil((size + METADATA_BYTES * records) / (spill_percent * MIB))
 
 
@@ -206,7 +206,7 @@ def _one_spill(profile: Profile, job: Job, choice: Choice) -> None:
     split = choice.values.get(SPLIT, job.job_input.split_bytes)
     percent = choice.values.get("sort_spill_percent", job.configuration.sort_spill_percent)
     wanted = sort_buffer_mb(profile, job, split, percent)
-    size, records = map_output(profile, split, 1.0)
+    size, records = map_output(profile, split)
     choice.values["sort_buffer_mb"] = max(1, min(wanted, job.largest_sort_mb))
     choice.reasons["sort_buffer_mb"] = (
         f"a map writes {size / MIB:.0f} MiB and {records:.0f} records, {METADATA_BYTES} bytes each:"
@@ -231,7 +231,7 @@ def _derive(profile: Profile, job: Job, choice: Choice) -> None:
     if SWITCH in values:
         reasons[SWITCH] = "copying less outside the overlap against the processor's time (T2)"
     _one_spill(profile, job, choice)
-    final, _ = map_output(profile, job.job_input.input_bytes / maps, 1.0)
+    final, _ = map_output(profile, job.job_input.input_bytes / maps)
     if job.configuration.use_combiner and "combine_bytes_selectivity" in profile.statistics:
         final *= profile.statistics["combine_bytes_selectivity"].value
     segment = final / values["num_reduces"]

@@ -61,6 +61,25 @@ def test_markup_in_a_value_stays_a_value():
     assert "<value>&lt;x&gt;&amp;&lt;/x&gt;</value>" in text
 
 
+def test_a_model_that_answers_less_is_compared_with_the_best_of_all(stored, monkeypatch):  # noqa: F811
+    """
+    Not with the best of what it answers.
+    """
+    scores = stored.read_scores()
+    as_one = [each.model_copy(update={"input": "one"}) for each in scores.scores]
+    of_jobs = [each for each in as_one if (each.quantity, each.speed) == ("job_s", "raw")]
+    best = min(of_jobs, key=lambda each: each.measured_s)
+    kept = [each for each in as_one if (each.model, each.cell) != ("whatif", best.cell)]
+    fewer = scores.model_copy(update={"scores": tuple(kept)})
+    monkeypatch.setattr(type(stored), "read_scores", lambda _: fewer)
+
+    rows = {row["model"]: row for row in regrets(evaluation(stored))}
+
+    assert rows["whatif"]["cells"] == rows["whatif"]["of"] - 1
+    assert rows["whatif"]["best"] == rows["whatif-mr2"]["best"]
+    assert rows["whatif"]["regret"] > 0
+
+
 def test_regret_is_paid_by_the_clock(stored):  # noqa: F811
     """
     The chosen cell is the one predicted to be fastest; its regret is against the fastest measured.
