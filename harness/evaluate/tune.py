@@ -201,10 +201,9 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
             by_group[score.model, score.input].append(score)
             measured[score.input][score.cell] = score
     for (model, of_input), group in sorted(by_group.items()):
-        if len(group) < 2:
+        if len(every := measured[of_input].values()) < 2:
             continue
         chosen = min(group, key=lambda each: (each.predicted_s, each.cell))
-        every = measured[of_input].values()
         best = min(every, key=lambda each: (each.measured_s, each.cell))
         default = min(
             every, key=lambda each: (_from_defaults(evaluation.cells[each.cell]), each.cell)
