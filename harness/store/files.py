@@ -125,8 +125,9 @@ def exclusive_lock(path: Path, problem: str, *, wait: bool = False) -> Iterator[
                 ) from error
             open_file.truncate(0)
             since = datetime.now(UTC).isoformat(timespec="seconds")
-            open_file.write(json.dumps({"pid": os.getpid(), "since": since}) + "\n")
-            open_file.flush()
+            # No buffer, which would be written again when the file is closed.
+            text = json.dumps({"pid": os.getpid(), "since": since}) + "\n"
+            os.pwrite(open_file.fileno(), text.encode(), 0)
         yield
 
 
