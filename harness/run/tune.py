@@ -37,11 +37,7 @@ _OPTIMIZERS = ("mrtuner", "search")
 
 
 class Step(NamedTuple):
-    """
-    One step: its run, its proposal, and the mean measured times so far in seconds.
-
-    *gain* is what it was expected to save of the best one's time, *noise* the floor of that.
-    """
+    """One step: its run, its proposal, and the mean measured times so far in seconds."""
 
     run: str
     proposal: Proposal
@@ -49,8 +45,6 @@ class Step(NamedTuple):
     measured_s: float
     default_s: float
     best_s: float
-    gain: float
-    noise: float
 
 
 @dataclass
@@ -108,7 +102,6 @@ class Tuning:
                 return
             proposal = new[0]
             predicted_s = proposal.prediction.job_s or math.nan
-            gain, noise = 0.0, 0.0
             if self.times_s:
                 best_s = self.mean_s(best.id)
                 gain, noise = 1 - predicted_s / best_s, self.noise(best)
@@ -127,8 +120,6 @@ class Tuning:
                 self.mean_s(proposal.cell.id),
                 self.mean_s(base.id),
                 self.mean_s(best.id),
-                gain,
-                noise,
             )
 
     def measure(self, number: int, cells: dict[str, Cell]) -> str:
