@@ -13,7 +13,13 @@ pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(os.geteuid() != 0, reason="only root unpacks packages"),
 ]
-VERSIONS = {"dockerd": "--version", "nft": "--version", "ip": "-V", "sshd": "-V"}
+VERSIONS = {
+    "debootstrap": "--version",
+    "dockerd": "--version",
+    "nft": "--version",
+    "ip": "-V",
+    "sshd": "-V",
+}
 
 
 @pytest.mark.parametrize("program", sorted(PACKAGES))
