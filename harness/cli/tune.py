@@ -350,16 +350,18 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
             row["input"],
             row["model"],
             f"{row['cells']} of {row['of']}",
-            row["chosen"],
+            row["chosen"] or "any",
             percent(row["regret"]),
             percent(row["noise"]),
             percent(row["from_default"], signed=True),
-            percent(row["curse"], signed=True),
+            percent(row["curse"], signed=True) if row["curse"] is not None else "",
             f"{row['ranks']:.2f}" if row["ranks"] is not None else "",
+            f"{row['measured']:.3g}",
         )
         for row in rows
     ]
-    columns = ("input", "model", "cells", "chosen", "regret", "noise", "saved", "curse", "ranks")
+    columns = ("input", "model", "cells", "chosen", "regret", "noise", "saved", "curse", "ranks",
+               "measured")  # fmt: skip
     show_table(columns, texts)
     means = ", ".join(f"{model} {percent(value)}" for model, value in mean_regret(rows).items())
     click.echo(f"mean regret: {means}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import product
+from itertools import groupby, product
 from statistics import fmean
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
@@ -33,6 +33,7 @@ from harness.tuning.settings import Job, properties_of
 from harness.units import MIB
 
 _PTC = "ptc-wave"  # by which MRTuner's factors are chosen
+AT_RANDOM, NEAR = "at random", 0.05
 BLOCKS = tuple(mib * MIB for mib in (32, 64, 128, 256))  # bytes, that a cluster may have
 
 
@@ -186,45 +187,63 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     What each model's choice among the scored cells of one input is worth, by the clock.
 
     A model chooses among the cells that it answers; the best one and the default are those of all.
-    `regret` is by how much the chosen cell takes longer than the one measured to be fastest,
-    `from_default` by how much less than the cell nearest to Hadoop's defaults, `curse` by how much
-    it was predicted longer (below 0: shorter) than it took, `ranks` the rank correlation of
-    predicted and measured times, `noise` the floors of both cells together.
+    Of cells that it predicts alike it may choose any: all is a mean over them, and the last row,
+    `AT_RANDOM`, is of who knows nothing.  `regret` is by how much the chosen cell takes longer than
+    the one measured to be fastest, `from_default` by how much less than the cell nearest to
+    Hadoop's defaults, `curse` by how much it was predicted longer (below 0: shorter) than it took,
+    `ranks` the rank correlation of predicted and measured times, `noise` the floors of both cells
+    together, `measured` how many cells, the shortest predicted one first, must be measured until
+    one is within `NEAR` of the best.
     """
     from scipy.stats import spearmanr
 
-    scores = evaluation.run.read_scores()
-    by_group = defaultdict[tuple[str, str], list[Score]](list)
-    measured = defaultdict[str, dict[str, Score]](dict)  # by input and cell, whoever predicted it
-    for score in scores.scores:
+    predicted = defaultdict[str, dict[str, dict[str, float]]](lambda: defaultdict(dict))
+    measured = defaultdict[str, dict[str, Score]](dict)  # by cell, whoever predicted it
+    for score in evaluation.run.read_scores().scores:
         if (score.quantity, score.speed) == ("job_s", "raw"):
-            by_group[score.model, score.input].append(score)
+            predicted[score.input][score.model][score.cell] = score.predicted_s
             measured[score.input][score.cell] = score
-    for (model, of_input), group in sorted(by_group.items()):
-        if len(every := measured[of_input].values()) < 2:
+    for of_input, cells in sorted(measured.items()):
+        if len(cells) < 2:
             continue
-        chosen = min(group, key=lambda each: (each.predicted_s, each.cell))
-        best = min(every, key=lambda each: (each.measured_s, each.cell))
-        default = min(
-            every, key=lambda each: (_from_defaults(evaluation.cells[each.cell]), each.cell)
-        )
-        predicted_s = [float(each.predicted_s) for each in group]
-        measured_s = [float(each.measured_s) for each in group]
-        varies = len({*predicted_s}) > 1 and len({*measured_s}) > 1
-        floors = [each.floor or 0.0 for each in (chosen, best)]
-        yield {
-            "input": of_input,
-            "model": model,
-            "cells": len(group),
-            "of": len(every),
-            "chosen": evaluation.labels[chosen.cell],
-            "best": evaluation.labels[best.cell],
-            "regret": chosen.measured_s / best.measured_s - 1,
-            "noise": math.hypot(*floors),
-            "from_default": 1 - chosen.measured_s / default.measured_s,
-            "curse": chosen.predicted_s / chosen.measured_s - 1,
-            "ranks": float(spearmanr(predicted_s, measured_s).statistic) if varies else None,
-        }
+        measured_s = {cell: score.measured_s for cell, score in cells.items()}
+        _, best = min((time_s, cell) for cell, time_s in measured_s.items())
+        default = min(cells, key=lambda cell: (_from_defaults(evaluation.cells[cell]), cell))
+        near = {cell for cell in cells if measured_s[cell] <= (1 + NEAR) * measured_s[best]}
+        models = sorted(predicted[of_input].items())
+        for model, predicted_s in [*models, (AT_RANDOM, dict.fromkeys(cells, 0.0))]:
+            of_cell = predicted_s.__getitem__
+            order = [[*alike] for _, alike in groupby(sorted(predicted_s, key=of_cell), of_cell)]
+            chosen = order[0]
+            chosen_s = fmean(measured_s[cell] for cell in chosen)
+            pairs = [[predicted_s[cell], measured_s[cell]] for cell in predicted_s]
+            varies = all(len({*column}) > 1 for column in zip(*pairs, strict=True))
+            floors = [fmean(cells[cell].floor or 0.0 for cell in chosen), cells[best].floor or 0.0]
+            yield {
+                "input": of_input,
+                "model": model,
+                "cells": len(predicted_s),
+                "of": len(cells),
+                "chosen": evaluation.labels[chosen[0]] if len(chosen) == 1 else "",
+                "best": evaluation.labels[best],
+                "regret": chosen_s / measured_s[best] - 1,
+                "noise": math.hypot(*floors),
+                "from_default": 1 - chosen_s / measured_s[default],
+                "curse": None if model == AT_RANDOM
+                else fmean(predicted_s[cell] / measured_s[cell] - 1 for cell in chosen),
+                "ranks": float(spearmanr(pairs).statistic) if varies else None,
+                "measured": _measured_until([*order, cells.keys() - predicted_s.keys()], near),
+            }  # fmt: skip
+
+
+def _measured_until(order: Sequence[Collection[str]], near: Collection[str]) -> float:
+    """How many cells are measured in *order*, of those alike in any, until one is *near*."""
+    before = 0
+    for alike in order:
+        if count := sum(cell in near for cell in alike):
+            return before + (len(alike) + 1) / (count + 1)  # the mean place of the first of them
+        before += len(alike)
+    raise ValueError(order)
 
 
 def _from_defaults(cell: Cell) -> int:

@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import Any
 
 from harness import __version__
-from harness.errors import DataError, SpecError
+from harness.errors import DataError, HarnessError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.own_code import OwnCode, kept_own, read_own
 from harness.evaluate.transfer import profiles_for
@@ -121,6 +121,27 @@ class Session:
         return order(self.experiment, expand(self.experiment), self.versions)
 
     @cached_property
+    def borrowed(self) -> Mapping[str, Profile]:
+        """
+        Profiles by workload of the run that the file names, if any, for the machine that it names.
+
+        `DataError`, `SpecError`: there is no such run, or it has no profile of a workload.
+        """
+        predict = self.experiment.predict
+        if self.profiles or not predict.source:
+            return self.profiles
+        source = Store(self.results_dir).find(predict.source)
+        profiles: Mapping[str, Profile] = source.read_profiles()
+        if lacking := {trial.cell.workload.name for trial in self.trials} - profiles.keys():
+            what = f"it has no profile of {', '.join(sorted(lacking))}"
+            fix = "name a run that profiled all workloads: predict.from"
+            raise DataError(what, where=str(source.path), fix=fix)
+        if paths := [Path(self.source).parent / path for path in predict.hardware]:
+            cells = {trial.cell.id: trial.cell for trial in self.trials}
+            profiles, _ = profiles_for(source, paths, cells.values())
+        return profiles
+
+    @cached_property
     def preflight(self) -> Preflight:
         """What is checked before anything is started."""
         return Preflight(self.experiment, self.source, lambda: self.home, self.console)
@@ -130,6 +151,10 @@ class Session:
         experiment, trials = self.experiment, self.trials
         self.preflight.warn()
         self.preflight.warn_of_lacks()
+        try:
+            _ = self.borrowed
+        except HarnessError as error:
+            self.console.say(f"warning: predict.from: {error.what}")
         runs = [run for run in Store(self.results_dir).fitting(experiment) if run.trial_ids()]
         records, is_finished = (runs[-1].trials(), runs[-1].finished) if runs else ({}, False)
         plan = make_plan(experiment, trials, records, self.estimator(), is_finished=is_finished)
@@ -208,6 +233,9 @@ class Session:
         probe_jar()
         text = concealed_text(self.text, self.source, user_secrets())
         store = Store(self.results_dir)
+        unfinished = [] if new else [r for r in store.fitting(experiment) if not r.finished]
+        if not any(earlier.seal.exists() for earlier in unfinished):
+            _ = self.borrowed  # what cannot be predicted is not measured
         run = store.open_run(experiment, text, new=new, versions=self.versions)
         if run.note:
             self.console.say(run.note)
@@ -265,18 +293,12 @@ class Session:
     def seal(self, run: Run) -> str:
         """SHA-256 of the seal of *run*, made of its profiling trials where there is none yet."""
         if not run.seal.exists():
-            evaluation, predict = self.evaluation(run), self.experiment.predict
-            if predict.source:
-                source = Store(self.results_dir).find(predict.source)
-                paths = [Path(self.source).parent / path for path in predict.hardware]
-                profiles = self.profiles or source.read_profiles()
-                if paths:
-                    profiles, _ = profiles_for(source, paths, evaluation.cells.values())
-                for profile in profiles.values():
-                    run.write_profile(profile)
-            elif not any(record.trial.profiling for record in evaluation.done.values()):
-                run.finish()  # nothing can come of it: the next call opens another run
-            if not predict.source:
+            evaluation = self.evaluation(run)
+            for profile in self.borrowed.values():
+                run.write_profile(profile)
+            if not self.borrowed:
+                if not any(record.trial.profiling for record in evaluation.done.values()):
+                    run.finish()  # nothing can come of it: the next call opens another run
                 evaluation.profile()
             predictions = evaluation.predict()
             self.console.say(f"{len(predictions)} predictions are sealed: {run.seal.path}")

@@ -12,7 +12,14 @@ from types import SimpleNamespace
 import pytest
 
 from harness.cli import main
-from harness.errors import ClusterError, DataError, EvidenceError, MachineError, SpecError
+from harness.errors import (
+    ClusterError,
+    DataError,
+    EvidenceError,
+    HarnessError,
+    MachineError,
+    SpecError,
+)
 from harness.evaluate import flow
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.provenance import blind_refusals
@@ -441,6 +448,49 @@ class TestBlindOrder:
 
         assert clusters.jobs.count("terasort") == 2
         assert session().newest().finished
+
+    def test_profiles_of_no_run_are_refused_before_anything_starts(self, session, clusters):
+        """
+        No run is opened; the plan is shown, with a warning.
+        """
+        overrides = ["predict={models: [whatif], from: 20261121}"]
+        console = RecordingConsole()
+        session(console=console, overrides=overrides).plan()
+        with pytest.raises(HarnessError, match="no run is called '20261121'"):
+            session(overrides=overrides).measure()
+
+        assert clusters.jobs == []
+        assert "warning: predict.from: no run is called '20261121'" in console.lines
+        assert Store(session().results_dir).all_runs() == []
+
+    def test_profiles_that_lack_a_workload_are_refused(self, session, clusters, measured):
+        """
+        The error names the workload; nothing of another name is measured.
+        """
+        before = len(clusters.jobs)
+        text = EXPERIMENT.replace("name: terasort", "name: wordcount")
+        overrides = [f"predict={{models: [whatif], from: {measured[1].id}}}"]
+
+        with pytest.raises(DataError, match="it has no profile of wordcount"):
+            session(text, overrides=overrides).measure()
+        assert len(clusters.jobs) == before
+
+    @pytest.mark.process
+    def test_a_sealed_run_goes_on_without_the_run_that_gave_its_profiles(
+        self, session, clusters, measured
+    ):
+        """
+        What was sealed is kept in the run itself.
+        """
+        _, source = measured
+        overrides = [f"predict={{models: [whatif], from: {source.id}}}", "seed=8"]
+        with pytest.raises(KeyboardInterrupt):
+            session(console=Interrupted(2), overrides=overrides).measure()
+        shutil.rmtree(source.path)
+
+        run, failed = session(overrides=overrides).measure()
+
+        assert (failed, run.finished, len(run.trials())) == (0, True, 4)
 
     @pytest.mark.parametrize(
         "text",
