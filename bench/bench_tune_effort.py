@@ -1,0 +1,72 @@
+"""
+How many settings must be measured until one is within 5 % of the best: models and searches alike.
+
+    .venv/bin/python bench/bench_tune_effort.py RUN [--searches 200]
+
+RUN has measured all cells of a grid (`experiments/tuning/settings.yaml`), so what a search would
+have seen is looked up in it: the same clock for all.  The search without a model is Optuna's
+tree-structured Parzen estimator (TPE) with its defaults, over the axes of the grid; a cell that it
+asks for again costs nothing.  A model measures cells in the order of its predictions; it has been
+given the profiling trials of another run, which are named beside it.  Chance is exact.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+
+from collections import defaultdict
+from pathlib import Path
+
+import optuna
+
+from harness.evaluate.flow import Evaluation
+from harness.evaluate.tune import NEAR, regrets
+from harness.experiment.grid import axis_values, varying
+from harness.store import Run
+
+
+def main() -> None:
+    """Print a row for each input and way to choose."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--searches", type=int, default=200, help="with another seed each")
+    options = parser.parse_args()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    evaluation = Evaluation.of(Run(options.run))
+    times_s: dict[str, dict[str, float]] = defaultdict(dict)
+    for score in evaluation.run.read_scores().scores:
+        if (score.quantity, score.speed) == ("job_s", "raw"):
+            times_s[score.input][score.cell] = score.measured_s
+    print(f"{'input':24} {'chosen by':16} {'cells measured':>14} {'of':>4}  90 % of searches")
+    for row in regrets(evaluation):
+        print(f"{row['input']:24} {row['model']:16} {row['measured']:14.1f} {row['of']:4}")
+    for of_input, cells in times_s.items():
+        counts = sorted(searched(evaluation, cells, seed) for seed in range(options.searches))
+        low, high = (counts[round(share * (len(counts) - 1))] for share in (0.05, 0.95))
+        print(f"{of_input:24} {'Optuna TPE':16} {statistics.mean(counts):14.1f} {len(cells):4}"
+              f"  {low} to {high}")  # fmt: skip
+
+
+def searched(evaluation: Evaluation, times_s: dict[str, float], seed: int) -> int:
+    """Cells that one search has measured when the first of them is near the best."""
+    cells = {key: evaluation.cells[key] for key in times_s}
+    axes = varying(cells.values())
+    by_values = {
+        tuple(axis_values(cell)[axis] for axis in axes): key for key, cell in cells.items()
+    }
+    choices = {axis: sorted({values[place] for values in by_values})
+               for place, axis in enumerate(axes)}  # fmt: skip
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+    limit_s, measured = (1 + NEAR) * min(times_s.values()), set[str]()
+    while True:
+        trial = study.ask()
+        key = by_values[tuple(trial.suggest_categorical(axis, choices[axis]) for axis in axes)]
+        measured.add(key)
+        if times_s[key] <= limit_s:
+            return len(measured)
+        study.tell(trial, times_s[key])
+
+
+if __name__ == "__main__":
+    main()
