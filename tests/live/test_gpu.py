@@ -26,7 +26,7 @@ cluster:
   node: {{map_slots: 1, reduce_slots: 1, task_memory: 512 MiB}}
   site: {{dfs.blocksize: 4 MiB}}
 workloads:
-  - {{name: {name}, input: {sizes}, device: cpu{more}}}
+  - {{name: {name}, input: [{sizes}], device: cpu{more}}}
 configuration:
   mapreduce.job.reduces: 2
   mapreduce.job.running.map.limit: 2
@@ -43,7 +43,9 @@ def check(tmp_path, name, sizes, more=""):
     Run a trial for each size: all are done, and every map says that a processor did the work.
     """
     file = tmp_path / "gpu.yaml"
-    file.write_text(EXPERIMENT.format(name=name, sizes=sizes, first=sizes[0], more=more))
+    texts = [f"{size} B" for size in sizes]
+    sizes_text = ", ".join(texts)
+    file.write_text(EXPERIMENT.format(name=name, sizes=sizes_text, first=texts[0], more=more))
     output(settings(tmp_path), *command("run", tmp_path / "results", experiment=file))
     run = Store(tmp_path / "results").latest("gpu")
     trials = list(run.trials().values())
