@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 
 from pathlib import Path
@@ -21,11 +22,14 @@ _LEAST_S = 120.0  # a start, a warm-up and two jobs, on a machine that is not sl
 
 if TYPE_CHECKING:
     from harness.records.hardware import MachineCosts
+    from harness.records.profile import Profile
     from harness.store import Run
 
 
-def _seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
+def _seconds(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
     """Seconds of a duration; an error of the command line where it is none, or too short."""
+    if text is None:
+        return None
     try:
         seconds = parse_duration(text)
     except ValueError as error:
@@ -142,19 +146,27 @@ def _write(hardware: MachineCosts, output: Path) -> None:
 @hardware_group.command("fit")
 @click.argument("name", metavar="RUN", shell_complete=completion.runs)
 @results_option
+@click.option(
+    "--budget",
+    "within_s",
+    callback=_seconds,
+    metavar="TIME",
+    help="Of its jobs take those that had ended then, as if it had ended.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True)
-def fit(name: str, results_dir: Path, output: Path) -> None:
+def fit(name: str, results_dir: Path, within_s: float | None, output: Path) -> None:
     """
     Write what the recorded jobs of RUN, a calibration or any other, say of its machine.
 
     \b
     Example:
         harness hardware fit results/calibrate/20261126T024405Z-d1db -o plain.json
+        harness hardware fit results/calibrate/20261126T024405Z-d1db --budget 2m -o 2m.json
     """
     from harness.run.calibrate import hardware_of
     from harness.store import Store
 
-    _write(hardware_of(Store(results_dir).find(name)), output)
+    _write(hardware_of(Store(results_dir).find(name), within_s=within_s or math.inf), output)
 
 
 @hardware_group.command("show")
@@ -230,14 +242,19 @@ def compare(files: tuple[Path, Path], name: str | None, results_dir: Path, as_js
     "--hardware",
     nargs=2,
     required=True,
+    multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="A B",
-    help="The costs of the old machine and of the new one.",
+    help="The costs of the old machine and of the new one; repeatable, as of several budgets.",
 )
 @results_option
 @json_option
 def show_ladder(
-    name: str, origin: str, hardware: tuple[Path, Path], results_dir: Path, as_json: bool
+    name: str,
+    origin: str,
+    hardware: tuple[tuple[Path, Path], ...],
+    results_dir: Path,
+    as_json: bool,
 ) -> None:
     """
     Say what each way of predicting RUN, on a new machine, from an earlier run is worth.
@@ -250,13 +267,18 @@ def show_ladder(
 
     from harness.evaluate.flow import Evaluation
     from harness.evaluate.ladder import ladder
-    from harness.evaluate.transfer import profiles_for
+    from harness.evaluate.transfer import profiles_for, read_hardware
     from harness.store import Store
 
     store = Store(results_dir)
     target, source = Evaluation.of(store.find(name)), store.find(origin)
-    moved, others = profiles_for(source, hardware, target.cells.values())
-    for other in others:
+    moved: dict[str, dict[str, Profile]] = {}
+    noted = dict[str, None]()
+    for paths in hardware:
+        way = f"by {paths[1].name}, {read_hardware(paths[1]).spent_s / 60:.0f} min"
+        moved[way], others = profiles_for(source, paths, target.cells.values())
+        noted |= dict.fromkeys(others)
+    for other in noted:
         show_text(f"warning: costs of another machine: {other}")
     rungs = [*ladder(target, source, moved)]
     if as_json:

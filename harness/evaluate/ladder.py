@@ -19,6 +19,7 @@ from harness.records.profile import Profile
 from harness.store import Run
 
 OF_WHOLE_JOBS = ("ernest", "nearest")
+OWN, TIMES = "its own profile", "times"
 _RATIO_OF = "terasort"
 
 
@@ -50,26 +51,29 @@ class Rung(NamedTuple):
         return self.low_s <= self.measured_s <= self.high_s
 
 
-def ladder(target: Evaluation, source: Run, moved: Mapping[str, Profile]) -> Iterator[Rung]:
+def ladder(
+    target: Evaluation, source: Run, moved: Mapping[str, Mapping[str, Profile]]
+) -> Iterator[Rung]:
     """
-    All ways for each scored cell of *target*, whose profiles from *source* are *moved* to it.
+    All ways for each scored cell of *target*; by each in *moved* profiles of *source* are for it.
 
     Where no TeraSort of one size and configuration ran on both machines, its ratio is no way.
     """
     origin, profiles, measured_s = Evaluation.of(source), source.read_profiles(), job_times(target)
-    ways = {"as it is": profiles, "transferred": moved}
+    ways: dict[str, Mapping[str, Profile]] = {"as it is": profiles}
     if times := terasort_ratio(origin, target):
-        ways[f"times {times:.2f}, a TeraSort's ratio"] = {
+        ways[f"{TIMES} {times:.2f}, a TeraSort's ratio"] = {
             name: longer_jobs(profile, times) for name, profile in profiles.items()
         }
+    ways |= moved
     if any(trial.profiling for trial in target.plan):
-        ways["its own profile"] = target.run.read_profiles()
+        ways[OWN] = target.run.read_profiles()
     scored = {trial.cell.id: trial.cell for trial in target.plan if not trial.profiling}
     cells = [cell for key, cell in scored.items() if key in measured_s]
     for way, known in ways.items():
-        profiled = target.cells if "own" in way else origin.cells
+        profiled = target.cells if way == OWN else origin.cells
         for model in target.experiment.predict.models:
-            if "ratio" in way and model not in OF_WHOLE_JOBS:
+            if way.startswith(TIMES) and model not in OF_WHOLE_JOBS:
                 continue
             for prediction in predict_cells(model, cells, known, profiled):
                 low_s, high_s = prediction.intervals.get("job_s", {}).get("90") or (None, None)

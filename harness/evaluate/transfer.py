@@ -194,6 +194,28 @@ def transferred(
     return scaled(profile, times).model_copy(update={"refits": refits, "draws": tuple(draws)})
 
 
+def completed(there: MachineCosts, here: MachineCosts) -> tuple[MachineCosts, list[str]]:
+    """
+    *there* with costs of *here* where no job but those that start was measured; which those are.
+
+    Where rates of disks or networks say without a job that a byte takes longer there, it does so by
+    as much: what the rest of its cost is stays.
+    """
+    if any(cost.trials for cost in there.costs.values()):
+        return there, []
+    costs = dict[str, Cost]()
+    for name, cost in here.costs.items():
+        rates = (there.costs[name].micro, cost.micro) if name in there.costs else (None, None)
+        longer_s = 0.0 if None in rates else (rates[0] or 0.0) - (rates[1] or 0.0)
+        values = {"value": cost.value, "low": cost.low, "high": cost.high}
+        moved = {end: max(_LEAST_SHARE * value, value + longer_s)
+                 for end, value in values.items() if value is not None}  # fmt: skip
+        without = {unit: max(_LEAST_SHARE * value, value + longer_s)
+                   for unit, value in cost.without.items()}  # fmt: skip
+        costs[name] = cost.model_copy(update={**moved, "without": without})
+    return there.model_copy(update={"costs": costs}), [*costs]
+
+
 def drawn_costs(machine: MachineCosts, random: np.random.Generator) -> MachineCosts:
     """
     *machine* as it might be: costs drawn with the errors that go together in its fits.
@@ -255,6 +277,7 @@ def profiles_for(
     The first file is of the machine that *source* ran on.  Each profile says what it was made of.
     """
     here, there = map(read_hardware, paths)
+    there, assumed = completed(there, here)
     rows = profiled_works(source)
     hashes = [Opener(path.parent).sha256(path)[:16] for path in paths]
     note = f"from run {source.id}, sealed {source.seal.sha256()[:16]}, for the machine of"
@@ -273,6 +296,9 @@ def profiles_for(
         for name, cost in machine.costs.items()
         if cost.group
     ]
+    if assumed:
+        unsure.append(f"{paths[1].name} has no job that shows its costs, but rates: the others are"
+                      f" taken to be those of {paths[0].name}")  # fmt: skip
     profiles = {}
     for workload, profile in source.read_profiles().items():
         moved = transferred(profile, rows[workload], here, there)

@@ -66,7 +66,7 @@ _MICRO = {
     "network_s_per_byte": {NETWORK_IN, NETWORK_OUT},
 }
 _OF_NOW = ("load", "disk")  # facts of a machine that are others the next minute
-_FRAMES = 2  # jobs of `sleep` that come first: nothing but start-up
+_STARTS, _FRAMES = "sleep", 2  # so many of it come first: nothing but start-up
 _END_S = 5.0  # of a cluster, and of the fit
 _NOISE, _LEAST_S = 0.1, 0.1  # of what a part takes, relative and absolute, before it is measured
 _PRIOR = (
@@ -164,7 +164,7 @@ class Calibration:
             raise SpecError(what, where="cluster.provider", fix=fix)
         self.cells = {trial.cell.id: trial.cell for trial in self.session.trials}
         self.works = {key: planned_work(cell) for key, cell in self.cells.items()}
-        starts = [trial for trial in self.session.trials if trial.cell.workload.name == "sleep"]
+        starts = [trial for trial in self.session.trials if trial.cell.workload.name == _STARTS]
         if not starts:
             raise SpecError("a calibration needs its job that only starts", where="workloads",
                             fix="leave the workloads as they are")  # fmt: skip
@@ -263,13 +263,19 @@ class Calibration:
         return run, hardware_of(run, budget_s=self.budget_s, spent_s=spent_s)
 
 
-def hardware_of(run: Run, *, budget_s: float = 0.0, spent_s: float = 0.0) -> MachineCosts:
-    """What the recorded jobs of *run*, of all its workloads together, say of its machine."""
-    evaluation = Evaluation.of(run)
-    records = evaluation.done.values()
+def hardware_of(
+    run: Run, *, budget_s: float = 0.0, spent_s: float = 0.0, within_s: float = math.inf
+) -> MachineCosts:
+    """What the recorded jobs of *run* that ended *within_s* say of its machine."""
+    evaluation, began_s = Evaluation.of(run), run.read_manifest().created_s
+    done = evaluation.done.values()
+    records = [record for record in done if record.finished_s <= began_s + within_s]
     observed = [each for record in records for each in evaluation.observe(record)]
     if not observed:
-        raise DataError("no trial is done", where=str(run.path), fix="run the command again")
+        when = f" within {within_s:g} s" if done else ""
+        raise DataError(f"no trial is done{when}", where=str(run.path), fix="run the command again")
+    # A job that only starts works on next to nothing, which tells of no cost.
+    working = [each for each in observed if each.trial.cell.workload.name != _STARTS]
     speed = fit_speed(observed)
     manifest = run.read_manifest()
     known = {
@@ -284,9 +290,9 @@ def hardware_of(run: Run, *, budget_s: float = 0.0, spent_s: float = 0.0) -> Mac
     return MachineCosts(
         measured_s=manifest.created_s,
         budget_s=budget_s,
-        spent_s=spent_s,
+        spent_s=spent_s or max(record.finished_s for record in records) - began_s,
         conditions=dict(flatten(known)),
-        costs=with_micro(fit_platform(works(observed, speed), expected_costs(run)), manifest.micro),
+        costs=with_micro(fit_platform(works(working, speed), expected_costs(run)), manifest.micro),
         frame=frame_of(observed),
         chosen=tuple(
             {"trial": record.trial.id, "reason": record.trial.reason,
@@ -297,11 +303,14 @@ def hardware_of(run: Run, *, budget_s: float = 0.0, spent_s: float = 0.0) -> Mac
 
 
 def with_micro(costs: dict[str, Cost], micro: Mapping[str, Mapping[str, float]]) -> dict[str, Cost]:
-    """*costs* with what disks and networks gave without a job beside them."""
+    """*costs* with what disks and networks gave without a job beside them, or in their place."""
     known = dict(costs)
     for name, seconds in micro_costs(micro).items():
-        if name in costs:
-            value, cost = fmean(seconds), costs[name]
+        value = fmean(seconds)
+        if name not in costs:
+            known[name] = Cost(value=value, unit="s/B", source="rates without a job", micro=value)
+        else:
+            cost = costs[name]
             agree = None
             if cost.low is not None and cost.high is not None:
                 agree = cost.low <= value <= cost.high

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 from harness.errors import DataError
-from harness.evaluate.transfer import drawn_costs, transferred
+from harness.evaluate.ladder import ladder
+from harness.evaluate.transfer import completed, drawn_costs, transferred
 from harness.profiling import fit_profile
 from harness.profiling.platform import fit_platform, works
 from harness.records.hardware import Cost, MachineCosts
 from harness.records.profile import SpeedCorrection
+from harness.run.calibrate import hardware_of
+from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
 from tests.profiling.recordings import recorded_grid
 
 UNCORRECTED = SpeedCorrection(reference_rate=1.0, coefficient=0.0, gain=0.0, count=0)
@@ -144,3 +147,87 @@ def test_a_cost_that_a_machine_lacks_is_named(jobs, here):
 
     with pytest.raises(DataError, match=r"network_s_per_byte.*, which copy_s of w needs"):
         ratios(jobs, here, here.model_copy(update={"costs": costs}))
+
+
+def with_rate(machine, seconds, *, trials):
+    """
+    The machine with so many trials behind its costs, whose network takes *seconds* for a byte.
+    """
+    costs = {name: cost.model_copy(update={"trials": trials})
+             for name, cost in machine.costs.items()}  # fmt: skip
+    name = "network_s_per_byte"
+    costs[name] = costs[name].model_copy(update={"micro": seconds})
+    return machine.model_copy(update={"costs": costs})
+
+
+def test_a_machine_known_by_rates_alone_has_the_other_ones_costs_and_its_own_network(here):
+    """
+    A byte takes longer by what the network takes longer, and all else as long.
+    """
+    rates_alone = Cost(value=1e-7, unit="s/B", source="rates", micro=1e-7)
+    there = here.model_copy(update={"costs": {"network_s_per_byte": rates_alone}})
+
+    whole, assumed = completed(there, with_rate(here, 2e-8, trials=3))
+
+    longer_s = {name: whole.costs[name].value - cost.value for name, cost in here.costs.items()}
+    assert longer_s.pop("network_s_per_byte") == pytest.approx(8e-8)
+    assert [*longer_s.values()] == [0.0] * len(longer_s)
+    assert set(assumed) == set(here.costs)
+
+
+def test_a_machine_with_jobs_of_its_own_takes_no_cost_from_another(here):
+    """
+    What it lacks stays missing, and is named where it is needed.
+    """
+    there = with_rate(here, 1e-7, trials=1)
+
+    assert completed(there, with_rate(here, 2e-8, trials=3)) == (there, [])
+
+
+def test_a_faster_network_leaves_some_of_a_cost(here):
+    """
+    A tenth: a cost is not its rate alone.
+    """
+    there = here.model_copy(
+        update={"costs": {"network_s_per_byte": Cost(value=0.0, unit="s/B", source="", micro=0)}}
+    )
+    known = with_rate(here, 1.0, trials=3)
+
+    whole, _ = completed(there, known)
+
+    name = "network_s_per_byte"
+    assert whole.costs[name].value == pytest.approx(0.1 * here.costs[name].value)
+
+
+def test_a_ladder_has_each_way_of_predicting_each_cell(stored):  # noqa: F811
+    """
+    Profiles that were moved to the same machine predict as those that are as they were.
+    """
+    target = evaluation(stored)
+    rungs = [*ladder(target, stored, {"by same.json": stored.read_profiles()})]
+
+    by_way = {}
+    for rung in rungs:
+        by_way.setdefault(rung.way, {})[rung.model, rung.cell] = rung.predicted_s
+    assert set(by_way) >= {"as it is", "by same.json", "its own profile"}
+    assert by_way["by same.json"] == by_way["as it is"] == by_way["its own profile"]
+    assert any(rung.error is not None for rung in rungs)
+
+
+def test_jobs_after_the_budget_do_not_count(stored, monkeypatch):  # noqa: F811
+    """
+    As if the calibration had ended then; with no job nothing is said.
+    """
+    began_s = stored.read_manifest().created_s
+    records = {
+        name: record.model_copy(update={"finished_s": began_s + 10.0 * number})
+        for number, (name, record) in enumerate(stored.trials().items(), start=1)
+    }
+    monkeypatch.setattr(type(stored), "trials", lambda _: records)
+
+    first = hardware_of(stored, within_s=25.0)
+
+    assert (len(first.chosen), first.spent_s) == (2, 20.0)
+    assert len(hardware_of(stored).chosen) > 2
+    with pytest.raises(DataError, match="no trial is done within 5 s"):
+        hardware_of(stored, within_s=5.0)
