@@ -444,10 +444,9 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
     if not document.mapping("predict"):
         return
     predict = experiment.predict
-    if bool(predict.profile_on) == bool(predict.source):
+    if not predict.profile_on and not predict.source:
         fix = "write profile_on, the cells that feed the profiles; or from, a run that has some"
-        what = "has 'profile_on' and 'from'" if predict.source else "lacks 'profile_on'"
-        document.problem(("predict",), f"predict {what}", fix)
+        document.problem(("predict",), "predict lacks 'profile_on'", fix)
     if len(predict.hardware) not in ((0, 2) if predict.source else (0,)):
         fix = "write hardware: [A, B], the machine of the run that from names, and this one"
         document.problem(("predict",), "predict.hardware is two files, and needs from", fix)

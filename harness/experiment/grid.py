@@ -111,6 +111,7 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     Grouped by cluster; within a group every cell once in random order, then every cell again in
     another.  The order is by a hash of the seed, so it is the same on every machine.  Where it is
     blind, all profiling cells come first; the cluster of the last of them goes on with its others.
+    They are left out where the profiles are another run's.
     """
     profiling = {cell.id for cell in cells if is_profiling(cell, experiment.predict)}
     groups: dict[str, dict[str, Cell]] = {}
@@ -122,7 +123,9 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
 
     clusters, every = shuffled(groups, 0), {cell.id for cell in cells}
     stages = [(clusters, every)]
-    if experiment.predict.is_blind:
+    if experiment.predict.source:
+        stages = [(clusters, every - profiling)]
+    elif experiment.predict.is_blind:
         first = [cluster for cluster in clusters if profiling & groups[cluster].keys()]
         following = sorted(clusters, key=lambda cluster: cluster not in first[-1:])
         stages = [(first, profiling), (following, every - profiling)]

@@ -410,7 +410,7 @@ class Predict(_FileRecord):
     profile_on: Properties = Field(default_factory=dict)
     """values of axes that select the cells for the profiles; these are never scored"""
     source: _Printable = Field("", validation_alias="from", **_UNSET)
-    """a run whose profiles are taken instead: its id, its first characters, or its folder"""
+    """a run whose profiles are taken, by its id or folder: then no cell of profile_on is run"""
     hardware: Axis[_Printable] = Field((), **_UNSET)
     """two files of harness calibrate: the machine of that run, and this one"""
     order: Annotated[

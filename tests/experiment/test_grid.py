@@ -164,6 +164,17 @@ class TestOrder:
         assert [t.id for t in mixed] == [t.id for t in self.trials()]
         assert {t.id for t in mixed} == {t.id for t in self.trials(predict=Predict(**chosen))}
 
+    def test_has_no_cell_that_would_feed_a_profile_where_another_run_does(self):
+        """
+        The same scored cells as with profiles of its own.
+        """
+        chosen = {"models": ("whatif",), "profile_on": {"input": ("1 MiB",)}}
+        own = self.trials(predict=Predict(**chosen))
+        borrowed = self.trials(predict=Predict(**chosen, source="20261121"))
+
+        assert {t.id for t in borrowed} == {t.id for t in own if not t.profiling}
+        assert not any(t.profiling for t in borrowed)
+
     def test_follows_the_seed(self):
         """
         The order can be repeated, and chosen.
