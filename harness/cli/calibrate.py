@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 
 from harness.cli import completion
 from harness.cli.console import Progress, print_json, show_table, show_text
-from harness.cli.steps import json_option, results_option
+from harness.cli.steps import file_option, json_option, results_option
 from harness.errors import MachineError, SpecError
 from harness.providers import PROVIDERS
 from harness.text import excerpt
@@ -21,6 +22,7 @@ from harness.units import parse_duration
 _LEAST_S = 120.0  # a start, a warm-up and two jobs, on a machine that is not slow
 
 if TYPE_CHECKING:
+    from harness.evaluate.ladder import Rung
     from harness.records.hardware import MachineCosts
     from harness.records.profile import Profile
     from harness.store import Run
@@ -247,12 +249,14 @@ def compare(files: tuple[Path, Path], name: str | None, results_dir: Path, as_js
     metavar="A B",
     help="The costs of the old machine and of the new one; repeatable, as of several budgets.",
 )
+@file_option("--plot", help="Draw it: a line for each model (.svg, .pdf, .png).")
 @results_option
 @json_option
 def show_ladder(
     name: str,
     origin: str,
     hardware: tuple[tuple[Path, Path], ...],
+    plot: Path | None,
     results_dir: Path,
     as_json: bool,
 ) -> None:
@@ -281,6 +285,8 @@ def show_ladder(
     for other in noted:
         show_text(f"warning: costs of another machine: {other}")
     rungs = [*ladder(target, source, moved)]
+    if plot:
+        _draw_ladder(plot, rungs)
     if as_json:
         numbers = [{**each._asdict(), "error": each.error, "covered": each.covered}
                    for each in rungs]  # fmt: skip
@@ -295,6 +301,26 @@ def show_ladder(
         cover = f"{sum(covered)} of {len(covered)}" if covered else ""
         rows.append((way, model, len(known), *texts, cover))
     show_table(("profile", "model", "cells", "mean error", "largest", "in 90 %"), rows)
+
+
+def _draw_ladder(path: Path, rungs: Sequence[Rung]) -> None:
+    """Draw the mean error of each model by each way that all models can take."""
+    import pandas as pd
+
+    from harness.reports.drawing import SERIES, SURFACE, WIDE, Canvas, drawing, grid
+
+    known = [(each.way, each.model, 100 * abs(each.error))
+             for each in rungs if each.error is not None]  # fmt: skip
+    table = pd.DataFrame(known, columns=["way", "model", "error"])
+    means = table.pivot_table("error", "way", "model", sort=False).dropna()
+    with drawing():
+        canvas = Canvas(WIDE, 3.4)
+        axes = canvas.figure.add_subplot()
+        means.plot(ax=axes, style="o-", color=[*SERIES], legend=False, xlabel="", ylim=(0, None),
+                   ylabel="mean error of job times, %", xticks=range(len(means)))  # fmt: skip
+        grid(axes, "y")
+        canvas.figure.legend(loc="outside lower center", ncols=3)
+        canvas.figure.savefig(path, dpi=200, facecolor=SURFACE)
 
 
 def _cost_rows(one: MachineCosts, other: MachineCosts) -> list[tuple[Any, ...]]:

@@ -1,8 +1,11 @@
 """A profile of one machine for another."""
 
+import json
+
 import numpy as np
 import pytest
 
+from harness.cli import main
 from harness.errors import DataError
 from harness.evaluate.ladder import ladder
 from harness.evaluate.transfer import completed, drawn_costs, transferred
@@ -231,3 +234,27 @@ def test_jobs_after_the_budget_do_not_count(stored, monkeypatch):  # noqa: F811
     assert len(hardware_of(stored).chosen) > 2
     with pytest.raises(DataError, match="no trial is done within 5 s"):
         hardware_of(stored, within_s=5.0)
+
+
+@pytest.mark.process
+def test_the_command_has_a_row_for_each_budget_and_a_picture(stored, here, tmp_path, capsys):  # noqa: F811
+    """
+    Of the same machine twice: the same errors, and an SVG.
+    """
+    files = [tmp_path / name for name in ("plain.json", "same.json")]
+    for file in files:
+        file.write_text(here.model_dump_json())
+    picture = tmp_path / "ladder.svg"
+    pairs = [text for file in files for text in ("--hardware", str(files[0]), str(file))]
+    argv = ["hardware", "ladder", str(stored.path), "--from", str(stored.path), *pairs]
+
+    assert main([*argv, "--plot", str(picture), "--json"]) == 0
+
+    rungs = json.loads(capsys.readouterr().out)["rungs"]
+    errors = {(each["way"].partition(",")[0], each["model"], each["cell"]): each["error"]
+              for each in rungs}  # fmt: skip
+    own = {key[1:]: error for key, error in errors.items() if key[0] == "as it is"}
+    for name in ("by plain.json", "by same.json"):
+        moved = {key[1:]: error for key, error in errors.items() if key[0] == name}
+        assert moved == pytest.approx(own)
+    assert picture.read_text().startswith("<?xml")
