@@ -6,7 +6,7 @@ import os
 import re
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     type=click.Choice(["closed", "open"]),
     help="The division that is claimed (default: the one whose rules are met).",
 )
-@click.option("--authors", type=click.Path(path_type=Path, dir_okay=False), help="A YAML list.")
+@click.option(
+    "--authors", type=click.File("r", "utf-8", "replace"), metavar="FILE", help="A YAML list."
+)
 @click.option("--licence", default="", metavar="ID", help="Of the data, by SPDX: CC-BY-4.0.")
 @click.option(
     "--keep",
@@ -58,7 +60,7 @@ def publish(
     output: Path | None,
     evidence: str,
     division: str | None,
-    authors: Path | None,
+    authors: TextIO | None,
     licence: str,
     keep: tuple[str, ...],
     checked: Path | None,
@@ -83,7 +85,6 @@ def publish(
         raise SpecError(what, where="SOURCE_DATE_EPOCH", fix=fix)
     from harness.publish import bundle, crate
     from harness.publish.rules import check
-    from harness.store import os_error_as_machine_error
 
     if (checked is None) == (not names):
         raise click.UsageError("give one or more RUN and -o DIR, or --check DIR")
@@ -95,17 +96,12 @@ def publish(
     if output is None:
         raise click.UsageError("give the folder of the bundle: -o DIR")
     crate.check_licence(licence)
-    people: list[crate.Author] = []
-    if authors:
-        with os_error_as_machine_error(authors):
-            text = authors.read_text(encoding="utf-8", errors="replace")
-        people = crate.read_authors(text, str(authors))
     published = bundle.publish(
         [open_evaluation(name, results_dir).run for name in names],
         output,
         level=evidence,
-        division=division or "",
-        authors=people,
+        division=division,
+        authors=crate.read_authors(authors.read(), authors.name) if authors else (),
         licence=licence,
         keep=keep,
     )
@@ -117,9 +113,8 @@ def publish(
         click.echo(printable(line))
     if published.without_pdf:
         show_text(published.without_pdf)
-    answers = published.check.answers
-    failed = [each.rule for each in answers if each.outcome != "passed"]
-    rest = f"not met of the closed one: {', '.join(failed)}" if failed else "every rule is met"
+    unmet = ", ".join(published.check.unmet)
+    rest = f"not met of the closed one: {unmet}" if unmet else "every rule is met"
     show_text(f"division: {published.check.claimed} ({rest})")
     show_text(f"bundle: {output}")
     show_text(f"check it: python3 -I -S {output}/verify.py")
@@ -129,19 +124,13 @@ def publish(
 def show_check(checked_rules: Check, folder: Path, *, as_json: bool) -> None:
     """Show the rules one by one, with file and value, and whether the division is met."""
     if as_json:
-        print_json(
-            {
-                "bundle": folder,
-                **checked_rules.model_dump(mode="json"),
-                "is_met": checked_rules.is_met,
-            }
-        )
+        rules = checked_rules.model_dump(mode="json")
+        print_json({"bundle": folder, **rules, "is_met": checked_rules.is_met})
         return
     rows = [(each.rule, each.outcome, each.file, each.value) for each in checked_rules.answers]
     show_table(("rule", "outcome", "file", "value"), rows)
-    for label, text in checked_rules.labels.items():
-        click.echo(printable(f"label: {label}: {text}"))
-    for text in checked_rules.differing:
+    labels = [f"label: {label}: {text}" for label, text in checked_rules.labels.items()]
+    for text in (*labels, *checked_rules.differing):
         click.echo(printable(text))
     verdict = "met" if checked_rules.is_met else "not met"
     click.echo(f"the claimed division, {checked_rules.claimed}, is {verdict}")

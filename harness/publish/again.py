@@ -90,7 +90,7 @@ def reproduce_bundle(
         yield f"data/{name}.csv", list(_compare_tables(opener, Opener(folder), name))
     text = opener.read(bundle / "README.md", FIX).decode(errors="replace")
     stated = re.search(f"{CLAIM}\n(.*?){CLAIM_END}", text, re.DOTALL)
-    lines, made = stated[1].splitlines() if stated else [], make_claim(evaluations, 0.0).lines
+    lines, made = stated[1].splitlines() if stated else [], make_claim(evaluations).lines
     differing = [
         Difference("", f"README.md: line {number} of the claim", old, new, None)
         for number, (old, new) in enumerate(zip_longest(lines, made), 1)

@@ -29,12 +29,15 @@ class Claim(NamedTuple):
         return " ".join(line.strip().removeprefix("- ") for line in self.lines)
 
 
-def make_claim(evaluations: Sequence[Evaluation], end_s: float) -> Claim:
-    """Claim of a bundle of *evaluations*, whose date is that of *end_s*."""
+def make_claim(evaluations: Sequence[Evaluation], end_s: float | None = None) -> Claim:
+    """Claim of a bundle of *evaluations*, whose date is that of *end_s*, or of the last trial."""
     names = dict.fromkeys(evaluation.experiment.name for evaluation in evaluations)
     by_name = sorted(evaluations, key=lambda each: (each.experiment.name, each.run.id))
     lines = [line for evaluation in by_name for line in _lines(evaluation)]
     title = f"Performance models of Hadoop MapReduce compared: {', '.join(names)}"
+    if end_s is None:
+        runs = (evaluation.run for evaluation in evaluations)
+        end_s = max(record.finished_s for run in runs for record in run.trials().values())
     return Claim(title, datetime.fromtimestamp(end_s, UTC).date().isoformat(), tuple(lines))
 
 

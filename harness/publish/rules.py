@@ -74,9 +74,18 @@ class Check(Record):
     differing: tuple[str, ...] = ()
 
     @property
+    def unmet(self) -> dict[str, str]:
+        """Rules of the closed division that are not met, with outcome and reason."""
+        return {
+            each.rule: f"{each.rule} {each.outcome}: {each.value}"
+            for each in self.answers
+            if each.outcome != "passed"
+        }
+
+    @property
     def division(self) -> Literal["closed", "open"]:
         """The division whose rules are met."""
-        return "closed" if all(each.outcome == "passed" for each in self.answers) else "open"
+        return "open" if self.unmet else "closed"
 
     @property
     def is_met(self) -> bool:

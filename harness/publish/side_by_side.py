@@ -57,8 +57,7 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
     for bundle in bundles:
         name, opener, runs = str(bundle), Opener(bundle), bundled_runs(bundle)
         evaluations, rules_check = [*map(Evaluation.of, runs)], check(bundle)
-        ends_s = [record.finished_s for run in runs for record in run.trials().values()]
-        claim = make_claim(evaluations, max(ends_s))
+        claim = make_claim(evaluations)
         system = system_facts(opener.read(bundle / "system.json", "get the bundle again").decode())
         measured = [digest(measured_part(each.experiment)) for each in evaluations]
         sides.append(
@@ -66,8 +65,7 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
             | {f"system: {key}": value for key, value in system.items()}
         )
         if rules_check.claimed == "open":
-            failed = [each for each in rules_check.answers if each.outcome != "passed"]
-            why_open[name] = [f"{each.rule} {each.outcome}: {each.value}" for each in failed]
+            why_open[name] = [*rules_check.unmet.values()]
         for evaluation in evaluations:
             score_book = evaluation.run.read_scores()
             ranking = score_book.ranking("raw")
