@@ -6,6 +6,7 @@ import json
 import re
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
@@ -116,10 +117,8 @@ def _compare_tables(stored: Opener, made: Opener, name: str) -> Iterator[Differe
             place = f"data/{name}.csv: {key}: {column}"
             if old == new or _OF_LOGS.fullmatch(place):
                 continue
-            try:
+            with suppress(ValueError, ZeroDivisionError):
                 relative = (float(new or "") - float(old or "")) / abs(float(old or ""))
-            except (ValueError, ZeroDivisionError):
-                relative = None
             yield Difference("", place, old, new, relative)
 
 
@@ -143,16 +142,13 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
         ),
         differences={
             name: (old.get(name, ""), new.get(name, ""))
-            for name in sorted({*old, *new})
-            if old.get(name) != new.get(name)
+            for name in sorted({name for name, _ in old.items() ^ new.items()})
         },
     )
     target = bundle / REPLICATIONS / runs[0].id
-    for name, document in (
-        ("replication.json", replication.model_dump(mode="json")),
-        ("system.json", json.loads(system)),
-    ):
-        write_file(target / name, json_bytes(document), target)
+    record = json_bytes(replication.model_dump(mode="json"))
+    write_file(target / "replication.json", record, target)
+    write_file(target / "system.json", json_bytes(json.loads(system)), target)
     return replication
 
 

@@ -187,14 +187,8 @@ def intervals(evaluation: Evaluation) -> Iterator[Row]:
 
 
 TABLES: dict[str, Callable[[Evaluation], Iterator[Row]]] = {
-    "runs": runs,
-    "cells": cells,
-    "trials": trials,
-    "measurements": measurements,
-    "predictions": predictions,
-    "scores": scores,
-    "comparisons": comparisons,
-    "intervals": intervals,
+    table.__name__: table
+    for table in (runs, cells, trials, measurements, predictions, scores, comparisons, intervals)
 }
 
 

@@ -317,14 +317,11 @@ class Pseudonyms:
             return self._known.sub(self._replace, match["uri"]) + below
         is_common = text.startswith("00:00:5e:") or text.endswith("@example.org")
         if kind in ("v4", "v6"):
-            try:
+            is_common = True  # a moment, a version
+            with suppress(ValueError):
                 address = ipaddress.ip_address(text)
-            except ValueError:
-                is_common = True  # a moment, a version
-            else:
-                is_common = text in self._versions or any(
-                    address in net for net in _COMMON_NETWORKS
-                )
+                is_common = any(address in net for net in _COMMON_NETWORKS)
+                is_common |= text in self._versions
         return self._known.sub(self._replace, text) if is_common else self._named(kind, text)
 
     def _path(self, text: str, *, is_known: bool = False) -> str:
