@@ -18,8 +18,7 @@ from harness import __version__
 from harness.errors import DataError, EvidenceError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.publish import crate
-from harness.publish.claim import CLAIM, CLAIM_END, Claim, make_claim
-from harness.publish.data import write_tables
+from harness.publish.data import CLAIM, CLAIM_END, Claim, make_claim, write_tables
 from harness.publish.evidence import copy_run
 from harness.publish.paper import public_data, write_paper, write_pdf
 from harness.publish.pseudonyms import Pseudonyms

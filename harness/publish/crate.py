@@ -13,7 +13,7 @@ from typing import Any
 
 from harness import __version__
 from harness.errors import SpecError
-from harness.publish.claim import Claim
+from harness.publish.data import Claim
 
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
 _PERSON = {"family-names", "given-names", "name", "orcid", "affiliation", "email"}

@@ -1,4 +1,4 @@
-"""The tables of a bundle: `data/*.csv`, from which `verify.py` computes the claim once more."""
+"""The tables of a bundle, `data/*.csv`, and its claim, which `verify.py` makes again from them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import io
 import math
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 from harness.api.export import FORMULA
 from harness.errors import DataError
@@ -17,12 +19,13 @@ from harness.evaluate.flow import Evaluation
 from harness.evaluate.provenance import blind_refusals, named_seals
 from harness.experiment.grid import axis_values, label, readable, varying
 from harness.records.trial import Cell
-from harness.scoring.comparisons import FAMILY_ERROR
-from harness.scoring.score import LEVELS, predicted_times
+from harness.scoring.comparisons import FAMILY_ERROR, FRAMED, MOST_FRAME
+from harness.scoring.score import LEVELS, frame_shares, predicted_times
 from harness.stats.sequential import LOOK_ERROR
 from harness.store.opener import Opener
 from harness.text import excerpt, printable
 
+CLAIM, CLAIM_END = "<!-- claim -->", "<!-- /claim -->"
 Row = Mapping[str, Any]
 _CLAIMED = ("body_s", "job_s", "published_s")  # of which errors have intervals
 FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
@@ -231,3 +234,67 @@ def read_table(bundle: Opener, name: str) -> list[dict[str, str]]:
     except (ValueError, csv.Error) as error:
         what = f"it cannot be read: {excerpt(repr(error))}"
         raise DataError(what, where=str(path), fix=FIX) from error
+
+
+class Claim(NamedTuple):
+    """A *title*, the *date* (ISO) of the measurements, and the *lines* about each run."""
+
+    title: str
+    date: str
+    lines: tuple[str, ...]
+
+    @property
+    def abstract(self) -> str:
+        """All of it in one paragraph."""
+        return " ".join(line.strip().removeprefix("- ") for line in self.lines)
+
+
+def make_claim(evaluations: Sequence[Evaluation], end_s: float | None = None) -> Claim:
+    """Claim of a bundle of *evaluations*, whose date is that of *end_s*, or of the last trial."""
+    names = dict.fromkeys(evaluation.experiment.name for evaluation in evaluations)
+    by_name = sorted(evaluations, key=lambda each: (each.experiment.name, each.run.id))
+    lines = [line for evaluation in by_name for line in _lines(evaluation)]
+    title = f"Performance models of Hadoop MapReduce compared: {', '.join(names)}"
+    if end_s is None:
+        runs = (evaluation.run for evaluation in evaluations)
+        end_s = max(record.finished_s for run in runs for record in run.trials().values())
+    return Claim(title, datetime.fromtimestamp(end_s, UTC).date().isoformat(), tuple(lines))
+
+
+def _lines(evaluation: Evaluation) -> list[str]:
+    """Four lines about one run; the form is fixed (docs/rules.md), as it is computed again."""
+    run, score_book = evaluation.run, evaluation.run.read_scores()
+    ranking, name = score_book.ranking("raw"), f"- {evaluation.experiment.name} ({run.id}):"
+    noise, first = "not known", f"{name} no model can be ranked."
+    if ranking is not None and ranking.models:
+        floors: dict[str, dict[str, float | None]] = {model: {} for model in ranking.models}
+        for score in score_book.scores:
+            if (score.quantity, score.speed) == (ranking.quantity, "raw") and score.model in floors:
+                floors[score.model][score.cell] = score.floor
+        common = set.intersection(*map(set, floors.values()))
+        if ranking.quantity in FRAMED:
+            shares = frame_shares(score_book.measurements)
+            common = {cell for cell in common if shares.get(cell, 0.0) <= MOST_FRAME}
+        known = [floors[ranking.models[0]][cell] for cell in common]
+        if numbers := [floor for floor in known if floor is not None]:
+            noise = f"{100 * median(numbers):.1f} %"
+        errors = dict(zip(ranking.models, ranking.errors, strict=True))
+        near_errors = [errors[model] for model in ranking.nearest]
+        lowest, highest = (f"{100 * each(near_errors):.1f} %" for each in (min, max))
+        over, (*others, last) = f"off on average over {ranking.cells} cells", ranking.nearest
+        first = f"{name} {last} is nearest by {ranking.quantity}, {lowest} {over}."
+        if others:
+            first = f"{name} no model is nearest by {ranking.quantity}: {', '.join(others)} and"
+            first += f" {last}, {lowest} to {highest} {over}, cannot be told apart."
+    done = [each for each in evaluation.done.values() if not each.trial.profiling]
+    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
+    disturbed = sum(bool(record.disturbed) for record in done)
+    failed = sum(record.state != "done" for record in run.trials().values())
+    rests_on = f"  It rests on {len(done)} trials of {len(scored)} scored cells, of which"
+    rests_on += f" {disturbed} are disturbed and {failed} failed; the noise of a cell's mean is"
+    order = "  The predictions were sealed before what they are scored on was measured."
+    if blind_refusals(run, evaluation.done.values()):
+        order = "  The predictions were sealed after the measurement: their models could have been"
+        order += " chosen by it."
+    reach = f"  It holds for {hardware_of(evaluation)} and these inputs; nothing is said of other"
+    return [first, f"{rests_on} {noise} (median).", order, f"{reach} systems."]

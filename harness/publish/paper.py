@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from harness.api.export import latex, latex_text
 from harness.evaluate.flow import Evaluation
-from harness.publish.claim import Claim
+from harness.publish.data import Claim
 from harness.reports.answer import ANSWERED
 from harness.reports.data import ReportData
 from harness.reports.document import Block, Document, Figure, Figures, Table, Text, table

@@ -15,8 +15,8 @@ from harness.cli import main
 from harness.errors import DataError, EvidenceError, SpecError
 from harness.publish import crate
 from harness.publish.bundle import SUMS, check_sums, publish, write_sums
-from harness.publish.claim import Claim
-from harness.publish.side_by_side import side_by_side
+from harness.publish.compare import side_by_side
+from harness.publish.data import Claim
 from harness.store import Run
 from tests.evaluate.test_flow import scored
 

@@ -23,8 +23,7 @@ from harness.experiment.grid import expand, order
 from harness.hadoop.properties import SEAL as SEAL_PROPERTY
 from harness.publish import verify
 from harness.publish.bundle import write_sums
-from harness.publish.claim import CLAIM, CLAIM_END, make_claim
-from harness.publish.data import write_tables
+from harness.publish.data import CLAIM, CLAIM_END, make_claim, write_tables
 from harness.records.prediction import Prediction
 from harness.records.score import Measurement
 from harness.records.trial import TrialRecord

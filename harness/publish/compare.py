@@ -1,25 +1,39 @@
-"""A bundle made again: from its own evidence, and by measuring its experiment once more."""
+"""
+A bundle compared: with itself made again, with its experiment measured again, with other bundles.
+
+Bundles are ranked only where rules, experiment, division and system are the same; all that differs
+stands in the head, and a closed bundle beside an open one says why that is open.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
-from typing import Literal
+from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple
 
 from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.publish.bundle import REPLICATIONS, SUMS, check_sums
-from harness.publish.claim import CLAIM, CLAIM_END, make_claim
-from harness.publish.data import FIX, TABLES, read_table, write_tables
+from harness.publish.data import (
+    CLAIM,
+    CLAIM_END,
+    FIX,
+    TABLES,
+    make_claim,
+    read_table,
+    write_tables,
+)
 from harness.publish.pseudonyms import Pseudonyms
+from harness.publish.rules import VERSION, check
 from harness.publish.system import system_document
 from harness.records.score import Comparison, MetricValue, ScoreBook
-from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
 from harness.reports.sections.method import flatten
 from harness.run.reproduce import reproduce
 from harness.stats.resampling import FEWEST_CELLS
@@ -27,6 +41,7 @@ from harness.store import Run
 from harness.store.compare import Difference
 from harness.store.files import folders, json_bytes, write_file
 from harness.store.opener import Opener
+from harness.store.run import measured_part
 
 # What needs the logs of jobs: at a leaner level of evidence it is taken as it stands.
 _OF_LOGS = re.compile(r"data/(trials\.csv: .*: seal|runs\.csv: .*: (blind|sealed))")
@@ -66,6 +81,34 @@ class Replication(Record):
     runs: tuple[str, ...]
     conclusions: tuple[Conclusion, ...]
     differences: dict[str, tuple[str, str]]
+
+
+class Row(NamedTuple):
+    """Mean relative error of a model, by bundle and experiment, with its interval or range."""
+
+    experiment: str
+    model: str
+    quantity: str
+    bundle: str
+    error: float
+    low: float | None
+    high: float | None
+
+
+class SideBySide(NamedTuple):
+    """
+    Several bundles: *head* has what differs, a value for each; *rows* are in the order of errors.
+
+    *not_ranked* says why rows are in the order of names instead.  *quotes* have, for each bundle,
+    the sentences to quote and their footnote.
+    """
+
+    bundles: list[str]
+    head: dict[str, list[str]]
+    not_ranked: str
+    why_open: dict[str, list[str]]
+    rows: list[Row]
+    quotes: dict[str, tuple[list[str], str]]
 
 
 def bundled_runs(bundle: Path) -> list[Run]:
@@ -218,3 +261,56 @@ def _range(number: MetricValue) -> str:
     """A share with its interval, in percent."""
     ends = [f"{100 * end:.1f}" for end in (number.low, number.high) if end is not None]
     return f"{100 * number.value:.1f} % ({' to '.join(ends)})"
+
+
+def side_by_side(bundles: Sequence[Path]) -> SideBySide:
+    """Compare *bundles*, each checked; `EvidenceError` names a file that was changed."""
+    sides, rows = list[dict[str, str]](), list[Row]()
+    quotes, why_open = dict[str, tuple[list[str], str]](), dict[str, list[str]]()
+    for bundle in bundles:
+        name, opener, runs = str(bundle), Opener(bundle), bundled_runs(bundle)
+        evaluations, rules_check = [*map(Evaluation.of, runs)], check(bundle)
+        claim = make_claim(evaluations)
+        system = system_facts(opener.read(bundle / "system.json", "get the bundle again").decode())
+        measured = [digest(measured_part(each.experiment)) for each in evaluations]
+        sides.append(
+            {"rules": VERSION, "division": rules_check.claimed, "experiment": " ".join(measured)}
+            | {f"system: {key}": value for key, value in system.items()}
+        )
+        if rules_check.claimed == "open":
+            why_open[name] = [*rules_check.unmet.values()]
+        for evaluation in evaluations:
+            score_book = evaluation.run.read_scores()
+            ranking = score_book.ranking("raw")
+            for each in score_book.summaries if ranking else ():
+                error = each.metrics.get("mape")
+                of = (each.workload, each.quantity, each.speed)
+                if error and ranking and of == ("*", ranking.quantity, "raw"):
+                    ends = (error.value, error.low, error.high)
+                    experiment = evaluation.experiment.name
+                    rows.append(Row(experiment, each.model, each.quantity, name, *ends))
+        footnote = f"{claim.title}; bundle {opener.sha256(bundle / SUMS)[:16]}, rules {VERSION},"
+        footnote += f" {rules_check.claimed} division, {claim.date}; {_status(bundle)}."
+        sentences = [line.removeprefix("- ") for line in claim.lines if line.startswith("- ")]
+        quotes[name] = (sentences, footnote)
+    head = {
+        key: values
+        for key in dict.fromkeys(key for side in sides for key in side)
+        if len({*(values := [side.get(key, "") for side in sides])}) > 1
+    }
+    others = [key for key in head if not key.startswith("system: ")]
+    not_ranked = "not ranked: they were measured on different systems" if head else ""
+    if others:
+        not_ranked = f"not ranked: their {' and '.join(others)} differ"
+    rows.sort(key=lambda row: row[:4] if not_ranked else (row.experiment, row.error, row.model))
+    return SideBySide([*map(str, bundles)], head, not_ranked, why_open, rows, quotes)
+
+
+def _status(bundle: Path) -> str:
+    """What is known of a bundle beyond its own word: measured again, recomputed, or nothing."""
+    if count := len(folders(bundle / REPLICATIONS)):
+        return f"measured again {count} times" if count > 1 else "measured again once"
+    with TemporaryDirectory(prefix="harness-reproduce-") as folder:
+        stages = reproduce_bundle(bundle, Path(folder), "predictions")
+        is_equal = all(each.is_equal for _, differences in stages for each in differences)
+    return "recomputed" if is_equal else "unverified"
