@@ -316,8 +316,7 @@ def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
                 is_met, value = False if isinstance(error, EvidenceError) else None, _reason(error)
             value = excerpt(f"{run.id}: {value}" if len(runs) > 1 else value, 300)
             place, outcome = file.format(run=f"runs/{run.id}"), _OUTCOMES[is_met]
-            answer = Answer(rule=rule, title=title, outcome=outcome, file=place, value=value)
-            checked.append(answer)
+            checked.append(Answer(rule=rule, title=title, outcome=outcome, file=place, value=value))
         answers.append(min(checked, key=lambda each: [*_OUTCOMES.values()].index(each.outcome)))
     joined = {label: "; ".join(dict.fromkeys(texts)) for label, texts in labels.items()}
     return Check(release={**release}, answers=tuple(answers), labels=joined)
