@@ -18,7 +18,7 @@ from harness import __version__
 from harness.errors import DataError, EvidenceError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.publish import crate
-from harness.publish.data import CLAIM, CLAIM_END, Claim, make_claim, write_tables
+from harness.publish.data import CLAIM, Claim, make_claim, write_tables
 from harness.publish.evidence import copy_run
 from harness.publish.paper import public_data, write_paper, write_pdf
 from harness.publish.pseudonyms import Pseudonyms
@@ -215,7 +215,7 @@ def _readme(claim: Claim, rules_check: Check, division: str, level: str, licence
     failed = ", ".join(rules_check.unmet)
     return _README.format(
         title=claim.title,
-        claim="\n".join([CLAIM, *claim.lines, CLAIM_END]),
+        claim=CLAIM.format("\n".join(claim.lines)),
         division=division,
         version=VERSION,
         failed=f" Not met of the closed division: {failed}." if failed else "",

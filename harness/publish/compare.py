@@ -20,15 +20,7 @@ from typing import Literal, NamedTuple
 from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.publish.bundle import REPLICATIONS, SUMS, check_sums
-from harness.publish.data import (
-    CLAIM,
-    CLAIM_END,
-    FIX,
-    TABLES,
-    make_claim,
-    read_table,
-    write_tables,
-)
+from harness.publish.data import CLAIM, FIX, TABLES, make_claim, read_table, write_tables
 from harness.publish.pseudonyms import Pseudonyms
 from harness.publish.rules import VERSION, check
 from harness.publish.system import system_document
@@ -56,6 +48,7 @@ _OF_A_RUN = re.compile(
 # Numbered anew in each bundle.
 _NAMES = re.compile(r"/path-\d+|job_\d+_\d+|\b(host|user|queue|secret)-\d+\b")
 Outcome = Literal["holds", "does not hold", "undecided"]
+_OUTCOMES: dict[bool | None, Outcome] = {True: "holds", False: "does not hold", None: "undecided"}
 
 
 class Conclusion(Record):
@@ -133,7 +126,7 @@ def reproduce_bundle(
     for name in TABLES:
         yield f"data/{name}.csv", list(_compare_tables(opener, Opener(folder), name))
     text = opener.read(bundle / "README.md", FIX).decode(errors="replace")
-    stated = re.search(f"{CLAIM}\n(.*?){CLAIM_END}", text, re.DOTALL)
+    stated = re.search(CLAIM.format("(.*?)"), text, re.DOTALL)
     lines, made = stated[1].splitlines() if stated else [], make_claim(evaluations).lines
     differing = [
         Difference("", f"README.md: line {number} of the claim", old, new, None)
@@ -211,17 +204,13 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
     def pair_key(pair: Comparison) -> tuple[str, ...]:
         return (pair.quantity, pair.speed, *sorted((pair.better, pair.worse)))
 
-    again = {pair_key(pair): pair for pair in measured.comparisons}
-    outcome: Outcome
+    again = {pair_key(pair): _verdict(pair) for pair in measured.comparisons}
+    held = list[tuple[str, str, str, bool | None]]()  # what, there, here, whether that is the same
     for pair in published.comparisons:
-        if pair.verdict == "undecided":
-            continue
-        outcome, other = "undecided", again.get(pair_key(pair))
-        if other is not None and other.verdict != "undecided":
-            outcome = "holds" if _verdict(pair) == _verdict(other) else "does not hold"
-        what = f"{pair.quantity}, {pair.speed}: {pair.better} and {pair.worse}"
-        shown = {"published": _verdict(pair), "measured": _verdict(other) if other else "none"}
-        yield Conclusion(run=run, what=what, outcome=outcome, **shown)
+        old, new = _verdict(pair), again.get(pair_key(pair), "none")
+        if old != "undecided":
+            what = f"{pair.quantity}, {pair.speed}: {pair.better} and {pair.worse}"
+            held.append((what, old, new, None if new in ("none", "undecided") else new == old))
     ranking = published.ranking("raw")
     of = ("*", ranking.quantity if ranking else "", "raw")
     old_metrics, new_metrics = (
@@ -234,23 +223,23 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
     )
     for metric, noun in (("mape", "mean error"), ("signed_error", "sign of the bias")):
         for model, metrics in old_metrics.items():
-            old, new = metrics.get(metric), new_metrics.get(model, {}).get(metric)
-            if old is None or old.low is None or old.high is None:
+            there, here = metrics.get(metric), new_metrics.get(model, {}).get(metric)
+            is_sign, is_same = metric == "signed_error", None
+            if there is None or there.low is None or there.high is None:
                 continue
-            is_sign = metric == "signed_error"
-            if is_sign and old.low <= 0 <= old.high:
+            if is_sign and there.low <= 0 <= there.high:
                 continue
-            outcome = "undecided"
-            if new is not None and new.low is not None and new.high is not None:
-                if is_sign:
-                    is_same = (new.value > 0) == (old.value > 0)
-                    is_decided = not new.low <= 0 <= new.high
-                else:
-                    is_same = old.low <= new.value <= old.high
-                    is_decided = is_same or new.high < old.low or new.low > old.high
-                outcome = ("holds" if is_same else "does not hold") if is_decided else "undecided"
-            shown = {"published": _range(old), "measured": _range(new) if new else "no answer"}
-            yield Conclusion(run=run, what=f"{noun} of {model}", outcome=outcome, **shown)
+            if here is not None and here.low is not None and here.high is not None:
+                is_within = there.low <= here.value <= there.high
+                if is_sign and not here.low <= 0 <= here.high:
+                    is_same = (here.value > 0) == (there.value > 0)
+                elif not is_sign and (is_within or here.high < there.low or here.low > there.high):
+                    is_same = is_within
+            shown = _range(here) if here else "no answer"
+            held.append((f"{noun} of {model}", _range(there), shown, is_same))
+    for what, old, new, is_same in held:
+        outcome = _OUTCOMES[is_same]
+        yield Conclusion(run=run, what=what, published=old, measured=new, outcome=outcome)
 
 
 def _verdict(pair: Comparison) -> str:

@@ -25,7 +25,7 @@ from harness.stats.sequential import LOOK_ERROR
 from harness.store.opener import Opener
 from harness.text import excerpt, printable
 
-CLAIM, CLAIM_END = "<!-- claim -->", "<!-- /claim -->"
+CLAIM = "<!-- claim -->\n{}\n<!-- /claim -->"  # its place in README.md
 Row = Mapping[str, Any]
 _CLAIMED = ("body_s", "job_s", "published_s")  # of which errors have intervals
 FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
@@ -279,8 +279,7 @@ def _lines(evaluation: Evaluation) -> list[str]:
         if numbers := [floor for floor in known if floor is not None]:
             noise = f"{100 * median(numbers):.1f} %"
         errors = dict(zip(ranking.models, ranking.errors, strict=True))
-        near_errors = [errors[model] for model in ranking.nearest]
-        lowest, highest = (f"{100 * each(near_errors):.1f} %" for each in (min, max))
+        lowest, highest = (f"{100 * errors[ranking.nearest[place]]:.1f} %" for place in (0, -1))
         over, (*others, last) = f"off on average over {ranking.cells} cells", ranking.nearest
         first = f"{name} {last} is nearest by {ranking.quantity}, {lowest} {over}."
         if others:
