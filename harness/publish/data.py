@@ -18,7 +18,7 @@ from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.provenance import blind_refusals, named_seals
 from harness.experiment.grid import axis_values, label, readable, varying
-from harness.records.trial import Cell
+from harness.records.trial import Cell, Record
 from harness.scoring.comparisons import FAMILY_ERROR, FRAMED, MOST_FRAME
 from harness.scoring.score import LEVELS, frame_shares, predicted_times
 from harness.stats.sequential import LOOK_ERROR
@@ -31,14 +31,14 @@ _CLAIMED = ("body_s", "job_s", "published_s")  # of which errors have intervals
 FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
 _PREDICTED = ("cell", "model", "rung", "quantity", "refit", "predicted", "low", "high", "low_90",
               "high_90", "not_applicable")  # fmt: skip
-# Fields of scores by the names that they have here.
-_SCORED = {"cell": "cell", "model": "model", "rung": "level", "quantity": "quantity",
-           "speed": "speed", "predicted": "predicted_s", "measured": "measured_s",
-           "trials": "trials", "floor": "floor", "signed_error": "signed_error",
-           "relative_error": "relative_error", "i_accu": "i_accu_percent",
-           "covered_80": "covered_80", "covered_90": "covered_90"}  # fmt: skip
-_COMPARED = ("quantity", "speed", "better", "worse", "cells", "difference", "low", "high",
-             "chance", "verdict")  # fmt: skip
+_SCORED = (
+    "cell model rung quantity speed predicted measured trials floor signed_error relative_error"
+    " i_accu covered_80 covered_90"
+)
+_COMPARED = "quantity speed better worse cells difference low high chance verdict"
+# Fields of records that have another name here.
+_FIELDS = {"rung": "level", "predicted": "predicted_s", "measured": "measured_s",
+           "i_accu": "i_accu_percent"}  # fmt: skip
 
 
 def _is_shown(quantity: str, speed: str) -> bool:
@@ -46,9 +46,11 @@ def _is_shown(quantity: str, speed: str) -> bool:
     return LEVELS.get(quantity) == "job" or (quantity in LEVELS and speed == "raw")
 
 
-def _rounded(value: Any) -> Any:
-    """A number that follows from others to ten digits: tables are compared to nine."""
-    return float(f"{value:.10g}") if isinstance(value, float) else value
+def _derived(record: Record, columns: str) -> Row:
+    """What follows from other numbers, to ten digits: tables are compared to nine."""
+    row = {name: getattr(record, _FIELDS.get(name, name)) for name in columns.split()}
+    numbers = {name: value for name, value in row.items() if isinstance(value, float)}
+    return row | {name: float(f"{value:.10g}") for name, value in numbers.items()}
 
 
 def hardware(cell: Cell) -> str:
@@ -161,32 +163,23 @@ def scores(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, cell, quantity and speed."""
     for each in evaluation.run.read_scores().scores:
         if _is_shown(each.quantity, each.speed):
-            yield {column: _rounded(getattr(each, name)) for column, name in _SCORED.items()}
+            yield _derived(each, _SCORED)
 
 
 def comparisons(evaluation: Evaluation) -> Iterator[Row]:
     """A row per pair of models, quantity and speed."""
     for each in evaluation.run.read_scores().comparisons:
         if _is_shown(each.quantity, each.speed):
-            yield {name: _rounded(getattr(each, name)) for name in _COMPARED}
+            yield _derived(each, _COMPARED)
 
 
 def intervals(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, workload, time of jobs, speed and metric with an interval or a range."""
     for each in evaluation.run.read_scores().summaries:
         for metric, number in each.metrics.items():
-            if number.low is None or each.quantity not in _CLAIMED:
-                continue
-            yield {
-                "workload": each.workload,
-                "model": each.model,
-                "rung": each.level,
-                "quantity": each.quantity,
-                "speed": each.speed,
-                "metric": metric,
-                **{end: _rounded(value) for end, value in number.model_dump().items()},
-                "cells": each.cells,
-            }
+            if number.low is not None and each.quantity in _CLAIMED:
+                row = {**_derived(each, "workload model rung quantity speed"), "metric": metric}
+                yield {**row, **_derived(number, "value low high"), "cells": each.cells}
 
 
 TABLES: dict[str, Callable[[Evaluation], Iterator[Row]]] = {
