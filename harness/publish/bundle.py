@@ -28,6 +28,7 @@ from harness.records.trial import SCHEMA_VERSION
 from harness.reports import REPORTS
 from harness.reports.sections import make_document
 from harness.store import Run, os_error_as_machine_error
+from harness.store.evidence import differences
 from harness.store.files import json_bytes, remove_tree, rename_durably, sync_tree
 from harness.store.opener import Opener
 from harness.text import excerpt
@@ -114,8 +115,7 @@ def publish(
             for run in runs:
                 copy_run(run, scratch / "runs" / run.id, level, pseudonyms)
             write_tables(evaluations, scratch / "data", clean)
-            is_raw = level == "raw"
-            without_pdf = _write_reports(evaluations, claim, scratch, clean, with_tasks=is_raw)
+            without_pdf = _write_reports(evaluations, claim, scratch, clean, level)
             _write(scratch / "system.json", clean(json_bytes(system_document(runs)).decode()))
             _write(scratch / "disclosure.md", clean(disclosure(runs)))
             _write(scratch / "verify.py", Path(__file__).with_name("verify.py").read_text())
@@ -126,9 +126,7 @@ def publish(
                 raise DataError(what, where=folder.name, fix="publish it as open: --division open")
             _write(scratch / RULES_FILE, json_bytes(rules_document(rules_check, claimed)).decode())
             _write(scratch / "README.md", _readme(claim, rules_check, claimed, level, licence))
-            if private := sorted(
-                {f"  {each}: {what}" for each, what in pseudonyms.found_in(scratch)}
-            ):
+            if private := [f"  {each}: {what}" for each, what in pseudonyms.found_in(scratch)]:
                 what = "\n".join(["names or secrets would become public:", *private[:_MOST_SHOWN]])
                 raise DataError(what, where=folder.name, fix="report it: nothing was published")
             _write(scratch / "CITATION.cff", crate.citation(claim, people, licence))
@@ -181,15 +179,14 @@ def _write_reports(
     claim: Claim,
     folder: Path,
     clean: Callable[[str], str],
-    *,
-    with_tasks: bool,
+    level: str,
 ) -> str:
     """
     Write the report of each run in each format, and the paper; why there is no PDF, if so.
 
-    What happened in tasks is shown *with_tasks*: where a reader has what it was made from.
+    What happened in tasks is shown where a reader has what it was made from.
     """
-    documents, without_pdf = {}, ""
+    documents, without_pdf, with_tasks = {}, "", level == "raw"
     for evaluation in evaluations:
         results = public_data(evaluation, clean, with_tasks=with_tasks)
         document = make_document(results)
@@ -251,10 +248,8 @@ def check_sums(folder: Path) -> None:
     if not re.fullmatch(r"([0-9a-f]{64}  [^\n]{1,400}\n)*", content):
         raise DataError(f"{SUMS} is not a list of sums", where=str(folder / SUMS), fix=fix)
     stated = {name: sha for sha, _, name in (line.partition("  ") for line in content.splitlines())}
-    present = _hashes(folder)
-    names = sorted(name for name in stated | present if stated.get(name) != present.get(name))
-    if names:
-        shown = [f"  {excerpt(name, 200)}" for name in names[:_MOST_SHOWN]]
-        more = [f"  and {len(names) - _MOST_SHOWN} more"] * (len(names) > _MOST_SHOWN)
-        what = "\n".join(["changed, missing or added since it was published:", *shown, *more])
+    if changes := differences(stated, _hashes(folder)):
+        shown = [f"  {excerpt(each, 200)}" for each in changes[:_MOST_SHOWN]]
+        more = [f"  and {len(changes) - _MOST_SHOWN} more"] * (len(changes) > _MOST_SHOWN)
+        what = "\n".join(["the bundle is not as it was published:", *shown, *more])
         raise EvidenceError(what, where=str(folder / SUMS), fix=fix)
