@@ -6,7 +6,7 @@ import os
 import re
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,8 @@ from harness.errors import SpecError
 from harness.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.publish.rules import Check
 
 
@@ -36,9 +38,7 @@ if TYPE_CHECKING:
     type=click.Choice(["closed", "open"]),
     help="The division that is claimed (default: the one whose rules are met).",
 )
-@click.option(
-    "--authors", type=click.File("r", "utf-8", "replace"), metavar="FILE", help="A YAML list."
-)
+@click.option("--authors", type=click.Path(path_type=Path, dir_okay=False), help="A YAML list.")
 @click.option("--licence", default="", metavar="ID", help="Of the data, by SPDX: CC-BY-4.0.")
 @click.option(
     "--keep",
@@ -60,7 +60,7 @@ def publish(
     output: Path | None,
     evidence: str,
     division: str | None,
-    authors: TextIO | None,
+    authors: Path | None,
     licence: str,
     keep: tuple[str, ...],
     checked: Path | None,
@@ -85,6 +85,7 @@ def publish(
         raise SpecError(what, where="SOURCE_DATE_EPOCH", fix=fix)
     from harness.publish import bundle, crate
     from harness.publish.rules import check
+    from harness.store import os_error_as_machine_error
 
     if (checked is None) == (not names):
         raise click.UsageError("give one or more RUN and -o DIR, or --check DIR")
@@ -96,12 +97,17 @@ def publish(
     if output is None:
         raise click.UsageError("give the folder of the bundle: -o DIR")
     crate.check_licence(licence)
+    people: Sequence[crate.Author] = ()
+    if authors:
+        with os_error_as_machine_error(authors):
+            text = authors.read_text(encoding="utf-8", errors="replace")
+        people = crate.read_authors(text, str(authors))
     published = bundle.publish(
         [open_evaluation(name, results_dir).run for name in names],
         output,
         level=evidence,
         division=division,
-        authors=crate.read_authors(authors.read(), authors.name) if authors else (),
+        authors=people,
         licence=licence,
         keep=keep,
     )

@@ -205,12 +205,12 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
         return (pair.quantity, pair.speed, *sorted((pair.better, pair.worse)))
 
     again = {pair_key(pair): _verdict(pair) for pair in measured.comparisons}
-    held = list[tuple[str, str, str, bool | None]]()  # what, there, here, whether that is the same
+    compared = list[tuple[str, str, str, bool | None]]()  # what, there, here, if the same
     for pair in published.comparisons:
         old, new = _verdict(pair), again.get(pair_key(pair), "none")
         if old != "undecided":
             what = f"{pair.quantity}, {pair.speed}: {pair.better} and {pair.worse}"
-            held.append((what, old, new, None if new in ("none", "undecided") else new == old))
+            compared.append((what, old, new, None if new in ("none", "undecided") else new == old))
     ranking = published.ranking("raw")
     of = ("*", ranking.quantity if ranking else "", "raw")
     old_metrics, new_metrics = (
@@ -236,8 +236,8 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
                 elif not is_sign and (is_within or here.high < there.low or here.low > there.high):
                     is_same = is_within
             shown = _range(here) if here else "no answer"
-            held.append((f"{noun} of {model}", _range(there), shown, is_same))
-    for what, old, new, is_same in held:
+            compared.append((f"{noun} of {model}", _range(there), shown, is_same))
+    for what, old, new, is_same in compared:
         outcome = _OUTCOMES[is_same]
         yield Conclusion(run=run, what=what, published=old, measured=new, outcome=outcome)
 
