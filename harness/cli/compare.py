@@ -119,7 +119,7 @@ def compare(
 
 def compare_bundles(names: Sequence[str], *, as_json: bool) -> int:
     """Show bundles side by side: what differs, errors of models, and how to quote each."""
-    from harness.publish.side_by_side import side_by_side
+    from harness.publish.compare import side_by_side
 
     comparison = side_by_side([*map(Path, names)])
     if as_json:

@@ -18,6 +18,8 @@ from harness.errors import SpecError
 from harness.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.publish.rules import Check
 
 
@@ -95,7 +97,7 @@ def publish(
     if output is None:
         raise click.UsageError("give the folder of the bundle: -o DIR")
     crate.check_licence(licence)
-    people: list[crate.Author] = []
+    people: Sequence[crate.Author] = ()
     if authors:
         with os_error_as_machine_error(authors):
             text = authors.read_text(encoding="utf-8", errors="replace")
@@ -104,7 +106,7 @@ def publish(
         [open_evaluation(name, results_dir).run for name in names],
         output,
         level=evidence,
-        division=division or "",
+        division=division,
         authors=people,
         licence=licence,
         keep=keep,
@@ -117,9 +119,8 @@ def publish(
         click.echo(printable(line))
     if published.without_pdf:
         show_text(published.without_pdf)
-    answers = published.check.answers
-    failed = [each.rule for each in answers if each.outcome != "passed"]
-    rest = f"not met of the closed one: {', '.join(failed)}" if failed else "every rule is met"
+    unmet = ", ".join(published.check.unmet)
+    rest = f"not met of the closed one: {unmet}" if unmet else "every rule is met"
     show_text(f"division: {published.check.claimed} ({rest})")
     show_text(f"bundle: {output}")
     show_text(f"check it: python3 -I -S {output}/verify.py")
@@ -129,19 +130,13 @@ def publish(
 def show_check(checked_rules: Check, folder: Path, *, as_json: bool) -> None:
     """Show the rules one by one, with file and value, and whether the division is met."""
     if as_json:
-        print_json(
-            {
-                "bundle": folder,
-                **checked_rules.model_dump(mode="json"),
-                "is_met": checked_rules.is_met,
-            }
-        )
+        rules = checked_rules.model_dump(mode="json")
+        print_json({"bundle": folder, **rules, "is_met": checked_rules.is_met})
         return
     rows = [(each.rule, each.outcome, each.file, each.value) for each in checked_rules.answers]
     show_table(("rule", "outcome", "file", "value"), rows)
-    for label, text in checked_rules.labels.items():
-        click.echo(printable(f"label: {label}: {text}"))
-    for text in checked_rules.differing:
+    labels = [f"label: {label}: {text}" for label, text in checked_rules.labels.items()]
+    for text in (*labels, *checked_rules.differing):
         click.echo(printable(text))
     verdict = "met" if checked_rules.is_met else "not met"
     click.echo(f"the claimed division, {checked_rules.claimed}, is {verdict}")

@@ -307,7 +307,7 @@ def reproduce(
         raise click.UsageError("--measure is for a BUNDLE, and --set of a BUNDLE for --measure")
     with TemporaryDirectory(prefix="harness-reproduce-") as folder:
         if isinstance(source, tuple):
-            from harness.publish.again import reproduce_bundle
+            from harness.publish.compare import reproduce_bundle
 
             stages = list(reproduce_bundle(source[0], Path(folder), given))
         else:
@@ -340,7 +340,7 @@ def _measure_again(
 ) -> int:
     """Measure the experiments of *bundle* once more, and say which conclusions carry over."""
     from harness.cli.steps import measure
-    from harness.publish.again import replicate
+    from harness.publish.compare import replicate
 
     def measure_run(run: Run) -> Evaluation:
         from harness.evaluate.flow import Evaluation

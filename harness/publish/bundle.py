@@ -11,7 +11,6 @@ import re
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,22 +18,22 @@ from harness import __version__
 from harness.errors import DataError, EvidenceError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.publish import crate
-from harness.publish.claim import CLAIM, CLAIM_END, Claim, make_claim
-from harness.publish.data import write_tables
+from harness.publish.data import CLAIM, Claim, make_claim, write_tables
 from harness.publish.evidence import copy_run
 from harness.publish.paper import public_data, write_paper, write_pdf
 from harness.publish.pseudonyms import Pseudonyms
-from harness.publish.rules import VERSION, Check, check, rules_document
+from harness.publish.rules import RULES_FILE, VERSION, Check, check, rules_document
 from harness.publish.system import disclosure, system_document
 from harness.records.trial import SCHEMA_VERSION
 from harness.reports import REPORTS
 from harness.reports.sections import make_document
 from harness.store import Run, os_error_as_machine_error
+from harness.store.evidence import differences
 from harness.store.files import json_bytes, remove_tree, rename_durably, sync_tree
 from harness.store.opener import Opener
 from harness.text import excerpt
 
-SUMS, RULES, REPLICATIONS = "SHA256SUMS", "rules.json", "replications"
+SUMS, REPLICATIONS = "SHA256SUMS", "replications"
 LEVELS = {
     "scores": "predictions from the profiles, and scores from the measured times",
     "traces": "profiles from what was recorded of each task, and all that follows",
@@ -77,9 +76,8 @@ _REPORTS = {"html": "html", "markdown": "md"}
 
 
 class Published(NamedTuple):
-    """A bundle that was made: its *folder*, its *claim*, and how it meets the rules."""
+    """A bundle that was made: its *claim*, how it meets the rules, and why it has no PDF."""
 
-    folder: Path
     claim: Claim
     check: Check
     without_pdf: str
@@ -90,7 +88,7 @@ def publish(
     folder: Path,
     *,
     level: str = "scores",
-    division: str = "",
+    division: str | None = None,
     authors: Sequence[crate.Author] = (),
     licence: str = "",
     keep: Collection[str] = (),
@@ -105,52 +103,42 @@ def publish(
     people, evaluations = authors or crate.NOBODY, [*map(_complete, runs)]
     if len({run.id for run in runs}) < len(runs):
         raise SpecError("a run is named twice", where=" ".join(run.id for run in runs))
-    ends_s = [record.finished_s for run in runs for record in run.trials().values()]
-    claim = make_claim(evaluations, float(os.environ.get("SOURCE_DATE_EPOCH") or max(ends_s)))
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    claim = make_claim(evaluations, float(epoch) if epoch else None)
     pseudonyms = Pseudonyms.of(runs, keep, level)
-    title, lines = pseudonyms.text(claim.title), tuple(map(pseudonyms.text, claim.lines))
-    claim = Claim(title, claim.date, lines)
+    clean = pseudonyms.text
+    claim = claim._replace(title=clean(claim.title), lines=tuple(map(clean, claim.lines)))
     scratch = folder.absolute().with_name(f".{folder.name}.{os.getpid()}")
     with os_error_as_machine_error(folder):
         scratch.mkdir(parents=True)
         try:
             for run in runs:
                 copy_run(run, scratch / "runs" / run.id, level, pseudonyms)
-            write_tables(evaluations, scratch / "data", pseudonyms.text)
-            without_pdf = _write_reports(
-                evaluations, claim, scratch, pseudonyms.text, with_tasks=level == "raw"
-            )
-            _write(
-                scratch / "system.json", json_bytes(system_document(runs)).decode(), pseudonyms.text
-            )
-            _write(scratch / "disclosure.md", disclosure(runs), pseudonyms.text)
-            source = files("harness.publish").joinpath("verify.py").read_bytes()
-            (scratch / "verify.py").write_bytes(source)
+            write_tables(evaluations, scratch / "data", clean)
+            without_pdf = _write_reports(evaluations, claim, scratch, clean, level)
+            _write(scratch / "system.json", clean(json_bytes(system_document(runs)).decode()))
+            _write(scratch / "disclosure.md", clean(disclosure(runs)))
+            _write(scratch / "verify.py", Path(__file__).with_name("verify.py").read_text())
             rules_check = check(scratch)
             claimed = division or rules_check.division
-            if claimed == "closed" != rules_check.division:
-                failed = [each for each in rules_check.answers if each.outcome != "passed"]
-                reasons = (f"  {each.rule} {each.outcome}: {each.value}" for each in failed)
-                what = "\n".join(["the closed division is not met:", *reasons])
+            if claimed == "closed" and (unmet := rules_check.unmet.values()):
+                what = "\n  ".join(["the closed division is not met:", *unmet])
                 raise DataError(what, where=folder.name, fix="publish it as open: --division open")
-            _write(scratch / RULES, json_bytes(rules_document(rules_check, claimed)).decode(), str)
-            _write(scratch / "README.md", _readme(claim, rules_check, claimed, level, licence), str)
-            if private := sorted(
-                {f"  {each}: {what}" for each, what in pseudonyms.found_in(scratch)}
-            ):
+            _write(scratch / RULES_FILE, json_bytes(rules_document(rules_check, claimed)).decode())
+            _write(scratch / "README.md", _readme(claim, rules_check, claimed, level, licence))
+            if private := [f"  {each}: {what}" for each, what in pseudonyms.found_in(scratch)]:
                 what = "\n".join(["names or secrets would become public:", *private[:_MOST_SHOWN]])
                 raise DataError(what, where=folder.name, fix="report it: nothing was published")
-            _write(scratch / "CITATION.cff", crate.citation(claim, people, licence), str)
-            hashes = _hashes(scratch)
-            metadata = crate.crate(claim, people, licence, hashes, scratch)
-            _write(scratch / "ro-crate-metadata.json", metadata, str)
+            _write(scratch / "CITATION.cff", crate.citation(claim, people, licence))
+            metadata = crate.crate(claim, people, licence, _hashes(scratch), scratch)
+            _write(scratch / "ro-crate-metadata.json", metadata)
             write_sums(scratch)
             sync_tree(scratch)
             _refuse_existing(folder)  # another one may have made it meanwhile
             rename_durably(scratch, folder.absolute())
         finally:
             remove_tree(scratch)
-    return Published(folder, claim, check(folder), without_pdf)
+    return Published(claim, check(folder), without_pdf)
 
 
 def _refuse_existing(folder: Path) -> None:
@@ -191,15 +179,14 @@ def _write_reports(
     claim: Claim,
     folder: Path,
     clean: Callable[[str], str],
-    *,
-    with_tasks: bool,
+    level: str,
 ) -> str:
     """
     Write the report of each run in each format, and the paper; why there is no PDF, if so.
 
-    What happened in tasks is shown *with_tasks*: where a reader has what it was made from.
+    What happened in tasks is shown where a reader has what it was made from.
     """
-    documents, without_pdf = {}, ""
+    documents, without_pdf, with_tasks = {}, "", level == "raw"
     for evaluation in evaluations:
         results = public_data(evaluation, clean, with_tasks=with_tasks)
         document = make_document(results)
@@ -214,7 +201,7 @@ def _write_reports(
         suffix = f"-{evaluation.run.id}" if len(evaluations) > 1 else ""
         documents[suffix] = (results, document)
         for kind, ending in _REPORTS.items():
-            _write(folder / f"report{suffix}.{ending}", REPORTS[kind].render(document), str)
+            _write(folder / f"report{suffix}.{ending}", REPORTS[kind].render(document))
         without_pdf = write_pdf(document, folder / f"report{suffix}.pdf")
     write_paper(documents, claim, folder)
     return without_pdf
@@ -222,13 +209,13 @@ def _write_reports(
 
 def _readme(claim: Claim, rules_check: Check, division: str, level: str, licence: str) -> str:
     """Say what is claimed, how to check it, and what is missing."""
-    failed = [answer.rule for answer in rules_check.answers if answer.outcome != "passed"]
+    failed = ", ".join(rules_check.unmet)
     return _README.format(
         title=claim.title,
-        claim="\n".join([CLAIM, *claim.lines, CLAIM_END]),
+        claim=CLAIM.format("\n".join(claim.lines)),
         division=division,
         version=VERSION,
-        failed=f" Not met of the closed division: {', '.join(failed)}." if failed else "",
+        failed=f" Not met of the closed division: {failed}." if failed else "",
         labels=f"\n\nLabels: {', '.join(rules_check.labels)}." if rules_check.labels else "",
         made=LEVELS[level],
         harness=__version__,
@@ -237,8 +224,8 @@ def _readme(claim: Claim, rules_check: Check, division: str, level: str, licence
     )
 
 
-def _write(path: Path, text: str, clean: Callable[[str], str]) -> None:
-    path.write_text(clean(text), encoding="utf-8", newline="\n")
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
 
 
 def _hashes(folder: Path) -> dict[str, str]:
@@ -261,10 +248,8 @@ def check_sums(folder: Path) -> None:
     if not re.fullmatch(r"([0-9a-f]{64}  [^\n]{1,400}\n)*", content):
         raise DataError(f"{SUMS} is not a list of sums", where=str(folder / SUMS), fix=fix)
     stated = {name: sha for sha, _, name in (line.partition("  ") for line in content.splitlines())}
-    present = _hashes(folder)
-    names = sorted(name for name in stated | present if stated.get(name) != present.get(name))
-    if names:
-        shown = [f"  {excerpt(name, 200)}" for name in names[:_MOST_SHOWN]]
-        more = [f"  and {len(names) - _MOST_SHOWN} more"] * (len(names) > _MOST_SHOWN)
-        what = "\n".join(["changed, missing or added since it was published:", *shown, *more])
+    if changes := differences(stated, _hashes(folder)):
+        shown = [f"  {excerpt(each, 200)}" for each in changes[:_MOST_SHOWN]]
+        more = [f"  and {len(changes) - _MOST_SHOWN} more"] * (len(changes) > _MOST_SHOWN)
+        what = "\n".join(["the bundle is not as it was published:", *shown, *more])
         raise EvidenceError(what, where=str(folder / SUMS), fix=fix)

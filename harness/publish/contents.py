@@ -8,6 +8,7 @@ has slots; all else is text, whatever its bytes.  A file with nothing to change 
 from __future__ import annotations
 
 import json
+import re
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -38,9 +39,14 @@ _PARQUET, _AVRO, _RECORDING, _UNITS = b"PAR1", b"Avro-Binary\n", b"LTRACE01", b"
 _PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _DAMAGE = (ArithmeticError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 _PIECE_BYTES, _MOST_ROWS = 2**20, 2**26
-# Rows of every few records of a task, of which no profile is made.
-_OF_UNITS = "trace/units.parquet"
-_TASK_LOGS = (f"/{TASK_LOG}.gz", f"/{SHUFFLE_LOG}.gz")
+# Names of files by level; no profile is made of units: rows of every few records of a task.
+_LEAN = rf"{MANIFEST}|{EXPERIMENT}|{PLAN}|({PROFILES}|{PREDICTIONS}|{SCORES})/.*"
+_TASK_LOG = rf"(.*/)?({TASK_LOG}|{SHUFFLE_LOG})\.gz"
+_PUBLISHED = {
+    "scores": rf"{_LEAN}|trials/\w+/{RECORD}",
+    "traces": rf"{_LEAN}|trials/\w+/({RECORD}|trace/(?!units\.).*|raw/(speed.*|{_TASK_LOG}))",
+    "raw": rf"{_LEAN}|trials/\w+/({RECORD}|(trace|raw)/.*)|({'|'.join(DISCARDED)})/.*",
+}
 _TEXT, _START, _ROOM = -1, 8, SLOT - 8  # a slot with text, where that starts, and its bytes
 
 
@@ -51,23 +57,16 @@ def published(run: Run, level: str) -> Iterator[str]:
     `scores`: from which predictions and scores can be made again; `traces`: profiles, too; `raw`:
     all that was measured.
     """
-    is_raw, records = level == "raw", run.trials()
-    for name in sorted(run.opener.names(run.path)):
-        kind, trial, part = (*name.split("/", 2), "", "")[:3]
-        if kind == "trials":
-            is_table = part.startswith("trace/") and part != _OF_UNITS and level != "scores"
-            is_published = part == RECORD or is_table or (is_raw and part == _OF_UNITS)
-            if part.startswith("raw/"):
-                # As `observe` has it: a profile needs logs of tasks, and other trials need them
-                # where nothing was recorded; rates are read of each.
-                tasks = run.path / kind / trial / "trace" / "tasks.parquet"
-                is_observed = records[trial].trial.profiling or not tasks.exists()
-                is_log = is_observed and part.endswith(_TASK_LOGS)
-                is_published = is_raw or (level == "traces" and (is_log or "raw/speed" in part))
-        else:
-            is_published = name in (MANIFEST, EXPERIMENT, PLAN) or (is_raw and kind in DISCARDED)
-            is_published |= kind in (PROFILES, PREDICTIONS, SCORES) and name != SEAL
-        if is_published:
+    pattern, records = re.compile(_PUBLISHED[level], re.DOTALL), run.trials()
+    for name in filter(pattern.fullmatch, sorted(run.opener.names(run.path))):
+        if level == "traces" and re.fullmatch(_TASK_LOG, name, re.DOTALL):
+            # As `observe` has it: a profile needs logs of tasks, and other trials need them where
+            # nothing was recorded.
+            trial = name.split("/")[1]
+            tasks = run.path / "trials" / trial / "trace" / "tasks.parquet"
+            if tasks.exists() and not records[trial].trial.profiling:
+                continue
+        if name != SEAL:
             yield name
 
 
@@ -202,14 +201,12 @@ def _table(data: bytes, change: Change) -> bytes:
         if None in columns.values() or file.metadata.num_rows * len(columns) > _MOST_ROWS:
             raise DataError("a column or a number of rows that no table has")
         texts, groups = [name for name in columns if columns[name] == text], file.num_row_groups
-        changed = {
-            (name, word): change(word, name)
+        if not any(
+            word is not None and change(word, name) != word
             for group in range(groups)
             for name in texts
             for word in file.read_row_group(group, [name])[name].unique().to_pylist()
-            if word is not None
-        }
-        if all(word == after for (_, word), after in changed.items()):
+        ):
             return data
         schema = arrow.schema(columns)
         options = {"compression": "zstd", "write_page_checksum": True}
@@ -218,7 +215,7 @@ def _table(data: bytes, change: Change) -> bytes:
                 table = file.read_row_group(group, use_threads=False).cast(schema)
                 for name in texts:
                     column = table[name].combine_chunks().dictionary_encode()
-                    words = [changed[name, word] for word in column.dictionary.to_pylist()]
+                    words = [change(word, name) for word in column.dictionary.to_pylist()]
                     values = arrow.array(words, text).take(column.indices)
                     table = table.set_column(schema.get_field_index(name), name, values)
                 writer.write_table(table.cast(schema))

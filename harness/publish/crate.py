@@ -13,11 +13,19 @@ from typing import Any
 
 from harness import __version__
 from harness.errors import SpecError
-from harness.publish.claim import Claim
+from harness.publish.data import Claim
+from harness.store.files import folders
 
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
 _PERSON = {"family-names", "given-names", "name", "orcid", "affiliation", "email"}
-_PROFILE = "https://w3id.org/ro/crate/1.1"
+# What is the same in every crate, but for the date and the version.
+_SAME = """[
+{"@id": "ro-crate-metadata.json", "@type": "CreativeWork", "about": {"@id": "./"},
+ "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"}},
+{"@id": "#made", "@type": "CreateAction", "name": "measured, predicted, scored and published",
+ "instrument": {"@id": "#harness"}, "result": {"@id": "./"}},
+{"@id": "#harness", "@type": "SoftwareApplication", "name": "mapreduce-harness"}
+]"""
 NOBODY = ({"name": "The authors of this bundle"},)  # a citation has an author at least
 Author = Mapping[str, str]
 
@@ -51,12 +59,8 @@ def citation(claim: Claim, authors: Sequence[Author], licence: str) -> str:
     """`CITATION.cff` of the bundle, as a data set."""
     from ruamel.yaml import YAML
 
-    software = {
-        "type": "software",
-        "title": "mapreduce-harness",
-        "version": __version__,
-        "authors": [{"name": "The mapreduce-harness authors"}],
-    }
+    makers = [{"name": "The mapreduce-harness authors"}]
+    software = {"type": "software", "title": "mapreduce-harness", "version": __version__}
     document: dict[str, Any] = {
         "cff-version": "1.2.0",
         "message": "If you quote this comparison, please cite it as below.",
@@ -66,7 +70,7 @@ def citation(claim: Claim, authors: Sequence[Author], licence: str) -> str:
         "date-released": claim.date,
         "authors": [dict(author) for author in authors],
         "keywords": ["Hadoop", "MapReduce", "performance model", "prediction", "validation"],
-        "references": [software],
+        "references": [{**software, "authors": makers}],
         **({"license": licence} if licence else {}),
     }
     stream, yaml = StringIO(), YAML()
@@ -89,15 +93,9 @@ def _entities(hashes: Mapping[str, str], folder: Path) -> list[dict[str, Any]]:
         for name, sha in hashes.items()
         if not name.startswith("runs/")
     ]
-    runs = dict.fromkeys(
-        "/".join(name.split("/")[:2]) for name in hashes if name.startswith("runs/")
-    )
-    entities += [
-        {"@id": f"{name}/", "@type": "Dataset", "name": name, "description": "A run: its files"
-         " have their hashes in SHA256SUMS."}
-        for name in runs
-    ]  # fmt: skip
-    return entities
+    run = {"@type": "Dataset", "description": "A run: its files have their hashes in SHA256SUMS."}
+    names = [f"runs/{path.name}" for path in folders(folder / "runs")]
+    return entities + [{"@id": f"{name}/", "name": name, **run} for name in names]
 
 
 def crate(
@@ -129,26 +127,8 @@ def crate(
         "author": [{"@id": person["@id"]} for person in people],
         "hasPart": [{"@id": entity["@id"]} for entity in entities],
     }
-    metadata = {
-        "@id": "ro-crate-metadata.json",
-        "@type": "CreativeWork",
-        "conformsTo": {"@id": _PROFILE},
-        "about": {"@id": "./"},
-    }
-    tool = {
-        "@id": "#harness",
-        "@type": "SoftwareApplication",
-        "name": "mapreduce-harness",
-        "softwareVersion": __version__,
-    }
-    made = {
-        "@id": "#made",
-        "@type": "CreateAction",
-        "name": "measured, predicted, scored and published",
-        "instrument": {"@id": "#harness"},
-        "result": {"@id": "./"},
-        "endTime": claim.date,
-    }
+    metadata, made, tool = json.loads(_SAME)
+    made["endTime"], tool["softwareVersion"] = claim.date, __version__
     graph = [metadata, root, *people, rights, made, tool, *entities]
-    document = {"@context": f"{_PROFILE}/context", "@graph": graph}
+    document = {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph}
     return json.dumps(document, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""The tables of a bundle: `data/*.csv`, from which `verify.py` computes the claim once more."""
+"""The tables of a bundle, `data/*.csv`, and its claim, which `verify.py` makes again from them."""
 
 from __future__ import annotations
 
@@ -7,35 +7,38 @@ import io
 import math
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, NamedTuple
 
 from harness.api.export import FORMULA
 from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.provenance import blind_refusals, named_seals
 from harness.experiment.grid import axis_values, label, readable, varying
-from harness.records.trial import Cell
-from harness.scoring.comparisons import FAMILY_ERROR
-from harness.scoring.score import LEVELS, predicted_times
+from harness.records.trial import Cell, Record
+from harness.scoring.comparisons import FAMILY_ERROR, FRAMED, MOST_FRAME
+from harness.scoring.score import LEVELS, frame_shares, predicted_times
 from harness.stats.sequential import LOOK_ERROR
 from harness.store.opener import Opener
 from harness.text import excerpt, printable
 
+CLAIM = "<!-- claim -->\n{}\n<!-- /claim -->"  # its place in README.md
 Row = Mapping[str, Any]
 _CLAIMED = ("body_s", "job_s", "published_s")  # of which errors have intervals
 FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
 _PREDICTED = ("cell", "model", "rung", "quantity", "refit", "predicted", "low", "high", "low_90",
               "high_90", "not_applicable")  # fmt: skip
-# Fields of scores by the names that they have here.
-_SCORED = {"cell": "cell", "model": "model", "rung": "level", "quantity": "quantity",
-           "speed": "speed", "predicted": "predicted_s", "measured": "measured_s",
-           "trials": "trials", "floor": "floor", "signed_error": "signed_error",
-           "relative_error": "relative_error", "i_accu": "i_accu_percent",
-           "covered_80": "covered_80", "covered_90": "covered_90"}  # fmt: skip
-_COMPARED = ("quantity", "speed", "better", "worse", "cells", "difference", "low", "high",
-             "chance", "verdict")  # fmt: skip
+_SCORED = (
+    "cell model rung quantity speed predicted measured trials floor signed_error relative_error"
+    " i_accu covered_80 covered_90"
+)
+_COMPARED = "quantity speed better worse cells difference low high chance verdict"
+# Fields of records that have another name here.
+_FIELDS = {"rung": "level", "predicted": "predicted_s", "measured": "measured_s",
+           "i_accu": "i_accu_percent"}  # fmt: skip
 
 
 def _is_shown(quantity: str, speed: str) -> bool:
@@ -43,9 +46,11 @@ def _is_shown(quantity: str, speed: str) -> bool:
     return LEVELS.get(quantity) == "job" or (quantity in LEVELS and speed == "raw")
 
 
-def _rounded(value: Any) -> Any:
-    """A number that follows from others to ten digits: tables are compared to nine."""
-    return float(f"{value:.10g}") if isinstance(value, float) else value
+def _derived(record: Record, columns: str) -> Row:
+    """What follows from other numbers, to ten digits: tables are compared to nine."""
+    row = {name: getattr(record, _FIELDS.get(name, name)) for name in columns.split()}
+    numbers = {name: value for name, value in row.items() if isinstance(value, float)}
+    return row | {name: float(f"{value:.10g}") for name, value in numbers.items()}
 
 
 def hardware(cell: Cell) -> str:
@@ -158,43 +163,28 @@ def scores(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, cell, quantity and speed."""
     for each in evaluation.run.read_scores().scores:
         if _is_shown(each.quantity, each.speed):
-            yield {column: _rounded(getattr(each, name)) for column, name in _SCORED.items()}
+            yield _derived(each, _SCORED)
 
 
 def comparisons(evaluation: Evaluation) -> Iterator[Row]:
     """A row per pair of models, quantity and speed."""
     for each in evaluation.run.read_scores().comparisons:
         if _is_shown(each.quantity, each.speed):
-            yield {name: _rounded(getattr(each, name)) for name in _COMPARED}
+            yield _derived(each, _COMPARED)
 
 
 def intervals(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, workload, time of jobs, speed and metric with an interval or a range."""
     for each in evaluation.run.read_scores().summaries:
         for metric, number in each.metrics.items():
-            if number.low is None or each.quantity not in _CLAIMED:
-                continue
-            yield {
-                "workload": each.workload,
-                "model": each.model,
-                "rung": each.level,
-                "quantity": each.quantity,
-                "speed": each.speed,
-                "metric": metric,
-                **{end: _rounded(value) for end, value in number.model_dump().items()},
-                "cells": each.cells,
-            }
+            if number.low is not None and each.quantity in _CLAIMED:
+                row = {**_derived(each, "workload model rung quantity speed"), "metric": metric}
+                yield {**row, **_derived(number, "value low high"), "cells": each.cells}
 
 
 TABLES: dict[str, Callable[[Evaluation], Iterator[Row]]] = {
-    "runs": runs,
-    "cells": cells,
-    "trials": trials,
-    "measurements": measurements,
-    "predictions": predictions,
-    "scores": scores,
-    "comparisons": comparisons,
-    "intervals": intervals,
+    table.__name__: table
+    for table in (runs, cells, trials, measurements, predictions, scores, comparisons, intervals)
 }
 
 
@@ -237,3 +227,66 @@ def read_table(bundle: Opener, name: str) -> list[dict[str, str]]:
     except (ValueError, csv.Error) as error:
         what = f"it cannot be read: {excerpt(repr(error))}"
         raise DataError(what, where=str(path), fix=FIX) from error
+
+
+class Claim(NamedTuple):
+    """A *title*, the *date* (ISO) of the measurements, and the *lines* about each run."""
+
+    title: str
+    date: str
+    lines: tuple[str, ...]
+
+    @property
+    def abstract(self) -> str:
+        """All of it in one paragraph."""
+        return " ".join(line.strip().removeprefix("- ") for line in self.lines)
+
+
+def make_claim(evaluations: Sequence[Evaluation], end_s: float | None = None) -> Claim:
+    """Claim of a bundle of *evaluations*, whose date is that of *end_s*, or of the last trial."""
+    names = dict.fromkeys(evaluation.experiment.name for evaluation in evaluations)
+    by_name = sorted(evaluations, key=lambda each: (each.experiment.name, each.run.id))
+    lines = [line for evaluation in by_name for line in _lines(evaluation)]
+    title = f"Performance models of Hadoop MapReduce compared: {', '.join(names)}"
+    if end_s is None:
+        runs = (evaluation.run for evaluation in evaluations)
+        end_s = max(record.finished_s for run in runs for record in run.trials().values())
+    return Claim(title, datetime.fromtimestamp(end_s, UTC).date().isoformat(), tuple(lines))
+
+
+def _lines(evaluation: Evaluation) -> list[str]:
+    """Four lines about one run; the form is fixed (docs/rules.md), as it is computed again."""
+    run, score_book = evaluation.run, evaluation.run.read_scores()
+    ranking, name = score_book.ranking("raw"), f"- {evaluation.experiment.name} ({run.id}):"
+    noise, first = "not known", f"{name} no model can be ranked."
+    if ranking is not None and ranking.models:
+        floors: dict[str, dict[str, float | None]] = {model: {} for model in ranking.models}
+        for score in score_book.scores:
+            if (score.quantity, score.speed) == (ranking.quantity, "raw") and score.model in floors:
+                floors[score.model][score.cell] = score.floor
+        common = set.intersection(*map(set, floors.values()))
+        if ranking.quantity in FRAMED:
+            shares = frame_shares(score_book.measurements)
+            common = {cell for cell in common if shares.get(cell, 0.0) <= MOST_FRAME}
+        known = [floors[ranking.models[0]][cell] for cell in common]
+        if numbers := [floor for floor in known if floor is not None]:
+            noise = f"{100 * median(numbers):.1f} %"
+        errors = dict(zip(ranking.models, ranking.errors, strict=True))
+        lowest, highest = (f"{100 * errors[ranking.nearest[place]]:.1f} %" for place in (0, -1))
+        over, (*others, last) = f"off on average over {ranking.cells} cells", ranking.nearest
+        first = f"{name} {last} is nearest by {ranking.quantity}, {lowest} {over}."
+        if others:
+            first = f"{name} no model is nearest by {ranking.quantity}: {', '.join(others)} and"
+            first += f" {last}, {lowest} to {highest} {over}, cannot be told apart."
+    done = [each for each in evaluation.done.values() if not each.trial.profiling]
+    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
+    disturbed = sum(bool(record.disturbed) for record in done)
+    failed = sum(record.state != "done" for record in run.trials().values())
+    rests_on = f"  It rests on {len(done)} trials of {len(scored)} scored cells, of which"
+    rests_on += f" {disturbed} are disturbed and {failed} failed; the noise of a cell's mean is"
+    order = "  The predictions were sealed before what they are scored on was measured."
+    if blind_refusals(run, evaluation.done.values()):
+        order = "  The predictions were sealed after the measurement: their models could have been"
+        order += " chosen by it."
+    reach = f"  It holds for {hardware_of(evaluation)} and these inputs; nothing is said of other"
+    return [first, f"{rests_on} {noise} (median).", order, f"{reach} systems."]

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from harness.api.export import latex, latex_text
 from harness.evaluate.flow import Evaluation
-from harness.publish.claim import Claim
+from harness.publish.data import Claim
 from harness.reports.answer import ANSWERED
 from harness.reports.data import ReportData
 from harness.reports.document import Block, Document, Figure, Figures, Table, Text, table
@@ -258,8 +258,7 @@ def write_pdf(document: Document, path: Path) -> str:
     texts = cleaned(shown, lambda text: typographic(printable(text)))
     fonts = Path(import_module("matplotlib").get_data_path(), "fonts", "ttf")  # of the figures
     # Tags, which double its size, are for readers of screens: the report in HTML has them.
-    options = {"format": "pdf", "font_paths": [fonts], "ignore_system_fonts": True}
-    options["pdf_tags"] = False
+    options = {"font_paths": [fonts], "ignore_system_fonts": True, "pdf_tags": False}
     inputs = {"report": json.dumps(texts, default=as_json)}
-    path.write_bytes(typst.compile(_PDF.encode(), sys_inputs=inputs, **options))
+    path.write_bytes(typst.compile(_PDF.encode(), format="pdf", sys_inputs=inputs, **options))
     return ""

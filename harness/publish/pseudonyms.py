@@ -26,7 +26,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache, partial
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -143,6 +143,7 @@ class Pseudonyms:
         self._noted = defaultdict[str, set[str]](set)
         self._numbers = defaultdict[str, int](int)
         self._versions, self._vocabulary = set[str](), set(own_words())
+        self._search_word = lru_cache(_MOST_WORDS)(partial(self._search, _IN_WORDS))
         self._compile()
 
     @classmethod
@@ -156,8 +157,7 @@ class Pseudonyms:
                 with suppress(DataError):  # whoever copies the file says what is wrong
                     for data in pieces(run.opener, run.path / name):
                         rewrite(data, self._collect)
-        for kind in ("host", "user", "queue"):
-            self._number(kind)
+        self._number()
         for value in environment_secrets():
             # What is a short word may be anything: it is searched for, and not replaced.
             if not value.isalnum() or len(value) > 2 * _LEAST_SECRET:
@@ -178,8 +178,7 @@ class Pseudonyms:
         self = cls()
         for data in files:
             rewrite(data, self._collect)
-        for kind in ("host", "user", "queue"):
-            self._number(kind)
+        self._number()
         self.originals |= {name: job_names[name] for name in job_names if name.strip()}
         self._compile()
         return self
@@ -188,12 +187,7 @@ class Pseudonyms:
         """*text* with each name replaced, also as XML, JSON or a URL has it."""
         if self._spaced.pattern:
             text = self._spaced.sub(self._replace, text)
-        words = dict.fromkeys(_WORD.findall(text))
-        for word in self._new(words):
-            self._replaced[word] = self._pattern.sub(self._replace, word)
-        if all(self._replaced[word] == word for word in words):
-            return text
-        return _WORD.sub(lambda match: self._replaced[match[0]], text)
+        return _WORD.sub(lambda match: self._word(match[0]), text)
 
     def change(self, text: str, key: str) -> str:
         """*text* of the field *key* with each name replaced; a key that is a word stays."""
@@ -246,14 +240,18 @@ class Pseudonyms:
                 if "-default.xml<" not in rest:  # Hadoop's own
                     self._collect(html.unescape(value), name)
             return text
-        words = self._new(dict.fromkeys(_WORD.findall(text)))
-        searched = [(kind, form, word) for kind, form in _IN_WORDS.items() for word in words]
-        for kind, form, part in searched + [(*each, text) for each in _IN_TEXT.items()]:
-            for match in form.finditer(part):
-                for name in filter(None, match.groups()):
-                    self._note(kind, name)
+        for word in _WORD.findall(text):
+            self._search_word(word)
+        self._search(_IN_TEXT, text)
         self.text(text)  # which numbers what is known by its form
         return text
+
+    def _search(self, forms: Mapping[str, re.Pattern[str]], text: str) -> None:
+        """Note the names that *forms* find in *text*."""
+        for kind, form in forms.items():
+            for match in form.finditer(text):
+                for name in filter(None, match.groups()):
+                    self._note(kind, name)
 
     def _note(self, kind: str, text: str) -> None:
         """Note what is named by *text*, which a field or a context says to be of *kind*."""
@@ -273,21 +271,22 @@ class Pseudonyms:
             known = (each for each in names if len(each) <= _MOST_NAME)
             self._noted[kind].update(each for each in known if not _COMMON.fullmatch(each))
 
-    def _number(self, kind: str) -> None:
-        """Number all names of *kind* in their order."""
-        width = len(str(len(self._noted[kind])))
-        # `dn1.example.org` is before `dn1`, and gives it its number.
-        for name in sorted(self._noted[kind], key=lambda each: ("." not in each, each)):
-            if kind in self._kept or name in self.originals:
-                continue
-            self._numbers[kind] += 1
-            pseudonym, first = f"{kind}-{self._numbers[kind]:0{width}}", name
-            if kind == "host" and "." in name:
-                first, _, domain = name.partition(".")
-                self.originals[name] = f"{pseudonym}.example"
-                self.originals |= {domain: "example"} if "." in domain else {}
-            if not _COMMON.fullmatch(first):
-                self.originals.setdefault(first, pseudonym)
+    def _number(self) -> None:
+        """Number all hosts, users and queues in their order."""
+        for kind in ("host", "user", "queue"):
+            width, number = len(str(len(self._noted[kind]))), 0
+            # `dn1.example.org` is before `dn1`, and gives it its number.
+            for name in sorted(self._noted[kind], key=lambda each: ("." not in each, each)):
+                if kind in self._kept or name in self.originals:
+                    continue
+                number += 1
+                pseudonym, first = f"{kind}-{number:0{width}}", name
+                if kind == "host" and "." in name:
+                    first, _, domain = name.partition(".")
+                    self.originals[name] = f"{pseudonym}.example"
+                    self.originals |= {domain: "example"} if "." in domain else {}
+                if not _COMMON.fullmatch(first):
+                    self.originals.setdefault(first, pseudonym)
 
     def _named(self, kind: str, name: str) -> str:
         """Pseudonym of *name*, a new one where it has none."""
@@ -318,14 +317,11 @@ class Pseudonyms:
             return self._known.sub(self._replace, match["uri"]) + below
         is_common = text.startswith("00:00:5e:") or text.endswith("@example.org")
         if kind in ("v4", "v6"):
-            try:
+            is_common = True  # a moment, a version
+            with suppress(ValueError):
                 address = ipaddress.ip_address(text)
-            except ValueError:
-                is_common = True  # a moment, a version
-            else:
-                is_common = text in self._versions or any(
-                    address in net for net in _COMMON_NETWORKS
-                )
+                is_common = any(address in net for net in _COMMON_NETWORKS)
+                is_common |= text in self._versions
         return self._known.sub(self._replace, text) if is_common else self._named(kind, text)
 
     def _path(self, text: str, *, is_known: bool = False) -> str:
@@ -337,12 +333,6 @@ class Pseudonyms:
             return self._names.sub(self._replace, text)
         head = "/".join(parts[: private[-1] + 1])
         return self._named("path", head) + self._names.sub(self._replace, text[len(head) :])
-
-    def _new(self, words: Collection[str]) -> list[str]:
-        """Those of *words* that were not looked at."""
-        if len(self._replaced) > _MOST_WORDS:
-            self._replaced.clear()
-        return [word for word in words if word not in self._replaced]
 
     def _compile(self) -> None:
         """Make the patterns of all names that are known, and of what is known by its form."""
@@ -364,9 +354,9 @@ class Pseudonyms:
         )
         self._names, self._known = re.compile(names), re.compile(f"{paths}|{names}")
         # Mail addresses and paths have names in them, and names may have an address.
-        self._pattern = re.compile(f"{_MAIL_AND_PATHS}|{paths}|{names}|{_ADDRESSES}")
+        pattern = re.compile(f"{_MAIL_AND_PATHS}|{paths}|{names}|{_ADDRESSES}")
+        self._word = lru_cache(_MOST_WORDS)(partial(pattern.sub, self._replace))
         self._spaced = re.compile(f"(?P<name>{any_of['spaced']})" if "spaced" in any_of else "")
-        self._replaced = dict[str, str]()  # by word
 
 
 def pattern_of(texts: Collection[str], depth: int = 4) -> str:

@@ -74,9 +74,18 @@ class Check(Record):
     differing: tuple[str, ...] = ()
 
     @property
+    def unmet(self) -> dict[str, str]:
+        """Rules of the closed division that are not met, with outcome and reason."""
+        return {
+            each.rule: f"{each.rule} {each.outcome}: {each.value}"
+            for each in self.answers
+            if each.outcome != "passed"
+        }
+
+    @property
     def division(self) -> Literal["closed", "open"]:
         """The division whose rules are met."""
-        return "closed" if all(each.outcome == "passed" for each in self.answers) else "open"
+        return "open" if self.unmet else "closed"
 
     @property
     def is_met(self) -> bool:
@@ -307,8 +316,7 @@ def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
                 is_met, value = False if isinstance(error, EvidenceError) else None, _reason(error)
             value = excerpt(f"{run.id}: {value}" if len(runs) > 1 else value, 300)
             place, outcome = file.format(run=f"runs/{run.id}"), _OUTCOMES[is_met]
-            answer = Answer(rule=rule, title=title, outcome=outcome, file=place, value=value)
-            checked.append(answer)
+            checked.append(Answer(rule=rule, title=title, outcome=outcome, file=place, value=value))
         answers.append(min(checked, key=lambda each: [*_OUTCOMES.values()].index(each.outcome)))
     joined = {label: "; ".join(dict.fromkeys(texts)) for label, texts in labels.items()}
     return Check(release={**release}, answers=tuple(answers), labels=joined)

@@ -15,8 +15,8 @@ from harness.cli import main
 from harness.errors import DataError, EvidenceError, SpecError
 from harness.publish import crate
 from harness.publish.bundle import SUMS, check_sums, publish, write_sums
-from harness.publish.claim import Claim
-from harness.publish.side_by_side import side_by_side
+from harness.publish.compare import side_by_side
+from harness.publish.data import Claim
 from harness.store import Run
 from tests.evaluate.test_flow import scored
 
@@ -158,7 +158,7 @@ class TestBundle:
 
     def test_a_changed_file_is_named(self, copy):
         """
-        And one that is missing, or was added; what was added as a replication is none of it.
+        So is one that is missing, or was added; what was added as a replication is none of it.
         """
         (copy / "report.md").write_text("other")
         (copy / "system.json").unlink()
@@ -168,7 +168,11 @@ class TestBundle:
 
         with pytest.raises(EvidenceError) as error:
             check_sums(copy)
-        assert error.value.what.splitlines()[1:] == ["  more.txt", "  report.md", "  system.json"]
+        assert error.value.what.splitlines()[1:] == [
+            "  more.txt was added",
+            "  report.md was changed",
+            "  system.json is missing",
+        ]
 
     def test_a_link_is_no_part_of_it(self, copy):
         """

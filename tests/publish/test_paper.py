@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from harness.publish.claim import make_claim
+from harness.publish.data import make_claim
 from harness.publish.paper import (
     cleaned,
     paper_figures,

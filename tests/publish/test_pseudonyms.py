@@ -59,7 +59,7 @@ def knowing(**names):
     for kind, several in names.items():
         for name in several:
             pseudonyms._note(kind, name)
-        pseudonyms._number(kind)
+    pseudonyms._number()
     pseudonyms._compile()
     return pseudonyms
 

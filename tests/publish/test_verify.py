@@ -23,8 +23,7 @@ from harness.experiment.grid import expand, order
 from harness.hadoop.properties import SEAL as SEAL_PROPERTY
 from harness.publish import verify
 from harness.publish.bundle import write_sums
-from harness.publish.claim import CLAIM, CLAIM_END, make_claim
-from harness.publish.data import write_tables
+from harness.publish.data import CLAIM, make_claim, write_tables
 from harness.records.prediction import Prediction
 from harness.records.score import Measurement
 from harness.records.trial import TrialRecord
@@ -138,7 +137,7 @@ def publish(folder, *runs):
     folder.mkdir()
     write_tables(evaluations, folder / "data", str)
     claim = make_claim(evaluations, 0.0)
-    lines = ["# A title", "", CLAIM, *claim.lines, CLAIM_END, "", "And more."]
+    lines = ["# A title", "", CLAIM.format("\n".join(claim.lines)), "", "And more."]
     (folder / "README.md").write_text("\n".join(lines))
     (folder / "verify.py").write_bytes(SOURCE.read_bytes())
     write_sums(folder)
@@ -337,7 +336,7 @@ def change_the_claim(random, tables):
     A word, a number or a sentence of README.md.
     """
     lines = tables["README.md"]
-    first, last = lines.index(CLAIM), lines.index(CLAIM_END)
+    first, last = map(lines.index, CLAIM.split("\n{}\n"))
     place = random.randrange(first + 1, last)
     words = lines[place].split(" ")
     number = random.choice([n for n, word in enumerate(words) if word])

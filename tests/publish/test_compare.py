@@ -4,7 +4,7 @@ Which conclusions carry over from one measurement to another.
 
 import pytest
 
-from harness.publish.again import conclude
+from harness.publish.compare import conclude
 from harness.records.score import Comparison, MetricValue, Ranking, ScoreBook, Summary
 
 

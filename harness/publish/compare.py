@@ -1,24 +1,31 @@
-"""A bundle made again: from its own evidence, and by measuring its experiment once more."""
+"""
+A bundle compared: with itself made again, with its experiment measured again, with other bundles.
+
+Bundles are ranked only where rules, experiment, division and system are the same; all that differs
+stands in the head, and a closed bundle beside an open one says why that is open.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
-from typing import Literal
+from tempfile import TemporaryDirectory
+from typing import Literal, NamedTuple
 
 from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.publish.bundle import REPLICATIONS, SUMS, check_sums
-from harness.publish.claim import CLAIM, CLAIM_END, make_claim
-from harness.publish.data import FIX, TABLES, read_table, write_tables
+from harness.publish.data import CLAIM, FIX, TABLES, make_claim, read_table, write_tables
 from harness.publish.pseudonyms import Pseudonyms
+from harness.publish.rules import VERSION, check
 from harness.publish.system import system_document
 from harness.records.score import Comparison, MetricValue, ScoreBook
-from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
 from harness.reports.sections.method import flatten
 from harness.run.reproduce import reproduce
 from harness.stats.resampling import FEWEST_CELLS
@@ -26,6 +33,7 @@ from harness.store import Run
 from harness.store.compare import Difference
 from harness.store.files import folders, json_bytes, write_file
 from harness.store.opener import Opener
+from harness.store.run import measured_part
 
 # What needs the logs of jobs: at a leaner level of evidence it is taken as it stands.
 _OF_LOGS = re.compile(r"data/(trials\.csv: .*: seal|runs\.csv: .*: (blind|sealed))")
@@ -40,6 +48,7 @@ _OF_A_RUN = re.compile(
 # Numbered anew in each bundle.
 _NAMES = re.compile(r"/path-\d+|job_\d+_\d+|\b(host|user|queue|secret)-\d+\b")
 Outcome = Literal["holds", "does not hold", "undecided"]
+_OUTCOMES: dict[bool | None, Outcome] = {True: "holds", False: "does not hold", None: "undecided"}
 
 
 class Conclusion(Record):
@@ -67,6 +76,34 @@ class Replication(Record):
     differences: dict[str, tuple[str, str]]
 
 
+class Row(NamedTuple):
+    """Mean relative error of a model, by bundle and experiment, with its interval or range."""
+
+    experiment: str
+    model: str
+    quantity: str
+    bundle: str
+    error: float
+    low: float | None
+    high: float | None
+
+
+class SideBySide(NamedTuple):
+    """
+    Several bundles: *head* has what differs, a value for each; *rows* are in the order of errors.
+
+    *not_ranked* says why rows are in the order of names instead.  *quotes* have, for each bundle,
+    the sentences to quote and their footnote.
+    """
+
+    bundles: list[str]
+    head: dict[str, list[str]]
+    not_ranked: str
+    why_open: dict[str, list[str]]
+    rows: list[Row]
+    quotes: dict[str, tuple[list[str], str]]
+
+
 def bundled_runs(bundle: Path) -> list[Run]:
     """Runs of *bundle*, whose files are checked; `EvidenceError` names what was changed."""
     check_sums(bundle)
@@ -89,8 +126,8 @@ def reproduce_bundle(
     for name in TABLES:
         yield f"data/{name}.csv", list(_compare_tables(opener, Opener(folder), name))
     text = opener.read(bundle / "README.md", FIX).decode(errors="replace")
-    stated = re.search(f"{CLAIM}\n(.*?){CLAIM_END}", text, re.DOTALL)
-    lines, made = stated[1].splitlines() if stated else [], make_claim(evaluations, 0.0).lines
+    stated = re.search(CLAIM.format("(.*?)"), text, re.DOTALL)
+    lines, made = stated[1].splitlines() if stated else [], make_claim(evaluations).lines
     differing = [
         Difference("", f"README.md: line {number} of the claim", old, new, None)
         for number, (old, new) in enumerate(zip_longest(lines, made), 1)
@@ -116,10 +153,8 @@ def _compare_tables(stored: Opener, made: Opener, name: str) -> Iterator[Differe
             place = f"data/{name}.csv: {key}: {column}"
             if old == new or _OF_LOGS.fullmatch(place):
                 continue
-            try:
+            with suppress(ValueError, ZeroDivisionError):
                 relative = (float(new or "") - float(old or "")) / abs(float(old or ""))
-            except (ValueError, ZeroDivisionError):
-                relative = None
             yield Difference("", place, old, new, relative)
 
 
@@ -143,16 +178,13 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
         ),
         differences={
             name: (old.get(name, ""), new.get(name, ""))
-            for name in sorted({*old, *new})
-            if old.get(name) != new.get(name)
+            for name in sorted({name for name, _ in old.items() ^ new.items()})
         },
     )
     target = bundle / REPLICATIONS / runs[0].id
-    for name, document in (
-        ("replication.json", replication.model_dump(mode="json")),
-        ("system.json", json.loads(system)),
-    ):
-        write_file(target / name, json_bytes(document), target)
+    record = json_bytes(replication.model_dump(mode="json"))
+    write_file(target / "replication.json", record, target)
+    write_file(target / "system.json", json_bytes(json.loads(system)), target)
     return replication
 
 
@@ -172,17 +204,13 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
     def pair_key(pair: Comparison) -> tuple[str, ...]:
         return (pair.quantity, pair.speed, *sorted((pair.better, pair.worse)))
 
-    again = {pair_key(pair): pair for pair in measured.comparisons}
-    outcome: Outcome
+    again = {pair_key(pair): _verdict(pair) for pair in measured.comparisons}
+    compared = list[tuple[str, str, str, bool | None]]()  # what, there, here, if the same
     for pair in published.comparisons:
-        if pair.verdict == "undecided":
-            continue
-        outcome, other = "undecided", again.get(pair_key(pair))
-        if other is not None and other.verdict != "undecided":
-            outcome = "holds" if _verdict(pair) == _verdict(other) else "does not hold"
-        what = f"{pair.quantity}, {pair.speed}: {pair.better} and {pair.worse}"
-        shown = {"published": _verdict(pair), "measured": _verdict(other) if other else "none"}
-        yield Conclusion(run=run, what=what, outcome=outcome, **shown)
+        old, new = _verdict(pair), again.get(pair_key(pair), "none")
+        if old != "undecided":
+            what = f"{pair.quantity}, {pair.speed}: {pair.better} and {pair.worse}"
+            compared.append((what, old, new, None if new in ("none", "undecided") else new == old))
     ranking = published.ranking("raw")
     of = ("*", ranking.quantity if ranking else "", "raw")
     old_metrics, new_metrics = (
@@ -195,23 +223,23 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
     )
     for metric, noun in (("mape", "mean error"), ("signed_error", "sign of the bias")):
         for model, metrics in old_metrics.items():
-            old, new = metrics.get(metric), new_metrics.get(model, {}).get(metric)
-            if old is None or old.low is None or old.high is None:
+            there, here = metrics.get(metric), new_metrics.get(model, {}).get(metric)
+            is_sign, is_same = metric == "signed_error", None
+            if there is None or there.low is None or there.high is None:
                 continue
-            is_sign = metric == "signed_error"
-            if is_sign and old.low <= 0 <= old.high:
+            if is_sign and there.low <= 0 <= there.high:
                 continue
-            outcome = "undecided"
-            if new is not None and new.low is not None and new.high is not None:
-                if is_sign:
-                    is_same = (new.value > 0) == (old.value > 0)
-                    is_decided = not new.low <= 0 <= new.high
-                else:
-                    is_same = old.low <= new.value <= old.high
-                    is_decided = is_same or new.high < old.low or new.low > old.high
-                outcome = ("holds" if is_same else "does not hold") if is_decided else "undecided"
-            shown = {"published": _range(old), "measured": _range(new) if new else "no answer"}
-            yield Conclusion(run=run, what=f"{noun} of {model}", outcome=outcome, **shown)
+            if here is not None and here.low is not None and here.high is not None:
+                is_within = there.low <= here.value <= there.high
+                if is_sign and not here.low <= 0 <= here.high:
+                    is_same = (here.value > 0) == (there.value > 0)
+                elif not is_sign and (is_within or here.high < there.low or here.low > there.high):
+                    is_same = is_within
+            shown = _range(here) if here else "no answer"
+            compared.append((f"{noun} of {model}", _range(there), shown, is_same))
+    for what, old, new, is_same in compared:
+        outcome = _OUTCOMES[is_same]
+        yield Conclusion(run=run, what=what, published=old, measured=new, outcome=outcome)
 
 
 def _verdict(pair: Comparison) -> str:
@@ -222,3 +250,56 @@ def _range(number: MetricValue) -> str:
     """A share with its interval, in percent."""
     ends = [f"{100 * end:.1f}" for end in (number.low, number.high) if end is not None]
     return f"{100 * number.value:.1f} % ({' to '.join(ends)})"
+
+
+def side_by_side(bundles: Sequence[Path]) -> SideBySide:
+    """Compare *bundles*, each checked; `EvidenceError` names a file that was changed."""
+    sides, rows = list[dict[str, str]](), list[Row]()
+    quotes, why_open = dict[str, tuple[list[str], str]](), dict[str, list[str]]()
+    for bundle in bundles:
+        name, opener, runs = str(bundle), Opener(bundle), bundled_runs(bundle)
+        evaluations, rules_check = [*map(Evaluation.of, runs)], check(bundle)
+        claim = make_claim(evaluations)
+        system = system_facts(opener.read(bundle / "system.json", "get the bundle again").decode())
+        measured = [digest(measured_part(each.experiment)) for each in evaluations]
+        sides.append(
+            {"rules": VERSION, "division": rules_check.claimed, "experiment": " ".join(measured)}
+            | {f"system: {key}": value for key, value in system.items()}
+        )
+        if rules_check.claimed == "open":
+            why_open[name] = [*rules_check.unmet.values()]
+        for evaluation in evaluations:
+            score_book = evaluation.run.read_scores()
+            ranking = score_book.ranking("raw")
+            for each in score_book.summaries if ranking else ():
+                error = each.metrics.get("mape")
+                of = (each.workload, each.quantity, each.speed)
+                if error and ranking and of == ("*", ranking.quantity, "raw"):
+                    ends = (error.value, error.low, error.high)
+                    experiment = evaluation.experiment.name
+                    rows.append(Row(experiment, each.model, each.quantity, name, *ends))
+        footnote = f"{claim.title}; bundle {opener.sha256(bundle / SUMS)[:16]}, rules {VERSION},"
+        footnote += f" {rules_check.claimed} division, {claim.date}; {_status(bundle)}."
+        sentences = [line.removeprefix("- ") for line in claim.lines if line.startswith("- ")]
+        quotes[name] = (sentences, footnote)
+    head = {
+        key: values
+        for key in dict.fromkeys(key for side in sides for key in side)
+        if len({*(values := [side.get(key, "") for side in sides])}) > 1
+    }
+    others = [key for key in head if not key.startswith("system: ")]
+    not_ranked = "not ranked: they were measured on different systems" if head else ""
+    if others:
+        not_ranked = f"not ranked: their {' and '.join(others)} differ"
+    rows.sort(key=lambda row: row[:4] if not_ranked else (row.experiment, row.error, row.model))
+    return SideBySide([*map(str, bundles)], head, not_ranked, why_open, rows, quotes)
+
+
+def _status(bundle: Path) -> str:
+    """What is known of a bundle beyond its own word: measured again, recomputed, or nothing."""
+    if count := len(folders(bundle / REPLICATIONS)):
+        return f"measured again {count} times" if count > 1 else "measured again once"
+    with TemporaryDirectory(prefix="harness-reproduce-") as folder:
+        stages = reproduce_bundle(bundle, Path(folder), "predictions")
+        is_equal = all(each.is_equal for _, differences in stages for each in differences)
+    return "recomputed" if is_equal else "unverified"
