@@ -54,10 +54,14 @@ class Catalog:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the only one that adds; `SpecError` for a folder of something else."""
-        jobs = self.folder / _JOBS
+        """
+        Be the only one that adds; `SpecError` for a folder of something else.
+
+        A folder that was not there, and to which nothing is added, is not there afterwards.
+        """
+        is_new = not self.folder.exists()
         with os_error_as_machine_error(self.folder):
-            names = {path.name for path in self.folder.iterdir()} if self.folder.exists() else set()
+            names = set[str]() if is_new else {path.name for path in self.folder.iterdir()}
         others = names - {_LOCK, _SCRATCH, RULES_FILE}
         if others and _JOBS not in names:
             what = f"this folder is no catalog: it has other files, such as {excerpt(min(others))}"
@@ -65,9 +69,11 @@ class Catalog:
             raise SpecError(what, where=str(self.folder), fix=fix)
         with exclusive_lock(self.folder / _LOCK, "this catalog"):
             remove_tree(self.folder / _SCRATCH)
-            with os_error_as_machine_error(jobs):
-                jobs.mkdir(exist_ok=True)
-            yield
+            try:
+                yield
+            finally:
+                if is_new and not self.batches():
+                    remove_tree(self.folder)
 
     def batches(self) -> list[Path]:
         """Files of jobs, in the order in which they were added."""
@@ -77,12 +83,13 @@ class Catalog:
     def write(self, rows: Sequence[Row]) -> None:
         """Add a batch of *rows*, whole or not at all; the caller has the lock."""
         last = max(map(_number, self.batches()), default=0)
-        scratch = self.folder / _SCRATCH / f"{last + 1:06d}.parquet"
+        scratch, jobs = self.folder / _SCRATCH / f"{last + 1:06d}.parquet", self.folder / _JOBS
         with os_error_as_machine_error(scratch):
-            scratch.parent.mkdir(exist_ok=True)
+            for folder in (scratch.parent, jobs):
+                folder.mkdir(exist_ok=True)
             write_table(scratch, COLUMNS, rows)
             sync_tree(scratch.parent)
-            rename_durably(scratch, self.folder / _JOBS / scratch.name)
+            rename_durably(scratch, jobs / scratch.name)
 
     def read_job(self, job_id: str) -> Row:
         """Row of a job, from its batch; `DataError` where the catalog has no such job."""
