@@ -28,11 +28,10 @@ from harness.models import MODELS
 from harness.records.prediction import JobConfig, Prediction
 from harness.records.score import Score
 from harness.records.trial import Cell, ClusterSpec
-from harness.tuning.optimizers import Choice, choose
+from harness.tuning.optimizers import PTC_WAVE, Choice, choose
 from harness.tuning.settings import Job, properties_of
 from harness.units import MIB
 
-_PTC = "ptc-wave"  # by which MRTuner's factors are chosen
 AT_RANDOM, NEAR = "at random", 0.05
 BLOCKS = tuple(mib * MIB for mib in (32, 64, 128, 256))  # bytes, that a cluster may have
 
@@ -92,7 +91,7 @@ def proposals(
         raise DataError(what, where=basis.profile.workload, fix="choose another: --judge MODEL")
     job, pairs = job_of(basis), list[tuple[str, str]]()
     for optimizer in optimizers:
-        of_ptc = [name for name in models if name.startswith("ptc")] or [_PTC]
+        of_ptc = [name for name in models if name.startswith("ptc")] or [PTC_WAVE]
         by = {"search": [*models], "mrtuner": of_ptc}.get(optimizer, [judge])
         pairs += [(optimizer, model) for model in by]
     choices, refused = list[Choice](), list[str]()
@@ -165,7 +164,9 @@ def cluster_plans(
             if refusals(cluster, effective_configuration(cell), sets_site=False):
                 break
             with suppress(HarnessError):
-                made, _ = proposals(basis._replace(base=cell), ["mrtuner", "rules"], [_PTC], judge)
+                made, _ = proposals(
+                    basis._replace(base=cell), ["mrtuner", "rules"], [PTC_WAVE], judge
+                )
                 job_s[name] = made[0].prediction.job_s or math.nan
         total_s = sum(weights.get(name, 1.0) * job_s.get(name, math.nan) for name in bases)
         if math.isfinite(total_s):
