@@ -305,7 +305,7 @@ def _that_count(
         if len(kept) > 1 and without(name) <= best_s * (1 + _INDIFFERENT):
             del kept[name]
     if len(kept) == 1:
-        return kept, {}
+        return kept, {name: MEANINGS[name] for name in kept}
     return kept, {
         name: f"{MEANINGS[name]}; without it {without(name) - best_s:+.1f} s" for name in kept
     }
