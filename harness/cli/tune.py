@@ -252,17 +252,14 @@ def tune_cluster(
 
     _check_models([judge], "--judge")
     evaluation = open_evaluation(source, results_dir, asks=True)
-    names = [*evaluation.run.read_profiles()]
-    bases = {name: basis_of_run(evaluation, name) for name in names}
-    numbers = dict.fromkeys(names, 1.0)
+    names = [*evaluation.run.read_profiles()] or [""]  # whose error says what is missing
+    bases, numbers = {name: basis_of_run(evaluation, name) for name in names}, dict[str, float]()
     for text in weights:
         name, _, number = text.partition("=")
-        if name not in numbers or not number.replace(".", "", 1).isdigit():
+        if name not in bases or not number.replace(".", "", 1).isdigit():
             raise SpecError(f"'{text[:80]}' is no weight", where="--weight",
                             fix=f"write WORKLOAD=N, of {', '.join(names)}")  # fmt: skip
         numbers[name] = float(number)
-    if not bases:
-        raise SpecError("the run has no profile", where=source, fix="harness profile RUN")
     node = next(iter(bases.values())).base.cluster.node
     try:
         room = parse_bytes(memory) if memory else (

@@ -320,12 +320,10 @@ OPTIMIZERS: dict[str, Callable[..., Choice]] = {
 }  # fmt: skip
 
 
-def choose(
-    optimizer: str, profile: Profile, job: Job, model: str, *, evaluations: int = 0, seed: int = 1
-) -> Choice:
+def choose(optimizer: str, profile: Profile, job: Job, model: str, **of_search: int) -> Choice:
     """What *optimizer* chooses by *model*, with the seconds that it took."""
     began_s = time.perf_counter()
-    choice = OPTIMIZERS[optimizer](profile, job, model, evaluations=evaluations, seed=seed)
+    choice = OPTIMIZERS[optimizer](profile, job, model, **of_search)
     if math.isnan(choice.job_s):
         choice.job_s = float(Objective(model, profile, job).seconds(columns([choice.values]))[0])
     choice.seconds = time.perf_counter() - began_s

@@ -104,3 +104,17 @@ def test_the_block_is_read_as_it_is_printed(tune):
     (cell,) = expand(read_experiment(text, "a.yaml", ()))
     node = cell.cluster.node
     assert node.task_memory_bytes == 4099 // (node.map_slots + node.reduce_slots) * MIB
+
+
+def test_what_a_choice_is_worth_is_a_table_and_a_document(tune):
+    """
+    Of each input the models, and who knows nothing.
+    """
+    status, out, _ = tune("regret", "--json")
+    rows = json.loads(out)["regrets"]
+    shown = tune("regret")[1]
+
+    assert status == 0
+    assert {row["model"] for row in rows} == {"whatif", "whatif-mr2", "at random"}
+    assert "at random" in shown
+    assert "mean regret: " in shown
