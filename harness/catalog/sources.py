@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import IO
 
 from harness.catalog.jobs import WANTED, Row, past_job
-from harness.errors import HarnessError, ParseError
+from harness.errors import DataError, HarnessError, ParseError
 from harness.hadoop.site import read_properties
 from harness.parsing.history import read_history
 from harness.store import Run, os_error_as_machine_error
 from harness.store.opener import MANIFEST, Opener
 from harness.text import printable
+from harness.units import format_bytes
 
 _JOB = re.compile(r"job_[0-9]{1,16}_[0-9]{1,10}")
 _LOG = re.compile(r"(job-[0-9]{1,6})-history\.jhist")  # of a trial
@@ -48,6 +49,16 @@ class Source:
         if self.run is not None:
             return Run(self.run).raw(self.folder.parent.name).open(name)
         return Opener(self.folder).open(self.folder / name, _COPY, most_bytes)
+
+    def read(self, name: str, most_bytes: int) -> bytes:
+        """All bytes of one of the two; `DataError` where they are too many."""
+        path = self.folder / name
+        with self.open(name, most_bytes) as stream, os_error_as_machine_error(path):
+            data = stream.read(most_bytes + 1)
+        if len(data) > most_bytes:
+            what = f"{name} has more than the {format_bytes(most_bytes)} that are read"
+            raise DataError(what, where=str(path), fix=_COPY)
+        return data
 
 
 def list_sources(folder: Path, leave_out: LeaveOut) -> Iterator[Source]:
@@ -137,17 +148,12 @@ def _read_wanted(source: Source) -> dict[str, str]:
 
     Of its thousand elements a few dozen are parsed as XML: all of them take several times as long.
     """
-    name, most_bytes = source.configuration, _MOST_CONFIGURATION_BYTES
-    with (
-        source.open(name, most_bytes) as stream,
-        os_error_as_machine_error(source.folder / name),
-    ):
-        text = stream.read(most_bytes + 1)
-    label = printable(source.folder / name)
+    text = source.read(source.configuration, _MOST_CONFIGURATION_BYTES)
+    label = printable(source.folder / source.configuration)
     _, *elements = text.split(b"<property>")
     names = _NAME.findall(text)
-    is_whole = len(text) <= most_bytes and text.rstrip().endswith(b"</configuration>")
-    is_whole &= len(names) == len(elements) == text.count(b"</property>")
+    is_whole = len(names) == len(elements) == text.count(b"</property>")
+    is_whole &= text.rstrip().endswith(b"</configuration>")
     if not is_whole or b"<!DOCTYPE" in text:
         raise ParseError("not a whole job configuration", source=label, fix=_COPY)
     wanted = [
