@@ -63,6 +63,23 @@ class Source:
 
 def list_sources(folder: Path, leave_out: LeaveOut) -> Iterator[Source]:
     """Histories below *folder*, in an order that stays; what cannot be listed is left out."""
+    for parent, history, configuration, run in _named(folder, leave_out):
+        names = filter(None, (history, configuration))
+        paths = [parent / (f"{name}.gz" if run else name) for name in names]
+        try:
+            facts = [path.lstat() for path in paths]
+        except OSError as error:
+            leave_out(printable(parent / history), (error.strerror or str(error)).lower())
+            continue
+        # A job has one history, wherever it is copied to; a name without its id says nothing.
+        match = _JOB.search(history)
+        identity = match[0] if match else f"{printable(paths[0])} {facts[0].st_mtime_ns}"
+        sizes = " ".join(str(fact.st_size) for fact in facts)
+        yield Source(parent, history, configuration, run, f"{identity} {sizes}")
+
+
+def _named(folder: Path, leave_out: LeaveOut) -> Iterator[tuple[Path, str, str, Path | None]]:
+    """Folder, history and configuration of each job below *folder*, and its run, if any."""
 
     def leave_out_folder(error: OSError) -> None:
         leave_out(printable(error.filename), (error.strerror or str(error)).lower())
@@ -71,20 +88,15 @@ def list_sources(folder: Path, leave_out: LeaveOut) -> Iterator[Source]:
         folders.sort()
         if MANIFEST in names and "trials" in folders:
             folders.clear()
-            yield from _sources_of_run(Run(Path(parent)), leave_out)
+            yield from _named_in_run(Run(Path(parent)), leave_out)
             continue
-        configurations = {
-            match[0]: name
-            for name in names
-            if name.endswith("_conf.xml") and (match := _JOB.search(name))
-        }
+        job_ids = {name: match[0] for name in names if (match := _JOB.search(name))}
+        configurations = {job_ids[name]: name for name in job_ids if name.endswith("_conf.xml")}
         for name in sorted(name for name in names if name.endswith(".jhist")):
-            match = _JOB.search(name)
-            configuration = configurations.get(match[0], "") if match else ""
-            yield from _source(Path(parent), name, configuration, None, leave_out)
+            yield Path(parent), name, configurations.get(job_ids.get(name, ""), ""), None
 
 
-def _sources_of_run(run: Run, leave_out: LeaveOut) -> Iterator[Source]:
+def _named_in_run(run: Run, leave_out: LeaveOut) -> Iterator[tuple[Path, str, str, Path]]:
     for trial_id in run.trial_ids():
         try:
             names = run.raw(trial_id).names()
@@ -94,25 +106,7 @@ def _sources_of_run(run: Run, leave_out: LeaveOut) -> Iterator[Source]:
         for match in filter(None, map(_LOG.fullmatch, names)):
             configuration = f"{match[1]}-conf.xml"
             beside = configuration if configuration in names else ""
-            raw_folder = run.trial_dir(trial_id) / "raw"
-            yield from _source(raw_folder, match[0], beside, run.path, leave_out)
-
-
-def _source(
-    folder: Path, history: str, configuration: str, run: Path | None, leave_out: LeaveOut
-) -> Iterator[Source]:
-    """One source, or none where its files cannot be looked at."""
-    paths = [folder / (f"{name}.gz" if run else name) for name in (history, configuration) if name]
-    try:
-        facts = [path.lstat() for path in paths]
-    except OSError as error:
-        leave_out(printable(folder / history), (error.strerror or str(error)).lower())
-        return
-    # A job has one history, wherever it is copied to; a name without its id says nothing.
-    match = _JOB.search(history)
-    identity = match[0] if match else f"{printable(paths[0])} {facts[0].st_mtime_ns}"
-    sizes = " ".join(str(fact.st_size) for fact in facts)
-    yield Source(folder, history, configuration, run, f"{identity} {sizes}")
+            yield run.trial_dir(trial_id) / "raw", match[0], beside, run.path
 
 
 def read_jobs(sources: Iterable[Source]) -> list[Row | LeftOut]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,10 +73,7 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
 
     folders = [_source_folder(source, results_dir) for source in sources]
     filled = fill(Catalog(folder), folders, len(os.sched_getaffinity(0)), report)
-    for file, reason in filled.left_out[:_MOST_SHOWN]:
-        show_text(f"left out: {file}: {reason}")
-    if (more := filled.left_out_files - _MOST_SHOWN) > 0:
-        show_text(f"and {more} more; --json has up to 1000")
+    show_left_out(filled.left_out, filled.left_out_files)
     if as_json:
         print_json({**vars(filled), "left_out": dict(filled.left_out)})
     else:
@@ -84,6 +81,14 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
         show_table(("added", "of them incomplete", "known", "left out"), [counts])
     if filled.left_out_files:
         raise SystemExit(6)
+
+
+def show_left_out(left_out: Sequence[tuple[str, str]], count: int) -> None:
+    """Show the first of *count* files that were left out, each with the reason."""
+    for file, reason in left_out[:_MOST_SHOWN]:
+        show_text(f"left out: {file}: {reason}")
+    if count > _MOST_SHOWN:
+        show_text(f"and {count - _MOST_SHOWN} more; --json names {len(left_out)}")
 
 
 def _source_folder(source: str, results_dir: Path) -> Path:
@@ -157,9 +162,11 @@ def show(job: str, folder: Path, as_json: bool) -> None:
         print_json({"job_id": job, "groups": groups})
         return
     for group, (origin, fields) in GROUPS.items():
-        values = [(name, row[name] if isinstance(row[name], list) else [row[name]])
-                  for name in fields]  # fmt: skip
-        lines = [(name, _cell(name, value)) for name, listed in values for value in listed]
+        lines = [
+            (name, _cell(name, value))
+            for name in fields
+            for value in (row[name] if isinstance(row[name], list) else [row[name]])
+        ]
         if lines:
             show_table((group, origin), lines)
 
