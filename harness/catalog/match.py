@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,8 @@ _STEP = 0.05  # distances are equal that round to the same: counters of equal jo
 _TEXTS = ["job_id", "is_current", "state", "family", *_PARTS]
 
 
-class Difference(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Difference:
     """A field of both jobs, and what it adds to their distance: the logarithm of their ratio."""
 
     field: str
@@ -34,7 +36,8 @@ class Difference(NamedTuple):
     adds: float
 
 
-class Match(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Match:
     """A past job that is like another; *distance* is the sum of what *differences* add."""
 
     job_id: str

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,11 +193,7 @@ def show_similar(job: str, folder: Path, rules: Path | None, count: int, as_json
 
     matches = similar(Catalog(folder, rules), job, count)
     if as_json:
-        listed = [
-            {**match._asdict(), "differences": [each._asdict() for each in match.differences]}
-            for match in matches
-        ]
-        print_json({"job_id": job, "matches": listed})
+        print_json({"job_id": job, "matches": matches})
         return
     if not matches:
         show_text("the catalog has no other job that succeeded")
@@ -206,20 +202,21 @@ def show_similar(job: str, folder: Path, rules: Path | None, count: int, as_json
     rows = [[_cell(name, getattr(match, name)) for name in columns] for match in matches]
     show_table(columns, rows)
     best = matches[0]
-    lines = [(each.field, *(_cell("", value) for value in each[1:])) for each in best.differences]
+    lines = [(field, *(_cell("", value) for value in values))
+             for field, *values in map(astuple, best.differences)]  # fmt: skip
     show_table(("field", job, best.job_id, "adds"), lines)
 
 
 def _cell(name: str, value: Any) -> str:
     """A value for people, by the unit that the *name* of its field ends in."""
+    from harness.reports.wording import moment
+
     if value is None or value == "":
         return "none" if value == "" else "not known"
     if name.endswith("submit_s"):
-        try:
-            return datetime.fromtimestamp(value, UTC).isoformat(" ", "minutes")
-        except (ValueError, OverflowError, OSError):  # a foreign clock may say anything
-            return str(value)
-    formats: dict[str, Callable[[Any], str]] = {"s": format_duration, "bytes": format_bytes}
-    if isinstance(value, float | int) and (ending := name.rpartition("_")[2]) in formats:
-        return formats[ending](value)
+        return moment(value)
+    if isinstance(value, float | int) and name.endswith("_s"):
+        return format_duration(value)
+    if isinstance(value, float | int) and name.endswith("_bytes"):
+        return format_bytes(value)
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -245,11 +245,10 @@ def plan_family(
     *share* leaves none to score, fewer are profiled.  `DataError`: nothing can be scored.
     """
     ids = [cell.id for cell in cells]
-    cut = max(1, min(len(jobs) - 1, int(share * len(jobs))))
+    first = {key: place for place, key in reversed([*enumerate(ids)])}
+    cut = max(1, min(max(first.values()), int(share * len(jobs))))  # behind it one is new
     if until_s is not None:
         cut = bisect_left(jobs, until_s, key=lambda job: job.submit_s)
-    while until_s is None and cut > 1 and not {*ids[cut:]} - {*ids[:cut]}:
-        cut -= 1
     scored = {*ids[cut:]} - {*ids[:cut]}
     if len(jobs) == 1:
         raise DataError("it is one job, and one is to be profiled and another scored")
@@ -259,10 +258,10 @@ def plan_family(
         what = f"its {len(jobs)} jobs never vary in size or setting: no later one is new"
         raise DataError(what if cut < len(jobs) else "all of its jobs ran before that moment")
     repeats, trials = Counter[str](), []
-    for place, (job, cell) in enumerate(zip(jobs, cells, strict=True)):
-        if place < cut or cell.id in scored:
-            number = repeats[cell.id]
-            repeats[cell.id] += 1
+    for place, (job, cell, key) in enumerate(zip(jobs, cells, ids, strict=True)):
+        if place < cut or key in scored:
+            number = repeats[key]
+            repeats[key] += 1
             name = trial_id(cell, number, _UNKNOWN)
             trial = Trial(id=name, cell=cell, repetition=number, profiling=place < cut)
             trials.append((trial, job))

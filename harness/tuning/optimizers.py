@@ -131,19 +131,14 @@ def _factor_rows(profile: Profile, job: Job) -> Iterator[dict[str, float]]:
     reduce_slots = max(1, slots.reduce_slots)
     most_reduces = max(reduce_slots, math.ceil(most_bytes / SMALLEST_BYTES))
     reduces = {*range(1, reduce_slots + 1), *range(reduce_slots, most_reduces + 1, reduce_slots)}
-    switches = (False, True) if job.can_compress else (job.configuration.map_output_compressed,)
-    for split, count, copies, is_compressed in itertools.product(
-        sorted(splits), sorted(reduces), COPIERS, switches
-    ):
+    switches = (0.0, 1.0) if job.can_compress else (job.configuration.map_output_compressed,)
+    for split in sorted(splits):
         buffer_mb = sort_buffer_mb(profile, job, split, job.configuration.sort_spill_percent)
         if buffer_mb <= job.largest_sort_mb:
-            yield {
-                SPLIT: split,
-                "num_reduces": count,
-                "parallel_copies": copies,
-                SWITCH: float(is_compressed),
-                "sort_buffer_mb": max(1, buffer_mb),
-            }
+            for factors in itertools.product(sorted(reduces), COPIERS, switches):
+                names = ("num_reduces", "parallel_copies", SWITCH)
+                row = dict(zip(names, map(float, factors), strict=True))
+                yield {SPLIT: split, **row, "sort_buffer_mb": max(1, buffer_mb)}
 
 
 def map_output(profile: Profile, read_bytes: float) -> tuple[float, float]:
