@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -85,7 +86,6 @@ def tune_job(
     from harness.evaluate.ask import basis_of_run
     from harness.evaluate.tune import nearest_model, proposals
     from harness.tuning.optimizers import OPTIMIZERS
-    from harness.tuning.settings import properties_of
 
     _check_models(models, "--model")
     _check_models(filter(None, [judge]), "--judge")
@@ -105,17 +105,17 @@ def tune_job(
     made, refused = proposals(
         basis, optimizers or [*OPTIMIZERS], models or [judging], judging, **of_search
     )
-    best = properties_of(made[0].choice.values)
+    documents = [*map(_document, made)]
     if as_json:
-        print_json({"base": basis.note, "judge": judging, "proposals": [*map(_document, made)],
+        print_json({"base": basis.note, "judge": judging, "proposals": documents,
                     "refused": refused})  # fmt: skip
     else:
         show_text(f"base: {basis.note}; judged by {judging}")
-        show(made)
+        _show(documents)
         for text in refused:
             click.echo(f"no choice: {text}")
-        _show_arguments(best)
-    _write(best, output)
+        _show_arguments(documents[0]["properties"])
+    _write(documents[0]["properties"], output)
 
 
 def _check_models(names: Iterable[str], option: str) -> None:
@@ -168,15 +168,14 @@ def _show_arguments(properties: Mapping[str, str]) -> None:
     click.echo(shlex.join(words))
 
 
-def _document(proposal: Proposal) -> dict[str, object]:
+def _document(proposal: Proposal) -> dict[str, Any]:
     """A proposal as JSON has it."""
     from harness.tuning.settings import properties_of
 
-    choice, prediction = dict(vars(proposal.choice)), proposal.prediction
-    values = choice.pop("values")
-    return choice | {
-        "properties": properties_of(values),
-        "own_job_s": choice["job_s"],
+    choice, prediction = proposal.choice, proposal.prediction
+    return vars(choice) | {
+        "properties": properties_of(choice.values),
+        "own_job_s": choice.job_s if math.isfinite(choice.job_s) else None,
         "job_s": prediction.job_s,
         "intervals": prediction.intervals.get("job_s", {}),
         "saved": proposal.saved,
@@ -185,36 +184,27 @@ def _document(proposal: Proposal) -> dict[str, object]:
     }
 
 
-def show(made: Sequence[Proposal]) -> None:
+def _show(documents: Sequence[Mapping[str, Any]]) -> None:
     """Show all proposals; of the best one each property, with its reason."""
     from harness.reports.wording import number, percent
-    from harness.tuning.settings import properties_of
 
-    rows = []
-    for each in made:
-        choice, prediction = each.choice, each.prediction
-        ends = prediction.intervals.get("job_s", {}).get("80") or ()
-        rows.append(
-            (
-                choice.optimizer,
-                choice.model,
-                number(choice.job_s),
-                number(prediction.job_s),
-                " to ".join(map(number, ends)),
-                percent(each.saved, signed=True),
-                " to ".join(percent(end, signed=True) for end in each.saved_ends or ()),
-                choice.evaluations or "",
-                f"{1000 * choice.seconds:.0f}",
-            )
+    rows = [
+        (
+            each["optimizer"], each["model"], number(each["own_job_s"]), number(each["job_s"]),
+            " to ".join(map(number, each["intervals"].get("80") or ())),
+            percent(each["saved"], signed=True),
+            " to ".join(percent(end, signed=True) for end in each["saved_ends"] or ()),
+            each["evaluations"] or "", f"{1000 * each['seconds']:.0f}",
         )
+        for each in documents
+    ]  # fmt: skip
     times = ("by it, s", "job, s", "80 % interval, s", "saved", "by refits")
     show_table(("optimizer", "model", *times, "evaluations", "ms"), rows)
-    best = made[0].choice
-    properties = properties_of(best.values).items()
-    settings = [(*pair, best.reasons[name])
-                for name, pair in zip(best.values, properties, strict=True)]  # fmt: skip
-    show_table((f"{best.optimizer} by {best.model}", "value", "why"), settings)
-    for bound in best.bounds:
+    best = documents[0]
+    reasons = (best["reasons"][name] for name in best["values"])
+    settings = [(*pair, why) for pair, why in zip(best["properties"].items(), reasons, strict=True)]
+    show_table((f"{best['optimizer']} by {best['model']}", "value", "why"), settings)
+    for bound in best["bounds"]:
         click.echo(bound)
 
 
@@ -272,7 +262,7 @@ def tune_cluster(
     if not plans:
         raise SpecError("no cluster has room for all of these jobs", where="--memory",
                         fix="give its nodes more")  # fmt: skip
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "map_slots": str(plan.cluster.node.map_slots),
             "reduce_slots": str(plan.cluster.node.reduce_slots),
@@ -288,13 +278,10 @@ def tune_cluster(
         return
     columns = ("map_slots", "reduce_slots", "task_memory", "dfs.blocksize")
     texts = [
-        (
-            *(row[column] for column in columns),
-            *(f"{plan.job_s[name]:.1f}" for name in names),
-            f"{plan.total_s:.1f}",
-        )
-        for row, plan in zip(rows[:_SHOWN], plans, strict=False)
-    ]
+        (*(row[column] for column in columns), *(f"{row['job_s'][name]:.1f}" for name in names),
+         f"{row['total_s']:.1f}")
+        for row in rows[:_SHOWN]
+    ]  # fmt: skip
     show_table((*columns, *(f"{name}, s" for name in names), "mix, s"), texts)
     maps, reduces, task, block = texts[0][:4]
     click.echo("cluster:")
@@ -326,23 +313,18 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
     if as_json:
         print_json({"regrets": rows, "mean": mean_regret(rows)})
         return
-    texts = [
-        (
-            row["input"],
-            row["model"],
-            f"{row['cells']} of {row['of']}",
-            row["chosen"] or "any",
-            percent(row["regret"]),
-            percent(row["noise"]),
-            percent(row["from_default"], signed=True),
-            percent(row["curse"], signed=True) if row["curse"] is not None else "",
-            f"{row['ranks']:.2f}" if row["ranks"] is not None else "",
-            f"{row['measured']:.3g}",
-        )
-        for row in rows
-    ]
     columns = ("input", "model", "cells", "chosen", "regret", "noise", "saved", "curse", "ranks",
                "measured")  # fmt: skip
+    texts = [
+        (
+            row["input"], row["model"], f"{row['cells']} of {row['of']}", row["chosen"] or "any",
+            percent(row["regret"]), percent(row["noise"]),
+            percent(row["from_default"], signed=True),
+            "" if row["curse"] is None else percent(row["curse"], signed=True),
+            "" if row["ranks"] is None else f"{row['ranks']:.2f}", f"{row['measured']:.3g}",
+        )
+        for row in rows
+    ]  # fmt: skip
     show_table(columns, texts)
     means = ", ".join(f"{model} {percent(value)}" for model, value in mean_regret(rows).items())
     click.echo(f"mean regret: {means}")
