@@ -251,10 +251,9 @@ def tune_cluster(
                             fix=f"write WORKLOAD=N, of {', '.join(names)}")  # fmt: skip
         numbers[name] = float(number)
     node = next(iter(bases.values())).base.cluster.node
+    own_bytes = (node.map_slots + node.reduce_slots) * node.task_memory_bytes
     try:
-        room = parse_bytes(memory) if memory else (
-            (node.map_slots + node.reduce_slots) * node.task_memory_bytes
-        )  # fmt: skip
+        room = parse_bytes(memory or own_bytes)
     except ValueError as error:
         raise SpecError(str(error), where="--memory", fix="write a size such as 4 GiB") from error
     most = cores or max(node.map_slots, node.reduce_slots)

@@ -164,15 +164,10 @@ def write_run(
                     for name, data in zip(names, job.files(), strict=True):
                         (folder.raw / name).write_bytes(change(data))
                     record = TrialRecord(
-                        trial=trial,
-                        state="done",
-                        started_s=job.submit_s,
-                        finished_s=job.finish_s,
-                        job_ids=(job.job_id,),
-                        versions=_UNKNOWN,
-                        input_bytes=job.input_bytes,
-                        num_splits=job.num_maps,
-                    )
+                        trial=trial, state="done", versions=_UNKNOWN, job_ids=(job.job_id,),
+                        started_s=job.submit_s, finished_s=job.finish_s,
+                        input_bytes=job.input_bytes, num_splits=job.num_maps,
+                    )  # fmt: skip
                     folder.commit(record)
                     remake_trace(run, record)
                 run.finish()

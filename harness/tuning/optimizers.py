@@ -106,8 +106,8 @@ def mrtuner(profile: Profile, job: Job, model: str, **_: int) -> Choice:
         raise DataError("no plan fits the heap of its maps", where="tune", fix=fix)
     values = columns(rows)
     totals_s = Objective(model, profile, job).seconds(values)
-    ties = values["parallel_copies"], values["num_reduces"], job.num_maps(values[SPLIT])
-    best = np.lexsort((*ties, totals_s))[0]
+    fewer = values["parallel_copies"], values["num_reduces"], job.num_maps(values[SPLIT])
+    best = np.lexsort((*fewer, totals_s))[0]
     job_s = float(totals_s[best])
     choice = Choice("mrtuner", model, rows[best], job_s=job_s, evaluations=len(rows))
     if not job.can_compress:
@@ -197,37 +197,24 @@ def _derive(profile: Profile, job: Job, choice: Choice) -> None:
     limit = math.ceil(110 * segment / (room * heap)) / 100
     is_kept = reduce_input <= 0.5 * heap
     is_early = map_waves > 1 and job.configuration.reduce_slowstart < 1
+    overlap = "one wave of maps, or reduces that would take their slots: nothing to overlap"
+    if is_early:
+        overlap = "copying begins behind the first wave of maps"
     derived = {
-        "merge_factor": (
-            min(100, max(10, maps)),
-            f"{maps:.0f} map outputs are merged in one pass, of 100 at most",
-        ),
-        "inmem_merge_segments": (
-            0 if maps > _MANY_MAPS else 1000,
-            "bytes decide when to merge, not the number of outputs",
-        ),
+        "merge_factor": (min(100, max(10, maps)),
+                         f"{maps:.0f} map outputs are merged in one pass, of 100 at most"),
+        "inmem_merge_segments": (0 if maps > _MANY_MAPS else 1000,
+                                 "bytes decide when to merge, not the number of outputs"),
         "shuffle_buffer_percent": (
-            room,
-            f"a reduce copies {reduce_input / MIB:.0f} MiB, its heap has {heap / MIB:.0f}",
-        ),
-        "shuffle_merge_percent": (
-            0.9 if reduce_input <= 0.9 * room * heap else 0.66,
-            "merges to disk begin late where all fits, early where not",
-        ),
+            room, f"a reduce copies {reduce_input / MIB:.0f} MiB, its heap has {heap / MIB:.0f}"),
+        "shuffle_merge_percent": (0.9 if reduce_input <= 0.9 * room * heap else 0.66,
+                                  "merges to disk begin late where all fits, early where not"),
         "shuffle_segment_limit_percent": (
-            min(0.5, max(0.25, limit)),
-            f"an output of {segment / MIB:.1f} MiB fits in memory",
-        ),
-        "reduce_buffer_percent": (
-            (0.7, "its input stays in memory") if is_kept else (0.0, "its function needs the heap")
-        ),
-        "reduce_slowstart": (
-            round(1 / map_waves, 2) if is_early else 1.0,
-            "copying begins behind the first wave of maps"
-            if is_early
-            else "one wave of maps, or reduces that would take their slots: nothing to overlap",
-        ),
-    }
+            min(0.5, max(0.25, limit)), f"an output of {segment / MIB:.1f} MiB fits in memory"),
+        "reduce_buffer_percent": (0.7 if is_kept else 0.0, "its input stays in memory" if is_kept
+                                  else "its function needs the heap"),
+        "reduce_slowstart": (round(1 / map_waves, 2) if is_early else 1.0, overlap),
+    }  # fmt: skip
     for name, (value, reason) in derived.items():
         values[name], reasons[name] = float(value), reason
 

@@ -144,10 +144,8 @@ class PTC:
                 {name: each[row].item() for name, each in part.items()}
                 for part in (settings, sizes, tasks)
             )
-            given = configuration.model_copy(update=changed), cluster
-            quantities, _ = estimate_quantities(
-                profile, *given, job_input.model_copy(update=size), task
-            )
+            of_row = configuration.model_copy(update=changed), job_input.model_copy(update=size)
+            quantities, _ = estimate_quantities(profile, of_row[0], cluster, of_row[1], task)
             bodies.append(evaluate_quantities(quantities, self.method)["total_s"])
         return np.array(bodies)
 
