@@ -10,7 +10,6 @@ The catalog on disk: Parquet files of jobs, and an index of them that any query 
 from __future__ import annotations
 
 import json
-import re
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,6 +17,8 @@ from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from harness.catalog.families import RULES_FILE, families, read_rules
 from harness.catalog.jobs import COLUMNS, FEATURES, Row
@@ -35,10 +36,9 @@ from harness.store.tables import read_columns, read_table, write_table
 from harness.text import excerpt
 
 _JOBS, _INDEX, _LOCK, _SCRATCH = "jobs", "index.parquet", "lock", ".new"
-_BATCH = re.compile(r"[0-9]{6,9}\.parquet")
 _INDEX_VERSION = 1
 _TEXTS = ("job_id", "source_key", "name", "state", "mapper", "combiner", "reducer")
-_NUMBERS = ("submit_s", "job_s", "input_bytes", *FEATURES)
+NUMBERS = ("submit_s", "job_s", "input_bytes", *FEATURES)
 _REPAIR = "move this file out of the catalog, and add its sources again: harness catalog add SOURCE"
 
 
@@ -54,10 +54,14 @@ class Catalog:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the only one that adds; `SpecError` for a folder of something else."""
-        jobs = self.folder / _JOBS
+        """
+        Be the only one that adds; `SpecError` for a folder of something else.
+
+        A folder that was not there, and to which nothing is added, is not there afterwards.
+        """
+        is_new = not self.folder.exists()
         with os_error_as_machine_error(self.folder):
-            names = {path.name for path in self.folder.iterdir()} if self.folder.exists() else set()
+            names = set[str]() if is_new else {path.name for path in self.folder.iterdir()}
         others = names - {_LOCK, _SCRATCH, RULES_FILE}
         if others and _JOBS not in names:
             what = f"this folder is no catalog: it has other files, such as {excerpt(min(others))}"
@@ -65,43 +69,47 @@ class Catalog:
             raise SpecError(what, where=str(self.folder), fix=fix)
         with exclusive_lock(self.folder / _LOCK, "this catalog"):
             remove_tree(self.folder / _SCRATCH)
-            with os_error_as_machine_error(jobs):
-                jobs.mkdir(exist_ok=True)
-            yield
+            try:
+                yield
+            finally:
+                if is_new and not self.batches():
+                    remove_tree(self.folder)
 
     def batches(self) -> list[Path]:
         """Files of jobs, in the order in which they were added."""
-        paths = (self.folder / _JOBS).glob("*.parquet")
-        return sorted((path for path in paths if _BATCH.fullmatch(path.name)), key=_number)
+        return sorted(self.folder.glob(f"{_JOBS}/{'[0-9]' * 6}.parquet"))
 
     def write(self, rows: Sequence[Row]) -> None:
         """Add a batch of *rows*, whole or not at all; the caller has the lock."""
-        last = max(map(_number, self.batches()), default=0)
-        scratch = self.folder / _SCRATCH / f"{last + 1:06d}.parquet"
+        number = max((int(path.stem) for path in self.batches()), default=0) + 1
+        scratch, jobs = self.folder / _SCRATCH / f"{number:06d}.parquet", self.folder / _JOBS
         with os_error_as_machine_error(scratch):
-            scratch.parent.mkdir(exist_ok=True)
+            for folder in (scratch.parent, jobs):
+                folder.mkdir(exist_ok=True)
             write_table(scratch, COLUMNS, rows)
             sync_tree(scratch.parent)
-            rename_durably(scratch, self.folder / _JOBS / scratch.name)
+            rename_durably(scratch, jobs / scratch.name)
 
     def read_job(self, job_id: str) -> Row:
         """Row of a job, from its batch; `DataError` where the catalog has no such job."""
         for is_anew in (False, True):  # a batch that does not agree has the index made again
             table = self.table(["job_id", "batch", "row", "is_current"], anew=is_anew)
-            place = table.take(position(table, job_id)).to_pylist()
-            if not place:
-                raise self.unknown_error(job_id)
+            (place,) = table.take([self.position(table, job_id)]).to_pylist()
             with _with_repair(), suppress(IndexError, ValueError):
-                rows = read_table(self._opener, self.batches()[place[0]["batch"]], COLUMNS)
-                row = next(islice(rows, place[0]["row"], None), {})
+                rows = read_table(self._opener, self.batches()[place["batch"]], COLUMNS)
+                row = next(islice(rows, place["row"], None), {})
                 if row.get("job_id") == job_id:
                     return row
         raise DataError("the batches changed meanwhile", where=str(self.folder), fix="try again")
 
-    def unknown_error(self, job_id: str) -> DataError:
-        """Error for a job that is not there."""
-        what, fix = f"the catalog has no job '{excerpt(job_id)}'", "harness catalog list FAMILY"
-        return DataError(what, where=str(self.folder), fix=f"{fix} names those of a family")
+    def position(self, table: Any, job_id: str) -> int:
+        """Where in a *table* of it the row of a job is that counts; `DataError`: there is none."""
+        compute = import_module("pyarrow.compute")
+        is_job = compute.and_(compute.equal(table["job_id"], job_id), table["is_current"])
+        if not (places := np.flatnonzero(is_job.to_numpy())).size:
+            what, fix = f"the catalog has no job '{excerpt(job_id)}'", "harness catalog list FAMILY"
+            raise DataError(what, where=str(self.folder), fix=f"{fix} names those of a family")
+        return int(places[0])
 
     def table(self, columns: list[str] | None = None, *, anew: bool = False) -> Any:
         """
@@ -115,11 +123,10 @@ class Catalog:
             what, fix = "there is no catalog yet", "make one: harness catalog add SOURCE"
             raise DataError(what, where=str(self.folder), fix=fix)
         with os_error_as_machine_error(self.folder):
-            facts = [path.lstat() for path in paths]
-        stamps = [[path.name, fact.st_size, fact.st_mtime_ns]
-                  for path, fact in zip(paths, facts, strict=True)]  # fmt: skip
-        made_of = {"version": _INDEX_VERSION, "rules": [*self.rules.items()], "batches": stamps}
-        made_of = json.loads(json.dumps(made_of))  # tuples are lists when they are read again
+            stamps = [[path.name, (fact := path.lstat()).st_size, fact.st_mtime_ns]
+                      for path in paths]  # fmt: skip
+        rules = [[*pair] for pair in self.rules.items()]
+        made_of = {"version": _INDEX_VERSION, "rules": rules, "batches": stamps}
         stored, known = (None, 0) if anew else self._stored(columns, made_of)
         if known == len(paths):
             return stored
@@ -131,8 +138,8 @@ class Catalog:
                 parts.extend(self._part(number, part) for part in batch)
         table = arrow.concat_tables(parts)
         last_rows = {job_id: at for at, job_id in enumerate(table["job_id"].to_pylist())}
-        flags = import_module("numpy").zeros(len(table), bool)
-        flags[list(last_rows.values())] = True
+        flags = np.zeros(len(table), bool)
+        flags[[*last_rows.values()]] = True
         table = table.set_column(0, "is_current", arrow.array(flags))
         table = table.replace_schema_metadata({"catalog": json.dumps(made_of)})
         sink = arrow.BufferOutputStream()
@@ -161,30 +168,19 @@ class Catalog:
 
     def _part(self, number: int, part: list[Any]) -> Any:
         """Rows of the index for a *part* of the batch *number*, counted from 0: its columns."""
-        arrow, numpy = import_module("pyarrow"), import_module("numpy")
+        arrow = import_module("pyarrow")
         columns = dict(zip(COLUMNS, part, strict=True))
         names = ("name", "mapper", "combiner", "reducer")
         jobs = [*zip(*(columns[name] for name in names), strict=True)]
-        numbers = {name: numpy.asarray(columns[name], float) for name in _NUMBERS}
+        numbers = {name: np.asarray(columns[name], float) for name in NUMBERS}
         return arrow.table({
-            "is_current": arrow.array(numpy.ones(len(jobs), bool)),
-            "batch": arrow.array(numpy.full(len(jobs), number)),
-            "row": arrow.array(numpy.arange(len(jobs))),
+            "is_current": arrow.array(np.ones(len(jobs), bool)),
+            "batch": arrow.array(np.full(len(jobs), number)),
+            "row": arrow.array(np.arange(len(jobs))),
             "family": arrow.array(families(self.rules, jobs), arrow.string()),
             **{name: arrow.array(columns[name], arrow.string()) for name in _TEXTS},
             **{name: arrow.array(values, from_pandas=True) for name, values in numbers.items()},
         })  # fmt: skip
-
-
-def position(table: Any, job_id: str) -> Any:
-    """Where in *table* the row of a job is that counts: an array of one position, or of none."""
-    compute, numpy = import_module("pyarrow.compute"), import_module("numpy")
-    is_job = compute.and_(compute.equal(table["job_id"], job_id), table["is_current"])
-    return numpy.flatnonzero(is_job.to_numpy())
-
-
-def _number(batch: Path) -> int:
-    return int(batch.stem)
 
 
 @contextmanager

@@ -7,12 +7,14 @@ estimated in its place.  Times are seconds, sizes are bytes as they are stored.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from statistics import fmean
 from typing import Any
 
 from harness.hadoop.properties import READ_NAMES
+from harness.hadoop.slots import KINDS
 from harness.parsing.lines import LARGEST
 from harness.records import trace as records
 from harness.records.trace import JobTrace, TaskAttempt, TaskKind
@@ -54,7 +56,7 @@ _COUNTERS: dict[str, tuple[TaskKind, str]] = {
 # Counters that a job may be without: one that combines nothing, and one that has only maps.
 _WITH_COMBINER = {"combine_input_records", "combine_output_records"}
 _WITH_REDUCES = {*_WITH_COMBINER, "map_output_bytes", "map_materialized_bytes"}
-# Quotients of the numbers above, and of `_terms`.
+# Quotients of the numbers above, and of the terms of `_ratios`.
 _RATIOS = {
     "split_bytes": ("read_bytes", "num_maps"),
     "reduce_input_bytes": ("reduce_shuffle_bytes", "map_output_ratio"),
@@ -134,18 +136,17 @@ def past_job(trace: JobTrace, properties: Mapping[str, str] | None, problem: str
         "failed_attempts": states.count("failed"),
         "killed_attempts": states.count("killed"),
         "hosts": len({attempt.host for attempt in attempts}),
-        "map_slots": most_at_once(each for each in attempts if each.kind == "map"),
-        "reduce_slots": most_at_once(each for each in attempts if each.kind == "reduce"),
+        **{f"{kind}_slots": most_at_once(attempts, kind) for kind in KINDS},
         **counts,
-        **_ratios(_terms(counts, trace, properties, missing)),
+        **_ratios(counts, trace, properties, missing),
         **_times(trace),
         "missing": tuple(missing),
     }
 
 
-def most_at_once(attempts: Iterable[TaskAttempt]) -> int:
-    """The most of *attempts* that ran at one moment; one that ends makes room for another."""
-    moments = [(at_s, step) for attempt in attempts
+def most_at_once(attempts: Iterable[TaskAttempt], kind: TaskKind) -> int:
+    """The most *attempts* of a *kind* that ran at once; one that ends makes room for another."""
+    moments = [(at_s, step) for attempt in attempts if attempt.kind == kind
                for at_s, step in ((attempt.start_s, 1), (attempt.finish_s, -1))]  # fmt: skip
     return max(accumulate(step for _, step in sorted(moments)), default=0)
 
@@ -196,22 +197,21 @@ def _counts(trace: JobTrace, missing: list[str]) -> tuple[dict[str, int | None],
     return counts, counters_from if any(totals.values()) else ""
 
 
-def _summed(trace: JobTrace, kind: TaskKind) -> dict[str, int]:
+def _summed(trace: JobTrace, kind: TaskKind) -> Mapping[str, int]:
     """Counters of the tasks of *kind* that succeeded, summed; of one that did twice, the last."""
-    sums = dict[str, int]()
+    sums = Counter[str]()
     for attempt in {attempt.task_id: attempt for attempt in trace.succeeded(kind)}.values():
-        for counter, count in attempt.counters.items():
-            sums[counter] = sums.get(counter, 0) + count
+        sums.update(attempt.counters)
     return sums
 
 
-def _terms(
+def _ratios(
     counts: Mapping[str, int | None],
     trace: JobTrace,
     properties: Mapping[str, str] | None,
     missing: list[str],
 ) -> dict[str, float | None]:
-    """*counts*, and what else ratios are made of: compression of the maps' output the first."""
+    """Compression of the maps' output, selectivities and widths of records."""
     ratio = _quotient(counts["map_materialized_bytes"], counts["map_output_bytes"])
     compress = (properties or {}).get("mapreduce.map.output.compress", "").strip().lower()
     if properties is not None and compress != "true":
@@ -220,7 +220,7 @@ def _terms(
         ratio = None
         missing.append("map_output_ratio: no counter tells the combiner from the codec")
     has_reduces = trace.num_reduces > 0
-    return {
+    terms: dict[str, float | None] = {
         **counts,
         "map_output_ratio": ratio,
         "num_maps": trace.num_maps,
@@ -229,11 +229,7 @@ def _terms(
         "map_bytes": counts["map_output_bytes" if has_reduces else "output_bytes"],
         "output_records": counts["reduce_output_records" if has_reduces else "map_output_records"],
     }
-
-
-def _ratios(terms: dict[str, float | None]) -> dict[str, float | None]:
-    """Compression, selectivities and widths of records; each may be a term of a later one."""
-    for name, (top, bottom) in _RATIOS.items():
+    for name, (top, bottom) in _RATIOS.items():  # each may be a term of a later one
         terms[name] = _quotient(terms[top], terms[bottom])
     return {name: terms[name] for name in ("map_output_ratio", *_RATIOS)}
 
@@ -244,13 +240,12 @@ def _quotient(top: float | None, bottom: float | None) -> float | None:
 
 def _times(trace: JobTrace) -> dict[str, float | None]:
     """Mean seconds of the parts of successful attempts, as far as the history has their ends."""
-    tasks = {kind: trace.succeeded(kind) for kind in ("map", "reduce")}
+    tasks = {kind: trace.succeeded(kind) for kind in KINDS}
     seconds = dict[str, list[float]]()
-    for name, (kind, start, end) in _TIMES.items():
-        moments = ((getattr(task, start), getattr(task, end)) for task in tasks[kind])
-        seconds[name] = [
-            end_s - start_s for start_s, end_s in moments if None not in (start_s, end_s)
-        ]
+    for name, (kind, *ends) in _TIMES.items():
+        moments = ([getattr(task, end) for end in ends] for task in tasks[kind])
+        seconds[name] = [end_s - start_s for start_s, end_s in moments
+                         if None not in (start_s, end_s)]  # fmt: skip
     for name, kind_tasks in zip(_CPU_TIMES, tasks.values(), strict=True):
         counts = (task.count("CPU_MILLISECONDS", -1) for task in kind_tasks)
         seconds[name] = [count / 1e3 for count in counts if count >= 0]

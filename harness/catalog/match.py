@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
-from harness.catalog.catalog import Catalog, position
+import numpy as np
+
+from harness.catalog.catalog import NUMBERS, Catalog
 from harness.catalog.jobs import FEATURES
 
 LEVELS = ("same program", "same classes", "same mapper", "same reducer", "other program")
@@ -21,10 +24,10 @@ _MOST = math.log(10)  # what one field adds at most: ten times as much is as far
 _UNKNOWN = math.log(2)  # what a field adds that only one of the two jobs has
 _STEP = 0.05  # distances are equal that round to the same: counters of equal jobs vary by as much
 _TEXTS = ["job_id", "is_current", "state", "family", *_PARTS]
-_NUMBERS = ["submit_s", "job_s", "input_bytes", *FEATURES]
 
 
-class Difference(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Difference:
     """A field of both jobs, and what it adds to their distance: the logarithm of their ratio."""
 
     field: str
@@ -33,7 +36,8 @@ class Difference(NamedTuple):
     adds: float
 
 
-class Match(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Match:
     """A past job that is like another; *distance* is the sum of what *differences* add."""
 
     job_id: str
@@ -52,43 +56,42 @@ def similar(catalog: Catalog, job_id: str, most: int) -> list[Match]:
     Only jobs that succeeded are offered.  Of equal distances the closer input comes first, then
     the later job.
     """
-    numpy, arrow = import_module("numpy"), import_module("pyarrow")
-    table = catalog.table([*_TEXTS, *_NUMBERS])
-    place = position(table, job_id)
-    if not len(place):
-        raise catalog.unknown_error(job_id)
-    (job,) = table.take(place).to_pylist()
+    arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+    table = catalog.table([*_TEXTS, *NUMBERS])
+    place = catalog.position(table, job_id)
+    (job,) = table.take([place]).to_pylist()
 
     def equals(column: str, text: str | None) -> Any:
-        is_equal = import_module("pyarrow.compute").equal
         scalar = arrow.scalar(text, arrow.string())
-        return is_equal(table[column], scalar).fill_null(False).to_numpy()  # noqa: FBT003
+        return compute.equal(table[column], scalar).fill_null(False).to_numpy()  # noqa: FBT003
 
     same = {part: equals(part, job[part]) for part in _PARTS}
-    conditions = [equals("family", job["family"]), numpy.logical_and.reduce([*same.values()])]
+    conditions = [equals("family", job["family"]), np.logical_and.reduce([*same.values()])]
     # That two jobs set no class says little.
     conditions += [same[part] & bool(job[part]) for part in ("mapper", "reducer")]
-    levels = numpy.select(conditions, range(len(conditions)), len(conditions))
+    levels = np.select(conditions, range(len(conditions)), len(conditions))
     is_offered = equals("state", "SUCCEEDED") & table["is_current"].to_numpy()
     is_offered[place] = False
-    counts = numpy.bincount(levels[is_offered], minlength=len(LEVELS)).cumsum()
-    last_level = numpy.searchsorted(counts, min(most, counts[-1]))
-    chosen = numpy.flatnonzero(is_offered & (levels <= last_level))
-    numbers = {name: table[name].take(chosen).to_numpy() for name in _NUMBERS}
+    counts = np.bincount(levels[is_offered], minlength=len(LEVELS)).cumsum()
+    last_level = np.searchsorted(counts, min(most, counts[-1]))
+    chosen = np.flatnonzero(is_offered & (levels <= last_level))
+    numbers = {name: table[name].take(chosen).to_numpy() for name in NUMBERS}
     adds = {name: gaps(job[name], numbers[name]) for name in FEATURES}
     distances = sum(adds.values())
     size_gaps = gaps(job["input_bytes"], numbers["input_bytes"])
-    steps = numpy.round(distances / _STEP)
-    order = numpy.lexsort((-numbers["submit_s"], size_gaps, steps, levels[chosen]))[:most]
-    matches = list[Match]()
-    for at, row in zip(order, table.take(chosen[order]).to_pylist(), strict=True):
-        differences = [
-            Difference(name, job[name], row[name], float(adds[name][at])) for name in FEATURES
-        ]
-        level, distance = LEVELS[levels[chosen[at]]], float(distances[at])
-        about = (row["job_id"], row["family"], level, distance, row["job_s"], row["input_bytes"])
-        matches.append(Match(*about, tuple(differences)))
-    return matches
+    steps = np.round(distances / _STEP)
+    order = np.lexsort((-numbers["submit_s"], size_gaps, steps, levels[chosen]))[:most]
+    return [
+        Match(
+            **{name: row[name] for name in ("job_id", "family", "job_s", "input_bytes")},
+            level=LEVELS[levels[chosen[at]]],
+            distance=float(distances[at]),
+            differences=tuple(
+                Difference(name, job[name], row[name], float(adds[name][at])) for name in FEATURES
+            ),
+        )
+        for at, row in zip(order, table.take(chosen[order]).to_pylist(), strict=True)
+    ]
 
 
 def gaps(value: float | None, others: Any) -> Any:
@@ -98,11 +101,10 @@ def gaps(value: float | None, others: Any) -> Any:
     It is the size of the logarithm of their ratio, up to that of ten; of equal values 0, and of one
     that only one side has that of two.
     """
-    numpy = import_module("numpy")
     own = math.nan if value is None else value
-    with numpy.errstate(divide="ignore", invalid="ignore"):
-        result = numpy.minimum(numpy.abs(numpy.log(others / own)), _MOST)
-    is_unknown = numpy.isnan(others)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result = np.minimum(np.abs(np.log(others / own)), _MOST)
+    is_unknown = np.isnan(others)
     result[is_unknown != math.isnan(own)] = _UNKNOWN
     result[(others == own) | (is_unknown & math.isnan(own))] = 0.0
     return result

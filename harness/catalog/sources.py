@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import IO
 
 from harness.catalog.jobs import WANTED, Row, past_job
-from harness.errors import HarnessError, ParseError
+from harness.errors import DataError, HarnessError, ParseError
 from harness.hadoop.site import read_properties
 from harness.parsing.history import read_history
 from harness.store import Run, os_error_as_machine_error
 from harness.store.opener import MANIFEST, Opener
 from harness.text import printable
+from harness.units import format_bytes
 
 _JOB = re.compile(r"job_[0-9]{1,16}_[0-9]{1,10}")
 _LOG = re.compile(r"(job-[0-9]{1,6})-history\.jhist")  # of a trial
@@ -49,9 +50,36 @@ class Source:
             return Run(self.run).raw(self.folder.parent.name).open(name)
         return Opener(self.folder).open(self.folder / name, _COPY, most_bytes)
 
+    def read(self, name: str, most_bytes: int) -> bytes:
+        """All bytes of one of the two; `DataError` where they are too many."""
+        path = self.folder / name
+        with self.open(name, most_bytes) as stream, os_error_as_machine_error(path):
+            data = stream.read(most_bytes + 1)
+        if len(data) > most_bytes:
+            what = f"{name} has more than the {format_bytes(most_bytes)} that are read"
+            raise DataError(what, where=str(path), fix=_COPY)
+        return data
+
 
 def list_sources(folder: Path, leave_out: LeaveOut) -> Iterator[Source]:
     """Histories below *folder*, in an order that stays; what cannot be listed is left out."""
+    for parent, history, configuration, run in _named(folder, leave_out):
+        names = filter(None, (history, configuration))
+        paths = [parent / (f"{name}.gz" if run else name) for name in names]
+        try:
+            facts = [path.lstat() for path in paths]
+        except OSError as error:
+            leave_out(printable(parent / history), (error.strerror or str(error)).lower())
+            continue
+        # A job has one history, wherever it is copied to; a name without its id says nothing.
+        match = _JOB.search(history)
+        identity = match[0] if match else f"{printable(paths[0])} {facts[0].st_mtime_ns}"
+        sizes = " ".join(str(fact.st_size) for fact in facts)
+        yield Source(parent, history, configuration, run, f"{identity} {sizes}")
+
+
+def _named(folder: Path, leave_out: LeaveOut) -> Iterator[tuple[Path, str, str, Path | None]]:
+    """Folder, history and configuration of each job below *folder*, and its run, if any."""
 
     def leave_out_folder(error: OSError) -> None:
         leave_out(printable(error.filename), (error.strerror or str(error)).lower())
@@ -60,20 +88,15 @@ def list_sources(folder: Path, leave_out: LeaveOut) -> Iterator[Source]:
         folders.sort()
         if MANIFEST in names and "trials" in folders:
             folders.clear()
-            yield from _sources_of_run(Run(Path(parent)), leave_out)
+            yield from _named_in_run(Run(Path(parent)), leave_out)
             continue
-        configurations = {
-            match[0]: name
-            for name in names
-            if name.endswith("_conf.xml") and (match := _JOB.search(name))
-        }
+        job_ids = {name: match[0] for name in names if (match := _JOB.search(name))}
+        configurations = {job_ids[name]: name for name in job_ids if name.endswith("_conf.xml")}
         for name in sorted(name for name in names if name.endswith(".jhist")):
-            match = _JOB.search(name)
-            configuration = configurations.get(match[0], "") if match else ""
-            yield from _source(Path(parent), name, configuration, None, leave_out)
+            yield Path(parent), name, configurations.get(job_ids.get(name, ""), ""), None
 
 
-def _sources_of_run(run: Run, leave_out: LeaveOut) -> Iterator[Source]:
+def _named_in_run(run: Run, leave_out: LeaveOut) -> Iterator[tuple[Path, str, str, Path]]:
     for trial_id in run.trial_ids():
         try:
             names = run.raw(trial_id).names()
@@ -83,25 +106,7 @@ def _sources_of_run(run: Run, leave_out: LeaveOut) -> Iterator[Source]:
         for match in filter(None, map(_LOG.fullmatch, names)):
             configuration = f"{match[1]}-conf.xml"
             beside = configuration if configuration in names else ""
-            raw_folder = run.trial_dir(trial_id) / "raw"
-            yield from _source(raw_folder, match[0], beside, run.path, leave_out)
-
-
-def _source(
-    folder: Path, history: str, configuration: str, run: Path | None, leave_out: LeaveOut
-) -> Iterator[Source]:
-    """One source, or none where its files cannot be looked at."""
-    paths = [folder / (f"{name}.gz" if run else name) for name in (history, configuration) if name]
-    try:
-        facts = [path.lstat() for path in paths]
-    except OSError as error:
-        leave_out(printable(folder / history), (error.strerror or str(error)).lower())
-        return
-    # A job has one history, wherever it is copied to; a name without its id says nothing.
-    match = _JOB.search(history)
-    identity = match[0] if match else f"{printable(paths[0])} {facts[0].st_mtime_ns}"
-    sizes = " ".join(str(fact.st_size) for fact in facts)
-    yield Source(folder, history, configuration, run, f"{identity} {sizes}")
+            yield run.trial_dir(trial_id) / "raw", match[0], beside, run.path
 
 
 def read_jobs(sources: Iterable[Source]) -> list[Row | LeftOut]:
@@ -137,17 +142,12 @@ def _read_wanted(source: Source) -> dict[str, str]:
 
     Of its thousand elements a few dozen are parsed as XML: all of them take several times as long.
     """
-    name, most_bytes = source.configuration, _MOST_CONFIGURATION_BYTES
-    with (
-        source.open(name, most_bytes) as stream,
-        os_error_as_machine_error(source.folder / name),
-    ):
-        text = stream.read(most_bytes + 1)
-    label = printable(source.folder / name)
+    text = source.read(source.configuration, _MOST_CONFIGURATION_BYTES)
+    label = printable(source.folder / source.configuration)
     _, *elements = text.split(b"<property>")
     names = _NAME.findall(text)
-    is_whole = len(text) <= most_bytes and text.rstrip().endswith(b"</configuration>")
-    is_whole &= len(names) == len(elements) == text.count(b"</property>")
+    is_whole = len(names) == len(elements) == text.count(b"</property>")
+    is_whole &= text.rstrip().endswith(b"</configuration>")
     if not is_whole or b"<!DOCTYPE" in text:
         raise ParseError("not a whole job configuration", source=label, fix=_COPY)
     wanted = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,10 +73,7 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
 
     folders = [_source_folder(source, results_dir) for source in sources]
     filled = fill(Catalog(folder), folders, len(os.sched_getaffinity(0)), report)
-    for file, reason in filled.left_out[:_MOST_SHOWN]:
-        show_text(f"left out: {file}: {reason}")
-    if (more := filled.left_out_files - _MOST_SHOWN) > 0:
-        show_text(f"and {more} more; --json has up to 1000")
+    show_left_out(filled.left_out, filled.left_out_files)
     if as_json:
         print_json({**vars(filled), "left_out": dict(filled.left_out)})
     else:
@@ -84,6 +81,14 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
         show_table(("added", "of them incomplete", "known", "left out"), [counts])
     if filled.left_out_files:
         raise SystemExit(6)
+
+
+def show_left_out(left_out: Sequence[tuple[str, str]], count: int) -> None:
+    """Show the first of *count* files that were left out, each with the reason."""
+    for file, reason in left_out[:_MOST_SHOWN]:
+        show_text(f"left out: {file}: {reason}")
+    if count > _MOST_SHOWN:
+        show_text(f"and {count - _MOST_SHOWN} more; --json names {len(left_out)}")
 
 
 def _source_folder(source: str, results_dir: Path) -> Path:
@@ -157,9 +162,11 @@ def show(job: str, folder: Path, as_json: bool) -> None:
         print_json({"job_id": job, "groups": groups})
         return
     for group, (origin, fields) in GROUPS.items():
-        values = [(name, row[name] if isinstance(row[name], list) else [row[name]])
-                  for name in fields]  # fmt: skip
-        lines = [(name, _cell(name, value)) for name, listed in values for value in listed]
+        lines = [
+            (name, _cell(name, value))
+            for name in fields
+            for value in (row[name] if isinstance(row[name], list) else [row[name]])
+        ]
         if lines:
             show_table((group, origin), lines)
 
@@ -186,11 +193,7 @@ def show_similar(job: str, folder: Path, rules: Path | None, count: int, as_json
 
     matches = similar(Catalog(folder, rules), job, count)
     if as_json:
-        listed = [
-            {**match._asdict(), "differences": [each._asdict() for each in match.differences]}
-            for match in matches
-        ]
-        print_json({"job_id": job, "matches": listed})
+        print_json({"job_id": job, "matches": matches})
         return
     if not matches:
         show_text("the catalog has no other job that succeeded")
@@ -199,20 +202,21 @@ def show_similar(job: str, folder: Path, rules: Path | None, count: int, as_json
     rows = [[_cell(name, getattr(match, name)) for name in columns] for match in matches]
     show_table(columns, rows)
     best = matches[0]
-    lines = [(each.field, *(_cell("", value) for value in each[1:])) for each in best.differences]
+    lines = [(field, *(_cell("", value) for value in values))
+             for field, *values in map(astuple, best.differences)]  # fmt: skip
     show_table(("field", job, best.job_id, "adds"), lines)
 
 
 def _cell(name: str, value: Any) -> str:
     """A value for people, by the unit that the *name* of its field ends in."""
+    from harness.reports.wording import moment
+
     if value is None or value == "":
         return "none" if value == "" else "not known"
     if name.endswith("submit_s"):
-        try:
-            return datetime.fromtimestamp(value, UTC).isoformat(" ", "minutes")
-        except (ValueError, OverflowError, OSError):  # a foreign clock may say anything
-            return str(value)
-    formats: dict[str, Callable[[Any], str]] = {"s": format_duration, "bytes": format_bytes}
-    if isinstance(value, float | int) and (ending := name.rpartition("_")[2]) in formats:
-        return formats[ending](value)
+        return moment(value)
+    if isinstance(value, float | int) and name.endswith("_s"):
+        return format_duration(value)
+    if isinstance(value, float | int) and name.endswith("_bytes"):
+        return format_bytes(value)
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -12,10 +12,10 @@ from pathlib import Path
 import click
 
 from harness.cli import completion
+from harness.cli.catalog import show_left_out
 from harness.cli.console import print_json, show_table, show_text
 from harness.cli.steps import json_option, results_option
 
-_MOST_SHOWN = 20  # files that were left out; --json has all
 _folder = click.Path(path_type=Path, file_okay=False)
 _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
 
@@ -80,14 +80,13 @@ def import_histories(
     )
     run, families, notes, left_out = imported
     if as_json:
-        document = {"run": run.path, "families": families, "notes": notes, "left_out": left_out}
-        print_json(document)
+        print_json({**imported._asdict(), "run": run.path})
     else:
         show_table([*families[0]], [[*each.values()] for each in families])
-        lines = [f"left out: {path}: {why}" for path, why in left_out.items()]
-        hidden = [f"and {len(lines) - _MOST_SHOWN} more"] if len(lines) > _MOST_SHOWN else []
-        for line in (*notes, *lines[:_MOST_SHOWN], *hidden, f"next: harness backtest {output}"):
-            show_text(line)
+        for note in notes:
+            show_text(note)
+        show_left_out([*left_out.items()], len(left_out))
+        show_text(f"next: harness backtest {output}")
     if left_out:
         raise SystemExit(6)
 

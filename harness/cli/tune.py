@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +17,7 @@ from harness.cli.console import print_json, show_table, show_text
 from harness.cli.reading import open_evaluation, run_argument
 from harness.cli.steps import FirstByDefault, file_option, json_option, results_option
 from harness.errors import SpecError
-from harness.text import did_you_mean
+from harness.text import did_you_mean, excerpt
 
 if TYPE_CHECKING:
     from harness.evaluate.flow import Evaluation
@@ -59,13 +60,12 @@ def tune_job(
     models: tuple[str, ...],
     optimizers: tuple[str, ...],
     judge: str | None,
-    evaluations: int,
-    seed: int,
     steps: int | None,
     repeats: int,
     anew: bool,
     output: Path | None,
     as_json: bool,
+    **of_search: int,
 ) -> None:
     """
     Choose settings for the largest scored cell of RUN; no job is run without --try.
@@ -85,13 +85,10 @@ def tune_job(
     """
     from harness.evaluate.ask import basis_of_run
     from harness.evaluate.tune import nearest_model, proposals
-    from harness.models import MODELS
     from harness.tuning.optimizers import OPTIMIZERS
-    from harness.tuning.settings import properties_of
 
-    for name in {*models, *([judge] if judge else [])} - MODELS.keys():
-        what, fix = f"there is no model '{name[:80]}'", did_you_mean(name, list(MODELS))
-        raise SpecError(what, where="--model", fix=fix)
+    _check_models(models, "--model")
+    _check_models(filter(None, [judge]), "--judge")
     if output is not None and not os.access(output.absolute().parent, os.W_OK | os.X_OK):
         fix = "name a file in a folder that is there, and that you may write to"
         raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
@@ -106,20 +103,29 @@ def tune_job(
         _try(loop, steps, output, as_json=as_json)
         return
     made, refused = proposals(
-        basis, optimizers or [*OPTIMIZERS], models or [judging], judging,
-        evaluations=evaluations, seed=seed,
-    )  # fmt: skip
-    best = properties_of(made[0].choice.values)
+        basis, optimizers or [*OPTIMIZERS], models or [judging], judging, **of_search
+    )
+    documents = [*map(_document, made)]
     if as_json:
-        print_json({"base": basis.note, "judge": judging, "proposals": [*map(_document, made)],
+        print_json({"base": basis.note, "judge": judging, "proposals": documents,
                     "refused": refused})  # fmt: skip
     else:
         show_text(f"base: {basis.note}; judged by {judging}")
-        show(made)
+        _show(documents)
         for text in refused:
             click.echo(f"no choice: {text}")
-        click.echo(shlex.join(word for pair in best.items() for word in ("-D", "=".join(pair))))
-    _write(best, output)
+        _show_arguments(documents[0]["properties"])
+    _write(documents[0]["properties"], output)
+
+
+def _check_models(names: Iterable[str], option: str) -> None:
+    """`SpecError` says which of *names* is no model, and at which *option*."""
+    from harness.models import MODELS
+
+    for name in names:
+        if name not in MODELS:
+            fix = did_you_mean(name, list(MODELS))
+            raise SpecError(f"there is no model '{excerpt(name)}'", where=option, fix=fix)
 
 
 def _write(properties: Mapping[str, str], output: Path | None) -> None:
@@ -133,103 +139,72 @@ def _write(properties: Mapping[str, str], output: Path | None) -> None:
 
 def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> None:
     """Run the closed loop; show each step, and what the best cell is worth."""
-    rows = [
-        {
-            "run": step.run,
-            "optimizer": step.proposal.choice.optimizer,
-            "predicted_s": step.predicted_s,
-            "measured_s": step.measured_s,
-            "default_s": step.default_s,
-            "best_s": step.best_s,
-        }
-        for step in loop.steps(steps)
-    ]
-    if not rows:
+    made = list(loop.steps(steps))
+    if not made:
         show_text("nothing was measured")
         return
     ratio, low, high = loop.speed_up()
-    own = loop.basis.base.configuration
-    best = loop.cells[loop.best()].configuration
+    own, best = loop.basis.base.configuration, loop.cells[loop.best()].configuration
     changed = {name: value for name, value in best.items() if own.get(name) != value}
     if as_json:
         speed_up = {"value": ratio, "low": low, "high": high}
+        rows = [step._asdict() for step in made]
         print_json({"steps": rows, "speed_up": speed_up, "properties": changed})
-        _write(changed, output)
-        return
-    texts = [
-        (
-            str(number),
-            row["optimizer"],
-            *(f"{row[name]:.1f}" for name in ("predicted_s", "measured_s", "default_s", "best_s")),
-            row["run"],
-        )
-        for number, row in enumerate(rows, start=1)
-    ]
-    times = ("predicted, s", "measured, s", "default, s", "best, s")
-    show_table(("step", "optimizer", *times, "run"), texts)
-    ends = f"{low:.2f} to {high:.2f}, 95 %" if low and high else "no interval: too few repeats"
-    click.echo(f"{ratio:.2f} times as fast ({ends})")
-    click.echo(shlex.join(word for pair in changed.items() for word in ("-D", "=".join(pair))))
+    else:
+        columns = ("step", "optimizer", "predicted, s", "measured, s", "default, s", "best, s",
+                   "run")  # fmt: skip
+        texts = [(number, step.optimizer, *(f"{time_s:.1f}" for time_s in step[2:]), step.run)
+                 for number, step in enumerate(made, start=1)]  # fmt: skip
+        show_table(columns, texts)
+        ends = f"{low:.2f} to {high:.2f}, 95 %" if low and high else "no interval: too few repeats"
+        click.echo(f"{ratio:.2f} times as fast ({ends})")
+        _show_arguments(changed)
     _write(changed, output)
 
 
-def _document(proposal: Proposal) -> dict[str, object]:
+def _show_arguments(properties: Mapping[str, str]) -> None:
+    """Print *properties* as arguments of a job."""
+    words = (word for pair in properties.items() for word in ("-D", "=".join(pair)))
+    click.echo(shlex.join(words))
+
+
+def _document(proposal: Proposal) -> dict[str, Any]:
     """A proposal as JSON has it."""
     from harness.tuning.settings import properties_of
 
     choice, prediction = proposal.choice, proposal.prediction
-    return {
-        "optimizer": choice.optimizer,
-        "model": choice.model,
+    return vars(choice) | {
         "properties": properties_of(choice.values),
-        "reasons": choice.reasons,
-        "bounds": choice.bounds,
-        "own_job_s": choice.job_s,
+        "own_job_s": choice.job_s if math.isfinite(choice.job_s) else None,
         "job_s": prediction.job_s,
         "intervals": prediction.intervals.get("job_s", {}),
         "saved": proposal.saved,
         "saved_ends": proposal.saved_ends,
-        "evaluations": choice.evaluations,
-        "seconds": choice.seconds,
-        "curve": choice.curve,
         "not_applicable": prediction.not_applicable,
     }
 
 
-def show(made: Sequence[Proposal]) -> None:
+def _show(documents: Sequence[Mapping[str, Any]]) -> None:
     """Show all proposals; of the best one each property, with its reason."""
     from harness.reports.wording import number, percent
-    from harness.tuning.settings import MEANINGS, properties_of
 
-    rows = []
-    for each in made:
-        choice, prediction = each.choice, each.prediction
-        interval = prediction.intervals.get("job_s", {}).get("80")
-        ends = f"{number(interval[0])} to {number(interval[1])}" if interval else ""
-        of_refits = [percent(end, signed=True) for end in each.saved_ends or ()]
-        rows.append(
-            (
-                choice.optimizer,
-                choice.model,
-                number(choice.job_s),
-                number(prediction.job_s),
-                ends,
-                percent(each.saved, signed=True),
-                " to ".join(of_refits),
-                str(choice.evaluations or ""),
-                f"{1000 * choice.seconds:.0f}",
-            )
+    rows = [
+        (
+            each["optimizer"], each["model"], number(each["own_job_s"]), number(each["job_s"]),
+            " to ".join(map(number, each["intervals"].get("80") or ())),
+            percent(each["saved"], signed=True),
+            " to ".join(percent(end, signed=True) for end in each["saved_ends"] or ()),
+            each["evaluations"] or "", f"{1000 * each['seconds']:.0f}",
         )
+        for each in documents
+    ]  # fmt: skip
     times = ("by it, s", "job, s", "80 % interval, s", "saved", "by refits")
     show_table(("optimizer", "model", *times, "evaluations", "ms"), rows)
-    best = made[0].choice
-    reasons = {name: best.reasons.get(name) or MEANINGS[name] for name in best.values}
-    settings = [
-        (*properties_of({name: value}).popitem(), reasons[name])
-        for name, value in best.values.items()
-    ]
-    show_table((f"{best.optimizer} by {best.model}", "value", "why"), settings)
-    for bound in best.bounds:
+    best = documents[0]
+    reasons = (best["reasons"][name] for name in best["values"])
+    settings = [(*pair, why) for pair, why in zip(best["properties"].items(), reasons, strict=True)]
+    show_table((f"{best['optimizer']} by {best['model']}", "value", "why"), settings)
+    for bound in best["bounds"]:
         click.echo(bound)
 
 
@@ -262,29 +237,23 @@ def tune_cluster(
     """
     from harness.evaluate.ask import basis_of_run
     from harness.evaluate.tune import cluster_plans
-    from harness.models import MODELS
-    from harness.units import format_bytes, parse_bytes
+    from harness.hadoop.site import block_bytes
+    from harness.units import MIB, parse_bytes
 
-    if judge not in MODELS:
-        raise SpecError(f"there is no model '{judge[:80]}'", where="--judge",
-                        fix=did_you_mean(judge, list(MODELS)))  # fmt: skip
+    _check_models([judge], "--judge")
     evaluation = open_evaluation(source, results_dir, asks=True)
-    names = [*evaluation.run.read_profiles()]
-    bases = {name: basis_of_run(evaluation, name) for name in names}
-    numbers = dict.fromkeys(names, 1.0)
+    names = [*evaluation.run.read_profiles()] or [""]  # whose error says what is missing
+    bases, numbers = {name: basis_of_run(evaluation, name) for name in names}, dict[str, float]()
     for text in weights:
         name, _, number = text.partition("=")
-        if name not in numbers or not number.replace(".", "", 1).isdigit():
+        if name not in bases or not number.replace(".", "", 1).isdigit():
             raise SpecError(f"'{text[:80]}' is no weight", where="--weight",
                             fix=f"write WORKLOAD=N, of {', '.join(names)}")  # fmt: skip
         numbers[name] = float(number)
-    if not bases:
-        raise SpecError("the run has no profile", where=source, fix="harness profile RUN")
     node = next(iter(bases.values())).base.cluster.node
+    own_bytes = (node.map_slots + node.reduce_slots) * node.task_memory_bytes
     try:
-        room = parse_bytes(memory) if memory else (
-            (node.map_slots + node.reduce_slots) * node.task_memory_bytes
-        )  # fmt: skip
+        room = parse_bytes(memory or own_bytes)
     except ValueError as error:
         raise SpecError(str(error), where="--memory", fix="write a size such as 4 GiB") from error
     most = cores or max(node.map_slots, node.reduce_slots)
@@ -292,30 +261,28 @@ def tune_cluster(
     if not plans:
         raise SpecError("no cluster has room for all of these jobs", where="--memory",
                         fix="give its nodes more")  # fmt: skip
-    names_of = ("map_slots", "reduce_slots", "task_memory", "dfs.blocksize")
-    settings = [
-        (
-            str(plan.cluster.node.map_slots),
-            str(plan.cluster.node.reduce_slots),
-            format_bytes(plan.cluster.node.task_memory_bytes),
-            format_bytes(int(plan.cluster.site["dfs.blocksize"])),
-        )
+    rows: list[dict[str, Any]] = [
+        {
+            "map_slots": str(plan.cluster.node.map_slots),
+            "reduce_slots": str(plan.cluster.node.reduce_slots),
+            "task_memory": f"{plan.cluster.node.task_memory_bytes / MIB:.15g} MiB",
+            "dfs.blocksize": f"{block_bytes(plan.cluster) / MIB:.15g} MiB",
+            "job_s": plan.job_s,
+            "total_s": plan.total_s,
+        }
         for plan in plans
     ]
     if as_json:
-        rows = [
-            dict(zip(names_of, values, strict=True))
-            | {"job_s": plan.job_s, "total_s": plan.total_s}
-            for values, plan in zip(settings, plans, strict=True)
-        ]
         print_json({"judge": judge, "plans": rows})
         return
+    columns = ("map_slots", "reduce_slots", "task_memory", "dfs.blocksize")
     texts = [
-        (*values, *(f"{plan.job_s[name]:.1f}" for name in names), f"{plan.total_s:.1f}")
-        for values, plan in zip(settings[:_SHOWN], plans, strict=False)
-    ]
-    show_table((*names_of, *(f"{name}, s" for name in names), "mix, s"), texts)
-    maps, reduces, task, block = settings[0]
+        (*(row[column] for column in columns), *(f"{row['job_s'][name]:.1f}" for name in names),
+         f"{row['total_s']:.1f}")
+        for row in rows[:_SHOWN]
+    ]  # fmt: skip
+    show_table((*columns, *(f"{name}, s" for name in names), "mix, s"), texts)
+    maps, reduces, task, block = texts[0][:4]
     click.echo("cluster:")
     click.echo(f"  node: {{map_slots: {maps}, reduce_slots: {reduces}, task_memory: {task}}}")
     click.echo(f"  site: {{dfs.blocksize: {block}}}")
@@ -345,23 +312,18 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
     if as_json:
         print_json({"regrets": rows, "mean": mean_regret(rows)})
         return
-    texts = [
-        (
-            row["input"],
-            row["model"],
-            f"{row['cells']} of {row['of']}",
-            row["chosen"] or "any",
-            percent(row["regret"]),
-            percent(row["noise"]),
-            percent(row["from_default"], signed=True),
-            percent(row["curse"], signed=True) if row["curse"] is not None else "",
-            f"{row['ranks']:.2f}" if row["ranks"] is not None else "",
-            f"{row['measured']:.3g}",
-        )
-        for row in rows
-    ]
     columns = ("input", "model", "cells", "chosen", "regret", "noise", "saved", "curse", "ranks",
                "measured")  # fmt: skip
+    texts = [
+        (
+            row["input"], row["model"], f"{row['cells']} of {row['of']}", row["chosen"] or "any",
+            percent(row["regret"]), percent(row["noise"]),
+            percent(row["from_default"], signed=True),
+            "" if row["curse"] is None else percent(row["curse"], signed=True),
+            "" if row["ranks"] is None else f"{row['ranks']:.2f}", f"{row['measured']:.3g}",
+        )
+        for row in rows
+    ]  # fmt: skip
     show_table(columns, texts)
     means = ", ".join(f"{model} {percent(value)}" for model, value in mean_regret(rows).items())
     click.echo(f"mean regret: {means}")

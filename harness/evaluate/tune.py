@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import groupby, product
-from statistics import fmean
+from itertools import product
 from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
@@ -26,13 +24,11 @@ from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.records.prediction import JobConfig, Prediction
-from harness.records.score import Score
 from harness.records.trial import Cell, ClusterSpec
-from harness.tuning.optimizers import Choice, choose
+from harness.tuning.optimizers import PTC_WAVE, Choice, choose
 from harness.tuning.settings import Job, properties_of
 from harness.units import MIB
 
-_PTC = "ptc-wave"  # by which MRTuner's factors are chosen
 AT_RANDOM, NEAR = "at random", 0.05
 BLOCKS = tuple(mib * MIB for mib in (32, 64, 128, 256))  # bytes, that a cluster may have
 
@@ -75,37 +71,36 @@ def proposals(
     optimizers: Sequence[str],
     models: Sequence[str],
     judge: str,
-    *,
-    evaluations: int = 0,
-    seed: int = 1,
+    **of_search: int,
 ) -> tuple[list[Proposal], list[str]]:
     """
     What each optimizer chooses by each model that it can use, by the *judge* the best first.
 
-    And why some do not choose; where none does, the error of the last one.  `DataError` where the
-    *judge* has no answer for the base.
+    And why some do not choose; where none does, the error of the last one.  *of_search* are its
+    `evaluations` and its `seed`.  `DataError` where the *judge* has no answer for the base.
     """
     profiles = {basis.profile.workload: basis.profile}
     (base,) = predict_cells(judge, [basis.base], profiles, basis.profiled)
     if base.job_s is None:
         what = f"{judge} cannot judge: the profile lacks {', '.join(base.not_applicable)}"
         raise DataError(what, where=basis.profile.workload, fix="choose another: --judge MODEL")
-    job, pairs = job_of(basis), list[tuple[str, str]]()
-    for optimizer in optimizers:
-        of_ptc = [name for name in models if name.startswith("ptc")] or [_PTC]
-        by = {"search": [*models], "mrtuner": of_ptc}.get(optimizer, [judge])
-        pairs += [(optimizer, model) for model in by]
+    of_ptc = [name for name in models if name.startswith("ptc")] or [PTC_WAVE]
+    able = {"search": models, "mrtuner": of_ptc}
+    pairs = [(each, model) for each in optimizers for model in able.get(each, [judge])]
+    job = job_of(basis)
     choices, refused = list[Choice](), list[str]()
-    for place, (optimizer, model) in enumerate(pairs, start=1):
+    for optimizer, model in pairs:
         try:
-            choices.append(
-                choose(optimizer, basis.profile, job, model, evaluations=evaluations, seed=seed)
-            )
+            choices.append(choose(optimizer, basis.profile, job, model, **of_search))
         except HarnessError as error:
-            if place == len(pairs) and not choices:
+            if (optimizer, model) == pairs[-1] and not choices:
                 raise
             refused.append(f"{optimizer} by {model}: {error.what}")
-    cells = [tuned_cell(basis.base, choice.values) for choice in choices]
+    properties = basis.base.configuration
+    cells = [
+        basis.base.model_copy(update={"configuration": properties | properties_of(choice.values)})
+        for choice in choices
+    ]
     answers = predict_cells(judge, cells, profiles, basis.profiled)
     made = [
         Proposal(choice, cell, answer, *_saving(base, answer))
@@ -114,20 +109,13 @@ def proposals(
     return sorted(made, key=lambda each: each.prediction.job_s or math.inf), refused
 
 
-def tuned_cell(base: Cell, values: Mapping[str, float]) -> Cell:
-    """*base* with settings by their fields."""
-    configuration = base.configuration | properties_of(values)
-    return base.model_copy(update={"configuration": configuration})
-
-
 def _saving(base: Prediction, tuned: Prediction) -> tuple[float | None, tuple[float, float] | None]:
     """Share of the job time that is saved, and its lowest and highest by refits of the profile."""
     if not base.job_s or tuned.job_s is None:
         return None, None
-    pairs = zip(base.refits.get("job_s", ()), tuned.refits.get("job_s", ()), strict=True)
+    pairs = zip(base.refits["job_s"], tuned.refits["job_s"], strict=True)
     shares = [1 - new_s / old_s for old_s, new_s in pairs if old_s and new_s]
-    ends = (min(shares), max(shares)) if shares else None
-    return 1 - tuned.job_s / base.job_s, ends
+    return 1 - tuned.job_s / base.job_s, (min(shares), max(shares)) if shares else None
 
 
 class ClusterPlan(NamedTuple):
@@ -165,7 +153,9 @@ def cluster_plans(
             if refusals(cluster, effective_configuration(cell), sets_site=False):
                 break
             with suppress(HarnessError):
-                made, _ = proposals(basis._replace(base=cell), ["mrtuner", "rules"], [_PTC], judge)
+                made, _ = proposals(
+                    basis._replace(base=cell), ["mrtuner", "rules"], [PTC_WAVE], judge
+                )
                 job_s[name] = made[0].prediction.job_s or math.nan
         total_s = sum(weights.get(name, 1.0) * job_s.get(name, math.nan) for name in bases)
         if math.isfinite(total_s):
@@ -195,55 +185,45 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     together, `measured` how many cells, the shortest predicted one first, must be measured until
     one is within `NEAR` of the best.
     """
-    from scipy.stats import spearmanr
+    from pandas import DataFrame
 
-    predicted = defaultdict[str, dict[str, dict[str, float]]](lambda: defaultdict(dict))
-    measured = defaultdict[str, dict[str, Score]](dict)  # by cell, whoever predicted it
-    for score in evaluation.run.read_scores().scores:
-        if (score.quantity, score.speed) == ("job_s", "raw"):
-            predicted[score.input][score.model][score.cell] = score.predicted_s
-            measured[score.input][score.cell] = score
-    for of_input, cells in sorted(measured.items()):
-        if len(cells) < 2:
+    scores = (vars(score) for score in evaluation.run.read_scores().scores)
+    frame = DataFrame(row for row in scores if (row["quantity"], row["speed"]) == ("job_s", "raw"))
+    for of_input, rows in frame.groupby("input") if len(frame) else ():
+        predicted = rows.pivot_table(index="cell", columns="model", values="predicted_s")
+        if len(predicted) < 2:
             continue
-        measured_s = {cell: score.measured_s for cell, score in cells.items()}
-        _, best = min((time_s, cell) for cell, time_s in measured_s.items())
-        default = min(cells, key=lambda cell: (_from_defaults(evaluation.cells[cell]), cell))
-        near = {cell for cell in cells if measured_s[cell] <= (1 + NEAR) * measured_s[best]}
-        models = sorted(predicted[of_input].items())
-        for model, predicted_s in [*models, (AT_RANDOM, dict.fromkeys(cells, 0.0))]:
-            of_cell = predicted_s.__getitem__
-            order = [[*alike] for _, alike in groupby(sorted(predicted_s, key=of_cell), of_cell)]
-            chosen = order[0]
-            chosen_s = fmean(measured_s[cell] for cell in chosen)
-            pairs = [[predicted_s[cell], measured_s[cell]] for cell in predicted_s]
-            varies = all(len({*column}) > 1 for column in zip(*pairs, strict=True))
-            floors = [fmean(cells[cell].floor or 0.0 for cell in chosen), cells[best].floor or 0.0]
+        cells = rows.groupby("cell").first()  # as they were measured, whoever predicted them
+        measured_s, floors = cells["measured_s"], cells["floor"].astype(float).fillna(0.0)
+        best = measured_s.idxmin()
+        default = min(cells.index, key=lambda cell: _from_defaults(evaluation.cells[cell]))
+        is_near = measured_s <= (1 + NEAR) * measured_s[best]
+        for model, predicted_s in predicted.assign(**{AT_RANDOM: 0.0}).items():
+            both = DataFrame({"predicted": predicted_s, "measured": measured_s})
+            ranks = both.corr("spearman").loc["predicted", "measured"]
+            chosen = predicted_s.index[predicted_s == predicted_s.min()]
+            chosen_s = measured_s[chosen].mean()
+            # Cells without an answer come last, and those alike in any order.
+            order_s = predicted_s.fillna(math.inf)
+            near_s = order_s[is_near].min()
+            is_alike = order_s == near_s
             yield {
                 "input": of_input,
                 "model": model,
-                "cells": len(predicted_s),
+                "cells": int(predicted_s.count()),
                 "of": len(cells),
                 "chosen": evaluation.labels[chosen[0]] if len(chosen) == 1 else "",
                 "best": evaluation.labels[best],
                 "regret": chosen_s / measured_s[best] - 1,
-                "noise": math.hypot(*floors),
+                "noise": math.hypot(floors[chosen].mean(), floors[best]),
                 "from_default": 1 - chosen_s / measured_s[default],
-                "curse": None if model == AT_RANDOM
-                else fmean(predicted_s[cell] / measured_s[cell] - 1 for cell in chosen),
-                "ranks": float(spearmanr(pairs).statistic) if varies else None,
-                "measured": _measured_until([*order, cells.keys() - predicted_s.keys()], near),
-            }  # fmt: skip
-
-
-def _measured_until(order: Sequence[Collection[str]], near: Collection[str]) -> float:
-    """How many cells are measured in *order*, of those alike in any, until one is *near*."""
-    before = 0
-    for alike in order:
-        if count := sum(cell in near for cell in alike):
-            return before + (len(alike) + 1) / (count + 1)  # the mean place of the first of them
-        before += len(alike)
-    raise ValueError(order)
+                "curse": None
+                if model == AT_RANDOM
+                else (predicted_s / measured_s)[chosen].mean() - 1,
+                "ranks": None if math.isnan(ranks) else ranks,
+                "measured": (order_s < near_s).sum()
+                + (is_alike.sum() + 1) / ((is_alike & is_near).sum() + 1),
+            }
 
 
 def _from_defaults(cell: Cell) -> int:
@@ -255,8 +235,7 @@ def _from_defaults(cell: Cell) -> int:
 
 def mean_regret(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Mean regret of each model over all inputs, the smallest first."""
-    by_model = defaultdict[str, list[float]](list)
-    for row in rows:
-        by_model[row["model"]].append(row["regret"])
-    means = {model: fmean(several) for model, several in by_model.items()}
+    from pandas import DataFrame
+
+    means: dict[str, float] = DataFrame(rows).groupby("model")["regret"].mean().to_dict()
     return dict(sorted(means.items(), key=lambda pair: pair[1]))

@@ -32,7 +32,6 @@ from harness.records.trace import (
 from harness.records.trial import digest
 from harness.store.opener import MOST_WHOLE_BYTES
 from harness.text import excerpt
-from harness.units import format_bytes
 from harness.workloads.base import MOST_FILES
 from harness.workloads.history import COMBINER
 
@@ -71,8 +70,8 @@ class PastJob:
 
     def files(self) -> list[bytes]:
         """Contents of its history and of its configuration, without secrets."""
-        conf = SECRETS.clean_conf(_load(self.source, self.source.configuration))
-        return [_load(self.source, self.source.history), conf]
+        history = self.source.read(self.source.history, MOST_WHOLE_BYTES)
+        return [history, _clean_conf(self.source)]
 
 
 def read_jobs(folders: Iterable[Path]) -> tuple[list[PastJob], dict[str, str]]:
@@ -95,11 +94,10 @@ def read_jobs(folders: Iterable[Path]) -> tuple[list[PastJob], dict[str, str]]:
 
 def read_job(source: Source) -> PastJob:
     """Read one job; `HarnessError` says why no model can be asked about it."""
-    trace = read_history([_load(source, source.history)], source.history)
-    maps, kept = trace.succeeded("map"), source.configuration
-    if not kept:
+    trace = read_history([source.read(source.history, MOST_WHOLE_BYTES)], source.history)
+    if not source.configuration:
         raise DataError(f"there is no {trace.job_id}_conf.xml beside it")
-    properties = read_properties(SECRETS.clean_conf(_load(source, kept)), kept)
+    properties = read_properties(_clean_conf(source), source.configuration)
     if trace.state != "SUCCEEDED":
         reason = trace.diagnostics.strip() or "no reason is given"
         raise DataError(f"the job ended as {trace.state}: {reason}")
@@ -107,6 +105,7 @@ def read_job(source: Source) -> PastJob:
         raise DataError("its tasks ran within its application master, which no model covers")
     if not 1 <= trace.num_maps <= MOST_FILES:
         raise DataError(f"it has {trace.num_maps} maps, and models take 1 to {MOST_FILES}")
+    maps = trace.succeeded("map")
     if not any(attempt.counters for attempt in maps):
         raise DataError("it has no counters: nothing says what the job read")
     if not (input_bytes := sum(map(_bytes_read, maps))):
@@ -127,6 +126,11 @@ def read_job(source: Source) -> PastJob:
         hosts=frozenset(attempt.host for attempt in trace.attempts if attempt.host),
         has_repeats=row["failed_attempts"] + row["killed_attempts"] > 0,
     )
+
+
+def _clean_conf(source: Source) -> bytes:
+    """The job configuration without secrets."""
+    return SECRETS.clean_conf(source.read(source.configuration, MOST_WHOLE_BYTES))
 
 
 def configuration_of(
@@ -168,15 +172,6 @@ def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:
     counts = Counter(short.values())
     return {family: name if counts[name] == 1 else f"{name}-{digest(family)[:4]}"
             for family, name in short.items()}  # fmt: skip
-
-
-def _load(source: Source, name: str) -> bytes:
-    """All bytes of a file of *source*; `DataError` where they are too many."""
-    with source.open(name, MOST_WHOLE_BYTES) as stream:
-        data = stream.read(MOST_WHOLE_BYTES + 1)
-    if len(data) > MOST_WHOLE_BYTES:
-        raise DataError(f"{name} has more than the {format_bytes(MOST_WHOLE_BYTES)} that are read")
-    return data
 
 
 def _bytes_read(attempt: TaskAttempt) -> int:

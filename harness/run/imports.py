@@ -105,15 +105,14 @@ def import_jobs(
         what = "; ".join(["there is no job history (.jhist) that can be used", *reasons])
         fix = "name a copy of the folder mapreduce.jobhistory.done-dir, configurations included"
         raise DataError(what, where=where, fix=fix)
-    grouped = defaultdict[str, list[PastJob]](list)
-    for job in jobs:
-        grouped[job.family].append(job)
     names = family_names(jobs)
     if anonymiser is not None:
         names = {family: f"job-{number}" for number, family in enumerate(sorted(names), 1)}
     cluster, plan, families, notes = cluster_of(jobs), list[Planned](), [], list[str]()
-    for family, of_family in grouped.items():
-        name, count = names[family], len(of_family)
+    grouped = defaultdict[str, list[PastJob]](list)
+    for job in jobs:
+        grouped[names[job.family]].append(job)
+    for name, of_family in grouped.items():
         try:
             chosen = plan_family(of_family, cells_of(name, of_family, cluster), share, until_s)
         except DataError as error:
@@ -122,15 +121,15 @@ def import_jobs(
         plan += chosen
         profiled, cells = sum(t.profiling for t, _ in chosen), {t.cell.id for t, _ in chosen}
         numbers = {"cells": len(cells), "profiled": profiled, "scored": len(chosen) - profiled}
-        families.append({"family": name, "jobs": count, **numbers})
-        if repeated := count - len(chosen):
+        families.append({"family": name, "jobs": len(of_family), **numbers})
+        if repeated := len(of_family) - len(chosen):
             notes.append(f"{name}: {repeated} later jobs repeat what was profiled: not scored")
     if not plan:
         what = "no family of jobs can be scored: " + "; ".join([*notes[:_MOST_NAMED], *reasons])
         fix = "add histories of the same jobs with other sizes or settings"
         raise DataError(what, where=where, fix=fix)
     plan.sort(key=lambda pair: (pair[1].submit_s, pair[1].job_id))
-    change = None
+    change: Callable[[bytes], bytes] = bytes  # the same
     if anonymiser is not None:
         files = (data for _, job in plan for data in job.files())
         change = anonymiser(files, {job.name: names[job.family] for _, job in plan})
@@ -141,7 +140,7 @@ def import_jobs(
 def write_run(
     target: Path,
     plan: Sequence[Planned],
-    change: Callable[[bytes], bytes] | None,
+    change: Callable[[bytes], bytes],
     facts: Mapping[str, Any],
 ) -> Run:
     """
@@ -163,17 +162,12 @@ def write_run(
                     folder = run.start_trial(trial)
                     names = ("job-0-history.jhist", "job-0-conf.xml")
                     for name, data in zip(names, job.files(), strict=True):
-                        (folder.raw / name).write_bytes(change(data) if change else data)
+                        (folder.raw / name).write_bytes(change(data))
                     record = TrialRecord(
-                        trial=trial,
-                        state="done",
-                        started_s=job.submit_s,
-                        finished_s=job.finish_s,
-                        job_ids=(job.job_id,),
-                        versions=_UNKNOWN,
-                        input_bytes=job.input_bytes,
-                        num_splits=job.num_maps,
-                    )
+                        trial=trial, state="done", versions=_UNKNOWN, job_ids=(job.job_id,),
+                        started_s=job.submit_s, finished_s=job.finish_s,
+                        input_bytes=job.input_bytes, num_splits=job.num_maps,
+                    )  # fmt: skip
                     folder.commit(record)
                     remake_trace(run, record)
                 run.finish()
@@ -246,11 +240,10 @@ def plan_family(
     *share* leaves none to score, fewer are profiled.  `DataError`: nothing can be scored.
     """
     ids = [cell.id for cell in cells]
-    cut = max(1, min(len(jobs) - 1, int(share * len(jobs))))
+    first = {key: place for place, key in reversed([*enumerate(ids)])}
+    cut = max(1, min(max(first.values()), int(share * len(jobs))))  # behind it one is new
     if until_s is not None:
         cut = bisect_left(jobs, until_s, key=lambda job: job.submit_s)
-    while until_s is None and cut > 1 and not {*ids[cut:]} - {*ids[:cut]}:
-        cut -= 1
     scored = {*ids[cut:]} - {*ids[:cut]}
     if len(jobs) == 1:
         raise DataError("it is one job, and one is to be profiled and another scored")
@@ -260,27 +253,26 @@ def plan_family(
         what = f"its {len(jobs)} jobs never vary in size or setting: no later one is new"
         raise DataError(what if cut < len(jobs) else "all of its jobs ran before that moment")
     repeats, trials = Counter[str](), []
-    for place, (job, cell) in enumerate(zip(jobs, cells, strict=True)):
-        if place < cut or ids[place] in scored:
-            number = repeats[ids[place]]
-            repeats[ids[place]] += 1
-            name, is_profiling = trial_id(cell, number, _UNKNOWN), place < cut
-            trial = Trial(id=name, cell=cell, repetition=number, profiling=is_profiling)
+    for place, (job, cell, key) in enumerate(zip(jobs, cells, ids, strict=True)):
+        if place < cut or key in scored:
+            number = repeats[key]
+            repeats[key] += 1
+            name = trial_id(cell, number, _UNKNOWN)
+            trial = Trial(id=name, cell=cell, repetition=number, profiling=place < cut)
             trials.append((trial, job))
     return trials
 
 
 def experiment_of(name: str, plan: Sequence[Planned]) -> Experiment:
     """Give what stands for the experiment of a run *name* of *plan*: the values on each axis."""
-    cells, trials = [trial.cell for trial, _ in plan], [trial for trial, _ in plan]
-    cluster, axes = cells[0].cluster, defaultdict[tuple[str, str], dict[Any, None]](dict)
+    cells = [trial.cell for trial, _ in plan]
+    cluster, node = cells[0].cluster, cells[0].cluster.node.model_dump(exclude_none=True)
+    specs = defaultdict[str, list[WorkloadSpec]](list)
+    configuration = defaultdict[str, dict[str, None]](dict)
     for cell in cells:
-        axes[cell.workload.name, "input"][cell.workload.input_bytes] = None
-        axes[cell.workload.name, "maps"][cell.workload.parameters["maps"]] = None
+        specs[cell.workload.name].append(cell.workload)
         for key, value in cell.configuration.items():
-            axes["", key][value] = None
-    node = {key: (value,) for key, value in cluster.node.model_dump(exclude_none=True).items()}
-    families = dict.fromkeys(cell.workload.name for cell in cells)
+            configuration[key][value] = None
     short_name = re.sub(r"[^A-Za-z0-9_-]+", "-", name)[:64]
     return Experiment(
         name=short_name if NAME.fullmatch(short_name) else "history",
@@ -288,20 +280,23 @@ def experiment_of(name: str, plan: Sequence[Planned]) -> Experiment:
         cluster=ClusterAxes(
             provider=HISTORY,
             workers=(cluster.workers,),
-            node=Node(**node),
+            node=Node(**{key: (value,) for key, value in node.items()}),
             site={key: (value,) for key, value in cluster.site.items()},
         ),
         workloads=tuple(
-            WorkloadAxes(name=family, input_bytes=tuple(axes[family, "input"]),
-                         parameters={"maps": tuple(axes[family, "maps"])})
-            for family in families
+            WorkloadAxes(
+                name=family,
+                input_bytes=tuple(dict.fromkeys(spec.input_bytes for spec in several)),
+                parameters={"maps": tuple({spec.parameters["maps"]: None for spec in several})},
+            )
+            for family, several in specs.items()
         ),
-        configuration={key: tuple(values) for (of, key), values in axes.items() if not of},
-        repeat=1 + max(trial.repetition for trial in trials),
+        configuration={key: tuple(values) for key, values in configuration.items()},
+        repeat=1 + max(trial.repetition for trial, _ in plan),
         warmup=0,
         tracing=cells[0].tracing,
         predict=Predict(models=tuple(MODELS), order="mixed"),
-    )  # fmt: skip
+    )
 
 
 def limitations(jobs: Sequence[PastJob], left_out: int) -> Iterator[str]:

@@ -21,26 +21,25 @@ from typing import NamedTuple
 from harness.errors import DataError, SpecError
 from harness.evaluate.ask import Basis, experiment_file
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.tune import Proposal, proposals
+from harness.evaluate.tune import proposals
 from harness.monitor.rates import rate_statistics
 from harness.profiling import fit_profile, fit_speed
 from harness.profiling.jobs import Observation
 from harness.providers import PROVIDERS
-from harness.records.profile import Profile
 from harness.records.trial import Cell, Trial, trial_id
 from harness.run import Console
 from harness.run.session import Session
-from harness.stats.spread import standard_deviation
+from harness.stats.spread import mean_floors
 from harness.store import Store
 
 _OPTIMIZERS = ("mrtuner", "search")
 
 
 class Step(NamedTuple):
-    """One step: its run, its proposal, and the mean measured times so far in seconds."""
+    """One step: its run, who proposed, and the mean measured times so far in seconds."""
 
     run: str
-    proposal: Proposal
+    optimizer: str
     predicted_s: float
     measured_s: float
     default_s: float
@@ -72,12 +71,10 @@ class Tuning:
 
     def __post_init__(self) -> None:
         """What the run's own profiling trials show is known from the start."""
-        provider = self.basis.base.cluster.provider
-        if provider not in PROVIDERS:
+        if self.basis.base.cluster.provider not in PROVIDERS:
             what = "its jobs had run before, on a cluster that nobody can start from here"
             fix = "try its properties there, or name a run that was measured"
             raise SpecError(what, where="--try", fix=fix)
-        self.profile: Profile = self.basis.profile
         self.source = self.evaluation.run.measured
         self.rates = rate_statistics(self.source.read_manifest().rates)
         workload = self.basis.base.workload.name
@@ -90,37 +87,26 @@ class Tuning:
 
     def steps(self, most: int) -> Iterator[Step]:
         """Yield *most* steps, or as many until the gain that is expected is below the noise."""
-        base = self.basis.base
-        best = base
+        base = best = self.basis.base
         for number in range(most):
-            basis = self.basis._replace(profile=self.profile, profiled=self.evaluation.cells)
-            made, _ = proposals(basis, _OPTIMIZERS, [self.judge], self.judge, seed=1 + number)
-            new = [each for each in made if each.cell.id not in self.cells
-                   and each.prediction.job_s is not None]  # fmt: skip
+            made, _ = proposals(self.basis, _OPTIMIZERS, [self.judge], self.judge, seed=1 + number)
+            new = [(each, job_s) for each in made if each.cell.id not in self.cells
+                   and (job_s := each.prediction.job_s)]  # fmt: skip
             if not new:
                 self.console.say("nothing is proposed that was not measured")
                 return
-            proposal = new[0]
-            predicted_s = proposal.prediction.job_s or math.nan
+            proposal, predicted_s = new[0]
             if self.times_s:
-                best_s = self.mean_s(best.id)
-                gain, noise = 1 - predicted_s / best_s, self.noise(best)
+                gain, noise = 1 - predicted_s / self.mean_s(best.id), self.noise(best.id)
                 if gain <= noise:
                     self.console.say(
                         f"the next one is expected to save {gain:.1%}, and the noise is {noise:.1%}"
                     )
                     return
-            cells = {each.id: each for each in (base, best, proposal.cell)}
-            run = self.measure(number, cells)
+            run = self.measure(number, {each.id: each for each in (base, best, proposal.cell)})
             best = self.cells[self.best()]
-            yield Step(
-                run,
-                proposal,
-                predicted_s,
-                self.mean_s(proposal.cell.id),
-                self.mean_s(base.id),
-                self.mean_s(best.id),
-            )
+            means_s = map(self.mean_s, (proposal.cell.id, base.id, best.id))
+            yield Step(run, proposal.choice.optimizer, predicted_s, *means_s)
 
     def measure(self, number: int, cells: dict[str, Cell]) -> str:
         """Run *cells* in turn as a run, and learn from it; its path."""
@@ -140,7 +126,7 @@ class Tuning:
         }
         session = Session(
             json.dumps(file), name, self.results_dir, (), self.console,
-            profiles={base.workload.name: self.profile},
+            profiles={base.workload.name: self.basis.profile},
         )  # fmt: skip
         session.trials = tuple(
             Trial(id=trial_id(cell, repetition, session.versions), cell=cell, repetition=repetition)
@@ -174,7 +160,8 @@ class Tuning:
             self.learned += observed
         self.cells |= cells
         speed = fit_speed(self.learned)
-        self.profile = fit_profile(base.workload.name, self.learned, speed, self.rates)
+        profile = fit_profile(base.workload.name, self.learned, speed, self.rates)
+        self.basis = self.basis._replace(profile=profile)
         return str(run.path)
 
     def mean_s(self, cell: str) -> float:
@@ -185,13 +172,10 @@ class Tuning:
         """Id of the cell that was fastest so far."""
         return min(self.times_s, key=self.mean_s)
 
-    def noise(self, cell: Cell) -> float:
-        """The noise floor of *cell*, by the spread of all that was repeated."""
-        several = [[*times.values()] for times in self.times_s.values() if len(times) > 1]
-        if not several:
-            return 0.0
-        spread = fmean(standard_deviation(times) / fmean(times) for times in several)
-        return spread / math.sqrt(len(self.times_s[cell.id]))
+    def noise(self, cell: str) -> float:
+        """The noise floor of a cell's mean, by its id: a share of it."""
+        floors = mean_floors([[*times_s.values()] for times_s in self.times_s.values()])
+        return dict(zip(self.times_s, floors, strict=True))[cell] or 0.0
 
     def speed_up(self) -> tuple[float, float | None, float | None]:
         """
@@ -200,13 +184,12 @@ class Tuning:
         By pairs of both in one step and repetition, which ran one behind the other: what the
         machine does from one step to the next is in neither.
         """
-        from scipy.special import stdtrit
+        from scipy.stats import ttest_1samp
 
         base_s, best_s = self.times_s[self.basis.base.id], self.times_s[self.best()]
         gains = [math.log(base_s[key] / best_s[key]) for key in base_s.keys() & best_s.keys()]
         ratio = math.exp(fmean(gains))
         if len(gains) < 2:
             return ratio, None, None
-        error = standard_deviation(gains) / math.sqrt(len(gains))
-        half = float(stdtrit(len(gains) - 1, 0.975)) * error
-        return ratio, ratio * math.exp(-half), ratio * math.exp(half)
+        low, high = ttest_1samp(gains, 0).confidence_interval()
+        return ratio, math.exp(low), math.exp(high)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from harness.errors import HarnessError
 from harness.models import MODELS
 from harness.models.frame import frame_counts_of_many
+from harness.models.ptc.model import PTC
 from harness.models.whatif.model import WhatIf
 from harness.records.prediction import JobConfig
 from harness.records.profile import Profile
-from harness.tuning.settings import SPLIT, SWITCH, Job, Numbers, Values
+from harness.tuning.settings import SPLIT, Job, Numbers, Values
 
-_WHOLE = {name for name, each in JobConfig.model_fields.items() if each.annotation is int}
+_TYPES: dict[str, Any] = {name: each.annotation for name, each in JobConfig.model_fields.items()}
 
 
 @dataclass
@@ -34,50 +36,42 @@ class Objective:
 
     def seconds(self, values: Values) -> Numbers:
         """Seconds for each of the settings in *values*, on top of those that the job has."""
-        self.evaluations += len(next(iter(values.values())))
-        split = values.get(SPLIT)
-        num_maps = np.full(len(next(iter(values.values()))), float(self.job.job_input.num_splits))
-        if split is not None:
-            num_maps = self.job.num_maps(split)
-        fields = {name: each.astype(bool) if name == SWITCH else each
-                  for name, each in values.items() if name != SPLIT}  # fmt: skip
-        model = MODELS[self.model]
-        cell = (self.job.configuration, self.job.cluster, self.job.job_input)
-        if isinstance(model, WhatIf):
-            sizes = {"num_maps": num_maps, "split_bytes": self.job.job_input.input_bytes / num_maps}
+        job, model = self.job, MODELS[self.model]
+        count = len(next(iter(values.values())))
+        self.evaluations += count
+        num_maps = np.full(count, job.job_input.num_splits)
+        if SPLIT in values:
+            num_maps = job.num_maps(values[SPLIT])
+        fields = {name: each.astype(_TYPES[name]) for name, each in values.items() if name != SPLIT}
+        if isinstance(model, WhatIf | PTC):
+            sizes = {"num_maps": num_maps, "split_bytes": job.job_input.input_bytes / num_maps}
+            cell = (job.configuration, job.cluster, job.job_input)
             bodies = model.bodies(self.profile, cell, fields | sizes)
         else:
-            bodies = np.array([self._body(row, fields, maps) for row, maps in enumerate(num_maps)])
-        seconds: Numbers = bodies + self.frame_s(fields, num_maps)
-        return seconds
-
-    def frame_s(self, fields: Values, num_maps: Numbers) -> Numbers:
-        """Seconds around tasks, as `harness.models.frame` counts them; gaps not seen are 0."""
-        configuration = self.job.configuration
+            bodies = np.array(
+                [self._body(row, fields, int(maps)) for row, maps in enumerate(num_maps)]
+            )
         num_reduces, slowstart = (
-            fields.get(name, np.full(len(num_maps), float(getattr(configuration, name))))
+            fields.get(name, np.full(count, getattr(job.configuration, name)))
             for name in ("num_reduces", "reduce_slowstart")
         )
-        slots = self.job.cluster.map_slots, max(1, self.job.cluster.reduce_slots)
+        slots = job.cluster.map_slots, max(1, job.cluster.reduce_slots)
         counts = frame_counts_of_many(num_maps, num_reduces, slowstart, *slots)
-        known = self.profile.frame
-        total = np.zeros(len(num_maps))
-        for name, count in counts.items():
-            total += count * known[name].value if name in known else 0.0
-        return total
+        known = self.profile.frame  # gaps that were not seen are 0
+        frames_s = sum(counts[name] * known[name].value for name in counts if name in known)
+        seconds: Numbers = bodies + frames_s
+        return seconds
 
-    def _body(self, row: int, fields: Values, num_maps: float) -> float:
+    def _body(self, row: int, fields: Values, num_maps: int) -> float:
         """`body_s` for one *row* of *fields*, by a model that answers one question at a time."""
-        update = {name: int(each[row]) if name in _WHOLE else each[row].item()
-                  for name, each in fields.items()}  # fmt: skip
         job = self.job
+        update = {name: each[row].item() for name, each in fields.items()}
         configuration = JobConfig.model_validate(job.configuration.model_dump() | update)
-        sizes = {"num_splits": int(num_maps), "split_bytes": job.job_input.input_bytes / num_maps}
+        sizes = {"num_splits": num_maps, "split_bytes": job.job_input.input_bytes / num_maps}
         job_input = job.job_input.model_copy(update=sizes)
+        predict = MODELS[self.model].predict
         try:
-            prediction = MODELS[self.model].predict(
-                self.profile, configuration, job.cluster, job_input
-            )
+            body_s = predict(self.profile, configuration, job.cluster, job_input).body_s
         except HarnessError:
-            return math.nan
-        return math.nan if prediction.body_s is None else prediction.body_s
+            body_s = None
+        return math.nan if body_s is None else body_s

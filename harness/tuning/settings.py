@@ -100,13 +100,13 @@ class Job:
     def space(self) -> list[Setting]:
         """The ranges that a search takes; what has one value alone is left out."""
         slots = max(1, self.cluster.reduce_slots)
+        split, buffer_mb = self.largest_split, self.largest_sort_mb
         settings = [
-            Setting(SPLIT, min(SMALLEST_BYTES, self.largest_split), self.largest_split, "count"),
-            Setting("sort_buffer_mb", min(16, self.largest_sort_mb), self.largest_sort_mb,
-                    "count"),
+            Setting(SPLIT, min(SMALLEST_BYTES, split), split, "count"),
+            Setting("sort_buffer_mb", min(16, buffer_mb), buffer_mb, "count"),
             Setting("sort_spill_percent", 0.5, 0.95),
             Setting("merge_factor", 5, 100, "count"),
-        ]  # fmt: skip
+        ]
         if self.configuration.num_reduces:
             settings += [
                 Setting("num_reduces", 1, 4 * slots, "count"),
@@ -127,12 +127,8 @@ def properties_of(values: Mapping[str, float]) -> dict[str, str]:
     """Properties, as Hadoop reads them, of settings by their fields."""
     texts = {}
     for name, value in values.items():
-        if name == SPLIT:
-            texts[SPLIT_MOST] = f"{value:.0f}"
-        elif isinstance(JobConfig.model_fields[name].default, bool):
-            texts[JOB_PROPERTIES[name][0]] = "true" if value else "false"
-        else:
-            texts[JOB_PROPERTIES[name][0]] = f"{value:g}"
+        property_name = SPLIT_MOST if name == SPLIT else JOB_PROPERTIES[name][0]
+        texts[property_name] = str(bool(value)).lower() if name == SWITCH else f"{value:.12g}"
     return texts
 
 

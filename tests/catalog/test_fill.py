@@ -168,7 +168,7 @@ def test_adds_the_jobs_of_a_run(tmp_path):
 
 def test_nothing_to_add_is_an_error(tmp_path):
     """
-    A folder without histories, or with none that can be read.
+    A folder without histories, or with none that can be read; no catalog is left behind.
     """
     (tmp_path / "done").mkdir()
     with pytest.raises(DataError, match="there is no job history"):
@@ -176,6 +176,23 @@ def test_nothing_to_add_is_an_error(tmp_path):
     put(tmp_path / "done", 1, text=b"nothing")
     with pytest.raises(DataError, match="none of 1 job histories can be read: not a job history"):
         add(tmp_path, tmp_path / "done")
+    assert [path.name for path in tmp_path.iterdir()] == ["done"]
+
+
+def test_a_folder_that_was_there_stays_with_its_rules(tmp_path):
+    """
+    Where nothing is added to it; the next one that adds finds a catalog.
+    """
+    folder = tmp_path / "catalog"
+    for each in (folder, tmp_path / "none"):
+        each.mkdir()
+    (folder / "rules.yaml").write_text('counting: "^word"\n')
+    with pytest.raises(DataError, match="there is no job history"):
+        add(tmp_path, tmp_path / "none")
+    assert (folder / "rules.yaml").exists()
+
+    put(tmp_path / "done", 1)
+    assert counts(add(tmp_path, tmp_path / "done")) == (1, 1, 0, 0)
 
 
 def test_does_not_write_where_something_else_is(tmp_path, done):

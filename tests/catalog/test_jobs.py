@@ -190,4 +190,4 @@ def test_most_at_once_is_the_most_of_any_moment(pairs):
     ]
     moments = [sum(start <= at < start + length for start, length in pairs) for at, _ in pairs]
 
-    assert most_at_once(attempts) == max(moments, default=0)
+    assert most_at_once(attempts, "map") == max(moments, default=0)

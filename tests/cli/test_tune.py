@@ -8,6 +8,9 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from harness.cli import main
+from harness.experiment.file import read_experiment
+from harness.experiment.grid import expand
+from harness.units import MIB
 from tests.evaluate.test_flow import stored  # noqa: F401 - a fixture
 
 
@@ -85,3 +88,33 @@ def test_a_cluster_is_a_block_for_an_experiment(tune):
     totals = [plan["total_s"] for plan in plans]
     assert totals == sorted(totals)
     assert plans[0]["map_slots"] in ("1", "2")
+
+
+def test_the_block_is_read_as_it_is_printed(tune):
+    """
+    Also where a task has a memory that is no whole number of GiB.
+    """
+    status, out, _ = tune("cluster", "--cores", "2", "--memory", "4099 MiB")
+    block = out[out.index("cluster:") :]
+    text = (
+        f"schema: 1\nname: a\nquestion: b\nworkloads: [{{name: wordcount, input: 1 MiB}}]\n{block}"
+    )
+
+    assert status == 0
+    (cell,) = expand(read_experiment(text, "a.yaml", ()))
+    node = cell.cluster.node
+    assert node.task_memory_bytes == 4099 // (node.map_slots + node.reduce_slots) * MIB
+
+
+def test_what_a_choice_is_worth_is_a_table_and_a_document(tune):
+    """
+    Of each input the models, and who knows nothing.
+    """
+    status, out, _ = tune("regret", "--json")
+    rows = json.loads(out)["regrets"]
+    shown = tune("regret")[1]
+
+    assert status == 0
+    assert {row["model"] for row in rows} == {"whatif", "whatif-mr2", "at random"}
+    assert "at random" in shown
+    assert "mean regret: " in shown

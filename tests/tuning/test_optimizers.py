@@ -102,28 +102,27 @@ def test_splits_are_counted_as_hadoop_counts_them(files, split):
         assert count == splits + (remaining > 0)
 
 
-@pytest.mark.parametrize("files", [(128,) * 10, (32,) * 3])
+@pytest.mark.parametrize("files", [(32,) * 3, (128, 64)])
 def test_mrtuners_plan_is_the_best_of_all_that_there_are(files):
     """
-    Every combination of its factors, each by the model that has them.
+    Every combination of its factors, each by the model that has them: all of a small grid.
     """
     of = job(files=files)
     choice = choose("mrtuner", PROFILE, of, "ptc-wave")
     total = sum(of.files)
     splits = {max(16 * MIB, min(of.largest_split, math.ceil(total / (4 * waves) / MIB) * MIB))
-              for waves in range(1, 40)} | {of.largest_split}  # fmt: skip
-    reduces = [1, 2, 3, *range(4, 200, 4)]
+              for waves in range(1, 4)} | {of.largest_split}  # fmt: skip
     rows = [
         {
             SPLIT: split, "num_reduces": count, "parallel_copies": copies, SWITCH: switch,
             "sort_buffer_mb": max(1, sort_buffer_mb(PROFILE, of, split, 0.8)),
             "reduce_buffer_percent": 0.0,
         }
-        for split, count, copies, switch in itertools.product(splits, reduces, COPIERS, (0, 1))
+        for split, count, copies, switch in itertools.product(
+            splits, (1, 2, 3, 4, 8, 12), COPIERS, (0, 1)
+        )
     ]  # fmt: skip
-    random = np.random.default_rng(2)
-    tried = [rows[place] for place in random.choice(len(rows), 400, replace=False)]
-    best = min(answer_s("ptc-wave", of, row) for row in tried
+    best = min(answer_s("ptc-wave", of, row) for row in rows
                if row["sort_buffer_mb"] <= of.largest_sort_mb)  # fmt: skip
 
     assert choice.job_s <= best * (1 + 1e-9)

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.models.checks import require_statistics
+import numpy as np
+
+from harness.models.checks import Numbers, require_statistics
 from harness.models.ptc.equations import METHODS, first_copied_wave, ptc
 from harness.models.ptc.quantities import (
     Quantities,
@@ -25,8 +27,8 @@ from harness.models.ptc.quantities import (
 )
 from harness.models.scheduler import timeline
 from harness.models.vectors import CaseInput, Evaluator
-from harness.models.whatif.evaluation import evaluate
-from harness.models.whatif.model import inputs_of_cell, measurable
+from harness.models.whatif.evaluation import evaluate, evaluate_grid
+from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell, measurable
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.records.profile import Profile
 
@@ -78,12 +80,7 @@ class PTC:
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
         """Times for one cell; the job time by the other method stands under `estimates`."""
-        needed = self.required if configuration.num_reduces else self.required - _OF_REDUCES
-        known = {*profile.statistics, *profile.costs}
-        if "copy_s_per_byte_compressed" in known:
-            # Bytes on the wire are bytes: the copies of either codec show their rate.
-            known.add("copy_s_per_byte")
-        require_statistics(needed, known, profile, self.name)
+        self._require(profile, configuration)
         # What-If's tasks, no reduce input kept in memory; its shuffle and network are not used.
         nothing_kept = configuration.model_copy(update={"reduce_buffer_percent": 0.0})
         tasks = evaluate(*inputs_of_cell(profile, nothing_kept, cluster, job_input), "mr2")
@@ -124,6 +121,42 @@ class PTC:
             timeline=_timeline(quantities, answer),
             warnings=(*answer["warnings"], *warnings, *job_warnings),
         )
+
+    def bodies(
+        self,
+        profile: Profile,
+        cell: tuple[JobConfig, Cluster, JobInput],
+        fields: Mapping[str, Numbers],
+    ) -> Numbers:
+        """`body_s` of *cell* with each of very many values of *fields*, arrays by name, in s."""
+        configuration, cluster, job_input = cell
+        self._require(profile, configuration)
+        statistics, costs, config, nodes = inputs_of_cell(profile, *cell)
+        config |= {**fields, "reduce_buffer_percent": 0.0}
+        names = ("map_task_s", "map_final_bytes", *AFTER_SHUFFLE)
+        tasks = evaluate_grid(statistics, costs, config, nodes, "mr2", quantities=names)
+        sizes = {"num_splits": np.asarray(fields["num_maps"], int)}
+        sizes["split_bytes"] = fields["split_bytes"]
+        settings = {name: each for name, each in fields.items() if name in JobConfig.model_fields}
+        bodies = []
+        for row in range(len(fields["num_maps"])):
+            changed, size, task = (
+                {name: each[row].item() for name, each in part.items()}
+                for part in (settings, sizes, tasks)
+            )
+            of_row = configuration.model_copy(update=changed), job_input.model_copy(update=size)
+            quantities, _ = estimate_quantities(profile, of_row[0], cluster, of_row[1], task)
+            bodies.append(evaluate_quantities(quantities, self.method)["total_s"])
+        return np.array(bodies)
+
+    def _require(self, profile: Profile, configuration: JobConfig) -> None:
+        """``MissingStatistic`` where *profile* lacks what the model needs."""
+        needed = self.required if configuration.num_reduces else self.required - _OF_REDUCES
+        known = {*profile.statistics, *profile.costs}
+        if "copy_s_per_byte_compressed" in known:
+            # Bytes on the wire are bytes: the copies of either codec show their rate.
+            known.add("copy_s_per_byte")
+        require_statistics(needed, known, profile, self.name)
 
 
 def _timeline(quantities: Quantities, answer: Mapping[str, Any]) -> tuple[TaskSpan, ...]:
