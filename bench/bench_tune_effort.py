@@ -57,15 +57,18 @@ def searched(evaluation: Evaluation, times_s: dict[str, float], seed: int) -> in
     }
     choices = {axis: sorted({values[place] for values in by_values})
                for place, axis in enumerate(axes)}  # fmt: skip
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
     limit_s, measured = (1 + NEAR) * min(times_s.values()), set[str]()
-    while True:
-        trial = study.ask()
-        key = by_values[tuple(trial.suggest_categorical(axis, choices[axis]) for axis in axes)]
-        measured.add(key)
+
+    def measure(trial: optuna.Trial) -> float:
+        values = (trial.suggest_categorical(axis, choices[axis]) for axis in axes)
+        measured.add(key := by_values[tuple(values)])
         if times_s[key] <= limit_s:
-            return len(measured)
-        study.tell(trial, times_s[key])
+            study.stop()
+        return times_s[key]
+
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+    study.optimize(measure)
+    return len(measured)
 
 
 if __name__ == "__main__":

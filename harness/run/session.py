@@ -208,6 +208,18 @@ class Session:
             run.update_manifest(repeats_ended=ended)
         return sorted(trials, key=lambda trial: trial.cell.cluster.id)  # each cluster starts once
 
+    def open_run(self, *, new: bool) -> Run:
+        """The newest unfinished run, or a *new* one; what cannot be predicted is not measured."""
+        text = concealed_text(self.text, self.source, user_secrets())
+        store = Store(self.results_dir)
+        earlier = [] if new else store.fitting(self.experiment)
+        if not any(run.seal.exists() for run in earlier if not run.finished):
+            _ = self.borrowed
+        run = store.open_run(self.experiment, text, new=new, versions=self.versions)
+        if run.note:
+            self.console.say(run.note)
+        return run
+
     def measure(
         self,
         *,
@@ -231,14 +243,7 @@ class Session:
         self.preflight.look()
         self.preflight.warn()
         probe_jar()
-        text = concealed_text(self.text, self.source, user_secrets())
-        store = Store(self.results_dir)
-        unfinished = [] if new else [r for r in store.fitting(experiment) if not r.finished]
-        if not any(earlier.seal.exists() for earlier in unfinished):
-            _ = self.borrowed  # what cannot be predicted is not measured
-        run = store.open_run(experiment, text, new=new, versions=self.versions)
-        if run.note:
-            self.console.say(run.note)
+        run = self.open_run(new=new)
         with run.lock():
             if not run.seal.exists():  # nothing is predicted yet: the question may still change
                 run.update_manifest(experiment=experiment.model_dump(mode="json"))
@@ -250,7 +255,8 @@ class Session:
             if remove(cluster_name(run), experiment.cluster.provider):
                 self.console.say("cluster: took down what a killed run had left")
             if reuse:
-                self.console.say(f"taken over: {len(take_over(run, store, trials))} earlier trials")
+                taken = take_over(run, Store(self.results_dir), trials)
+                self.console.say(f"taken over: {len(taken)} earlier trials")
             for record in run.trials().values():
                 if not run.has_trace(record.trial.id):  # the run was killed after this trial
                     remake_trace(run, record)
