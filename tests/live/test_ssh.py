@@ -282,6 +282,18 @@ class TestCommands:
 
 
 class TestFaults:
+    @pytest.mark.long
+    def test_more_than_a_gigabyte_in_one_go(self, node):
+        """
+        As the proof of a large sort reads it: all of it arrives, whoever changes keys meanwhile.
+        """
+        size = 1200 * 2**20
+        command = node.open(["head", "-c", str(size), "/dev/zero"])
+
+        received = sum(len(piece) for piece in iter(lambda: command.stdout.read(2**20), b""))
+
+        assert (received, command.wait(10)) == (size, 0)
+
     def test_lost_connection(self, hosts, node, tmp_path):
         """
         Whoever waits gets an error; the command ends on the host; the next one connects again.

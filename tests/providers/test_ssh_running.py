@@ -5,6 +5,7 @@ Tests for the commands of `harness.providers.ssh.host`: what a host sends before
 import io
 import threading
 
+import paramiko
 import pytest
 
 from harness.errors import ClusterError
@@ -32,12 +33,6 @@ class Channel:
     def exit_status_ready(self):
         return True
 
-    def makefile(self, *_):
-        return self.streams[0]
-
-    def makefile_stderr(self, *_):
-        return self.streams[1]
-
     def send(self, piece):
         self.sent += piece
         return len(piece)
@@ -64,6 +59,27 @@ def started(group=b"4711", output=b"first", **options):
     """
     stream = b"welcome\n" + MARK + group + b"\n"
     return SshRunning(Channel(stream + output, stream + b"errors", **options), "worker1", None)
+
+
+@pytest.mark.parametrize("error", [paramiko.SSHException("no keys"), EOFError("gone")])
+def test_a_connection_that_fails_is_an_error_of_the_host(error):
+    """
+    When its output is read it is named; what writes to it sees a pipe that is broken.
+    """
+    running = started(output=b"")
+    running.with_pipes()
+
+    def fail(_):
+        raise error
+
+    running._channel.send = fail
+    running.stdout.raw._receive = fail
+
+    with pytest.raises(ClusterError, match=f"the connection was lost while a command ran: {error}"):
+        running.stdout.read(1)
+    running.stdin.write(b"x")
+    with pytest.raises(BrokenPipeError):
+        running.stdin.flush()
 
 
 def test_what_stands_before_the_mark_is_noise():

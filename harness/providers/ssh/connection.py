@@ -116,7 +116,10 @@ class Connection:
             if isinstance(error, (paramiko.SSHException, EOFError, OSError, ValueError)):
                 raise _login_error(error, host, access, self.where) from error
             raise
-        client.get_transport().set_keepalive(10)
+        transport: Any = client.get_transport()
+        transport.set_keepalive(10)
+        # A change of keys that this side begins may never end (paramiko, issue 822): sshd begins.
+        transport.packetizer.REKEY_BYTES = 2**62
         return client
 
     def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:

@@ -150,9 +150,10 @@ class SshRunning:
 
     def with_pipes(self) -> SshRunning:
         """This, with its streams as pipes."""
-        self.stdin = io.BufferedWriter(_Input(self._channel), _PIPE_PIECE)
-        self.stdout = self._channel.makefile("rb", _PIPE_PIECE)
-        self.stderr = self._channel.makefile_stderr("rb", _PIPE_PIECE)
+        channel, where = self._channel, self._where
+        self.stdin = io.BufferedWriter(_Input(channel), _PIPE_PIECE)
+        self.stdout = io.BufferedReader(_Output(channel.recv, where), _PIPE_PIECE)
+        self.stderr = io.BufferedReader(_Output(channel.recv_stderr, where), _PIPE_PIECE)
         return self
 
     def into(self, log: Path, most_bytes: int) -> SshRunning:
@@ -208,13 +209,35 @@ class SshRunning:
         elif self._killed or (transport is not None and transport.is_active()):
             self.returncode = -9
         else:
-            raise ClusterError(
-                "the connection was lost while a command ran",
-                where=self._where,
-                fix="see whether the host is up and its network works; then repeat",
-            )
+            raise _lost_error(self._where)
         if self._copying is not None and self._copying is not threading.current_thread():
             self._copying.join(CHANNEL_S)
+
+
+def _lost_error(where: str, reason: str = "") -> ClusterError:
+    what = f"the connection was lost while a command ran{f': {reason}' if reason else ''}"
+    fix = "see whether the host is up and its network works; then repeat"
+    return ClusterError(what, where=where, fix=fix)
+
+
+class _Output(io.RawIOBase):
+    """What a command writes, as a stream; `ClusterError` where the connection fails."""
+
+    def __init__(self, receive: Callable[[int], bytes], where: str) -> None:
+        self._receive, self._where = receive, where
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        import paramiko
+
+        try:
+            piece = self._receive(len(buffer))
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            raise _lost_error(self._where, excerpt(error, 200)) from error
+        buffer[: len(piece)] = piece
+        return len(piece)
 
 
 class _Input(io.RawIOBase):
@@ -227,9 +250,11 @@ class _Input(io.RawIOBase):
         return True
 
     def write(self, data: Any, /) -> int:
+        import paramiko
+
         try:
             return int(self._channel.send(bytes(data)))
-        except (OSError, EOFError) as error:
+        except (paramiko.SSHException, OSError, EOFError) as error:
             raise BrokenPipeError(str(error)) from error
 
     def close(self) -> None:
