@@ -96,6 +96,10 @@ def tune_job(
     basis = basis_of_run(evaluation, workload or "")
     judging = judge or nearest_model(basis)
     if steps:
+        if models or optimizers or of_search["evaluations"]:
+            what = "--try proposes by MRTuner's factors and a search over the judge"
+            fix = "leave out --model, --optimizer, --evaluations; --judge MODEL is used"
+            raise SpecError(what, where="--try", fix=fix)
         from harness.cli.console import Progress
         from harness.run.tune import Tuning
 

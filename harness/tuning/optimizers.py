@@ -13,7 +13,7 @@ import itertools
 import math
 import time
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,6 +45,7 @@ _SHRINK, _SMALLEST = 0.5, 0.01
 _INDIFFERENT = 1e-3  # share of a job time that no setting is worth
 _WIDE = 8  # times as many at once, by a model that answers many
 PTC_WAVE = "ptc-wave"  # by which MRTuner's factors are chosen
+_MOST_OF_A_FACTOR = 20
 _MANY_MAPS = 1000  # from which on the number of map outputs alone would start merges
 
 
@@ -118,11 +119,15 @@ def mrtuner(profile: Profile, job: Job, model: str, **_: int) -> Choice:
 
 
 def _factor_rows(profile: Profile, job: Job) -> Iterator[dict[str, float]]:
-    """The plans of MRTuner's grid, each with a sort buffer for one spill where that fits."""
+    """
+    The plans of MRTuner's grid, each with a sort buffer for one spill where that fits.
+
+    Of more waves or reduces than `_MOST_OF_A_FACTOR` so many are tried, at about equal ratios.
+    """
     slots, total = job.cluster, sum(job.files)
     most_waves = max(1, math.ceil(total / SMALLEST_BYTES / slots.map_slots))
     by_count = dict[int, int]()  # of several splits that make as many maps, the largest
-    for waves in range(1, most_waves + 1):
+    for waves in _spread(range(1, most_waves + 1)):
         split = math.ceil(total / (waves * slots.map_slots) / MIB) * MIB
         split = min(job.largest_split, max(SMALLEST_BYTES, split))
         by_count.setdefault(int(job.num_maps(np.array([split]))[0]), split)
@@ -135,10 +140,18 @@ def _factor_rows(profile: Profile, job: Job) -> Iterator[dict[str, float]]:
     for split in sorted(splits):
         buffer_mb = sort_buffer_mb(profile, job, split, job.configuration.sort_spill_percent)
         if buffer_mb <= job.largest_sort_mb:
-            for factors in itertools.product(sorted(reduces), COPIERS, switches):
+            for factors in itertools.product(_spread(sorted(reduces)), COPIERS, switches):
                 names = ("num_reduces", "parallel_copies", SWITCH)
                 row = dict(zip(names, map(float, factors), strict=True))
                 yield {SPLIT: split, **row, "sort_buffer_mb": max(1, buffer_mb)}
+
+
+def _spread(values: Sequence[int]) -> list[int]:
+    """*values* in their order; of many the first, the last and some between."""
+    if len(values) <= _MOST_OF_A_FACTOR:
+        return [*values]
+    places = np.unique(np.rint(np.geomspace(1, len(values), _MOST_OF_A_FACTOR)).astype(int)) - 1
+    return [values[place] for place in places]
 
 
 def map_output(profile: Profile, read_bytes: float) -> tuple[float, float]:
@@ -197,7 +210,7 @@ def _derive(profile: Profile, job: Job, choice: Choice) -> None:
     limit = math.ceil(110 * segment / (room * heap)) / 100
     is_kept = reduce_input <= 0.5 * heap
     is_early = map_waves > 1 and job.configuration.reduce_slowstart < 1
-    overlap = "one wave of maps, or reduces that would take their slots: nothing to overlap"
+    overlap = "one wave of maps, or a job whose reduces start last: nothing to overlap"
     if is_early:
         overlap = "copying begins behind the first wave of maps"
     derived = {

@@ -62,6 +62,7 @@ def test_each_property_is_printed_with_its_reason(tune):
         (("tune", "--workload", "terasortt"), "no profile is of workload 'terasortt'"),
         (("tune", "--judge", "ptc-wave"), "ptc-wave cannot judge: the profile lacks copy_s_per_by"),
         (("tune", "-o", "nowhere/job.xml"), "its folder cannot be written to"),
+        (("tune", "--try", "2", "--optimizer", "rules"), "--try proposes by MRTuner's factors"),
         (("cluster", "--weight", "terasort=many"), "'terasort=many' is no weight"),
         (("cluster", "--memory", "much"), "much"),
     ],

@@ -132,6 +132,16 @@ def test_mrtuners_plan_is_the_best_of_all_that_there_are(files):
     assert answer_s("ptc-wave", of, factors | buffer) == pytest.approx(choice.job_s)
 
 
+def test_mrtuners_grid_does_not_grow_with_a_large_input():
+    """
+    Of a terabyte some numbers of waves and reduces are tried, the fewest and the most among them.
+    """
+    choice = choose("mrtuner", PROFILE, job(files=(2048,) * 512), "ptc-wave")
+
+    assert choice.evaluations <= 21 * 20 * len(COPIERS) * 2
+    assert choice.values["num_reduces"] >= 1
+
+
 @pytest.mark.parametrize("model", MODELS_THAT_SEARCH)
 def test_a_search_is_never_worse_than_the_rules_by_its_own_model(model):
     """
