@@ -7,6 +7,7 @@ job, the output is checked; the next trial starts when its container is gone.
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 
@@ -37,6 +38,8 @@ from harness.units import format_bytes
 from harness.workloads.base import Workload, unbalanced
 
 THREADS = "threads"
+# What HDFS and tasks say where no disk has room: never that a disk is full.
+_NO_ROOM = re.compile(r"minReplication nodes|All datanodes .{0,300} ba|No space left on device")
 _HISTORY_WAIT_S = 30.0
 _EVIDENCE_WAIT_S = 3.0  # all containers are gone: what is not there will not come
 _IDLE_LIMIT_S = 60.0
@@ -97,6 +100,8 @@ class TrialRunner:
                 outcome.reason += f" ({self.limit_s:g} s)"
                 if dumps := len(list((raw_folder / THREADS).glob("*.txt"))):
                     outcome.reason += f"; thread dumps of {dumps} JVMs are in raw/{THREADS}"
+            if _NO_ROOM.search(outcome.reason):
+                outcome.reason += " (the disks of the nodes may be full)"
             self._save_evidence(raw_folder, outcome)
         outcome.reason = SECRETS.clean(outcome.reason)  # it may quote a log
         return outcome

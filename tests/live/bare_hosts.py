@@ -319,13 +319,13 @@ def await_listening(host, port=22):
 
 
 @contextlib.contextmanager
-def trusted_hosts(count, environment):
+def trusted_hosts(count, environment, **options):
     """
     A place with so many hosts whose keys a harness of that environment has pinned.
     """
     with BareHosts() as place:
         for _ in range(count):
-            place.add(wait=False)
+            place.add(wait=False, **options)
         for host in place.hosts:
             await_listening(host)
             pin = "trust", host.address, "--fingerprint", host.fingerprint

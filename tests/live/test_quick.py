@@ -62,7 +62,7 @@ def ansible(folder, monkeypatch):
     del monkeypatch
     if lacking():
         pytest.skip(lacking())
-    with trusted_hosts(1 + WORKERS, settings(folder)) as place:
+    with trusted_hosts(1 + WORKERS, settings(folder), size="12g") as place:
         before = [host.written() for host in place.hosts]
         addresses = ", ".join(host.address for host in place.hosts)
         yield {}, [f"cluster.hosts=[{addresses}]", f"cluster.ssh.key={place.key}"]

@@ -132,6 +132,15 @@ class TestFailure:
         assert any(name.startswith("containers/") for name in b.logs)
         assert not outcome.is_cluster_lost
 
+    def test_of_disks_without_room(self, bench):
+        """
+        HDFS does not say so itself.
+        """
+        says = "Error: File /x could only be written to 0 of the 1 minReplication nodes. There"
+        outcome = bench(terasort=[Fault(status=1, says=says)]).run()
+
+        assert outcome.reason.endswith("There (the disks of the nodes may be full)")
+
     def test_of_a_job_that_was_refused(self, bench, monkeypatch):
         """
         Nothing ran, so nothing is left but the client's log; the cluster is as good as before.
