@@ -478,7 +478,7 @@ def test_gpus_of_hosts_are_described_by_the_hosts(place, tmp_path):
 class TestFaults:
     def test_unreachable_host_is_named(self, place):
         """
-        Nothing is put on the others.
+        Nothing is put on the others.  The kernel gives up on its address after 3 s, too.
         """
         good, before = place.hosts[0], files(place.hosts[:1])
         nobody = replace(good, address=f"{place.net}.201")
@@ -487,7 +487,8 @@ class TestFaults:
 
         text = refused(made)
 
-        assert f"no answer within 3 s\n  at:  {nobody.address}, port 22" in text
+        answers = re.escape(f"\n  at:  {nobody.address}, port 22")
+        assert re.search(f"(no answer within 3 s|No route to host){answers}", text)
         assert files(place.hosts[:1]) == before
 
     @long
