@@ -1,9 +1,9 @@
 """
 How many settings must be measured until one is within 5 % of the best: models and searches alike.
 
-    .venv/bin/python bench/bench_tune_effort.py RUN [--searches 200]
+    .venv/bin/python bench/bench_tune_effort.py [RUN] [--searches 200]
 
-RUN has measured all cells of a grid (`experiments/tuning/settings.yaml`), so what a search would
+RUN (the newest of results/tuning-settings) has measured all cells of a grid (`experiments/tuning/settings.yaml`), so what a search would
 have seen is looked up in it: the same clock for all.  The search without a model is Optuna's
 tree-structured Parzen estimator (TPE) with its defaults, over the axes of the grid; a cell that it
 asks for again costs nothing.  A model measures cells in the order of its predictions; it has been
@@ -29,9 +29,12 @@ from harness.store import Run
 def main() -> None:
     """Print a row for each input and way to choose."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("run", type=Path)
+    runs = sorted(Path("results/tuning-settings").glob("2*"))
+    parser.add_argument("run", type=Path, nargs="?", default=runs[-1] if runs else None)
     parser.add_argument("--searches", type=int, default=200, help="with another seed each")
     options = parser.parse_args()
+    if options.run is None:
+        parser.exit(message="no run: harness all experiments/tuning/settings.yaml measures one\n")
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     evaluation = Evaluation.of(Run(options.run))
     times_s: dict[str, dict[str, float]] = defaultdict(dict)
