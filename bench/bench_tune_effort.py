@@ -3,11 +3,12 @@ How many settings must be measured until one is within 5 % of the best: models a
 
     .venv/bin/python bench/bench_tune_effort.py [RUN] [--searches 200]
 
-RUN (the newest of results/tuning-settings) has measured all cells of a grid (`experiments/tuning/settings.yaml`), so what a search would
-have seen is looked up in it: the same clock for all.  The search without a model is Optuna's
-tree-structured Parzen estimator (TPE) with its defaults, over the axes of the grid; a cell that it
-asks for again costs nothing.  A model measures cells in the order of its predictions; it has been
-given the profiling trials of another run, which are named beside it.  Chance is exact.
+RUN (the newest of results/tuning-settings) has measured all cells of a grid
+(`experiments/tuning/settings.yaml`), so what a search would have seen is looked up in it: the same
+clock for all.  The search without a model is Optuna's tree-structured Parzen estimator (TPE) with
+its defaults, over the axes of the grid; a cell that it chooses again costs nothing.  A model
+measures cells in the order of its predictions; it was given the profiling trials of another run.
+Chance is exact.
 """
 
 from __future__ import annotations
