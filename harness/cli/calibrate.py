@@ -279,7 +279,9 @@ def show_ladder(
     moved: dict[str, dict[str, Profile]] = {}
     noted = dict[str, None]()
     for paths in hardware:
-        way = f"by {paths[1].name}, {read_hardware(paths[1]).spent_s / 60:.0f} min"
+        minutes = f"{read_hardware(paths[1]).spent_s / 60:.0f} min"
+        way = f"by {paths[1].name}, {minutes}"
+        way = f"by {paths[1]}, {minutes}" if way in moved else way
         moved[way], others = profiles_for(source, paths, target.cells.values())
         noted |= dict.fromkeys(others)
     for other in noted:

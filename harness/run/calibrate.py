@@ -69,9 +69,7 @@ _OF_NOW = ("load", "disk")  # facts of a machine that are others the next minute
 _STARTS, _FRAMES = "sleep", 2  # so many of it come first: nothing but start-up
 _END_S = 5.0  # of a cluster, and of the fit
 _NOISE, _LEAST_S = 0.1, 0.1  # of what a part takes, relative and absolute, before it is measured
-_PRIOR = (
-    1e-4  # information on each cost beforehand: what all jobs show alike is worth telling apart
-)
+_PRIOR = 1e-4  # information on each cost beforehand: little, so that telling costs apart counts
 _TOLD_S = 0.005  # a part that should take less tells nothing of its costs
 _SORT_RECORD = 654.0  # bytes of a line of `sort`, as its counters have them
 

@@ -475,6 +475,18 @@ class TestBlindOrder:
             session(text, overrides=overrides).measure()
         assert len(clusters.jobs) == before
 
+    def test_a_control_needs_no_profile(self, session, measured):
+        """
+        No model is asked about it.
+        """
+        text = EXPERIMENT.replace("workloads:\n", "workloads:\n  - {name: dfsio, input: 2000000}\n")
+        predict = f"predict={{models: [whatif], from: {measured[1].id}}}"
+        of_control = session(text, overrides=[predict, "nightly.controls=dfsio"])
+
+        assert set(of_control.borrowed) == {"terasort"}
+        with pytest.raises(DataError, match="it has no profile of dfsio"):
+            _ = session(text, overrides=[predict]).borrowed
+
     @pytest.mark.process
     def test_a_sealed_run_goes_on_without_the_run_that_gave_its_profiles(
         self, session, clusters, measured
