@@ -132,8 +132,8 @@ class Session:
             return self.profiles
         source = Store(self.results_dir).find(predict.source)
         profiles: Mapping[str, Profile] = source.read_profiles()
-        asked = {trial.cell.workload.name for trial in self.trials}
-        if lacking := asked.difference(profiles, self.experiment.nightly.controls):
+        workloads = {trial.cell.workload.name for trial in self.trials}
+        if lacking := workloads.difference(profiles, self.experiment.nightly.controls):
             what = f"it has no profile of {', '.join(sorted(lacking))}"
             fix = "name a run that profiled all workloads: predict.from"
             raise DataError(what, where=str(source.path), fix=fix)
