@@ -12,7 +12,7 @@ from harness.errors import ParseError
 from tests.hostile.hunt import SEED, Target, hunt, in_processes, made
 from tests.hostile.targets import GENERATED, NAMES, STORED, targets
 
-LONG, MADE = 100_000, 20
+LONG, MADE = 10_000, 20
 # In the process ring: what a target can do in some seconds.
 SHORT = dict.fromkeys([*NAMES, *STORED], 2_000) | {"experiment": 400, "override": 100}
 
@@ -58,7 +58,7 @@ def test_some_made_inputs_are_read_or_refused():
 @pytest.mark.parametrize("name", [*NAMES, *STORED, *GENERATED])
 def test_many_mutations_are_read_or_refused(name, tmp_path):
     """
-    The same, a hundred thousand times, in processes with bounded memory.
+    The same, ten thousand times, in processes with bounded memory.
     """
     hunts = in_processes(name, SEED, LONG, jobs=os.cpu_count() or 1, folder=tmp_path)
 
