@@ -14,7 +14,8 @@ from pathlib import Path
 
 from harness.catalog.catalog import Catalog
 from harness.catalog.jobs import Row
-from harness.catalog.sources import LeftOut, Source, list_sources, read_jobs
+from harness.catalog.places import list_sources
+from harness.catalog.sources import LeftOut, Source, read_jobs
 from harness.errors import DataError
 
 _BATCH_ROWS = 1000
@@ -41,10 +42,10 @@ class Filled:
 
 
 def fill(
-    catalog: Catalog, folders: Sequence[Path], processes: int, report: Callable[[Filled], None]
+    catalog: Catalog, places: Sequence[str | Path], processes: int, report: Callable[[Filled], None]
 ) -> Filled:
     """
-    Add the jobs of all histories below *folders* that *catalog* does not know as they are.
+    Add the jobs of all histories at *places* that *catalog* does not know as they are.
 
     *report* is called after each batch.  What is interrupted keeps the batches that are written.
     `DataError` where there is no history at all, or none can be read.
@@ -53,10 +54,11 @@ def fill(
     with catalog.lock():
         known = set[str]()
         if catalog.batches():
-            known.update(catalog.table(["source_key"])["source_key"].to_pylist())
+            for column in catalog.table(["source_key", "job_id"]).columns:  # a server has ids alone
+                known.update(column.to_pylist())
 
         def new_sources() -> Iterator[Source]:
-            listed = (list_sources(folder, filled.leave_out) for folder in folders)
+            listed = (list_sources(place, filled.leave_out) for place in places)
             for source in chain.from_iterable(listed):
                 filled.known += source.key in known
                 if source.key not in known:
@@ -84,7 +86,7 @@ def fill(
             file, reason = filled.left_out[0]
             what = f"none of {filled.left_out_files} job histories can be read: {reason}"
             fix = f"look at {file}"
-        raise DataError(what, where=", ".join(map(str, folders)), fix=fix)
+        raise DataError(what, where=", ".join(map(str, places)), fix=fix)
     return filled
 
 

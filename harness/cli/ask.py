@@ -14,8 +14,7 @@ from harness.cli.console import print_json, show_table, show_text
 from harness.cli.export import picture_option
 from harness.cli.reading import open_evaluation
 from harness.cli.steps import file_option, json_option, results_option
-from harness.errors import SpecError
-from harness.text import did_you_mean, printable
+from harness.text import printable
 
 _several = partial(click.option, multiple=True)
 
@@ -50,7 +49,7 @@ def ask_models(
     from harness.evaluate.ask import answers, basis_of_profile, basis_of_run, questions
     from harness.evaluate.own_code import kept_own, read_own
     from harness.evaluate.own_model import OwnModel
-    from harness.models import MODELS
+    from harness.models import require_models
     from harness.records.profile import Profile
     from harness.run.preflight import known_names
     from harness.store import os_error_as_machine_error
@@ -58,9 +57,7 @@ def ask_models(
 
     settings, models, picture = [*options["settings"]], options["models"], options["picture"]
     own = {name: read_own(name) for name in models if ".py:" in name}
-    for name in set(models) - MODELS.keys() - own.keys():
-        fix = did_you_mean(name, list(MODELS))
-        raise SpecError(f"there is no model '{name[:80]}'", where="--model", fix=fix)
+    require_models(sorted(set(models) - own.keys()), "--model")
     known = known_names()
     if source.endswith(".json"):
         path, fix = Path(source), "name the file profiles/WORKLOAD.json of a run"

@@ -91,14 +91,14 @@ def calibrate(
     """
     from harness.evaluate.transfer import read_hardware
     from harness.experiment.file import cluster_text
-    from harness.run.calibrate import Calibration, experiment_text
+    from harness.run.calibrate import TEXT, Calibration
     from harness.run.session import Session, read_experiment_file
 
     cluster = f"{{provider: {provider}, workers: {workers}, site: {{dfs.blocksize: 32 MiB}}}}"
     if file is not None:
         cluster = cluster_text(read_experiment_file(file), str(file))
     session = Session(
-        experiment_text(cluster), str(file or "calibrate"), results_dir, overrides, Progress()
+        TEXT.format(cluster=cluster), str(file or "calibrate"), results_dir, overrides, Progress()
     )
     if output and not os.access(output.absolute().parent, os.W_OK | os.X_OK):
         fix = "name a file in a folder that is there, and that you may write to"

@@ -52,6 +52,9 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
     """
     Add the jobs of SOURCE: a folder with .jhist and _conf.xml files below it, or a run.
 
+    A SOURCE may also be such a folder in HDFS, hdfs:/PATH in the cluster of HADOOP_CONF_DIR or
+    webhdfs://NAMENODE:9870/PATH, or a history server, http://HOST:19888.
+
     What the catalog knows is not read again.  What cannot be read is named with its reason, and the
     rest goes on: exit status 6.
 
@@ -59,6 +62,7 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
     Example:
         harness catalog add /backup/history/done
         harness catalog add 20261121T0323 --catalog past-jobs
+        harness catalog add hdfs:/mr-history/done
     """
     from harness.catalog.catalog import Catalog
     from harness.catalog.fill import fill
@@ -71,8 +75,8 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
             shown_s = time.monotonic()
             show_text(f"{filled.added} jobs added, {filled.left_out_files} files left out")
 
-    folders = [_source_folder(source, results_dir) for source in sources]
-    filled = fill(Catalog(folder), folders, len(os.sched_getaffinity(0)), report)
+    places = [place_of(source, results_dir) for source in sources]
+    filled = fill(Catalog(folder), places, len(os.sched_getaffinity(0)), report)
     show_left_out(filled.left_out, filled.left_out_files)
     if as_json:
         print_json({**vars(filled), "left_out": dict(filled.left_out)})
@@ -91,17 +95,20 @@ def show_left_out(left_out: Sequence[tuple[str, str]], count: int) -> None:
         show_text(f"and {count - _MOST_SHOWN} more; --json names {len(left_out)}")
 
 
-def _source_folder(source: str, results_dir: Path) -> Path:
-    """Folder of a source: itself, or that of the run of this name."""
+def place_of(source: str, results_dir: Path) -> str:
+    """Where the histories of a source are: itself, or the folder of the run of this name."""
+    from harness.catalog.places import is_remote
     from harness.store import Store
 
+    if is_remote(source):
+        return source
     if Path(source).is_dir():
-        return Path(source).resolve()
+        return str(Path(source).resolve())
     try:
-        return Store(results_dir).find(source).measured.path.resolve()
+        return str(Store(results_dir).find(source).measured.path.resolve())
     except DataError as error:
         what = f"'{excerpt(source)}' is neither a folder nor a run"
-        fix = "copy histories out of HDFS first: hdfs dfs -get PATH FOLDER"
+        fix = "name one, or hdfs:/PATH, webhdfs://NAMENODE:9870/PATH or http://HISTORYSERVER:19888"
         raise SpecError(what, where="SOURCE", fix=fix) from error
 
 

@@ -21,7 +21,7 @@ _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
 
 
 @click.command("import")
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=_folder)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
 @click.option("-o", "--output", required=True, type=_folder, metavar="RUN", help="A new folder.")
 @click.option(
     "--profile-share",
@@ -40,7 +40,7 @@ _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
 @click.option("--anonymise", is_flag=True, help="Store pseudonyms of hosts, users, queues, jobs.")
 @json_option
 def import_histories(
-    sources: tuple[Path, ...],
+    sources: tuple[str, ...],
     output: Path,
     share: float,
     until: datetime | None,

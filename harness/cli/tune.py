@@ -6,7 +6,7 @@ import math
 import os
 import shlex
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from harness.cli.console import print_json, show_table, show_text
 from harness.cli.reading import open_evaluation, run_argument
 from harness.cli.steps import FirstByDefault, file_option, json_option, results_option
 from harness.errors import SpecError
-from harness.text import did_you_mean, excerpt
 
 if TYPE_CHECKING:
     from harness.evaluate.flow import Evaluation
@@ -85,10 +84,11 @@ def tune_job(
     """
     from harness.evaluate.ask import basis_of_run
     from harness.evaluate.tune import nearest_model, proposals
+    from harness.models import require_models
     from harness.tuning.optimizers import OPTIMIZERS
 
-    _check_models(models, "--model")
-    _check_models(filter(None, [judge]), "--judge")
+    require_models(models, "--model")
+    require_models(filter(None, [judge]), "--judge")
     if output is not None and not os.access(output.absolute().parent, os.W_OK | os.X_OK):
         fix = "name a file in a folder that is there, and that you may write to"
         raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
@@ -122,23 +122,13 @@ def tune_job(
     _write(documents[0]["properties"], output)
 
 
-def _check_models(names: Iterable[str], option: str) -> None:
-    """`SpecError` says which of *names* is no model, and at which *option*."""
-    from harness.models import MODELS
-
-    for name in names:
-        if name not in MODELS:
-            fix = did_you_mean(name, list(MODELS))
-            raise SpecError(f"there is no model '{excerpt(name)}'", where=option, fix=fix)
-
-
 def _write(properties: Mapping[str, str], output: Path | None) -> None:
     """Write *properties* as a job.xml, once they are shown: a full disk loses none of them."""
-    from harness.evaluate.tune import job_xml
+    from harness.hadoop.site import render_xml
     from harness.store.files import write_file
 
     if output is not None:
-        write_file(output, job_xml(properties).encode(), output.absolute().parent)
+        write_file(output, render_xml(properties).encode(), output.absolute().parent)
 
 
 def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> None:
@@ -242,9 +232,10 @@ def tune_cluster(
     from harness.evaluate.ask import basis_of_run
     from harness.evaluate.tune import cluster_plans
     from harness.hadoop.site import block_bytes
+    from harness.models import require_models
     from harness.units import MIB, parse_bytes
 
-    _check_models([judge], "--judge")
+    require_models([judge], "--judge")
     evaluation = open_evaluation(source, results_dir, asks=True)
     names = [*evaluation.run.read_profiles()] or [""]  # whose error says what is missing
     bases, numbers = {name: basis_of_run(evaluation, name) for name in names}, dict[str, float]()

@@ -20,8 +20,6 @@ from statistics import NormalDist, fmean
 
 import numpy as np
 
-from pydantic import ValidationError
-
 from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import JOBS, scaled
@@ -29,11 +27,10 @@ from harness.profiling import fit_speed
 from harness.profiling.platform import COMBINING, LEVEL, Work, seconds_of, works
 from harness.records.hardware import Cost, MachineCosts
 from harness.records.profile import Profile
-from harness.records.trial import Cell
+from harness.records.trial import SCHEMA_VERSION, Cell
 from harness.reports.sections.method import flatten
 from harness.store import Run
 from harness.store.opener import Opener
-from harness.text import excerpt, read_json
 
 # What a cluster is made of, of which a machine's costs depend.
 _FACTS = {"node", "nodes", "workers"}
@@ -246,16 +243,9 @@ def drawn_costs(machine: MachineCosts, random: np.random.Generator) -> MachineCo
 
 def read_hardware(path: Path) -> MachineCosts:
     """Costs in the file *path*; `DataError` with the field that is wrong."""
-    fix = "harness calibrate writes such a file"
-    try:
-        return MachineCosts.model_validate(read_json(Opener(path.parent).read(path, fix)))
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise DataError(f"{field}: {excerpt(first['msg'])}", where=str(path), fix=fix) from error
-    except ValueError as error:
-        what = f"it is no file of costs: {excerpt(str(error))}"
-        raise DataError(what, where=str(path), fix=fix) from error
+    opener, fix = Opener(path.parent), "harness calibrate writes such a file"
+    document = opener.parse_json(opener.read(path, fix), path, fix)
+    return opener.validate(MachineCosts.model_validate, document, path, fix, SCHEMA_VERSION)
 
 
 def profiled_works(source: Run) -> dict[str, list[Work]]:

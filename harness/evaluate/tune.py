@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 from typing import Any, NamedTuple
-from xml.sax.saxutils import escape
 
 from harness.errors import DataError, HarnessError
 from harness.evaluate.ask import Basis
@@ -161,15 +160,6 @@ def cluster_plans(
         if math.isfinite(total_s):
             plans.append(ClusterPlan(cluster, job_s, total_s))
     return sorted(plans, key=lambda plan: plan.total_s)
-
-
-def job_xml(properties: Mapping[str, str]) -> str:
-    """*properties* as a fragment of `job.xml`."""
-    lines = [
-        f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
-        for name, value in sorted(properties.items())
-    ]
-    return "\n".join(["<configuration>", *lines, "</configuration>", ""])
 
 
 def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,6 @@ from harness.records.trial import (
     Versions,
     WorkloadSpec,
     digest,
-    trial_id,
 )
 from harness.units import format_bit_rate, format_bytes, format_rate, parse_bytes, parse_rate
 
@@ -130,12 +129,7 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
         following = sorted(clusters, key=lambda cluster: cluster not in first[-1:])
         stages = [(first, profiling), (following, every - profiling)]
     return tuple(
-        Trial(
-            id=trial_id(groups[cluster][cell], repetition, versions),
-            cell=groups[cluster][cell],
-            repetition=repetition,
-            profiling=cell in profiling,
-        )
+        Trial.of(groups[cluster][cell], repetition, versions, profiling=cell in profiling)
         for stage_clusters, stage_cells in stages
         for cluster in stage_clusters
         for repetition in range(experiment.first_repeats)
@@ -211,6 +205,12 @@ def readable(axis: str, value: str | float) -> str:
     """
     written = _FORMATS.get(axis)
     return written(value) if written and not isinstance(value, str) else str(value)
+
+
+def limit_texts(limits: Hardware) -> list[str]:
+    """What *limits* hold a node to, for people."""
+    known = {name.partition("_")[0]: value for name, value in limits.limits().items()}
+    return [f"{axis} {readable(axis, value)}" for axis, value in known.items() if value is not None]
 
 
 def meaning(value: str | float) -> str | float:

@@ -8,8 +8,10 @@ of all models, of vet, which measures and does not predict, and of the scheduler
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
+from harness.errors import SpecError
 from harness.models.ernest import Ernest
 from harness.models.nearest import Nearest
 from harness.models.prophet.model import Prophet
@@ -21,6 +23,7 @@ from harness.models.vet.assessment import EVALUATORS as VET_EVALUATORS
 from harness.models.whatif.model import WhatIf
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile
+from harness.text import did_you_mean, excerpt
 
 
 class Model(Protocol):
@@ -68,4 +71,12 @@ EVALUATORS: tuple[Evaluator, ...] = (
     *SCHEDULER_EVALUATORS,
 )
 
-__all__ = ["EVALUATORS", "MODELS", "Model"]
+__all__ = ["EVALUATORS", "MODELS", "Model", "require_models"]
+
+
+def require_models(names: Iterable[str], where: str) -> None:
+    """`SpecError` for one of *names* that is no model of the harness, and was given at *where*."""
+    for name in names:
+        if name not in MODELS:
+            fix = did_you_mean(name, list(MODELS))
+            raise SpecError(f"there is no model '{excerpt(name)}'", where=where, fix=fix)

@@ -40,9 +40,8 @@ from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection
 from harness.records.tasks import MapTimes, ReduceTimes, covered_s
 from harness.records.trace import TaskAttempt
+from harness.scoring.score import MAP_PHASES, REDUCE_PHASES
 
-MAP_PHASES = ("map_main_s", "map_tail_s")
-REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
 # Of the history and of recordings, for the map and for the reduce.
 KINDS = ((MAP_PHASES, MAP_PARTS), (REDUCE_PHASES, REDUCE_PARTS))
 PHASES = (*MAP_PHASES, *REDUCE_PHASES, *MAP_PARTS, *REDUCE_PARTS)

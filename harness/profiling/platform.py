@@ -72,6 +72,7 @@ COMBINING = "combine_s"
 WAITING = 8 * MIB  # of a disk that is slower on purpose, docs/clusters/slower.md
 _FEW_STARTS = 2  # of a cluster: so many say nothing of a third
 _FEWEST = 3  # trials, or starts, of which an interval can come
+_ROUNDS, _CLOSE = 20, 1e-4
 _SHORTEST_S = 0.001  # a part that took less says nothing of what it costs
 # The jobs of dfsio count what they moved, and what that took, themselves: in no part of a task.
 _DFSIO = "mapreduce.harness.jobs.Dfsio$Moved"
@@ -189,15 +190,18 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
         design = np.array([[row.counts[name] for name in shown] for row in chosen])
         target = np.array([row.seconds for row in chosen])
         typical = np.array([expected[name] for name in shown])
-        joined = [{shown[place] for place in group} for group in groups(design / target[:, None])]
         starts, trials = [row.start for row in chosen], [row.trial for row in chosen]
         units = np.array(starts if len({*starts}) > _FEW_STARTS else trials)
         names_of_units = [*dict.fromkeys(units.tolist())]
         kept = np.array([units != unit for unit in names_of_units])
-        values = _fit(design, target, typical)
+        values = _fit(design, target, typical, typical)
+        weighted = design / np.maximum(target, design @ values)[:, None]
+        joined = [{shown[place] for place in group} for group in groups(weighted)]
         replicates = np.empty((len(shown), 0))
         if len(kept) >= _FEWEST and (kept.sum(axis=1) >= len(shown)).all():
-            replicates = np.array([_fit(design[rows], target[rows], typical) for rows in kept]).T
+            replicates = np.array(
+                [_fit(design[rows], target[rows], typical, values) for rows in kept]
+            ).T
         for name, value, others in zip(shown, values.tolist(), replicates, strict=True):
             half = math.inf
             if others.size:
@@ -218,9 +222,21 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
     return costs
 
 
-def _fit(design: np.ndarray, target: np.ndarray, typical: np.ndarray) -> np.ndarray:
-    """Costs of the units of one part: errors count relative to what a part took."""
-    return fit_by_typical(design, target, 1 / target, typical).coefficients
+def _fit(
+    design: np.ndarray, target: np.ndarray, typical: np.ndarray, costs: np.ndarray
+) -> np.ndarray:
+    """
+    Costs of the units of one part, found from *costs* that are near.
+
+    Errors count relative to what a part took or should take, whichever is more: else one task that
+    was spared its work, as a reduce that copies from its own node, outweighs all that did it.
+    """
+    for _ in range(_ROUNDS):
+        weights, before = 1 / np.maximum(target, design @ costs), costs
+        costs = fit_by_typical(design, target, weights, typical).coefficients
+        if np.allclose(costs, before, rtol=_CLOSE, atol=0):
+            break
+    return costs
 
 
 def seconds_of(counts: Mapping[str, float], costs: Mapping[str, float]) -> float:

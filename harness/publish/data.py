@@ -17,7 +17,7 @@ from harness.api.export import FORMULA
 from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.provenance import blind_refusals, named_seals
-from harness.experiment.grid import axis_values, label, readable, varying
+from harness.experiment.grid import axis_values, label, limit_texts, varying
 from harness.records.trial import Cell, Record
 from harness.scoring.comparisons import FAMILY_ERROR, FRAMED, MOST_FRAME
 from harness.scoring.score import LEVELS, frame_shares, predicted_times
@@ -58,10 +58,7 @@ def hardware(cell: Cell) -> str:
     cluster = cell.cluster
     texts = [cluster.provider, f"{cluster.workers} workers"]
     for node, limits in {"": cluster.node, **cluster.nodes}.items():
-        for name, value in limits.limits().items():
-            if value is not None:
-                axis = name.removesuffix("_bytes_per_s").removesuffix("_bytes")
-                texts.append(f"{axis} {readable(axis, value)}{f' of {node}' if node else ''}")
+        texts += [f"{text} of {node}" if node else text for text in limit_texts(limits)]
     return ", ".join(texts)
 
 

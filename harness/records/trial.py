@@ -283,6 +283,13 @@ class Trial(Record):
     look: NonNegativeInt = 0
     reason: str = ""
 
+    @classmethod
+    def of(cls, cell: Cell, repetition: int, versions: Versions, **facts: Any) -> Trial:
+        """The *repetition* of *cell* by these *versions*; *facts* are its other fields."""
+        return cls(
+            id=trial_id(cell, repetition, versions), cell=cell, repetition=repetition, **facts
+        )
+
 
 def trial_id(cell: Cell, repetition: int, versions: Versions) -> str:
     """Hash of all that decides the outcome: the cell, the repetition, the versions."""

@@ -24,22 +24,24 @@ from harness.errors import DataError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import effective_configuration, workload_of
 from harness.experiment.grid import label, varying
-from harness.hadoop.site import block_bytes
+from harness.hadoop.site import block_bytes, client_properties
 from harness.profiling import fit_speed
 from harness.profiling.frame import shown_parts
 from harness.profiling.jobs import Observation
 from harness.profiling.platform import LEVEL, PARTS, TYPICAL, fit_platform, works, written
 from harness.records.hardware import Cost, MachineCosts
 from harness.records.profile import FRAME
-from harness.records.trial import NETWORK_IN, NETWORK_OUT, Cell, Trial, trial_id
+from harness.records.trial import NETWORK_IN, NETWORK_OUT, Cell, Trial
 from harness.reports.sections.method import flatten
-from harness.run.estimate import Estimator
+from harness.run.estimate import Estimator, input_of
+from harness.run.reuse import VARIES
 from harness.run.session import Session
 from harness.stats.design import choose, information
 from harness.store import Run
 from harness.units import MIB
 
-_TEXT = """\
+# Its experiment, on a cluster as a file of an experiment has it.
+TEXT = """\
 schema: 1
 name: calibrate
 question: What does this machine cost?
@@ -62,21 +64,16 @@ _MOVED = 1.25  # times that a part may take, beyond its interval, before it is s
 # What a cost is without a job: by which rates of a node.
 _MICRO = {
     "local_write_s_per_byte": {"buffered_write"},
-    "hdfs_write_s_per_byte": {"buffered_write"},
+    "hdfs_write_s_per_byte": {"buffered_write", NETWORK_IN, NETWORK_OUT},
     "network_s_per_byte": {NETWORK_IN, NETWORK_OUT},
 }
-_OF_NOW = ("load", "disk")  # facts of a machine that are others the next minute
+_OF_ONE_COPY = _MICRO | {"hdfs_write_s_per_byte": {"buffered_write"}}  # which crosses no network
 _STARTS, _FRAMES = "sleep", 2  # so many of it come first: nothing but start-up
 _END_S = 5.0  # of a cluster, and of the fit
 _NOISE, _LEAST_S = 0.1, 0.1  # of what a part takes, relative and absolute, before it is measured
 _PRIOR = 1e-4  # information on each cost beforehand: little, so that telling costs apart counts
 _TOLD_S = 0.005  # a part that should take less tells nothing of its costs
 _SORT_RECORD = 654.0  # bytes of a line of `sort`, as its counters have them
-
-
-def experiment_text(cluster: str) -> str:
-    """The experiment of a calibration, on *cluster* as a file of an experiment has it."""
-    return _TEXT.format(cluster=cluster)
 
 
 def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
@@ -142,13 +139,13 @@ def known_costs(run: Run) -> dict[str, float]:
 
 def expected_costs(run: Run) -> dict[str, float]:
     """Every cost without a job: as rates of nodes say, else a typical one."""
-    rates = micro_costs(run.read_manifest().micro)
+    rates = micro_costs(run.read_manifest().micro, run.read_plan()[0].cell)
     return TYPICAL | {name: fmean(each) for name, each in rates.items()}
 
 
 @dataclass
 class Calibration:
-    """A calibration within *budget_s*, from now on; *session* is that of `experiment_text`."""
+    """A calibration within *budget_s*, from now on; *session* is that of `TEXT`."""
 
     session: Session
     budget_s: float
@@ -168,15 +165,14 @@ class Calibration:
                             fix="leave the workloads as they are")  # fmt: skip
         cell, versions = starts[0].cell, self.session.versions
         self.session.trials = tuple(
-            Trial(id=trial_id(cell, number, versions), cell=cell, repetition=number, profiling=True)
-            for number in range(_FRAMES)
+            Trial.of(cell, number, versions, profiling=True) for number in range(_FRAMES)
         )
 
     def next_trials(self, run: Run) -> list[Trial]:
         """The job that tells most for each second it takes; none where the budget is spent."""
         attempts, versions = run.attempts(), self.session.versions
         estimator = Estimator([(run.read_manifest().created_s, attempts)])
-        made = {record.trial.cell.workload.model_dump_json() for record in attempts}
+        made = {input_of(record.trial.cell) for record in attempts}
         costs = known_costs(run)
         information_of = {
             key: offered_information(work, costs) for key, work in self.works.items() if work
@@ -184,7 +180,7 @@ class Calibration:
         keys = [*information_of]
         seconds = list[float]()
         for cell in (self.cells[key] for key in keys):
-            is_new = cell.workload.model_dump_json() not in made
+            is_new = input_of(cell) not in made
             generation_s = estimator.seconds(cell, is_generation=True) if is_new else 0.0
             seconds.append(estimator.gap_s + estimator.seconds(cell) + generation_s)
         done = Counter(trial.cell.id for trial in run.read_plan())
@@ -197,12 +193,9 @@ class Calibration:
             return []
         cell, look = self.cells[keys[chosen[0]]], 1 + len(run.read_plan())
         reason = f"{workload_of(cell).name}: gain {chosen[1]:.2f} in {seconds[chosen[0]]:.0f} s"
-        number = done[cell.id]
-        name = trial_id(cell, number, versions)
         self.session.console.say(f"{reason}; {left_s:.0f} s of the budget are left")
-        return [
-            Trial(id=name, cell=cell, repetition=number, profiling=True, look=look, reason=reason)
-        ]
+        facts = {"profiling": True, "look": look, "reason": reason}
+        return [Trial.of(cell, done[cell.id], versions, **facts)]
 
     def offers(self) -> list[tuple[str, str]]:
         """Each job that can be chosen, and the parts of a task that it tells of."""
@@ -222,8 +215,7 @@ class Calibration:
             if name in _CHECKED and cell.workload.input_bytes >= _CHECKED[name]:
                 chosen[name] = cell
         self.session.trials = tuple(
-            Trial(id=trial_id(cell, 0, versions), cell=cell, repetition=0, profiling=True)
-            for cell in chosen.values()
+            Trial.of(cell, 0, versions, profiling=True) for cell in chosen.values()
         )
         run, _ = self.session.measure(new=True)
         evaluation = Evaluation.of(run)
@@ -265,7 +257,8 @@ def hardware_of(
     run: Run, *, budget_s: float = 0.0, spent_s: float = 0.0, within_s: float = math.inf
 ) -> MachineCosts:
     """What the recorded jobs of *run* that ended *within_s* say of its machine."""
-    evaluation, began_s = Evaluation.of(run), run.read_manifest().created_s
+    evaluation, manifest = Evaluation.of(run), run.read_manifest()
+    began_s = manifest.created_s
     done = evaluation.done.values()
     records = [record for record in done if record.finished_s <= began_s + within_s]
     observed = [each for record in records for each in evaluation.observe(record)]
@@ -275,10 +268,9 @@ def hardware_of(
     # A job that only starts works on next to nothing, which tells of no cost.
     working = [each for each in observed if each.trial.cell.workload.name != _STARTS]
     speed = fit_speed(observed)
-    manifest = run.read_manifest()
     known = {
         "machine": {
-            name: manifest.machine[name] for name in manifest.machine if name not in _OF_NOW
+            name: manifest.machine[name] for name in manifest.machine if name not in VARIES
         },
         "systems": next(iter(manifest.systems.values()), {}),
         "hadoop": manifest.versions.hadoop if manifest.versions else "",
@@ -290,7 +282,10 @@ def hardware_of(
         budget_s=budget_s,
         spent_s=spent_s or max(record.finished_s for record in records) - began_s,
         conditions=dict(flatten(known)),
-        costs=with_micro(fit_platform(works(working, speed), expected_costs(run)), manifest.micro),
+        costs=with_micro(
+            fit_platform(works(working, speed), expected_costs(run)),
+            micro_costs(manifest.micro, records[0].trial.cell),
+        ),
         frame=frame_of(observed),
         chosen=tuple(
             {"trial": record.trial.id, "reason": record.trial.reason,
@@ -300,10 +295,10 @@ def hardware_of(
     )  # fmt: skip
 
 
-def with_micro(costs: dict[str, Cost], micro: Mapping[str, Mapping[str, float]]) -> dict[str, Cost]:
-    """*costs* with what disks and networks gave without a job beside them, or in their place."""
+def with_micro(costs: Mapping[str, Cost], micro: Mapping[str, Sequence[float]]) -> dict[str, Cost]:
+    """*costs* with those of *micro*, measured without a job, beside them or in their place."""
     known = dict(costs)
-    for name, seconds in micro_costs(micro).items():
+    for name, seconds in micro.items():
         value = fmean(seconds)
         if name not in costs:
             known[name] = Cost(value=value, unit="s/B", source="rates without a job", micro=value)
@@ -316,12 +311,14 @@ def with_micro(costs: dict[str, Cost], micro: Mapping[str, Mapping[str, float]])
     return known
 
 
-def micro_costs(micro: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
-    """Costs that rates of nodes, measured without a job, say: of each node one."""
+def micro_costs(micro: Mapping[str, Mapping[str, float]], cell: Cell) -> dict[str, list[float]]:
+    """Costs that rates of nodes, measured without a job, say of jobs like *cell*: one a node."""
+    is_copied = client_properties(cell.cluster)["dfs.replication"] != "1"
+    rates_of = _MICRO if is_copied else _OF_ONE_COPY
     nodes = {name: [node for node in micro.values() if node.keys() >= rates]
-             for name, rates in _MICRO.items()}  # fmt: skip
+             for name, rates in rates_of.items()}  # fmt: skip
     return {
-        name: [1 / min(node[rate] for rate in _MICRO[name]) for node in known]
+        name: [1 / min(node[rate] for rate in rates_of[name]) for node in known]
         for name, known in nodes.items()
         if known
     }

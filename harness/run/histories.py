@@ -15,7 +15,8 @@ from pathlib import Path
 
 from harness.catalog.families import own_family, stem
 from harness.catalog.jobs import past_job
-from harness.catalog.sources import Source, list_sources
+from harness.catalog.places import list_sources
+from harness.catalog.sources import Files
 from harness.errors import DataError, HarnessError
 from harness.hadoop.properties import READ_NAMES, job_config, successor, whole
 from harness.hadoop.secrets import SECRETS
@@ -55,7 +56,7 @@ class PastJob:
     moment; *has_repeats* whether attempts failed or were killed.
     """
 
-    source: Source
+    source: Files
     job_id: str
     name: str
     family: str
@@ -74,25 +75,28 @@ class PastJob:
         return [history, _clean_conf(self.source)]
 
 
-def read_jobs(folders: Iterable[Path]) -> tuple[list[PastJob], dict[str, str]]:
+def read_jobs(places: Iterable[str | Path]) -> tuple[list[PastJob], dict[str, str]]:
     """
-    Jobs below *folders* in the order of their submission; and why others are left out, by file.
+    Jobs at *places* in the order of their submission; and why others are left out, by file.
 
     A job that is there twice counts once.
     """
     jobs, left_out = dict[str, PastJob](), dict[str, str]()
-    for source in (each for folder in folders
-                   for each in list_sources(folder, left_out.__setitem__)):  # fmt: skip
+    for source in (each for place in places
+                   for each in list_sources(place, left_out.__setitem__)):  # fmt: skip
+        if not isinstance(source, Files):
+            left_out[source.label] = "a history server has no files to copy: name their folder"
+            continue
         try:
             job = read_job(source)
             jobs.setdefault(job.job_id, job)
         except HarnessError as error:
             place = f" ({error.where})" if error.where else ""
-            left_out[str(source.folder / source.history)] = excerpt(f"{error.what}{place}", 300)
+            left_out[source.label] = excerpt(f"{error.what}{place}", 300)
     return sorted(jobs.values(), key=lambda job: (job.submit_s, job.job_id)), left_out
 
 
-def read_job(source: Source) -> PastJob:
+def read_job(source: Files) -> PastJob:
     """Read one job; `HarnessError` says why no model can be asked about it."""
     trace = read_history([source.read(source.history, MOST_WHOLE_BYTES)], source.history)
     if not source.configuration:
@@ -128,7 +132,7 @@ def read_job(source: Source) -> PastJob:
     )
 
 
-def _clean_conf(source: Source) -> bytes:
+def _clean_conf(source: Files) -> bytes:
     """The job configuration without secrets."""
     return SECRETS.clean_conf(source.read(source.configuration, MOST_WHOLE_BYTES))
 

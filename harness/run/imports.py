@@ -33,7 +33,6 @@ from harness.records.trial import (
     TrialRecord,
     Versions,
     WorkloadSpec,
-    trial_id,
 )
 from harness.reports.document import Document
 from harness.run.histories import LIMIT, MEMORY, PastJob, family_names, read_jobs
@@ -80,7 +79,7 @@ class Imported(NamedTuple):
 
 
 def import_jobs(
-    sources: Sequence[Path],
+    sources: Sequence[str | Path],
     target: Path,
     *,
     share: float = 0.5,
@@ -255,11 +254,9 @@ def plan_family(
     repeats, trials = Counter[str](), []
     for place, (job, cell, key) in enumerate(zip(jobs, cells, ids, strict=True)):
         if place < cut or key in scored:
-            number = repeats[key]
-            repeats[key] += 1
-            name = trial_id(cell, number, _UNKNOWN)
-            trial = Trial(id=name, cell=cell, repetition=number, profiling=place < cut)
+            trial = Trial.of(cell, repeats[key], _UNKNOWN, profiling=place < cut)
             trials.append((trial, job))
+            repeats[key] += 1
     return trials
 
 

@@ -22,7 +22,7 @@ from harness.evaluate.alarms import Judge, current, judged, tables
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.nights import levels, night, points
 from harness.records.nightly import Acceptance, Alarm, Entry, Night
-from harness.records.trial import Trial, trial_id
+from harness.records.trial import Trial
 from harness.run import Console
 from harness.run.reproduce import reproduce
 from harness.run.session import Session
@@ -190,10 +190,9 @@ def _trials_again(session: Session, run: Run, entries: Sequence[Entry]) -> list[
     numbers, trials = Counter(trial.cell.id for trial in evaluation.plan), list[Trial]()
     for turn in range(confirm):
         for cell in (*chosen, *others[turn % max(len(others), 1) :][:1]):
-            number = numbers[cell.id]
-            name = trial_id(cell, number, session.versions)
+            number, versions = numbers[cell.id], session.versions
             reason = f"it seems to have moved: {evaluation.labels[cell.id]}"
-            trials.append(Trial(id=name, cell=cell, repetition=number, look=1, reason=reason))
+            trials.append(Trial.of(cell, number, versions, look=1, reason=reason))
             numbers[cell.id] += 1
     return sorted(trials, key=lambda trial: trial.cell.cluster.id)
 

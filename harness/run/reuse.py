@@ -11,7 +11,7 @@ from harness.store import Run, Store
 
 # Each node is this machine; of others only their trials' versions are known before they start.
 _PROVIDERS = ("local", "docker")
-_VARIES = ("load", "disk")  # facts of a machine that are not what it is
+VARIES = ("load", "disk")  # facts of a machine that are not what it is
 
 
 def take_over(run: Run, store: Store, trials: Sequence[Trial]) -> dict[str, str]:
@@ -47,5 +47,5 @@ def take_over(run: Run, store: Store, trials: Sequence[Trial]) -> dict[str, str]
 
 def is_same(machine: dict[str, object], here: dict[str, object]) -> bool:
     """Whether the facts of a *machine*, which has an id, are those of this one."""
-    names = {*machine, *here}.difference(_VARIES)
+    names = {*machine, *here}.difference(VARIES)
     return "id" in here and all(machine.get(name) == here.get(name) for name in names)

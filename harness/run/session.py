@@ -27,7 +27,7 @@ from harness.experiment.grid import expand, is_profiling, order
 from harness.experiment.model import Experiment
 from harness.hadoop.slots import refusals
 from harness.hadoop_home.home import HadoopHome
-from harness.models import MODELS
+from harness.models import require_models
 from harness.monitor.machine import machine_facts
 from harness.monitor.probe import probe_jar
 from harness.monitor.rates import are_rates_required
@@ -41,7 +41,6 @@ from harness.records.trial import (
     Trial,
     TrialRecord,
     Versions,
-    trial_id,
 )
 from harness.reports.document import Document
 from harness.reports.sections.method import flatten
@@ -58,7 +57,7 @@ from harness.scoring.repeats import next_repeats
 from harness.stats.sequential import LOOKS
 from harness.store import Run, Store, new_analysis
 from harness.store.run import EXPERIMENT, measured_part
-from harness.text import did_you_mean, excerpt, nearest_name
+from harness.text import excerpt, nearest_name
 from harness.units import format_duration
 
 _MOST_RUNS = 20  # of which times are read for an estimate
@@ -199,8 +198,7 @@ class Session:
             if spent_s > self.experiment.budget_s:
                 break
             cell, number = evaluation.cells[cell_id], numbers[cell_id]
-            name = trial_id(cell, number, self.versions)
-            trials.append(Trial(id=name, cell=cell, repetition=number, look=look, reason=reason))
+            trials.append(Trial.of(cell, number, self.versions, look=look, reason=reason))
             numbers[cell_id] += 1
         if not trials:
             spent = f"{LOOKS} looks are" if look >= LOOKS else "the budget is"
@@ -404,10 +402,7 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
 
 def with_models(experiment: Experiment, names: Sequence[str]) -> Experiment:
     """*experiment* with the models *names*, where there are any; `SpecError`: one is not known."""
-    for name in names:
-        if name not in MODELS:
-            fix = did_you_mean(name, list(MODELS))
-            raise SpecError(f"there is no model '{excerpt(name)}'", where="models", fix=fix)
+    require_models(names, "models")
     models = tuple(dict.fromkeys(names)) or experiment.predict.models
     predict = experiment.predict.model_copy(update={"models": models})
     return experiment.model_copy(update={"predict": predict})

@@ -26,7 +26,7 @@ from harness.monitor.rates import rate_statistics
 from harness.profiling import fit_profile, fit_speed
 from harness.profiling.jobs import Observation
 from harness.providers import PROVIDERS
-from harness.records.trial import Cell, Trial, trial_id
+from harness.records.trial import Cell, Trial
 from harness.run import Console
 from harness.run.session import Session
 from harness.stats.spread import mean_floors
@@ -129,7 +129,7 @@ class Tuning:
             profiles={base.workload.name: self.basis.profile},
         )  # fmt: skip
         session.trials = tuple(
-            Trial(id=trial_id(cell, repetition, session.versions), cell=cell, repetition=repetition)
+            Trial.of(cell, repetition, session.versions)
             for repetition in range(self.repeats)
             for cell in cells.values()
         )

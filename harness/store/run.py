@@ -51,7 +51,7 @@ SCORES_FILE = "scores.json"
 LEAST_FREE_BYTES = 16 * MIB
 
 _NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
-_PROFILE = "make it again: harness profile FILE"
+_PROFILE = "restore it; or let harness predict RUN make an analysis with profiles of its own"
 _RESCORE = "score again: harness score FILE"
 
 

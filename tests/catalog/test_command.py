@@ -83,7 +83,7 @@ def test_text_of_a_history_cannot_steer_the_terminal(harness):
     ("arguments", "status", "what"),
     [
         (("add", "nowhere"), 2, "neither a folder nor a run"),
-        (("add", "hdfs://nn/history"), 2, "hdfs dfs -get"),
+        (("add", "hdfs://nn/history"), 2, "write hdfs:/PATH"),
         (("list",), 7, "there is no catalog yet"),
         (("similar", "job_1_0001"), 7, "harness catalog add SOURCE"),
         (("list", "--rules", "none.yaml"), 2, "none.yaml"),

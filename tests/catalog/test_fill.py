@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog import sources
+from harness.catalog import places, sources
 from harness.catalog.catalog import Catalog
 from harness.catalog.fill import fill
 from harness.errors import DataError, MachineError, SpecError
@@ -140,7 +140,7 @@ def test_any_configuration_is_read_or_is_a_reason(at, length, piece):
     """
     with TemporaryDirectory() as name:
         put(name, 1, conf=CONF[:at] + piece + CONF[at + length :])
-        (source,) = sources.list_sources(Path(name), None)
+        (source,) = places.list_sources(Path(name), None)
         (row,) = sources.read_jobs([source])
 
     assert (row["mapper"] is None) == bool(row["missing"])

@@ -5,7 +5,7 @@ Proposals for a job that a run knows, and what choosing by a model is worth.
 import pytest
 
 from harness.evaluate.ask import basis_of_run
-from harness.evaluate.tune import AT_RANDOM, job_xml, mean_regret, nearest_model, proposals, regrets
+from harness.evaluate.tune import AT_RANDOM, mean_regret, nearest_model, proposals, regrets
 from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
 
 
@@ -50,15 +50,6 @@ def test_the_judge_is_the_model_that_errs_least(basis):
 
     assert nearest_model(basis._replace(errors=errors)) == "prophet"
     assert nearest_model(basis._replace(errors={})) == "whatif-mr2"
-
-
-def test_markup_in_a_value_stays_a_value():
-    """
-    Of a job.xml, as Hadoop would read it.
-    """
-    text = job_xml({"a.b": "<x>&</x>"})
-
-    assert "<value>&lt;x&gt;&amp;&lt;/x&gt;</value>" in text
 
 
 def test_a_model_that_answers_less_is_compared_with_the_best_of_all(stored, monkeypatch):  # noqa: F811

@@ -11,13 +11,25 @@ import time
 
 import pytest
 
+from harness.catalog.catalog import Catalog
 from harness.errors import ClusterError
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.existing.cluster import ExistingCluster
 from harness.records.trial import ClusterSpec
 from harness.store import Store
+from tests.catalog.test_places import assert_equal
 from tests.live.foreign import another_hadoop, client_environment, foreign_cluster, state_of
-from tests.live.runs import PROJECT, clusters, command, mapping, settings, start, wait_for
+from tests.live.runs import (
+    PROGRAM,
+    PROJECT,
+    clusters,
+    command,
+    mapping,
+    output,
+    settings,
+    start,
+    wait_for,
+)
 
 pytestmark = pytest.mark.live
 long = pytest.mark.long
@@ -62,6 +74,25 @@ def test_an_experiment_from_end_to_end(foreign, tmp_path):
     assert any("tasks are not traced" in text for text in limitations)
     assert "tasks are not traced" in (run.path / "report.html").read_text()
     assert clusters(environment) == []
+    compare_histories(foreign, environment, tmp_path)
+
+
+def compare_histories(foreign, environment, folder):
+    """
+    The catalog has the same of its jobs by HDFS and by its history server, but for what that does
+    not say.
+    """
+    rows = []
+    for place in ("hdfs:/history", foreign.endpoints["historyserver"]):
+        catalog = folder / place.partition(":")[0]
+        output(environment, *PROGRAM, "catalog", "add", place, "--catalog", str(catalog))
+        ids = Catalog(catalog).table()["job_id"].to_pylist()
+        rows.append({job_id: Catalog(catalog).read_job(job_id) for job_id in ids})
+
+    by_files, by_server = rows
+    assert by_files.keys() == by_server.keys()
+    for job_id, row in by_files.items():
+        assert_equal(by_server[job_id], row)
 
 
 @long

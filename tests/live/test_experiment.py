@@ -31,12 +31,32 @@ from tests.live.runs import (
 pytestmark = pytest.mark.live
 
 
-@pytest.fixture
-def environment(tmp_path):
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
     """
     Settings under which a harness keeps its clusters apart from all others.
     """
-    return settings(tmp_path)
+    return settings(tmp_path_factory.mktemp("harness"))
+
+
+@pytest.fixture(scope="module")
+def killed(environment, tmp_path_factory):
+    """
+    Where results are of a run that was killed while its cluster started, within a trial, and
+    between trials, and started again each time.
+    """
+    folder = tmp_path_factory.mktemp("killed")
+    results, log = folder / "results", folder / "log"
+    run = command("all", results, *TWO_TRIALS)
+    starts = (
+        lambda: clusters(environment),
+        lambda: list(results.glob("smoke/*/incoming/*/raw/client-0.log")),
+        lambda: list(results.glob("smoke/*/trials/*/trial.json")),
+    )
+    for when in starts:
+        kill_when(when, log, environment, *run)
+    output(environment, *run)
+    return results
 
 
 @pytest.fixture
@@ -59,23 +79,14 @@ def kill_when(what, log, environment, *arguments):
     process.wait()
 
 
-def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environment):
+def test_a_run_killed_three_times_ends_with_the_planned_trials(killed, environment):
     """
-    Killed while the cluster starts, within a trial, and between trials, and started again each
-    time, a run holds every planned trial once, its report, and no cluster; it is blind, as Hadoop's
-    own files say, and comes out the same once more; its seal is checked.
+    It holds every planned trial once, its report, and no cluster; it is blind, as Hadoop's own
+    files say, and comes out the same once more; its seal is checked.
     """
-    results, log = tmp_path / "results", tmp_path / "log"
+    results = killed
     plan = command("plan", results, *TWO_TRIALS, "--json")
     planned = json.loads(output(environment, *plan))["trials"]
-    run = command("all", results, *TWO_TRIALS)
-
-    kill_when(lambda: clusters(environment), log, environment, *run)
-    kill_when(
-        lambda: list(results.glob("smoke/*/incoming/*/raw/client-0.log")), log, environment, *run
-    )
-    kill_when(lambda: list(results.glob("smoke/*/trials/*/trial.json")), log, environment, *run)
-    output(environment, *run)
 
     runs = Store(results).runs("smoke")
     kept = runs[-1].trials()
@@ -94,7 +105,8 @@ def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environ
     assert f"<name>harness.seal</name><value>{seal}</value>" in conf
 
     sealed = runs[0].path / "predictions" / "whatif.jsonl"
-    sealed.write_bytes(sealed.read_bytes() + b"\n")
+    whole = sealed.read_bytes()
+    sealed.write_bytes(whole + b"\n")
     refused = subprocess.run(
         command("score", results, *TWO_TRIALS),
         capture_output=True,
@@ -104,21 +116,20 @@ def test_a_run_killed_three_times_ends_with_the_planned_trials(tmp_path, environ
     )
     assert refused.returncode == 7
     assert "whatif.jsonl" in refused.stderr
+    sealed.write_bytes(whole)
 
 
-def test_a_proposal_is_tried_beside_the_cell_that_it_should_beat(tmp_path, environment):
+def test_a_proposal_is_tried_beside_the_cell_that_it_should_beat(killed, environment):
     """
     The closed loop of tuning: one step, its prediction sealed before its four trials, which are
     blind; its maps and reduces are as many as the proposal says.
     """
-    results = tmp_path / "results"
-    output(environment, *command("all", results, *TWO_TRIALS))
-    (run,) = Store(results).runs("smoke")
-    tune = [*PROGRAM, "tune", str(run.path), "--results-dir", str(results), "--try", "1"]
+    (run,) = Store(killed).runs("smoke")
+    tune = [*PROGRAM, "tune", str(run.path), "--results-dir", str(killed), "--try", "1"]
     answer = json.loads(output(environment, *tune, "--json"))
 
     (step,) = answer["steps"]
-    tried = Store(results).latest("tune-wordcount")
+    tried = Store(killed).latest("tune-wordcount")
     assert str(tried.path) == step["run"]
     output(environment, *PROGRAM, "score", str(tried.path), "--strict")
     records = tried.trials().values()

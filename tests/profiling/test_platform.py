@@ -93,6 +93,21 @@ def test_each_cost_knows_its_value_without_each_trial():
     assert cost.without["t3"] == pytest.approx(again["network_s_per_byte"].value)
 
 
+def test_one_task_that_was_spared_its_work_does_not_decide():
+    """
+    A reduce that copies from its own node takes a hundredth; all others give the cost.
+    """
+    random, (name, segments) = np.random.default_rng(5), PARTS["copy_s"]
+    made = [
+        Work(f"t{n}", "1", "w", "copy_s", size * 8e-8 * random.lognormal(0, 0.1),
+             {name: size, segments: 2.0})
+        for n, size in enumerate(random.uniform(4e6, 1e8, 20))
+    ]  # fmt: skip
+    made.append(Work("t20", "1", "w", "copy_s", 0.009, {name: 8e6, segments: 1.0}))
+
+    assert fit_platform(made)[name].value == pytest.approx(8e-8, rel=0.1)
+
+
 def test_what_always_comes_together_is_a_group():
     """
     Segments of one size: a segment's share and a byte's cannot be told apart.

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from harness.profiling.platform import PARTS, TYPICAL
+from harness.records.trial import NETWORK_IN, NETWORK_OUT
 from harness.run.calibrate import (
+    TEXT,
     Calibration,
-    experiment_text,
     known_costs,
+    micro_costs,
     offered_information,
     planned_work,
 )
@@ -29,7 +31,7 @@ def session(tmp_path, monkeypatch):
     The session of a calibration of three workers, of which nothing was run.
     """
     monkeypatch.setattr(Session, "versions", VERSIONS)
-    text = experiment_text(CLUSTER)
+    text = TEXT.format(cluster=CLUSTER)
     return Session(text, "calibrate", Path(tmp_path / "results"), (), RecordingConsole())
 
 
@@ -84,18 +86,26 @@ def test_jobs_that_only_start_come_first_and_the_rest_is_chosen(session):
 
 def test_before_the_first_job_disks_and_networks_say_what_their_bytes_cost(session):
     """
-    The slower of two nodes counts half; what nobody measured is typical.
+    The slower of two nodes counts half; what nobody measured is typical.  A copy of what is written
+    crosses the network, unless there is one alone.
     """
     run = Store(session.results_dir).open_run(session.experiment, session.text)
     run.write_plan(session.trials)
-    run.update_manifest(
-        micro={"worker1": {"buffered_write": 1e8}, "worker2": {"buffered_write": 5e7}}
-    )
+    disks = {"worker1": {"buffered_write": 1e8}, "worker2": {"buffered_write": 5e7}}
+    run.update_manifest(micro=disks)
     costs = known_costs(run)
 
-    assert costs["hdfs_write_s_per_byte"] == pytest.approx(1.5e-8)
     assert costs["local_write_s_per_byte"] == pytest.approx(1.5e-8)
     assert costs["network_s_per_byte"] == TYPICAL["network_s_per_byte"]
+
+    network = dict.fromkeys((NETWORK_IN, NETWORK_OUT), 1e7)
+    run.update_manifest(micro={node: rates | network for node, rates in disks.items()})
+    assert known_costs(run)["hdfs_write_s_per_byte"] == pytest.approx(1e-7)
+
+    cell = session.trials[0].cell
+    site = cell.cluster.model_copy(update={"site": cell.cluster.site | {"dfs.replication": "1"}})
+    of_one_copy = micro_costs(run.read_manifest().micro, cell.model_copy(update={"cluster": site}))
+    assert of_one_copy["hdfs_write_s_per_byte"] == pytest.approx([1e-8, 2e-8])
 
 
 def test_a_slow_disk_makes_a_job_that_writes_to_it_tell_more_of_it():

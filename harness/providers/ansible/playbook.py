@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import os
 import secrets
 import shlex
 import shutil
-import signal
 import sys
 import threading
 import time
@@ -22,6 +20,7 @@ from typing import Any
 from harness.errors import ClusterError, MachineError
 from harness.hadoop_home.home import write_whole
 from harness.providers.ssh.connection import pins_file
+from harness.providers.state import own_processes
 from harness.text import printable
 
 PLAYBOOKS = Path(__file__).resolve().parents[3] / "playbooks"
@@ -217,14 +216,11 @@ def _end_ansible(sockets: Path) -> None:
     Workers are known by their environment, connections by their titles, which cover theirs.  A
     worker makes the folder anew as long as it lives.
     """
-    variable = f"ANSIBLE_SSH_CONTROL_PATH_DIR={sockets}".encode()
-    title = f"ssh: {sockets}/".encode()
     deadline = time.monotonic() + _CLOSE_S
     while sockets.exists() and time.monotonic() < deadline:
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                is_connection = (process / "cmdline").read_bytes().startswith(title)
-                environment = (process / "environ").read_bytes().split(b"\0")
-                if is_connection or variable in environment:
-                    os.kill(int(process.name), signal.SIGKILL)
+        connections = own_processes("cmdline", f"ssh: {sockets}/")
+        for process in connections + own_processes(
+            "environ", f"ANSIBLE_SSH_CONTROL_PATH_DIR={sockets}"
+        ):
+            process.kill()
         shutil.rmtree(sockets, ignore_errors=True)

@@ -15,9 +15,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from harness.errors import ClusterError, ParseError, SpecError
 from harness.hadoop import given, site
@@ -111,6 +113,12 @@ def _conf_error(path: Path | str, reason: str | None) -> SpecError:
         where=f"{path} (HADOOP_CONF_DIR)",
         fix="set HADOOP_CONF_DIR to the folder that its clients use",
     )
+
+
+def active_namenode() -> str:
+    """Web address of the active NameNode of ``HADOOP_CONF_DIR``; `HarnessError` where none is."""
+    configured = given.services(site.merged(read_conf()))
+    return _find_active(configured.namenodes, namenode_state, "NameNode", 0.0)
 
 
 def user_name() -> str:
@@ -341,9 +349,38 @@ def _copy_log(address: str, url_path: str, target: Path) -> None:
         raise _answer_error(address, url_path, f"a log ends {missing} bytes early")
 
 
+def list_in_hdfs(namenode: str, folder: str) -> list[dict[str, Any]]:
+    """Entries of a folder in HDFS, as its REST interface lists them; `ClusterError` where not."""
+    return elements(
+        get_json(namenode, _hdfs_path(folder, "LISTSTATUS")), "FileStatuses", "FileStatus"
+    )
+
+
 @contextmanager
-def _get(address: str, url_path: str, accept: str, limit_s: float = TIMEOUT_S) -> Iterator[Any]:
-    """Pieces of the answer to a GET as they come; any failure meanwhile is `ClusterError`."""
+def open_in_hdfs(namenode: str, path: str) -> Iterator[Iterator[bytes]]:
+    """Pieces of a file in HDFS as they come; any failure meanwhile is `ClusterError`."""
+    with _get(namenode, _hdfs_path(path, "OPEN"), "*/*", is_redirected=True) as pieces:
+        yield pieces
+
+
+def _hdfs_path(path: str, operation: str) -> str:
+    return f"/webhdfs/v1{quote(path)}?{urlencode({'op': operation, 'user.name': user_name()})}"
+
+
+@contextmanager
+def _get(
+    address: str,
+    url_path: str,
+    accept: str,
+    limit_s: float = TIMEOUT_S,
+    *,
+    is_redirected: bool = False,
+) -> Iterator[Iterator[bytes]]:
+    """
+    Pieces of the answer to a GET as they come; any failure meanwhile is `ClusterError`.
+
+    One that *is_redirected* comes from another server, whose address is the first answer.
+    """
     import requests
     import urllib3
 
@@ -351,16 +388,30 @@ def _get(address: str, url_path: str, accept: str, limit_s: float = TIMEOUT_S) -
     try:
         with requests.Session() as session:
             session.trust_env = False  # neither proxies nor credentials of this user
-            with session.get(
-                f"http://{address}{url_path}", headers=headers, timeout=limit_s, stream=True,
-                allow_redirects=False,
-            ) as response:  # fmt: skip
+            get = partial(session.get, headers=headers, timeout=limit_s, stream=True,
+                          allow_redirects=False)  # fmt: skip
+            url = f"http://{address}{url_path}"
+            if is_redirected:
+                with get(url) as response:
+                    if (moved := response.headers.get("Location", "")).startswith("http://"):
+                        url = moved
+            with get(url) as response:
                 if response.status_code != _OK:
-                    raise _answer_error(address, url_path, f"status {response.status_code}")
+                    reason = f"status {response.status_code}{_refusal(response)}"
+                    raise _answer_error(address, url_path, reason)
                 pieces = iter(lambda: response.raw.read1(_CHUNK), b"")
                 yield in_time(pieces, f"http://{address}{url_path}")
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         raise _answer_error(address, url_path, system_reason(error)) from error
+
+
+def _refusal(response: Any) -> str:
+    """What Hadoop says in an answer that is a refusal, if anything."""
+    try:
+        message = inner(read_json(response.raw.read(_MOST_HEADER)), "RemoteException")["message"]
+    except (ValueError, KeyError):
+        return ""
+    return f", {str(message).partition(chr(10))[0]}"
 
 
 def _answer_error(address: str, url_path: str, reason: str) -> ClusterError:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from harness.experiment.grid import readable
+from harness.experiment.grid import limit_texts
 from harness.records.profile import SpeedCorrection
 from harness.records.trial import LimitedCluster, TrialRecord, format_control
 from harness.reports.data import ReportData
@@ -153,13 +153,7 @@ def limits_table(results: ReportData, starts: list[LimitedCluster]) -> Table:
     for order, start in enumerate(starts, start=1):
         words = [start.cluster]
         if spec := specs.get(start.cluster):
-            common = {name.partition("_")[0]: value for name, value in spec.node.limits().items()}
-            words = [
-                f"{field} {readable(field, requested)}"
-                for field, requested in common.items()
-                if requested is not None
-            ]
-            words += [f"{node} different" for node in spec.nodes]
+            words = [*limit_texts(spec.node), *(f"{node} different" for node in spec.nodes)]
         for node, limits in start.nodes.items():
             for control, limit in limits.items():
                 remark = Value("")
