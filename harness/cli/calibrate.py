@@ -365,5 +365,11 @@ def show_hardware(hardware: MachineCosts) -> None:
     for name, cost in {**hardware.costs, **hardware.frame}.items():
         ends = f"{cost.low:.3g} to {cost.high:.3g}" if cost.high is not None else "not known"
         apart = f"not told apart from {', '.join(cost.group)}" if cost.group else ""
-        rows.append((name, f"{cost.value:.3g}", ends, cost.unit, cost.trials, apart))
-    show_table(("cost", "value", "90 % interval", "unit", "jobs", ""), rows)
+        micro = (
+            "" if cost.micro is None else f"{cost.micro:.3g}{' !' if cost.agree is False else ''}"
+        )
+        rows.append((name, f"{cost.value:.3g}", ends, micro, cost.unit, cost.trials, apart))
+    columns = ("cost", "value", "90 % interval", "without a job", "unit", "jobs", "")
+    show_table(columns, rows)
+    if any(cost.agree is False for cost in hardware.costs.values()):
+        click.echo("!: outside the interval; what tasks do and what disks and networks do differ")
