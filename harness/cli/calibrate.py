@@ -294,15 +294,22 @@ def show_ladder(
                    for each in rungs]  # fmt: skip
         print_json({"rungs": numbers})
         return
+    workload_of = {cell_id: cell.workload.name for cell_id, cell in target.cells.items()}
+    workloads = sorted({workload_of[each.cell] for each in rungs})
     rows = []
     for way, model in dict.fromkeys((each.way, each.model) for each in rungs):
         own = [each for each in rungs if (each.way, each.model) == (way, model)]
-        known = [abs(each.error) for each in own if each.error is not None]
-        texts = (f"{fmean(known):.1%}", f"{max(known):.1%}") if known else ("no answer", "")
+        known = {each.cell: abs(each.error) for each in own if each.error is not None}
+        errors = [*known.values()]
+        texts = (f"{fmean(errors):.1%}", f"{max(errors):.1%}") if errors else ("no answer", "")
         covered = [each.covered for each in own if each.covered is not None]
         cover = f"{sum(covered)} of {len(covered)}" if covered else ""
-        rows.append((way, model, len(known), *texts, cover))
-    show_table(("profile", "model", "cells", "mean error", "largest", "in 90 %"), rows)
+        of_workloads = [[e for cell, e in known.items() if workload_of[cell] == workload]
+                        for workload in workloads]  # fmt: skip
+        means = (f"{fmean(each):.1%}" if each else "" for each in of_workloads)
+        rows.append((way, model, len(known), *texts, *means, cover))
+    columns = ("profile", "model", "cells", "mean error", "largest", *workloads, "in 90 %")
+    show_table(columns, rows)
 
 
 def _draw_ladder(path: Path, rungs: Sequence[Rung]) -> None:

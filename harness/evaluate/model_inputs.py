@@ -44,6 +44,11 @@ def effective_configuration(cell: Cell) -> dict[str, str]:
     return {**cell.configuration, **workload_of(cell).properties(cell.workload)}
 
 
+def client_configuration(cell: Cell) -> dict[str, str]:
+    """All properties of the client that submits the jobs of *cell*."""
+    return {**client_properties(cell.cluster), **effective_configuration(cell)}
+
+
 def required_jars(cell: Cell) -> Iterator[str]:
     """Names of our own jars that run the jobs of *cell*, or make their input."""
     workload, spec = workload_of(cell), cell.workload
@@ -55,15 +60,14 @@ def required_jars(cell: Cell) -> Iterator[str]:
 
 def model_inputs(cell: Cell) -> ModelInputs:
     """What a model is given of each job of *cell*: configuration, effective slots, input."""
-    workload, configuration = workload_of(cell), effective_configuration(cell)
-    properties = {**client_properties(cell.cluster), **configuration}
+    workload, properties = workload_of(cell), client_configuration(cell)
     block = block_bytes(cell.cluster)
     input_plan = workload.plan_input(cell.workload, block)
     split_count = sum(split_counts(input_plan.sizes, block, properties))
     gpu_block = workload.arguments(cell.workload).get("block")  # given to a device at once
     return (
         job_config(properties, use_combiner=workload.uses_combiner),
-        effective(cell.cluster, configuration),
+        effective(cell.cluster, effective_configuration(cell)),
         JobInput(
             input_bytes=input_plan.bytes,
             num_files=len(input_plan.sizes),

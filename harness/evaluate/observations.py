@@ -15,7 +15,7 @@ from itertools import combinations, product
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from harness.errors import DataError
-from harness.evaluate.model_inputs import model_inputs, workload_of
+from harness.evaluate.model_inputs import client_configuration, model_inputs, workload_of
 from harness.models.vet.assessment import assess, vet_curve
 from harness.models.vet.equations import ks_two_sample
 from harness.parsing.task_log import read_shuffle_log, read_task_log, read_zone
@@ -117,6 +117,7 @@ def observe(
                 task_times=tuple(each for each in task_times if each.attempt_id in attempt_ids),
                 number=number,
                 planned_jobs=workload_of(cell).jobs(cell.workload),
+                output_copies=workload_of(cell).output_copies(client_configuration(cell)),
             )
         )
     return observations

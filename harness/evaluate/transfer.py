@@ -24,7 +24,7 @@ from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import JOBS, scaled
 from harness.profiling import fit_speed
-from harness.profiling.platform import COMBINING, LEVEL, Work, seconds_of, works
+from harness.profiling.platform import COMBINING, FEWEST, LEVEL, Work, seconds_of, works
 from harness.records.hardware import Cost, MachineCosts
 from harness.records.profile import Profile
 from harness.records.trial import SCHEMA_VERSION, Cell
@@ -193,15 +193,17 @@ def transferred(
 
 def completed(there: MachineCosts, here: MachineCosts) -> tuple[MachineCosts, list[str]]:
     """
-    *there* with costs of *here* where no job but those that start was measured; which those are.
+    *there* with costs of *here* where too few jobs were measured; which those are.
 
     Where rates of disks or networks say without a job that a byte takes longer there, it does so by
     as much: what the rest of its cost is stays.
     """
-    if any(cost.trials for cost in there.costs.values()):
-        return there, []
-    costs = dict[str, Cost]()
+    costs, assumed = dict(there.costs), list[str]()
+    measured = {name for name, cost in costs.items() if cost.trials >= FEWEST}
     for name, cost in here.costs.items():
+        if name in measured or (measured and name not in costs):
+            continue
+        assumed.append(name)
         rates = (there.costs[name].micro, cost.micro) if name in there.costs else (None, None)
         longer_s = 0.0 if None in rates else (rates[0] or 0.0) - (rates[1] or 0.0)
         values = {"value": cost.value, "low": cost.low, "high": cost.high}
@@ -210,7 +212,7 @@ def completed(there: MachineCosts, here: MachineCosts) -> tuple[MachineCosts, li
         without = {unit: max(_LEAST_SHARE * value, value + longer_s)
                    for unit, value in cost.without.items()}  # fmt: skip
         costs[name] = cost.model_copy(update={**moved, "without": without})
-    return there.model_copy(update={"costs": costs}), [*costs]
+    return there.model_copy(update={"costs": costs}), assumed
 
 
 def drawn_costs(machine: MachineCosts, random: np.random.Generator) -> MachineCosts:
@@ -287,8 +289,8 @@ def profiles_for(
         if cost.group
     ]
     if assumed:
-        unsure.append(f"{paths[1].name} has no job that shows its costs, but rates: the others are"
-                      f" taken to be those of {paths[0].name}")  # fmt: skip
+        unsure.append(f"too few jobs of {paths[1].name} show {', '.join(assumed)}: those of"
+                      f" {paths[0].name} are taken, with its rates")  # fmt: skip
     profiles = {}
     for workload, profile in source.read_profiles().items():
         moved = transferred(profile, rows[workload], here, there)

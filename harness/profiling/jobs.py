@@ -20,7 +20,7 @@ class Observation:
     *rate* is the speed probe's mean rate during the job, in units of work per CPU second.
     *task_times* come from spans and from logs; one attempt may stand there from both.
     *number* counts the jobs of the trial from 0; *planned_jobs* is how many its workload promises,
-    `None`: as many as it takes.
+    `None`: as many as it takes.  HDFS keeps so many *output_copies* of what the job writes.
     """
 
     trial: Trial
@@ -32,6 +32,7 @@ class Observation:
     task_times: tuple[MapTimes | ReduceTimes, ...] = ()
     number: int = 0
     planned_jobs: int | None = 1
+    output_copies: int = 1
 
     def at_reference(self, seconds: float, speed: SpeedCorrection) -> float:
         """*seconds* of this job at reference speed; as measured where there is no probe."""

@@ -41,8 +41,8 @@ LEVEL = 0.9  # of the intervals of costs
 # What is worked on in each part of a task, by the costs of its units, in their order.
 _MERGE = ("merge_s_per_byte", "merge_s_per_early_byte", "merge_cpu_s_per_record",
           "merge_s_per_file")  # fmt: skip
-_WRITE = ("hdfs_write_s_per_byte", "hdfs_write_s_per_early_byte", "hdfs_write_s_per_record",
-          "hdfs_write_s_per_file")  # fmt: skip
+_WRITE = ("hdfs_write_s_per_byte", "hdfs_write_s_per_early_byte", "hdfs_copy_s_per_byte",
+          "hdfs_write_s_per_record", "hdfs_write_s_per_file")  # fmt: skip
 PARTS: dict[str, tuple[str, ...]] = {
     "map_read_s": ("hdfs_read_s_per_byte", "hdfs_read_s_per_record", "hdfs_read_s_per_file"),
     "collect_s": ("serde_s_per_byte", "serde_cpu_s_per_record"),
@@ -62,8 +62,8 @@ _TYPICAL = COSTS_OF_JOBS | {
     "sort_s_per_byte": 5e-9, "local_write_s_per_early_byte": 6e-9,
     "local_write_s_per_record": 1e-7, "local_write_s_per_file": 5e-3, "merge_s_per_byte": 5e-9,
     "merge_s_per_early_byte": 5e-9, "merge_s_per_file": 5e-3, "network_s_per_segment": 3e-3,
-    "hdfs_write_s_per_early_byte": 2e-8, "hdfs_write_s_per_record": 3e-7,
-    "hdfs_write_s_per_file": 5e-2,
+    "hdfs_write_s_per_early_byte": 2e-8, "hdfs_copy_s_per_byte": 1e-9,
+    "hdfs_write_s_per_record": 3e-7, "hdfs_write_s_per_file": 5e-2,
 }  # fmt: skip
 # Which jobs tell most of a machine depends on them, and how a group divides.
 TYPICAL = {name: _TYPICAL[name] for names in PARTS.values() for name in names}
@@ -71,7 +71,7 @@ UNITS = {"byte": "s/B", "record": "s/record"}
 COMBINING = "combine_s"
 WAITING = 8 * MIB  # of a disk that is slower on purpose, docs/clusters/slower.md
 _FEW_STARTS = 2  # of a cluster: so many say nothing of a third
-_FEWEST = 3  # trials, or starts, of which an interval can come
+FEWEST = 3  # trials, or starts, of which an interval can come
 _ROUNDS, _CLOSE = 20, 1e-4
 _SHORTEST_S = 0.001  # a part that took less says nothing of what it costs
 # The jobs of dfsio count what they moved, and what that took, themselves: in no part of a task.
@@ -104,13 +104,14 @@ def works(observations: Iterable[Observation], speed: SpeedCorrection) -> list[W
         times = {each.attempt_id: each for each in observation.task_times if each.source == "spans"}
         factor = observation.at_reference(1.0, speed)
         for name, parts in part_times(observation).items():
-            counted = dict(_counts(attempts[name], times[name]))
+            counted = dict(_counts(attempts[name], times[name], observation.output_copies))
             key = (trial.id, start, trial.cell.workload.name)
             if moved := attempts[name].count(f"{_DFSIO}.BYTES"):
                 mode = trial.cell.workload.parameters.get("mode", "read")
                 seconds = attempts[name].count(f"{_DFSIO}.FILE_SYSTEM_NS") / 1e9
                 part = "map_read_s" if mode == "read" else "map_write_s"
-                of_bytes = (moved,) if mode == "read" else written([moved])
+                copies = observation.output_copies
+                of_bytes = (moved,) if mode == "read" else stored([moved], copies)
                 counts = dict(zip(PARTS[part], (*of_bytes, 0.0, 1.0), strict=True))
                 seen[*key, part].append((factor * seconds, counts))
                 continue
@@ -137,11 +138,17 @@ def written(sizes: Iterable[float]) -> tuple[float, float]:
     return math.fsum(known) - early, early
 
 
+def stored(sizes: Iterable[float], copies: int) -> tuple[float, float, float]:
+    """`written` of files in HDFS, and the bytes of which copies cross the network, if any do."""
+    late, early = written(sizes)
+    return late, early, late + early if copies > 1 else 0.0
+
+
 def _counts(
-    attempt: TaskAttempt, times: MapTimes | ReduceTimes
+    attempt: TaskAttempt, times: MapTimes | ReduceTimes, copies: int
 ) -> Iterator[tuple[str, tuple[float, ...]]]:
     """By part of a task, how often each of its costs counts."""
-    output = written([attempt.count(f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN")])
+    output = stored([attempt.count(f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN")], copies)
     if isinstance(times, ReduceTimes):
         sent_bytes = sum(segment.sent_bytes for segment in times.segments)
         yield "copy_s", (sent_bytes, len(times.segments))
@@ -198,7 +205,7 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
         weighted = design / np.maximum(target, design @ values)[:, None]
         joined = [{shown[place] for place in group} for group in groups(weighted)]
         replicates = np.empty((len(shown), 0))
-        if len(kept) >= _FEWEST and (kept.sum(axis=1) >= len(shown)).all():
+        if len(kept) >= FEWEST and (kept.sum(axis=1) >= len(shown)).all():
             replicates = np.array(
                 [_fit(design[rows], target[rows], typical, values) for rows in kept]
             ).T

@@ -22,13 +22,17 @@ import numpy as np
 
 from harness.errors import DataError, SpecError
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import effective_configuration, workload_of
+from harness.evaluate.model_inputs import (
+    client_configuration,
+    effective_configuration,
+    workload_of,
+)
 from harness.experiment.grid import label, varying
-from harness.hadoop.site import block_bytes, client_properties
+from harness.hadoop.site import block_bytes
 from harness.profiling import fit_speed
 from harness.profiling.frame import shown_parts
 from harness.profiling.jobs import Observation
-from harness.profiling.platform import LEVEL, PARTS, TYPICAL, fit_platform, works, written
+from harness.profiling.platform import LEVEL, PARTS, TYPICAL, fit_platform, stored, works, written
 from harness.records.hardware import Cost, MachineCosts
 from harness.records.profile import FRAME
 from harness.records.trial import NETWORK_IN, NETWORK_OUT, Cell, Trial
@@ -64,10 +68,10 @@ _MOVED = 1.25  # times that a part may take, beyond its interval, before it is s
 # What a cost is without a job: by which rates of a node.
 _MICRO = {
     "local_write_s_per_byte": {"buffered_write"},
-    "hdfs_write_s_per_byte": {"buffered_write", NETWORK_IN, NETWORK_OUT},
+    "hdfs_write_s_per_byte": {"buffered_write"},
+    "hdfs_copy_s_per_byte": {NETWORK_IN, NETWORK_OUT},
     "network_s_per_byte": {NETWORK_IN, NETWORK_OUT},
 }
-_OF_ONE_COPY = _MICRO | {"hdfs_write_s_per_byte": {"buffered_write"}}  # which crosses no network
 _STARTS, _FRAMES = "sleep", 2  # so many of it come first: nothing but start-up
 _END_S = 5.0  # of a cluster, and of the fit
 _NOISE, _LEAST_S = 0.1, 0.1  # of what a part takes, relative and absolute, before it is measured
@@ -83,11 +87,12 @@ def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
         workload.arguments(spec),
         workload.plan_input(spec, block_bytes(cell.cluster)).sizes,
     )
+    copies = workload.output_copies(client_configuration(cell))
     if spec.name == "dfsio":
         size = spec.input_bytes / len(sizes)
         if arguments["mode"] == "read":
             return {"map_read_s": (size, 0.0, 1.0)}
-        return {"map_write_s": (*written([size]), 0.0, 1.0)}
+        return {"map_write_s": (*stored([size], copies), 0.0, 1.0)}
     if spec.name not in ("shuffle", "sort"):
         return {}
     width = float(arguments["record"]) if spec.name == "shuffle" else _SORT_RECORD
@@ -106,7 +111,7 @@ def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
         work["map_merge_s"] = (*written([read]), records, 1.0)
     if spec.name == "sort":
         share = maps / reduces
-        work["reduce_write_s"] = (*written([share * read]), share * records, 1.0)
+        work["reduce_write_s"] = (*stored([share * read], copies), share * records, 1.0)
     return work
 
 
@@ -139,7 +144,7 @@ def known_costs(run: Run) -> dict[str, float]:
 
 def expected_costs(run: Run) -> dict[str, float]:
     """Every cost without a job: as rates of nodes say, else a typical one."""
-    rates = micro_costs(run.read_manifest().micro, run.read_plan()[0].cell)
+    rates = micro_costs(run.read_manifest().micro)
     return TYPICAL | {name: fmean(each) for name, each in rates.items()}
 
 
@@ -284,7 +289,7 @@ def hardware_of(
         conditions=dict(flatten(known)),
         costs=with_micro(
             fit_platform(works(working, speed), expected_costs(run)),
-            micro_costs(manifest.micro, records[0].trial.cell),
+            micro_costs(manifest.micro),
         ),
         frame=frame_of(observed),
         chosen=tuple(
@@ -311,14 +316,12 @@ def with_micro(costs: Mapping[str, Cost], micro: Mapping[str, Sequence[float]]) 
     return known
 
 
-def micro_costs(micro: Mapping[str, Mapping[str, float]], cell: Cell) -> dict[str, list[float]]:
-    """Costs that rates of nodes, measured without a job, say of jobs like *cell*: one a node."""
-    is_copied = client_properties(cell.cluster)["dfs.replication"] != "1"
-    rates_of = _MICRO if is_copied else _OF_ONE_COPY
+def micro_costs(micro: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
+    """Costs that rates of nodes, measured without a job, say: of each node one."""
     nodes = {name: [node for node in micro.values() if node.keys() >= rates]
-             for name, rates in rates_of.items()}  # fmt: skip
+             for name, rates in _MICRO.items()}  # fmt: skip
     return {
-        name: [1 / min(node[rate] for rate in rates_of[name]) for node in known]
+        name: [1 / min(node[rate] for rate in _MICRO[name]) for node in known]
         for name, known in nodes.items()
         if known
     }

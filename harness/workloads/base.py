@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from harness.errors import JobError, SpecError
+from harness.hadoop.properties import whole
 from harness.records.trace import TASK_COUNTER, JobTrace
 from harness.records.trial import WorkloadSpec
 from harness.text import nearest_name
@@ -209,6 +210,10 @@ class Workload(ABC):
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """Properties that its jobs set themselves, whatever the configuration says."""
         return {}
+
+    def output_copies(self, properties: Mapping[str, str]) -> int:
+        """How many copies HDFS keeps of what its jobs write with all these *properties*."""
+        return whole("dfs.replication", properties["dfs.replication"])
 
     def jobs(self, spec: WorkloadSpec) -> int | None:
         """Jobs of one trial; `None`: as many as it takes, up to a limit."""

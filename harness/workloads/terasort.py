@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 import math
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from harness.errors import JobError
+from harness.hadoop.properties import whole
 from harness.records.trial import WorkloadSpec, digest
 from harness.workloads.base import EXAMPLES, File, InputPlan, JobCommand, Sample, Workload
 from harness.workloads.files import checksum, difference, read_rows, whole_records
@@ -23,6 +24,7 @@ from harness.workloads.files import checksum, difference, read_rows, whole_recor
 ROW_BYTES = 100
 KEY_BYTES = 10
 
+_COPIES = "mapreduce.terasort.output.replication"
 _BLOCK = 10_000 * ROW_BYTES  # looked at together: rows and their bits stay in the cache
 
 
@@ -32,7 +34,7 @@ class TeraSort(Workload):
 
     TeraGen's rows depend on their number alone: `seed` changes nothing, and inputs of one size
     share their content key.  The output has one replica, Hadoop's default for TeraSort
-    (`mapreduce.terasort.output.replication`), unless the configuration says otherwise.
+    (`_COPIES`), unless the configuration says otherwise.
     """
 
     name = "terasort"
@@ -59,6 +61,10 @@ class TeraSort(Workload):
         )
         content_key = digest({"teragen": 2, "rows": row_count, "maps": map_count})
         return InputPlan(f"teragen-{content_key}", sizes, generator)
+
+    def output_copies(self, properties: Mapping[str, str]) -> int:
+        """One, whatever other files have, unless it is told otherwise."""
+        return whole(_COPIES, properties.get(_COPIES, "1"))
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records` (rows), and `checksum` of the rows in any order (hex)."""

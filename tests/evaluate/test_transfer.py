@@ -182,9 +182,25 @@ def test_a_machine_with_jobs_of_its_own_takes_no_cost_from_another(here):
     """
     What it lacks stays missing, and is named where it is needed.
     """
-    there = with_rate(here, 1e-7, trials=1)
+    there = with_rate(here, 1e-7, trials=3)
+    there.costs.pop("hdfs_read_s_per_byte")
 
     assert completed(there, with_rate(here, 2e-8, trials=3)) == (there, [])
+
+
+def test_a_cost_that_one_job_shows_is_taken_from_the_other_machine(here):
+    """
+    So are all where none has more; with what rates say of both.
+    """
+    there = with_rate(here, 1e-7, trials=1)
+    few = {name: cost.model_copy(update={"trials": 1}) for name, cost in there.costs.items()}
+    whole, assumed = completed(
+        there.model_copy(update={"costs": few}), with_rate(here, 2e-8, trials=3)
+    )
+
+    known = here.costs["network_s_per_byte"].value
+    assert whole.costs["network_s_per_byte"].value == pytest.approx(known + 8e-8)
+    assert set(assumed) == set(here.costs)
 
 
 def test_a_faster_network_leaves_some_of_a_cost(here):

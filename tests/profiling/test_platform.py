@@ -1,5 +1,7 @@
 """Costs of a machine, fitted over the jobs of all workloads together."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,11 +12,13 @@ from harness.profiling.platform import (
     Work,
     fit_platform,
     seconds_of,
+    stored,
     works,
-    written,
 )
 from harness.records.profile import SpeedCorrection
 from harness.units import MIB
+from harness.workloads.terasort import TeraSort
+from harness.workloads.wordcount import WordCount
 from tests.profiling.jobs import COSTS
 from tests.profiling.recordings import recorded, recorded_grid
 
@@ -67,7 +71,7 @@ def test_a_disk_that_lets_8_mib_wait_has_its_own_rate_beyond():
     costs = TYPICAL | {"hdfs_write_s_per_byte": 1 / (10 * MIB), "hdfs_write_s_per_early_byte": 2e-9}
     made = []
     for trial, size in enumerate([2, 4, 7, 12, 24, 48, 64]):
-        amounts = [*written([size * MIB]), 1000.0 * (trial % 3), 1.0]
+        amounts = [*stored([size * MIB], 1), 1000.0 * (trial % 3), 1.0]
         counts = dict(zip(PARTS["reduce_write_s"], amounts, strict=True))
         seconds = seconds_of(counts, costs)
         made.append(Work(f"t{trial}", "1", "sort", "reduce_write_s", seconds, counts))
@@ -154,3 +158,21 @@ def test_what_a_combiner_writes_is_no_cost_of_the_machine():
 
     assert COMBINING in parts
     assert "spill_write_s" not in parts
+
+
+def test_copies_of_what_is_written_have_a_cost_of_their_own():
+    """
+    TeraSort keeps one copy of its output: none of its bytes crosses the network again.
+    """
+    one = recorded()
+    two = replace(one, output_copies=2)
+    (alone,), (copied,) = (
+        [row.counts for row in works([each], UNCORRECTED) if row.part == "reduce_write_s"]
+        for each in (one, two)
+    )
+
+    bytes_written = alone["hdfs_write_s_per_byte"] + alone["hdfs_write_s_per_early_byte"]
+    assert alone["hdfs_copy_s_per_byte"] == 0
+    assert copied == alone | {"hdfs_copy_s_per_byte": bytes_written}
+    assert TeraSort().output_copies({"dfs.replication": "2"}) == 1
+    assert WordCount().output_copies({"dfs.replication": "2"}) == 2

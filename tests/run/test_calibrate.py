@@ -13,7 +13,6 @@ from harness.run.calibrate import (
     TEXT,
     Calibration,
     known_costs,
-    micro_costs,
     offered_information,
     planned_work,
 )
@@ -87,7 +86,7 @@ def test_jobs_that_only_start_come_first_and_the_rest_is_chosen(session):
 def test_before_the_first_job_disks_and_networks_say_what_their_bytes_cost(session):
     """
     The slower of two nodes counts half; what nobody measured is typical.  A copy of what is written
-    crosses the network, unless there is one alone.
+    crosses the network.
     """
     run = Store(session.results_dir).open_run(session.experiment, session.text)
     run.write_plan(session.trials)
@@ -100,19 +99,16 @@ def test_before_the_first_job_disks_and_networks_say_what_their_bytes_cost(sessi
 
     network = dict.fromkeys((NETWORK_IN, NETWORK_OUT), 1e7)
     run.update_manifest(micro={node: rates | network for node, rates in disks.items()})
-    assert known_costs(run)["hdfs_write_s_per_byte"] == pytest.approx(1e-7)
-
-    cell = session.trials[0].cell
-    site = cell.cluster.model_copy(update={"site": cell.cluster.site | {"dfs.replication": "1"}})
-    of_one_copy = micro_costs(run.read_manifest().micro, cell.model_copy(update={"cluster": site}))
-    assert of_one_copy["hdfs_write_s_per_byte"] == pytest.approx([1e-8, 2e-8])
+    costs = known_costs(run)
+    assert costs["hdfs_write_s_per_byte"] == pytest.approx(1.5e-8)
+    assert costs["hdfs_copy_s_per_byte"] == costs["network_s_per_byte"] == pytest.approx(1e-7)
 
 
 def test_a_slow_disk_makes_a_job_that_writes_to_it_tell_more_of_it():
     """
     Of a file of 64 MiB, on a typical disk what opens and closes it counts as much.
     """
-    work = {"map_write_s": (56.0 * MIB, 8.0 * MIB, 0.0, 1.0)}
+    work = {"map_write_s": (56.0 * MIB, 8.0 * MIB, 0.0, 0.0, 1.0)}
     place = [*TYPICAL].index("hdfs_write_s_per_byte")
     slow = TYPICAL | {"hdfs_write_s_per_byte": 1e-7}
     shares = [
