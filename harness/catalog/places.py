@@ -19,6 +19,7 @@ from harness.catalog.sources import JOB, Files, Source, paired, too_large
 from harness.errors import ClusterError, HarnessError, ParseError, SpecError
 from harness.parsing.lines import LARGEST
 from harness.providers.existing.discovery import (
+    ADDRESS,
     active_namenode,
     elements,
     get_json,
@@ -28,12 +29,11 @@ from harness.providers.existing.discovery import (
     whole,
 )
 from harness.records.trace import AttemptState, JobTrace, TaskAttempt
-from harness.store import Run
+from harness.store import Run, os_error_as_machine_error
 from harness.store.opener import MANIFEST
 from harness.text import excerpt, printable
 
 _SCHEMES = ("hdfs:", "webhdfs:", "http:")
-_ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}:\d{1,5}", re.ASCII)
 _LOG = re.compile(r"(job-[0-9]{1,6})-history\.jhist")  # of a trial
 _FILE_NAME = re.compile(r"(?!\.\.?$)[^/\x00]{1,255}")
 _JOBS = "/ws/v1/history/mapreduce/jobs"
@@ -41,7 +41,7 @@ _ATTEMPT = re.compile(r"attempt_[0-9]{1,16}_[0-9]{1,10}_[mr]_[0-9]{1,10}_[0-9]{1
 _TASK = re.compile(r"task_[0-9]{1,16}_[0-9]{1,10}_([mr])_[0-9]{1,10}")
 _IN_MEMORY_BYTES = 2**26
 _LONGEST_TEXT = 4000
-_STATES: dict[Any, AttemptState] = {
+_STATES: dict[str, AttemptState] = {
     "SUCCEEDED": "succeeded", "FAILED": "failed", "KILLED": "killed",
 }  # fmt: skip
 
@@ -68,7 +68,7 @@ def list_sources(place: str | Path, leave_out: LeaveOut) -> Iterator[Source]:
     if url.scheme == "hdfs" and not url.netloc:
         yield from _list_hdfs(active_namenode(), PurePosixPath(url.path), leave_out)
         return
-    if not _ADDRESS.fullmatch(url.netloc) or url.scheme == "hdfs":
+    if not ADDRESS.fullmatch(url.netloc) or url.scheme == "hdfs":
         forms = "hdfs:/PATH, webhdfs://NAMENODE:9870/PATH or http://HISTORYSERVER:19888"
         what = f"'{excerpt(str(place))}' is no address of histories"
         raise SpecError(what, where="SOURCE", fix=f"write {forms}")
@@ -170,7 +170,7 @@ class _HdfsFiles(Files):
     def open(self, name: str, most_bytes: int) -> Iterator[IO[bytes]]:
         """Copy one of the two, to memory where it is small, and open that."""
         path = str(self.folder / name)
-        with SpooledTemporaryFile(_IN_MEMORY_BYTES) as copy:
+        with os_error_as_machine_error(path), SpooledTemporaryFile(_IN_MEMORY_BYTES) as copy:
             with open_in_hdfs(self.namenode, path) as pieces:
                 for piece in pieces:
                     copy.write(piece)
@@ -208,7 +208,7 @@ class _ServedJob(Source):
             for counter in elements(group, "counter"):
                 name = f"{group.get('counterGroupName')}.{counter.get('name')}"
                 for kind, counts in totals.items():
-                    counts[name] = whole(counter.get(f"{kind}CounterValue"))
+                    counts[name] = _count(counter, f"{kind}CounterValue")
         attempts = list[TaskAttempt]()
         for task in elements(self._get("/tasks"), "tasks", "task"):
             if match := _TASK.fullmatch(str(task.get("id"))):
@@ -222,7 +222,7 @@ class _ServedJob(Source):
             job_id=self.key, name=excerpt(job.get("name", ""), _LONGEST_TEXT),
             user="", state=excerpt(job.get("state", "")),
             submit_s=submit_s, launch_s=_moment(job, "startTime") or submit_s, finish_s=finish_s,
-            num_maps=whole(job.get("mapsTotal")), num_reduces=whole(job.get("reducesTotal")),
+            num_maps=_count(job, "mapsTotal"), num_reduces=_count(job, "reducesTotal"),
             attempts=tuple(attempts), counters=totals["total"], map_counters=totals["map"],
             reduce_counters=totals["reduce"], uberized=job.get("uberized") is True,
         )  # fmt: skip
@@ -233,9 +233,10 @@ class _ServedJob(Source):
         properties = {str(each.get("name")): each.get("value", "") for each in listed}
         if not properties:
             raise ParseError("the answer has no properties", source=self.configuration_label)
-        # A server writes what looks like a number, or a truth, as that.
-        return {name: value if isinstance(value := properties[name], str) else json.dumps(value)
-                for name in WANTED & properties.keys()}  # fmt: skip
+        # A server writes what looks like a number, or a truth, as that; halves of pairs stay out.
+        texts = {name: value if isinstance(value := properties[name], str) else json.dumps(value)
+                 for name in WANTED & properties.keys()}  # fmt: skip
+        return {name: text.encode(errors="replace").decode() for name, text in texts.items()}
 
     def _get(self, below: str = "") -> Any:
         return get_json(self.server, f"{_JOBS}/{self.key}{below}")
@@ -244,7 +245,7 @@ class _ServedJob(Source):
 def _attempt(task: re.Match[str], answer: dict[str, Any]) -> TaskAttempt | None:
     """An attempt of *task* by a server's *answer*; `None` where it never ran, or has no end."""
     start_s, finish_s = _moment(answer, "startTime"), _moment(answer, "finishTime")
-    state, attempt_id = _STATES.get(answer.get("state")), str(answer.get("id"))
+    state, attempt_id = _STATES.get(str(answer.get("state"))), str(answer.get("id"))
     if not state or not _ATTEMPT.fullmatch(attempt_id):
         return None
     if start_s is None or finish_s is None or start_s > finish_s:
@@ -260,5 +261,10 @@ def _attempt(task: re.Match[str], answer: dict[str, Any]) -> TaskAttempt | None:
 
 def _moment(answer: dict[str, Any], name: str) -> float | None:
     """Seconds of a moment in milliseconds; `None` where there is none."""
-    moment_ms = whole(answer.get(name))
-    return moment_ms / 1e3 if 0 < moment_ms < LARGEST else None
+    return _count(answer, name) / 1e3 or None
+
+
+def _count(answer: dict[str, Any], name: str) -> int:
+    """A count of an *answer*; 0 for anything else, and what no history has either."""
+    count = whole(answer.get(name))
+    return count if 0 <= count < LARGEST else 0

@@ -34,7 +34,7 @@ class TeraSort(Workload):
 
     TeraGen's rows depend on their number alone: `seed` changes nothing, and inputs of one size
     share their content key.  The output has one replica, Hadoop's default for TeraSort
-    (`_COPIES`), unless the configuration says otherwise.
+    (`mapreduce.terasort.output.replication`), unless the configuration says otherwise.
     """
 
     name = "terasort"

@@ -7,11 +7,14 @@ import http.server
 import json
 import threading
 
+from contextlib import suppress
 from functools import partial
+from random import Random
 from urllib.parse import urlsplit
 
 import pytest
 
+from harness.catalog import places
 from harness.catalog.catalog import Catalog
 from harness.catalog.fill import fill
 from harness.catalog.places import list_sources
@@ -244,3 +247,58 @@ def test_what_is_no_address_is_refused(place):
     """
     with pytest.raises(SpecError, match="is no address of histories"):
         list(list_sources(place, None))
+
+
+JUNK = [
+    None, True, -1, 0, 1.5, float("inf"), 2**53, 10**30, "", "x" * 5000, "\x1b[31m", "\ud800",
+    "../x", [], {}, [[]], [{}], {"job": [1]},
+]  # fmt: skip
+
+
+def places_in(value, path=()):
+    """
+    The path of each value in a JSON document.
+    """
+    if path:
+        yield path
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, below in items:
+            yield from places_in(below, (*path, key))
+
+
+def changed(value, path, junk):
+    """
+    The document with *junk* at *path*.
+    """
+    if not path:
+        return junk
+    copied = value.copy()
+    copied[path[0]] = changed(value[path[0]], path[1:], junk)
+    return copied
+
+
+def test_whatever_a_server_answers_is_a_job_or_a_reason(tmp_path, monkeypatch):
+    """
+    Any value in the place of any other; all jobs that remain can be stored.
+    """
+    random, paths = Random(1), [*places_in(SERVED["pages"])]
+    pages, rows = {}, []
+
+    def get_json(address, url_path):
+        if url_path not in pages:
+            raise ClusterError("status 404", where=address)
+        return pages[url_path]
+
+    monkeypatch.setattr(places, "get_json", get_json)
+    for _ in range(1500):
+        pages = changed(SERVED["pages"], random.choice(paths), random.choice(JUNK))
+        with suppress(ClusterError):
+            rows += read_jobs(list_sources("http://history:19888", None))
+
+    jobs = [row for row in rows if isinstance(row, dict)]
+    assert 0 < len(jobs) < len(rows)
+    catalog = Catalog(tmp_path / "catalog")
+    with catalog.lock():
+        catalog.write(jobs)
+    assert len(catalog.table()) == len(jobs)

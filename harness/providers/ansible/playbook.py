@@ -28,6 +28,7 @@ _LIMIT_S = 1800
 _FORKS = 20
 _MOST_WORDS = 600
 _CLOSE_S = 15.0
+_SOCKETS = "ANSIBLE_SSH_CONTROL_PATH_DIR"  # a variable of Ansible: where its connections lie
 
 _SSH_OPTIONS = {
     "GlobalKnownHostsFile": "/dev/null",
@@ -179,7 +180,7 @@ def _environment(folder: Path, sockets: Path) -> dict[str, str]:
         "ANSIBLE_CONFIG": str(settings),
         "ANSIBLE_HOME": str(folder / "home"),
         "ANSIBLE_SSH_ARGS": shlex.join(arguments),
-        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(sockets),
+        _SOCKETS: str(sockets),
         "ANSIBLE_HOST_KEY_CHECKING": "True",
         "ANSIBLE_PIPELINING": "True",
         "ANSIBLE_RETRY_FILES_ENABLED": "False",
@@ -218,9 +219,7 @@ def _end_ansible(sockets: Path) -> None:
     """
     deadline = time.monotonic() + _CLOSE_S
     while sockets.exists() and time.monotonic() < deadline:
-        connections = own_processes("cmdline", f"ssh: {sockets}/")
-        for process in connections + own_processes(
-            "environ", f"ANSIBLE_SSH_CONTROL_PATH_DIR={sockets}"
-        ):
-            process.kill()
+        for known in (("cmdline", f"ssh: {sockets}/"), ("environ", f"{_SOCKETS}={sockets}")):
+            for process in own_processes(*known):
+                process.kill()
         shutil.rmtree(sockets, ignore_errors=True)

@@ -42,7 +42,7 @@ _CHUNK = 2**18
 _MOST_HEADER = 2**14
 _HEADER = re.compile(rb"(?:[^\n]*\n){0,50}?LogContents:[^\n]*\n")
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}", re.ASCII)
-_ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}:\d{1,5}", re.ASCII)
+ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}:\d{1,5}", re.ASCII)
 _LENGTH = re.compile(rb"^LogLength:\s*(\d{1,15})\s*$", re.MULTILINE)
 
 
@@ -231,7 +231,7 @@ def gpus(node: Mapping[str, Any]) -> int:
 
 def whole(value: Any) -> int:
     """A whole number of a REST answer; 0 for anything else."""
-    return value if isinstance(value, int) else 0
+    return value if type(value) is int else 0  # a truth is none
 
 
 def get_json(address: str, url_path: str, limit_s: float = TIMEOUT_S) -> Any:
@@ -266,7 +266,7 @@ def elements(answer: Any, *names: str) -> list[dict[str, Any]]:
 def servers(nodes: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Host and web address of each NodeManager among the *nodes* that are listed."""
     listed = [(str(node.get("nodeHostName")), str(node.get("nodeHTTPAddress"))) for node in nodes]
-    return [pair for pair in listed if _NODE.fullmatch(pair[0]) and _ADDRESS.fullmatch(pair[1])]
+    return [pair for pair in listed if _NODE.fullmatch(pair[0]) and ADDRESS.fullmatch(pair[1])]
 
 
 def ran_on(address: str, hadoop: str) -> RanOn:
