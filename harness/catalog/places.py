@@ -169,9 +169,9 @@ class _HdfsFiles(Files):
     @contextmanager
     def open(self, name: str, most_bytes: int) -> Iterator[IO[bytes]]:
         """Copy one of the two, to memory where it is small, and open that."""
-        path = str(self.folder / name)
+        path = self.folder / name
         with os_error_as_machine_error(path), SpooledTemporaryFile(_IN_MEMORY_BYTES) as copy:
-            with open_in_hdfs(self.namenode, path) as pieces:
+            with open_in_hdfs(self.namenode, str(path)) as pieces:
                 for piece in pieces:
                     copy.write(piece)
                     if copy.tell() > most_bytes:
