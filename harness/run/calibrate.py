@@ -58,6 +58,7 @@ workloads:
 configuration:
   mapreduce.job.reduces: [1, 2]
   mapreduce.task.io.sort.mb: [8, 48]
+  dfs.replication: [1, 2]
   mapreduce.job.running.map.limit: 2
   mapreduce.job.running.reduce.limit: 2
   mapreduce.job.reduce.slowstart.completedmaps: 1.0
@@ -80,6 +81,11 @@ _TOLD_S = 0.005  # a part that should take less tells nothing of its costs
 _SORT_RECORD = 654.0  # bytes of a line of `sort`, as its counters have them
 
 
+def _copies(cell: Cell) -> int:
+    """How many copies HDFS keeps of what the jobs of *cell* write."""
+    return workload_of(cell).output_copies(client_configuration(cell))
+
+
 def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
     """What the mean task of each kind will work on, by part; nothing where a job only starts."""
     workload, spec, properties = workload_of(cell), cell.workload, effective_configuration(cell)
@@ -87,7 +93,7 @@ def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
         workload.arguments(spec),
         workload.plan_input(spec, block_bytes(cell.cluster)).sizes,
     )
-    copies = workload.output_copies(client_configuration(cell))
+    copies = _copies(cell)
     if spec.name == "dfsio":
         size = spec.input_bytes / len(sizes)
         if arguments["mode"] == "read":
@@ -162,7 +168,8 @@ class Calibration:
             what = "a calibration needs recorded tasks, and this provider's nodes get no tracer"
             fix = "calibrate on a cluster that the harness makes: local, docker or ansible"
             raise SpecError(what, where="cluster.provider", fix=fix)
-        self.cells = {trial.cell.id: trial.cell for trial in self.session.trials}
+        cells = (trial.cell for trial in self.session.trials)
+        self.cells = {cell.id: cell for cell in cells if _copies(cell) <= cell.cluster.workers}
         self.works = {key: planned_work(cell) for key, cell in self.cells.items()}
         starts = [trial for trial in self.session.trials if trial.cell.workload.name == _STARTS]
         if not starts:

@@ -67,6 +67,24 @@ def test_a_small_buffer_spills_several_times_and_merges(session):
     assert merged == {"8"}
 
 
+@pytest.mark.parametrize(("workers", "copies"), [(1, {0.0}), (3, {0.0, 160 * MIB})])
+def test_jobs_write_one_copy_and_two_where_two_nodes_can_hold_them(
+    workers, copies, tmp_path, monkeypatch
+):
+    """
+    Else what writing costs is not told apart from what its copies cost.
+    """
+    monkeypatch.setattr(Session, "versions", VERSIONS)
+    text = TEXT.format(cluster=CLUSTER.replace("workers: 3", f"workers: {workers}"))
+    session = Session(text, "calibrate", Path(tmp_path / "results"), (), RecordingConsole())
+    place = PARTS["reduce_write_s"].index("hdfs_copy_s_per_byte")
+
+    works = Calibration(session, budget_s=600.0).works.values()
+
+    sorts = [work["reduce_write_s"] for work in works if "reduce_write_s" in work]
+    assert {counts[place] for counts in sorts if sum(counts[:2]) == 160 * MIB} == copies
+
+
 def test_jobs_that_only_start_come_first_and_the_rest_is_chosen(session):
     """
     The next one is new, says what it is expected to tell, and is a look of its own.
