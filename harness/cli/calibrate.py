@@ -5,26 +5,29 @@ from __future__ import annotations
 import math
 import os
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli import completion
 from harness.cli.console import Progress, print_json, show_table, show_text
 from harness.cli.steps import file_option, json_option, results_option
-from harness.errors import MachineError, SpecError
+from harness.errors import DataError, MachineError, SpecError
 from harness.providers import PROVIDERS
-from harness.text import excerpt
+from harness.text import printable
 from harness.units import parse_duration
 
 _LEAST_S = 120.0  # a start, a warm-up and two jobs, on a machine that is not slow
 
 if TYPE_CHECKING:
+    from harness.evaluate.flow import Evaluation
     from harness.evaluate.ladder import Rung
     from harness.records.hardware import MachineCosts
     from harness.records.profile import Profile
+    from harness.reports.document import Document
     from harness.store import Run
 
 
@@ -91,6 +94,7 @@ def calibrate(
     """
     from harness.evaluate.transfer import read_hardware
     from harness.experiment.file import cluster_text
+    from harness.reports.hardware import machine_document
     from harness.run.calibrate import TEXT, Calibration
     from harness.run.session import Session, read_experiment_file
 
@@ -130,7 +134,7 @@ def calibrate(
     if as_json:
         print_json(hardware.model_dump(mode="json"))
     else:
-        show_hardware(hardware)
+        _show(machine_document(output.name, hardware), None)
     show_text(f"{len(hardware.chosen)} jobs in {hardware.spent_s:.0f} s: {output}")
 
 
@@ -155,8 +159,9 @@ def _write(hardware: MachineCosts, output: Path) -> None:
     metavar="TIME",
     help="Of its jobs take those that had ended then, as if it had ended.",
 )
+@click.option("--workloads", metavar="A,B", default="", help="Of its jobs take those of these.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True)
-def fit(name: str, results_dir: Path, within_s: float | None, output: Path) -> None:
+def fit(name: str, results_dir: Path, within_s: float | None, workloads: str, output: Path) -> None:
     """
     Write what the recorded jobs of RUN, a calibration or any other, say of its machine.
 
@@ -164,17 +169,24 @@ def fit(name: str, results_dir: Path, within_s: float | None, output: Path) -> N
     Example:
         harness hardware fit results/calibrate/20261126T024405Z-d1db -o plain.json
         harness hardware fit results/calibrate/20261126T024405Z-d1db --budget 2m -o 2m.json
+        harness hardware fit results/calibrate/20261126T024405Z-d1db --workloads sort -o sort.json
     """
     from harness.run.calibrate import hardware_of
     from harness.store import Store
 
-    _write(hardware_of(Store(results_dir).find(name), within_s=within_s or math.inf), output)
+    run = Store(results_dir).find(name)
+    names = [each.strip() for each in workloads.split(",") if each.strip()]
+    _write(hardware_of(run, within_s=within_s or math.inf, workloads=names), output)
+
+
+_page_option = file_option("--page", help="Write it as a page (HTML) instead.")
 
 
 @hardware_group.command("show")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@_page_option
 @json_option
-def show(file: Path, as_json: bool) -> None:
+def show(file: Path, page: Path | None, as_json: bool) -> None:
     """
     Show the costs in FILE, each with its interval and what it comes from.
 
@@ -183,20 +195,28 @@ def show(file: Path, as_json: bool) -> None:
         harness hardware show hardware.json
     """
     from harness.evaluate.transfer import read_hardware
+    from harness.reports.hardware import machine_document
 
     hardware = read_hardware(file)
-    if as_json:
+    if as_json and page is None:
         print_json(hardware.model_dump(mode="json"))
     else:
-        show_hardware(hardware)
+        _show(machine_document(file.name, hardware), page)
 
 
 @hardware_group.command("compare")
 @click.argument("files", metavar="A B", nargs=2, type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--profile", "name", metavar="RUN", help="Show where the time of its tasks goes.")
+@_page_option
 @results_option
 @json_option
-def compare(files: tuple[Path, Path], name: str | None, results_dir: Path, as_json: bool) -> None:
+def compare(
+    files: tuple[Path, Path],
+    name: str | None,
+    page: Path | None,
+    results_dir: Path,
+    as_json: bool,
+) -> None:
     """
     Say which costs of two machines differ beyond their intervals, and on what they were measured.
 
@@ -206,35 +226,43 @@ def compare(files: tuple[Path, Path], name: str | None, results_dir: Path, as_js
         harness hardware compare plain.json slow.json --profile 20261121T0323
     """
     from harness.evaluate.transfer import read_hardware
+    from harness.reports.hardware import pair_document, pairs
     from harness.store import Store
 
     one, other = map(read_hardware, files)
-    rows = _cost_rows(one, other)
+    costs = pairs(one, other)
     differing = {
         fact: (one.conditions.get(fact), other.conditions.get(fact))
         for fact in {**one.conditions, **other.conditions}
         if one.conditions.get(fact) != other.conditions.get(fact)
     }
     times = _times_by_resource(Store(results_dir).find(name), one, other) if name else []
-    if as_json:
-        columns = ("name", "one", "other", "ratio", "verdict")
-        costs = [dict(zip(columns, row, strict=True)) for row in rows]
+    if as_json and page is None:
         places = ("workload", "resource", "one_s", "other_s")
         shares = [dict(zip(places, row, strict=True)) for row in times]
-        print_json({"costs": costs, "conditions": differing, "times": shares})
+        shown = [each._asdict() for each in costs]
+        print_json({"costs": shown, "conditions": differing, "times": shares})
         return
-    shown = [(cost, f"{a:.3g}", f"{b:.3g}", f"{ratio:.2f}" if ratio else "", verdict)
-             for cost, a, b, ratio, verdict in rows]  # fmt: skip
-    show_table(("cost", files[0].name, files[1].name, "ratio", ""), shown)
-    facts = [(fact, *map(excerpt, pair)) for fact, pair in differing.items()]
-    show_table(("measured on", files[0].name, files[1].name), facts)
-    if times:
-        lines = [(*row[:2], f"{row[2]:.2f}", f"{row[3]:.2f}") for row in times]
-        show_table(("workload", "a map and a reduce, s", files[0].name, files[1].name), lines)
-        for workload in dict.fromkeys(row[0] for row in times):
-            most = [max((row[place], row[1]) for row in times if row[0] == workload)[1]
-                    for place in (2, 3)]  # fmt: skip
-            click.echo(f"{workload}: most time goes to {most[0]} there, to {most[1]} here")
+    _show(pair_document([file.name for file in files], costs, differing, times), page)
+
+
+def _show(document: Document, page: Path | None) -> None:
+    """Write *document* as a page, or show what is not folded in it."""
+    from harness.reports import REPORTS
+    from harness.reports.document import Table, Text
+    from harness.store.files import write_file
+
+    if page is not None:
+        write_file(page, REPORTS["html"].render(document).encode(), page.absolute().parent)
+        return
+    first = [document.overview] if document.overview else []
+    for block in [*first, *(each for section in document.sections for each in section.shown())]:
+        if isinstance(block, Table) and not block.folded:
+            show_table(block.columns, block.texts())
+            if block.note:
+                click.echo(block.note)
+        elif isinstance(block, Text):
+            click.echo(printable(block.text))
 
 
 @hardware_group.command("ladder")
@@ -249,6 +277,13 @@ def compare(files: tuple[Path, Path], name: str | None, results_dir: Path, as_js
     metavar="A B",
     help="The costs of the old machine and of the new one; repeatable, as of several budgets.",
 )
+@click.option(
+    "--with",
+    "profiled",
+    metavar="RUN",
+    multiple=True,
+    help="A run of these jobs on the new machine, with profiles of its own; repeatable.",
+)
 @file_option("--plot", help="Draw it: a line for each model (.svg, .pdf, .png).")
 @results_option
 @json_option
@@ -256,6 +291,7 @@ def show_ladder(
     name: str,
     origin: str,
     hardware: tuple[tuple[Path, Path], ...],
+    profiled: tuple[str, ...],
     plot: Path | None,
     results_dir: Path,
     as_json: bool,
@@ -267,8 +303,6 @@ def show_ladder(
     Example:
         harness hardware ladder 20261122T0411 --from 20261121T0323 --hardware plain.json slow.json
     """
-    from statistics import fmean
-
     from harness.evaluate.flow import Evaluation
     from harness.evaluate.ladder import ladder
     from harness.evaluate.transfer import profiles_for, read_hardware
@@ -281,9 +315,17 @@ def show_ladder(
     for paths in hardware:
         minutes = f"{read_hardware(paths[1]).spent_s / 60:.0f} min"
         way = f"by {paths[1].name}, {minutes}"
-        way = f"by {paths[1]}, {minutes}" if way in moved else way
+        way = f"by {paths[1]} from {paths[0]}, {minutes}" if way in moved else way
         moved[way], others = profiles_for(source, paths, target.cells.values())
         noted |= dict.fromkeys(others)
+    for run in map(store.find, profiled):
+        jobs = [each for each in Evaluation.of(run).done.values() if each.trial.profiling]
+        if not jobs:
+            fix = "name a run that has profiles of its own"
+            raise DataError("it has no profiling trial", where=str(run.path), fix=fix)
+        seconds = sum(each.finished_s - each.started_s for each in jobs)
+        way = f"profiled in {run.id}, {len(jobs)} jobs in {seconds / 60:.0f} min"
+        moved[way] = run.read_profiles()
     for other in noted:
         show_text(f"warning: costs of another machine: {other}")
     rungs = [*ladder(target, source, moved)]
@@ -293,7 +335,14 @@ def show_ladder(
         numbers = [{**each._asdict(), "error": each.error, "covered": each.covered}
                    for each in rungs]  # fmt: skip
         print_json({"rungs": numbers})
-        return
+    else:
+        _show_ladder(target, rungs)
+
+
+def _show_ladder(target: Evaluation, rungs: Sequence[Rung]) -> None:
+    """Show the errors of each model by each way, of all cells and of each workload's."""
+    from statistics import fmean
+
     workload_of = {cell_id: cell.workload.name for cell_id, cell in target.cells.items()}
     workloads = sorted({workload_of[each.cell] for each in rungs})
     rows = []
@@ -332,21 +381,6 @@ def _draw_ladder(path: Path, rungs: Sequence[Rung]) -> None:
         canvas.figure.savefig(path, dpi=200, facecolor=SURFACE)
 
 
-def _cost_rows(one: MachineCosts, other: MachineCosts) -> list[tuple[Any, ...]]:
-    """Each cost that both have: its name, both values, their ratio, and whether they differ."""
-    rows = list[tuple[Any, ...]]()
-    for name, cost in {**one.costs, **one.frame}.items():
-        if other_cost := {**other.costs, **other.frame}.get(name):
-            ends = (cost.low, cost.high, other_cost.low, other_cost.high)
-            verdict = "cannot tell"
-            if None not in ends:
-                is_apart = other_cost.low > cost.high or other_cost.high < cost.low  # type: ignore[operator]
-                verdict = "differs" if is_apart else "within their intervals"
-            ratio = other_cost.value / cost.value if cost.value else None
-            rows.append((name, cost.value, other_cost.value, ratio, verdict))
-    return rows
-
-
 def _times_by_resource(
     source: Run, one: MachineCosts, other: MachineCosts
 ) -> list[tuple[str, str, float, float]]:
@@ -356,27 +390,15 @@ def _times_by_resource(
     rows = list[tuple[str, str, float, float]]()
     for workload, works in profiled_works(source).items():
         by = factors(works, one, other)
-        resources = {part: RESOURCES.get(part, "processor") for part in by.before_s}
-        for resource in sorted(set(resources.values())):
-            parts = [part for part in resources if resources[part] == resource]
-            before_s, after_s = (
-                sum(times_s[part] for part in parts) for times_s in (by.before_s, by.after_s)
-            )
-            rows.append((workload, resource, before_s, after_s))
+        times_s = defaultdict[str, tuple[float, float]](lambda: (0.0, 0.0))
+        for part, before_s in by.before_s.items():
+            jobs_s = by.jobs_s[part]  # of a combiner or a codec
+            for resource, pair in (
+                ("processor", (jobs_s, by.computing * jobs_s)),
+                (RESOURCES.get(part, "processor"),
+                 (before_s - jobs_s, by.after_s[part] - by.computing * jobs_s)),
+            ):  # fmt: skip
+                known = times_s[resource]
+                times_s[resource] = (known[0] + pair[0], known[1] + pair[1])
+        rows += [(workload, resource, *pair) for resource, pair in sorted(times_s.items())]
     return rows
-
-
-def show_hardware(hardware: MachineCosts) -> None:
-    """Show all costs as a table."""
-    rows = []
-    for name, cost in {**hardware.costs, **hardware.frame}.items():
-        ends = f"{cost.low:.3g} to {cost.high:.3g}" if cost.high is not None else "not known"
-        apart = f"not told apart from {', '.join(cost.group)}" if cost.group else ""
-        micro = (
-            "" if cost.micro is None else f"{cost.micro:.3g}{' !' if cost.agree is False else ''}"
-        )
-        rows.append((name, f"{cost.value:.3g}", ends, micro, cost.unit, cost.trials, apart))
-    columns = ("cost", "value", "90 % interval", "without a job", "unit", "jobs", "")
-    show_table(columns, rows)
-    if any(cost.agree is False for cost in hardware.costs.values()):
-        click.echo("!: outside the interval; what tasks do and what disks and networks do differ")

@@ -3,7 +3,7 @@ What each way of predicting jobs on a new machine is worth: their errors side by
 
 The ways, each with what it takes: the profile of the old machine as it is; the same, with times
 times the ratio of one TeraSort (for models that know whole jobs alone); transferred by the costs of
-both machines; and a profile of the new machine itself.
+both machines; and profiles of the new machine itself.
 """
 
 from __future__ import annotations

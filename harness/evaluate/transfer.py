@@ -24,7 +24,7 @@ from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import JOBS, scaled
 from harness.profiling import fit_speed
-from harness.profiling.platform import COMBINING, FEWEST, LEVEL, Work, seconds_of, works
+from harness.profiling.platform import FEWEST, LEVEL, Work, seconds_of, works
 from harness.records.hardware import Cost, MachineCosts
 from harness.records.profile import Profile
 from harness.records.trial import SCHEMA_VERSION, Cell
@@ -35,7 +35,7 @@ from harness.store.opener import Opener
 # What a cluster is made of, of which a machine's costs depend.
 _FACTS = {"node", "nodes", "workers"}
 KERNELS = ("sort_cpu_s_per_record", "serde_cpu_s_per_record")
-_OF_MAPS = ("map_read", "map_function", "map_write", "map_merge", "collect", "spill", "combine")
+_OF_MAPS = ("map_read", "map_function", "map_write", "map_merge", "collect", "spill")
 _OF_REDUCES = ("copy", "inmem", "ondisk", "reduce_merge", "reduce_function", "reduce_write")
 DRAWS, _SEED = 200, 0
 _LEAST_SHARE = 0.1  # of a cost, that a draw leaves: none is 0 or below
@@ -56,7 +56,7 @@ _PARTS_OF: dict[str, tuple[str, ...]] = {
     "serde_cpu_s_per_record": ("collect_s",),
     "sort_cpu_s_per_record": ("spill_sort_s",),
     "combine_cpu_s_per_record": (),
-    "local_write_s_per_byte": ("spill_write_s", COMBINING),
+    "local_write_s_per_byte": ("spill_write_s",),
     "local_read_s_per_byte": _MERGES,
     "merge_cpu_s_per_record": _MERGES,
     "network_s_per_byte": ("copy_s",),
@@ -71,9 +71,9 @@ _PARTS_OF: dict[str, tuple[str, ...]] = {
     "read_s_per_record": ("map_read_s",),
     "collect_s_per_record": ("collect_s",),
     "sort_s_per_record": ("spill_sort_s",),
-    "combine_s_per_record": (COMBINING,),
+    "combine_s_per_record": ("spill_write_s",),
     "spill_write_s_per_byte": ("spill_write_s",),
-    "spill_s_per_record": ("spill_sort_s", "spill_write_s", COMBINING),
+    "spill_s_per_record": ("spill_sort_s", "spill_write_s"),
     "map_merge_s_per_byte": ("map_merge_s",),
     "copy_s_per_byte": ("copy_s",),
     "memory_merge_s_per_byte": ("inmem_merge_s",),
@@ -89,28 +89,40 @@ class Factors:
     """
     By how much longer tasks of a workload take elsewhere: *before_s* and *after_s* of each part.
 
-    *computing* is the factor of what belongs to the job.
+    *jobs_s* is what belongs to the job of *before_s*, and *computing* is the factor of that.
     """
 
     computing: float
     before_s: Mapping[str, float]
     after_s: Mapping[str, float]
+    jobs_s: Mapping[str, float]
 
-    def of(self, parts: Iterable[str]) -> float:
-        """Factor of all *parts* together; without any that tasks have, that of computing."""
+    def of(self, parts: Iterable[str], *, machine_alone: bool = False) -> float:
+        """
+        Factor of all *parts* together; without any that tasks have, that of computing.
+
+        *machine_alone*: of the machine's share of them.
+        """
         shown = [part for part in parts if self.before_s.get(part)]
-        before_s = sum(self.before_s[part] for part in shown)
-        return sum(self.after_s[part] for part in shown) / before_s if shown else self.computing
+        jobs_s = sum(self.jobs_s[part] for part in shown) if machine_alone else 0.0
+        before_s = sum(self.before_s[part] for part in shown) - jobs_s
+        after_s = sum(self.after_s[part] for part in shown) - self.computing * jobs_s
+        return after_s / before_s if before_s > 0 else self.computing
 
     def times(self, profile: Profile) -> dict[str, float]:
-        """By how much longer each time of *profile* becomes, by name, and each rate smaller."""
+        """
+        By how much longer each time of *profile* becomes, by name, and each rate smaller.
+
+        Costs have combiners and codecs apart; statistics of task times do not.
+        """
         times = dict[str, float]()
         for name in {**profile.statistics, **profile.costs}:
             base = name.removesuffix("_compressed").removesuffix("_map").removesuffix("_reduce")
             if base in _PARTS_OF:
-                times[name] = self.of(_PARTS_OF[base])
-            elif base == "network_bps":
-                times[name] = 1 / self.of(["copy_s"])
+                is_cost = name in profile.costs
+                times[name] = self.of(_PARTS_OF[base], machine_alone=is_cost)
+            elif base == "network_bps" and (longer := self.of(["copy_s"])):
+                times[name] = 1 / longer
         return times
 
 
@@ -129,24 +141,29 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
         what = f"the machines have no cost in common of {' and '.join(KERNELS)}"
         raise DataError(what, where="hardware", fix="harness calibrate measures them")
     computing = math.exp(fmean(map(math.log, ratios)))
-    before, after = dict[str, float](), dict[str, float]()
-    for part in dict.fromkeys(row.part for row in rows):
-        own = [row for row in rows if row.part == part]
+    before, after, of_jobs = (defaultdict[str, float](float) for _ in range(3))
+    for part, is_shared in dict.fromkeys((row.part, row.is_shared) for row in rows):
+        of_part = [row for row in rows if row.part == part]
+        own = [row for row in of_part if row.is_shared == is_shared]
+        share = len(own) / len(of_part)
         names = dict.fromkeys(name for row in own for name in row.counts)
-        counts = {name: fmean(row.counts.get(name, 0.0) for row in own) for name in names}
-        before[part] = time_s = fmean(row.seconds for row in own)
-        after[part] = computing * time_s
+        counts = {name: share * fmean(row.counts.get(name, 0.0) for row in own) for name in names}
+        time_s = share * fmean(row.seconds for row in own)
+        before[part] += time_s
+        of_jobs[part] += 0.0
         if not any(counts.values()):
+            after[part] += computing * time_s
             continue
         work_s, there_s = (seconds_of(counts, costs) for costs in (of_here, of_there))
         if math.isnan(work_s + there_s) or work_s <= 0:
             lacking = [n for n in names if counts[n] and not (of_here.get(n) and n in of_there)]
             what = f"no cost of {', '.join(lacking)}, which {part} of {own[0].workload} needs"
             raise DataError(what, where="hardware", fix="harness calibrate measures it")
-        # Of a combiner's spill the machine's share, and the job's; else all is the machine's.
-        own_s = max(0.0, time_s - work_s) if part == COMBINING else 0.0
-        after[part] = computing * own_s + (time_s - own_s) * there_s / work_s
-    return Factors(computing, before, after)
+        # Where a combiner or a codec works, what is not the machine's is the job's.
+        own_s = max(0.0, time_s - work_s) if is_shared else 0.0
+        of_jobs[part] += own_s
+        after[part] += computing * own_s + (time_s - own_s) * there_s / work_s
+    return Factors(computing, before, after, of_jobs)
 
 
 def longer_by(
@@ -186,7 +203,7 @@ def transferred(
     random, draws = np.random.default_rng(_SEED), []
     for _ in range(DRAWS):
         drawn = longer_by(profile, rows, drawn_costs(here, random), drawn_costs(there, random))
-        draws.append({name: drawn[name] / value for name, value in times.items()})
+        draws.append({name: drawn[name] / value for name, value in times.items() if value})
     refits = tuple(scaled(refit, times) for refit in profile.refits)
     return scaled(profile, times).model_copy(update={"refits": refits, "draws": tuple(draws)})
 
@@ -295,5 +312,8 @@ def profiles_for(
     for workload, profile in source.read_profiles().items():
         moved = transferred(profile, rows[workload], here, there)
         warnings = (note, *(f"measured on another machine: {other}" for other in others), *unsure)
+        if not rows[workload]:
+            warning = f"no task of {workload} was recorded: all takes as much longer as computing"
+            warnings = (*warnings, warning)
         profiles[workload] = moved.model_copy(update={"warnings": warnings})
     return profiles, [*others]

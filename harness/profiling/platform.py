@@ -68,7 +68,13 @@ _TYPICAL = COSTS_OF_JOBS | {
 # Which jobs tell most of a machine depends on them, and how a group divides.
 TYPICAL = {name: _TYPICAL[name] for names in PARTS.values() for name in names}
 UNITS = {"byte": "s/B", "record": "s/record"}
-COMBINING = "combine_s"
+# In which parts a combiner or a codec works, by the field of a job's configuration that says so.
+_SHARED = {
+    "use_combiner": {"spill_write_s"},
+    "map_output_compressed": {"spill_write_s", "map_merge_s", "copy_s", "inmem_merge_s",
+                              "ondisk_merge_s"},
+    "output_compressed": {"map_write_s", "reduce_write_s"},
+}  # fmt: skip
 WAITING = 8 * MIB  # of a disk that is slower on purpose, docs/clusters/slower.md
 _FEW_STARTS = 2  # of a cluster: so many say nothing of a third
 FEWEST = 3  # trials, or starts, of which an interval can come
@@ -80,7 +86,11 @@ _DFSIO = "mapreduce.harness.jobs.Dfsio$Moved"
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Mean seconds of a *part* over the tasks of a trial, and the mean *counts* of its units."""
+    """
+    Mean seconds of a *part* over the tasks of a trial, and the mean *counts* of its units.
+
+    *is_shared*: a combiner or a codec of the job worked in it as well.
+    """
 
     trial: str
     start: str
@@ -88,21 +98,25 @@ class Work:
     part: str
     seconds: float
     counts: Mapping[str, float]
+    is_shared: bool = False
 
 
 def works(observations: Iterable[Observation], speed: SpeedCorrection) -> list[Work]:
     """
     What the recorded tasks of each trial worked on, by part, at reference speed.
 
-    What belongs to a job has its seconds and no counts.  Spills of a combiner are `COMBINING`: it
-    writes as it goes, so their time is the job's and the machine's.
+    What belongs to a job has its seconds and no counts.
     """
-    seen = defaultdict[tuple[str, str, str, str], list[tuple[float, Mapping[str, float]]]](list)
+    seen = defaultdict[
+        tuple[str, str, str, str, bool], list[tuple[float, Mapping[str, float]]]
+    ](list)  # fmt: skip
     for observation in observations:
         trial, (_, start, _) = observation.trial, observation.trace.job_id.split("_")
         attempts = {attempt.attempt_id: attempt for attempt in observation.trace.attempts}
         times = {each.attempt_id: each for each in observation.task_times if each.source == "spans"}
         factor = observation.at_reference(1.0, speed)
+        shared = {part for field, parts in _SHARED.items()
+                  if getattr(observation.config, field) for part in parts}  # fmt: skip
         for name, parts in part_times(observation).items():
             counted = dict(_counts(attempts[name], times[name], observation.output_copies))
             key = (trial.id, start, trial.cell.workload.name)
@@ -113,19 +127,18 @@ def works(observations: Iterable[Observation], speed: SpeedCorrection) -> list[W
                 copies = observation.output_copies
                 of_bytes = (moved,) if mode == "read" else stored([moved], copies)
                 counts = dict(zip(PARTS[part], (*of_bytes, 0.0, 1.0), strict=True))
-                seen[*key, part].append((factor * seconds, counts))
+                seen[*key, part, False].append((factor * seconds, counts))
                 continue
             for part, seconds in parts.seconds.items():
                 names = PARTS.get(part, ())
                 counts = dict(zip(names, counted.get(part, ()), strict=True))
-                is_combined = part == "spill_write_s" and observation.config.use_combiner
-                shown = COMBINING if is_combined else part
-                seen[*key, shown].append((factor * seconds, counts))
+                seen[*key, part, part in shared].append((factor * seconds, counts))
     return [
         Work(
-            *key,
+            *key[:4],
             fmean(seconds for seconds, _ in several),
             {cost: fmean(counts[cost] for _, counts in several) for cost in several[0][1]},
+            key[4],
         )
         for key, several in seen.items()
     ]
@@ -188,6 +201,7 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
             row
             for row in rows
             if PARTS.get(row.part) == names
+            and not row.is_shared
             and row.seconds >= _SHORTEST_S
             and any(row.counts.values())
         ]

@@ -138,7 +138,7 @@ def publish(
             rename_durably(scratch, folder.absolute())
         finally:
             remove_tree(scratch)
-    return Published(claim, check(folder), without_pdf)
+    return Published(claim, rules_check.model_copy(update={"claimed": claimed}), without_pdf)
 
 
 def _refuse_existing(folder: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import zip_longest
@@ -24,7 +25,7 @@ from harness.publish.data import CLAIM, FIX, TABLES, make_claim, read_table, wri
 from harness.publish.pseudonyms import Pseudonyms
 from harness.publish.rules import VERSION, check
 from harness.publish.system import system_document
-from harness.records.score import Comparison, MetricValue, ScoreBook
+from harness.records.score import Comparison, ScoreBook
 from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
 from harness.reports.sections.method import flatten
 from harness.run.reproduce import reproduce
@@ -47,6 +48,7 @@ _OF_A_RUN = re.compile(
 )
 # Numbered anew in each bundle.
 _NAMES = re.compile(r"/path-\d+|job_\d+_\d+|\b(host|user|queue|secret)-\d+\b")
+_ERROR = "{:.1f} % ({:.1f} to {:.1f})"
 Outcome = Literal["holds", "does not hold", "undecided"]
 _OUTCOMES: dict[bool | None, Outcome] = {True: "holds", False: "does not hold", None: "undecided"}
 
@@ -206,37 +208,37 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
 
     again = {pair_key(pair): _verdict(pair) for pair in measured.comparisons}
     compared = list[tuple[str, str, str, bool | None]]()  # what, there, here, if the same
+    is_same: bool | None
     for pair in published.comparisons:
         old, new = _verdict(pair), again.get(pair_key(pair), "none")
         if old != "undecided":
             what = f"{pair.quantity}, {pair.speed}: {pair.better} and {pair.worse}"
             compared.append((what, old, new, None if new in ("none", "undecided") else new == old))
     ranking = published.ranking("raw")
-    of = ("*", ranking.quantity if ranking else "", "raw")
-    old_metrics, new_metrics = (
+    of = (ranking.quantity if ranking else "", "raw")
+    old_errors, new_errors = (
         {
-            each.model: each.metrics
+            each.model: (100 * error.value, 100 * error.low, 100 * error.high)
             for each in score_book.summaries
-            if (each.workload, each.quantity, each.speed) == of and each.cells >= FEWEST_CELLS
+            if (each.quantity, each.speed) == of and each.workload == "*"
+            if each.cells >= FEWEST_CELLS and (error := each.metrics.get("mape"))
+            if error.low is not None and error.high is not None
         }
         for score_book in (published, measured)
     )
-    for metric, noun in (("mape", "mean error"), ("signed_error", "sign of the bias")):
-        for model, metrics in old_metrics.items():
-            there, here = metrics.get(metric), new_metrics.get(model, {}).get(metric)
-            is_sign, is_same = metric == "signed_error", None
-            if there is None or there.low is None or there.high is None:
-                continue
-            if is_sign and there.low <= 0 <= there.high:
-                continue
-            if here is not None and here.low is not None and here.high is not None:
-                is_within = there.low <= here.value <= there.high
-                if is_sign and not here.low <= 0 <= here.high:
-                    is_same = (here.value > 0) == (there.value > 0)
-                elif not is_sign and (is_within or here.high < there.low or here.low > there.high):
-                    is_same = is_within
-            shown = _range(here) if here else "no answer"
-            compared.append((f"{noun} of {model}", _range(there), shown, is_same))
+    for model, there in old_errors.items():
+        here, shown = new_errors.get(model), "no answer"
+        is_same = None
+        if here is not None:
+            is_within = there[1] <= here[0] <= there[2]
+            is_apart = here[2] < there[1] or there[2] < here[1]
+            is_same, shown = is_within if is_within or is_apart else None, _ERROR.format(*here)
+        compared.append((f"mean error of {model}", _ERROR.format(*there), shown, is_same))
+    old_signs, new_signs = (_signs(score_book, of) for score_book in (published, measured))
+    for model, sign in old_signs.items():
+        other = new_signs.get(model)
+        is_same = None if other is None else other == sign
+        compared.append((f"sign of the bias of {model}", sign, other or "none", is_same))
     for what, old, new, is_same in compared:
         outcome = _OUTCOMES[is_same]
         yield Conclusion(run=run, what=what, published=old, measured=new, outcome=outcome)
@@ -246,10 +248,17 @@ def _verdict(pair: Comparison) -> str:
     return f"{pair.better} nearer" if pair.verdict == "nearer" else pair.verdict
 
 
-def _range(number: MetricValue) -> str:
-    """A share with its interval, in percent."""
-    ends = [f"{100 * end:.1f}" for end in (number.low, number.high) if end is not None]
-    return f"{100 * number.value:.1f} % ({' to '.join(ends)})"
+def _signs(score_book: ScoreBook, of: tuple[str, str]) -> dict[str, str]:
+    """Models that err to one side in each of six cells or more: by chance 3 % of them would."""
+    errors = defaultdict[str, list[float]](list)
+    for each in score_book.scores:
+        if (each.quantity, each.speed) == of:
+            errors[each.model].append(each.signed_error)
+    return {
+        model: "too long" if min(several) > 0 else "too short"
+        for model, several in errors.items()
+        if len(several) >= FEWEST_CELLS and (min(several) > 0 or max(several) < 0)
+    }
 
 
 def side_by_side(bundles: Sequence[Path]) -> SideBySide:

@@ -18,14 +18,6 @@ from harness.store.files import folders
 
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
 _PERSON = {"family-names", "given-names", "name", "orcid", "affiliation", "email"}
-# What is the same in every crate, but for the date and the version.
-_SAME = """[
-{"@id": "ro-crate-metadata.json", "@type": "CreativeWork", "about": {"@id": "./"},
- "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"}},
-{"@id": "#made", "@type": "CreateAction", "name": "measured, predicted, scored and published",
- "instrument": {"@id": "#harness"}, "result": {"@id": "./"}},
-{"@id": "#harness", "@type": "SoftwareApplication", "name": "mapreduce-harness"}
-]"""
 NOBODY = ({"name": "The authors of this bundle"},)  # a citation has an author at least
 Author = Mapping[str, str]
 
@@ -79,25 +71,6 @@ def citation(claim: Claim, authors: Sequence[Author], licence: str) -> str:
     return stream.getvalue()
 
 
-def _entities(hashes: Mapping[str, str], folder: Path) -> list[dict[str, Any]]:
-    """Each file of the bundle, and each run as a whole: its files have their hashes elsewhere."""
-    entities: list[dict[str, Any]] = [
-        {
-            "@id": name,
-            "@type": "File",
-            "name": name,
-            "encodingFormat": mimetypes.guess_type(name)[0] or "application/octet-stream",
-            "contentSize": str((folder / name).stat().st_size),
-            "sha256": sha,
-        }
-        for name, sha in hashes.items()
-        if not name.startswith("runs/")
-    ]
-    run = {"@type": "Dataset", "description": "A run: its files have their hashes in SHA256SUMS."}
-    names = [f"runs/{path.name}" for path in folders(folder / "runs")]
-    return entities + [{"@id": f"{name}/", "name": name, **run} for name in names]
-
-
 def crate(
     claim: Claim, authors: Sequence[Author], licence: str, hashes: Mapping[str, str], folder: Path
 ) -> str:
@@ -111,24 +84,33 @@ def crate(
         }
         for number, author in enumerate(authors, 1)
     ]
-    rights = {
-        "@id": f"https://spdx.org/licenses/{licence}" if licence else "#no-licence",
-        "@type": "CreativeWork",
-        "name": licence or "no licence is stated: all rights are reserved",
-    }
-    entities = _entities(hashes, folder)
-    root = {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": claim.title,
-        "description": claim.abstract,
-        "datePublished": claim.date,
-        "license": {"@id": rights["@id"]},
-        "author": [{"@id": person["@id"]} for person in people],
-        "hasPart": [{"@id": entity["@id"]} for entity in entities],
-    }
-    metadata, made, tool = json.loads(_SAME)
-    made["endTime"], tool["softwareVersion"] = claim.date, __version__
-    graph = [metadata, root, *people, rights, made, tool, *entities]
+    rights = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
+    parts = [
+        {"@id": name, "@type": "File", "name": name, "sha256": sha,
+         "encodingFormat": mimetypes.guess_type(name)[0] or "application/octet-stream",
+         "contentSize": str((folder / name).stat().st_size)}
+        for name, sha in hashes.items() if not name.startswith("runs/")
+    ] + [
+        {"@id": f"runs/{path.name}/", "@type": "Dataset", "name": f"runs/{path.name}",
+         "description": "A run: its files have their hashes in SHA256SUMS."}
+        for path in folders(folder / "runs")
+    ]  # fmt: skip
+    graph: list[dict[str, Any]] = [
+        {"@id": "ro-crate-metadata.json", "@type": "CreativeWork", "about": {"@id": "./"},
+         "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"}},
+        {"@id": "./", "@type": "Dataset", "name": claim.title, "description": claim.abstract,
+         "datePublished": claim.date, "license": {"@id": rights},
+         "author": [{"@id": person["@id"]} for person in people],
+         "hasPart": [{"@id": part["@id"]} for part in parts]},
+        *people,
+        {"@id": rights, "@type": "CreativeWork",
+         "name": licence or "no licence is stated: all rights are reserved"},
+        {"@id": "#made", "@type": "CreateAction", "endTime": claim.date,
+         "name": "measured, predicted, scored and published",
+         "instrument": {"@id": "#harness"}, "result": {"@id": "./"}},
+        {"@id": "#harness", "@type": "SoftwareApplication", "name": "mapreduce-harness",
+         "softwareVersion": __version__},
+        *parts,
+    ]  # fmt: skip
     document = {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph}
     return json.dumps(document, sort_keys=True, ensure_ascii=False) + "\n"

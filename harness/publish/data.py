@@ -8,7 +8,6 @@ import math
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -124,17 +123,13 @@ def trials(evaluation: Evaluation) -> Iterator[Row]:
 def measurements(evaluation: Evaluation) -> Iterator[Row]:
     """A row per scored trial, quantity and speed."""
     for each in evaluation.run.read_scores().measurements:
-        row = {
-            "cell": each.cell,
-            "workload": each.workload,
-            "hardware": hardware(evaluation.cells[each.cell]),
-            "trial": each.trial,
-        }
+        on = hardware(evaluation.cells[each.cell])
+        row = {"cell": each.cell, "workload": each.workload, "hardware": on, "trial": each.trial}
         for speed, times_s in (("raw", each.raw_s), ("reference", each.reference_s)):
-            for quantity in filter(partial(_is_shown, speed=speed), times_s):
-                time_s = times_s[quantity]
-                what = {"quantity": quantity, "speed": speed, "value": time_s}
-                yield {**row, **what, "disturbed": each.disturbed}
+            for quantity, time_s in times_s.items():
+                if _is_shown(quantity, speed):
+                    what = {"quantity": quantity, "speed": speed, "value": time_s}
+                    yield {**row, **what, "disturbed": each.disturbed}
 
 
 def predictions(evaluation: Evaluation) -> Iterator[Row]:

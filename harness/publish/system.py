@@ -239,7 +239,8 @@ def disclosure(runs: Sequence[Run]) -> str:
     """How each run was measured, what was dropped, how far it reaches: `disclosure.md`."""
     texts = []
     for evaluation in map(Evaluation.of, sorted(runs, key=lambda run: run.id)):
-        run, experiment, results = evaluation.run, evaluation.experiment, evaluation.report_data()
+        run, experiment = evaluation.run, evaluation.experiment
+        results = evaluation.report_data(with_tasks=False)
         manifest = run.read_manifest()
         attempts = [
             (kind, read_trial(run.opener, folder, folder.name.split("-")[0]))

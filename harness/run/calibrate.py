@@ -13,7 +13,7 @@ import math
 import time
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any
@@ -59,6 +59,8 @@ configuration:
   mapreduce.job.reduces: [1, 2]
   mapreduce.task.io.sort.mb: [8, 48]
   dfs.replication: [1, 2]
+  mapreduce.map.output.compress: false
+  mapreduce.output.fileoutputformat.compress: false
   mapreduce.job.running.map.limit: 2
   mapreduce.job.running.reduce.limit: 2
   mapreduce.job.reduce.slowstart.completedmaps: 1.0
@@ -89,11 +91,8 @@ def _copies(cell: Cell) -> int:
 def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
     """What the mean task of each kind will work on, by part; nothing where a job only starts."""
     workload, spec, properties = workload_of(cell), cell.workload, effective_configuration(cell)
-    arguments, sizes = (
-        workload.arguments(spec),
-        workload.plan_input(spec, block_bytes(cell.cluster)).sizes,
-    )
-    copies = _copies(cell)
+    arguments, copies = workload.arguments(spec), _copies(cell)
+    sizes = workload.plan_input(spec, block_bytes(cell.cluster)).sizes
     if spec.name == "dfsio":
         size = spec.input_bytes / len(sizes)
         if arguments["mode"] == "read":
@@ -150,8 +149,7 @@ def known_costs(run: Run) -> dict[str, float]:
 
 def expected_costs(run: Run) -> dict[str, float]:
     """Every cost without a job: as rates of nodes say, else a typical one."""
-    rates = micro_costs(run.read_manifest().micro)
-    return TYPICAL | {name: fmean(each) for name, each in rates.items()}
+    return TYPICAL | micro_costs(run.read_manifest().micro)
 
 
 @dataclass
@@ -161,6 +159,8 @@ class Calibration:
     session: Session
     budget_s: float
     started_s: float = field(default_factory=time.monotonic)
+    began_s: float = field(default_factory=time.time)
+    choose: Callable[..., Iterator[tuple[int, float]]] = choose  # as `harness.stats.design` has it
 
     def __post_init__(self) -> None:
         """Plan the jobs that come first; `SpecError` where tasks cannot be recorded."""
@@ -180,6 +180,12 @@ class Calibration:
             Trial.of(cell, number, versions, profiling=True) for number in range(_FRAMES)
         )
 
+    def spent_s(self, run: Run) -> float:
+        """Seconds of the budget that are spent, on jobs before an interruption as well."""
+        earlier = [each for each in run.attempts() if each.started_s < self.began_s]
+        earlier_s = math.fsum(each.finished_s - each.started_s for each in earlier)
+        return earlier_s + time.monotonic() - self.started_s
+
     def next_trials(self, run: Run) -> list[Trial]:
         """The job that tells most for each second it takes; none where the budget is spent."""
         attempts, versions = run.attempts(), self.session.versions
@@ -198,9 +204,9 @@ class Calibration:
         done = Counter(trial.cell.id for trial in run.read_plan())
         known = _PRIOR * np.eye(len(TYPICAL))
         known += sum(n * information_of[key] for key, n in done.items() if key in information_of)
-        left_s = self.budget_s - (time.monotonic() - self.started_s) - _END_S
+        left_s = self.budget_s - self.spent_s(run) - _END_S
         offered = np.array([*information_of.values()])
-        chosen = next(choose(known, offered, np.array(seconds), left_s), None)
+        chosen = next(self.choose(known, offered, np.array(seconds), left_s), None)
         if chosen is None:
             return []
         cell, look = self.cells[keys[chosen[0]]], 1 + len(run.read_plan())
@@ -233,9 +239,9 @@ class Calibration:
         evaluation = Evaluation.of(run)
         records = evaluation.done.values()
         observed = [each for record in records for each in evaluation.observe(record)]
-        answers = []
+        seen, answers = works(observed, fit_speed(observed)), []
         for names in dict.fromkeys(PARTS.values()):
-            rows = [row for row in works(observed, fit_speed(observed))
+            rows = [row for row in seen
                     if PARTS.get(row.part) == names and any(row.counts.values())]  # fmt: skip
             known = {name: hardware.costs[name] for name in names if name in hardware.costs}
             expected_s = [
@@ -254,24 +260,35 @@ class Calibration:
                 if cost.low is not None and cost.high is not None and cost.value
                 else (1 / _MOVED**2, _MOVED**2)
             )
-            verdict = "holds" if low <= times <= high else "moved"
+            verdict = "holds" if cost.high is not None else "cannot tell"
+            verdict = verdict if low <= times <= high else "moved"
             answers.append((largest, verdict, cost.value, times * cost.value))
         return answers
 
     def measure(self) -> tuple[Run, MachineCosts]:
         """Run the jobs, and fit what they say."""
         run, _ = self.session.measure(more=self.next_trials, more_here=self.next_trials)
-        spent_s = time.monotonic() - self.started_s
-        return run, hardware_of(run, budget_s=self.budget_s, spent_s=spent_s)
+        return run, hardware_of(run, budget_s=self.budget_s, spent_s=self.spent_s(run))
 
 
 def hardware_of(
-    run: Run, *, budget_s: float = 0.0, spent_s: float = 0.0, within_s: float = math.inf
+    run: Run,
+    *,
+    budget_s: float = 0.0,
+    spent_s: float = 0.0,
+    within_s: float = math.inf,
+    workloads: Collection[str] = (),
 ) -> MachineCosts:
-    """What the recorded jobs of *run* that ended *within_s* say of its machine."""
+    """What the recorded jobs of *run* (of *workloads*) that ended *within_s* say of its machine."""
     evaluation, manifest = Evaluation.of(run), run.read_manifest()
     began_s = manifest.created_s
-    done = evaluation.done.values()
+    by_name = {name: record.trial.cell.workload.name for name, record in evaluation.done.items()}
+    if unknown := sorted({*workloads} - {*by_name.values()}):
+        what = f"no trial of {', '.join(unknown)} is done"
+        fix = f"it has jobs of {', '.join(sorted({*by_name.values()}))}"
+        raise DataError(what, where=str(run.path), fix=fix)
+    done = [record for name, record in evaluation.done.items()
+            if not workloads or by_name[name] in workloads]  # fmt: skip
     records = [record for record in done if record.finished_s <= began_s + within_s]
     observed = [each for record in records for each in evaluation.observe(record)]
     if not observed:
@@ -307,11 +324,10 @@ def hardware_of(
     )  # fmt: skip
 
 
-def with_micro(costs: Mapping[str, Cost], micro: Mapping[str, Sequence[float]]) -> dict[str, Cost]:
+def with_micro(costs: Mapping[str, Cost], micro: Mapping[str, float]) -> dict[str, Cost]:
     """*costs* with those of *micro*, measured without a job, beside them or in their place."""
     known = dict(costs)
-    for name, seconds in micro.items():
-        value = fmean(seconds)
+    for name, value in micro.items():
         if name not in costs:
             known[name] = Cost(value=value, unit="s/B", source="rates without a job", micro=value)
         else:
@@ -323,12 +339,12 @@ def with_micro(costs: Mapping[str, Cost], micro: Mapping[str, Sequence[float]]) 
     return known
 
 
-def micro_costs(micro: Mapping[str, Mapping[str, float]]) -> dict[str, list[float]]:
-    """Costs that rates of nodes, measured without a job, say: of each node one."""
+def micro_costs(micro: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Costs that rates of nodes, measured without a job, say: the mean of the nodes'."""
     nodes = {name: [node for node in micro.values() if node.keys() >= rates]
              for name, rates in _MICRO.items()}  # fmt: skip
     return {
-        name: [1 / min(node[rate] for rate in _MICRO[name]) for node in known]
+        name: fmean(1 / min(node[rate] for rate in _MICRO[name]) for node in known)
         for name, known in nodes.items()
         if known
     }

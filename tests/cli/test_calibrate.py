@@ -4,6 +4,8 @@
 
 import json
 
+from pathlib import Path
+
 import pytest
 
 from harness.cli import main
@@ -62,6 +64,33 @@ def test_costs_differ_where_their_intervals_are_apart(tmp_path, capsys):
     assert main(["hardware", "compare", one, one, "--json"]) == 0
     (cost,) = json.loads(capsys.readouterr().out)["costs"]
     assert cost["verdict"] == "within their intervals"
+
+
+@pytest.mark.process
+def test_a_page_has_what_the_terminal_has_and_the_jobs(tmp_path, capsys):
+    """
+    Of one machine, and of two side by side; facts are texts, whatever they hold.
+    """
+    file = written(tmp_path, group=["network_s_per_segment"])
+    document = json.loads(Path(file).read_text())
+    document["conditions"] = {"machine.cpu": "<b>fast</b>"}
+    document["chosen"] = [{"trial": "t1", "reason": "sort: gain 2", "seconds": 12.0}]
+    Path(file).write_text(json.dumps(document))
+    page, other = tmp_path / "a.html", written(tmp_path, "b.json")
+
+    assert main(["hardware", "show", file, "--page", str(page)]) == 0
+    text = page.read_text()
+    assert "not told apart from network_s_per_segment" in text
+    assert "sort: gain 2" in text
+    assert "&lt;b&gt;fast" in text
+    assert main(["hardware", "show", file]) == 0
+    assert "not told apart from network_s_per_segment" in capsys.readouterr().out
+    assert main(["hardware", "compare", file, other, "--page", str(page)]) == 0
+    assert "within their intervals" in page.read_text()
+    assert main(["hardware", "compare", file, other]) == 0
+    shown = capsys.readouterr().out
+    assert "within their intervals" in shown
+    assert "<b>fast</b>" in shown
 
 
 def test_a_budget_without_a_unit_is_refused(capsys):

@@ -14,7 +14,7 @@ from harness.profiling.platform import fit_platform, works
 from harness.records.hardware import Cost, MachineCosts
 from harness.records.profile import SpeedCorrection
 from harness.run.calibrate import hardware_of
-from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
+from tests.evaluate.test_flow import copy, evaluation, stored  # noqa: F401 - fixtures
 from tests.profiling.recordings import recorded_grid
 
 UNCORRECTED = SpeedCorrection(reference_rate=1.0, coefficient=0.0, gain=0.0, count=0)
@@ -263,6 +263,7 @@ def test_the_command_has_a_row_for_each_budget_and_a_picture(stored, here, tmp_p
     picture = tmp_path / "ladder.svg"
     pairs = [text for file in files for text in ("--hardware", str(files[0]), str(file))]
     argv = ["hardware", "ladder", str(stored.path), "--from", str(stored.path), *pairs]
+    argv += ["--with", str(stored.path)]
 
     assert main([*argv, "--plot", str(picture), "--json"]) == 0
 
@@ -270,7 +271,47 @@ def test_the_command_has_a_row_for_each_budget_and_a_picture(stored, here, tmp_p
     errors = {(each["way"].partition(",")[0], each["model"], each["cell"]): each["error"]
               for each in rungs}  # fmt: skip
     own = {key[1:]: error for key, error in errors.items() if key[0] == "as it is"}
-    for name in ("by plain.json", "by same.json"):
+    for name in ("by plain.json", "by same.json", f"profiled in {stored.id}"):
         moved = {key[1:]: error for key, error in errors.items() if key[0] == name}
         assert moved == pytest.approx(own)
     assert picture.read_text().startswith("<?xml")
+
+
+@pytest.mark.process
+def test_costs_of_another_machine_are_named_and_refused_if_strict(
+    stored,  # noqa: F811
+    copy,  # noqa: F811
+    here,
+    tmp_path,
+    capsys,
+):
+    """
+    With what differs; those of the machine at hand are taken as they are.
+    """
+    own = hardware_of(stored).conditions
+    slower_disk = own | {"cluster.node.disk_bytes_per_s": 10 * 2**20}
+    machines = {
+        name: here.model_copy(update={"conditions": conditions})
+        for name, conditions in (("here", own), ("there", slower_disk))
+    }
+    files = {name: tmp_path / f"{name}.json" for name in machines}
+    for name, machine in machines.items():
+        files[name].write_text(machine.model_dump_json())
+
+    def predicted(name, *options):
+        argv = ["predict", str(copy.path), "--from", str(stored.path), "--hardware"]
+        status = main([*argv, str(files["here"]), str(files[name]), *options, "--json"])
+        return status, capsys.readouterr()
+
+    status, shown = predicted("there", "--strict")
+    assert status == 7
+    assert "node.disk_bytes_per_s: 10485760 there" in shown.err
+    status, shown = predicted("there")
+    assert status == 0
+    assert (
+        "warning: its costs were measured on another machine: node.disk_bytes"
+        in shown.out + shown.err
+    )
+    status, shown = predicted("here", "--strict")
+    assert status == 0
+    assert "another machine" not in shown.out + shown.err

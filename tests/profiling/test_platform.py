@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from harness.profiling.platform import (
-    COMBINING,
     PARTS,
     TYPICAL,
     Work,
@@ -150,14 +149,32 @@ def test_recorded_tasks_give_the_costs_that_they_were_made_with():
         assert [fitted for _, fitted in took] == pytest.approx([time for time, _ in took], rel=0.05)
 
 
-def test_what_a_combiner_writes_is_no_cost_of_the_machine():
-    """
-    It writes as it goes: the time of its spills is the job's, too.
-    """
-    parts = {work.part for work in works([recorded(combine=True)], UNCORRECTED)}
+SORTED = {"spill_write_s", "map_merge_s", "copy_s", "inmem_merge_s", "ondisk_merge_s"}
 
-    assert COMBINING in parts
-    assert "spill_write_s" not in parts
+
+@pytest.mark.parametrize(
+    ("changes", "shared"),
+    [
+        ({"use_combiner": False}, set()),
+        ({"use_combiner": True}, {"spill_write_s"}),
+        ({"map_output_compressed": True}, SORTED),
+        ({"output_compressed": True}, {"reduce_write_s", "map_write_s"}),
+    ],
+    ids=["neither", "combiner", "map outputs", "output"],
+)
+def test_where_a_combiner_or_a_codec_works_nothing_is_a_cost_of_the_machine(changes, shared):
+    """
+    They work while it reads, copies or writes: the time of that is the job's, too.
+    """
+    jobs = [replace(job, config=job.config.model_copy(update=changes)) for job in recorded_grid()]
+    rows = works(jobs, UNCORRECTED)
+
+    parts = {row.part for row in rows}
+    assert {row.part for row in rows if row.is_shared} == shared & parts
+    assert parts >= SORTED - {"ondisk_merge_s"}
+    costs = fit_platform(rows)
+    for part in ("spill_write_s", "copy_s", "map_read_s", "reduce_write_s"):
+        assert costs.keys().isdisjoint(PARTS[part]) == (part in shared), part
 
 
 def test_copies_of_what_is_written_have_a_cost_of_their_own():

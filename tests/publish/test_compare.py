@@ -5,12 +5,12 @@ Which conclusions carry over from one measurement to another.
 import pytest
 
 from harness.publish.compare import conclude
-from harness.records.score import Comparison, MetricValue, Ranking, ScoreBook, Summary
+from harness.records.score import Comparison, MetricValue, Ranking, Score, ScoreBook, Summary
 
 
-def scores(verdict="nearer", better="a", error=(0.1, 0.05, 0.15), bias=(0.08, 0.02, 0.14)):
+def scores(verdict="nearer", better="a", error=(0.1, 0.05, 0.15), errors=(0.1,) * 6):
     """
-    Scores of two models: one comparison, and of the model `a` mean error and bias.
+    Scores of two models: one comparison, and of the model `a` mean error and errors by cell.
     """
     of = {"quantity": "job_s", "speed": "raw"}
     worse = "b" if better == "a" else "a"
@@ -18,11 +18,15 @@ def scores(verdict="nearer", better="a", error=(0.1, 0.05, 0.15), bias=(0.08, 0.
         better=better, worse=worse, cells=6, difference=-0.1, low=-0.2, high=-0.01,
         verdict=verdict, reason="", **of,
     )  # fmt: skip
-    numbers = {"mape": error, "signed_error": bias}
-    values = {name: MetricValue(value=v, low=lo, high=hi) for name, (v, lo, hi) in numbers.items()}
+    values = {"mape": MetricValue(value=error[0], low=error[1], high=error[2])}
     summary = Summary(model="a", workload="*", level="job", cells=6, metrics=values, **of)
     ranking = Ranking(cells=6, models=("a", "b"), errors=(0.1, 0.2), nearest=("a",), **of)
-    return ScoreBook(comparisons=(pair,), summaries=(summary,), rankings=(ranking,))
+    by_cell = tuple(
+        Score(model="a", cell=f"c{number}", level="job", predicted_s=1 + each, measured_s=1.0,
+              trials=3, floor=None, signed_error=each, relative_error=abs(each), **of)
+        for number, each in enumerate(errors)
+    )  # fmt: skip
+    return ScoreBook(comparisons=(pair,), summaries=(summary,), rankings=(ranking,), scores=by_cell)
 
 
 def outcomes(published, measured):
@@ -67,22 +71,26 @@ def test_a_mean_error_holds_within_its_interval(again, outcome):
 @pytest.mark.parametrize(
     ("again", "outcome"),
     [
-        ((0.2, 0.1, 0.3), "holds"),
-        ((-0.2, -0.3, -0.1), "does not hold"),
-        ((-0.01, -0.03, 0.01), "undecided"),
+        ((0.3,) * 8, "holds"),
+        ((-0.1,) * 6, "does not hold"),
+        ((0.1,) * 5 + (-0.1,), "undecided"),
+        ((0.1,) * 5, "undecided"),
+        ((), "undecided"),
     ],
+    ids=["the same", "the other", "both", "too few", "no answer"],
 )
 def test_a_bias_keeps_its_sign(again, outcome):
     """
-    Where the sign was decided when it was published.
+    Where every cell had the same when it was published.
     """
-    assert outcomes(scores(), scores(bias=again))[2] == outcome
+    assert outcomes(scores(), scores(errors=again))[2] == outcome
 
 
-def test_what_was_not_decided_is_no_conclusion():
+@pytest.mark.parametrize("errors", [(0.1, -0.1) * 3, (0.1,) * 5, (0.0,) * 6])
+def test_what_was_not_decided_is_no_conclusion(errors):
     """
-    Neither an undecided verdict nor a bias whose interval holds 0 can be contradicted.
+    Neither an undecided verdict nor errors to both sides, or of few cells, can be contradicted.
     """
-    published = scores(verdict="undecided", bias=(0.0, -0.1, 0.1))
+    published = scores(verdict="undecided", errors=errors)
 
     assert [each.what for each in conclude("run", published, scores())] == ["mean error of a"]
