@@ -32,7 +32,16 @@ from harness.hadoop.site import block_bytes
 from harness.profiling import fit_speed
 from harness.profiling.frame import shown_parts
 from harness.profiling.jobs import Observation
-from harness.profiling.platform import LEVEL, PARTS, TYPICAL, fit_platform, stored, works, written
+from harness.profiling.platform import (
+    FEWEST,
+    LEVEL,
+    PARTS,
+    TYPICAL,
+    fit_platform,
+    stored,
+    works,
+    written,
+)
 from harness.records.hardware import Cost, MachineCosts
 from harness.records.profile import FRAME
 from harness.records.trial import NETWORK_IN, NETWORK_OUT, Cell, Trial
@@ -261,7 +270,8 @@ class Calibration:
                 else (1 / _MOVED**2, _MOVED**2)
             )
             verdict = "holds" if cost.high is not None else "cannot tell"
-            verdict = verdict if low <= times <= high else "moved"
+            if cost.trials >= FEWEST and not low <= times <= high:
+                verdict = "moved"
             answers.append((largest, verdict, cost.value, times * cost.value))
         return answers
 
