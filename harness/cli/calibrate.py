@@ -134,7 +134,7 @@ def calibrate(
     if as_json:
         print_json(hardware.model_dump(mode="json"))
     else:
-        _show(machine_document(output.name, hardware), None)
+        _show(machine_document(output.name, hardware))
     show_text(f"{len(hardware.chosen)} jobs in {hardware.spent_s:.0f} s: {output}")
 
 
@@ -179,7 +179,7 @@ def fit(name: str, results_dir: Path, within_s: float | None, workloads: str, ou
     _write(hardware_of(run, within_s=within_s or math.inf, workloads=names), output)
 
 
-_page_option = file_option("--page", help="Write it as a page (HTML) instead.")
+_page_option = file_option("--page", help="Write it as a page (HTML).")
 
 
 @hardware_group.command("show")
@@ -198,10 +198,13 @@ def show(file: Path, page: Path | None, as_json: bool) -> None:
     from harness.reports.hardware import machine_document
 
     hardware = read_hardware(file)
-    if as_json and page is None:
+    document = machine_document(file.name, hardware)
+    if page:
+        _write_page(document, page)
+    if as_json:
         print_json(hardware.model_dump(mode="json"))
-    else:
-        _show(machine_document(file.name, hardware), page)
+    elif not page:
+        _show(document)
 
 
 @hardware_group.command("compare")
@@ -237,24 +240,30 @@ def compare(
         if one.conditions.get(fact) != other.conditions.get(fact)
     }
     times = _times_by_resource(Store(results_dir).find(name), one, other) if name else []
-    if as_json and page is None:
+    document = pair_document([file.name for file in files], costs, differing, times)
+    if page:
+        _write_page(document, page)
+    if as_json:
         places = ("workload", "resource", "one_s", "other_s")
         shares = [dict(zip(places, row, strict=True)) for row in times]
         shown = [each._asdict() for each in costs]
         print_json({"costs": shown, "conditions": differing, "times": shares})
-        return
-    _show(pair_document([file.name for file in files], costs, differing, times), page)
+    elif not page:
+        _show(document)
 
 
-def _show(document: Document, page: Path | None) -> None:
-    """Write *document* as a page, or show what is not folded in it."""
+def _write_page(document: Document, page: Path) -> None:
     from harness.reports import REPORTS
-    from harness.reports.document import Table, Text
     from harness.store.files import write_file
 
-    if page is not None:
-        write_file(page, REPORTS["html"].render(document).encode(), page.absolute().parent)
-        return
+    write_file(page, REPORTS["html"].render(document).encode(), page.absolute().parent)
+    show_text(f"page: {page}")
+
+
+def _show(document: Document) -> None:
+    """Show what is not folded in *document*."""
+    from harness.reports.document import Table, Text
+
     first = [document.overview] if document.overview else []
     for block in [*first, *(each for section in document.sections for each in section.shown())]:
         if isinstance(block, Table) and not block.folded:
