@@ -93,6 +93,17 @@ def test_functions_take_as_much_longer_as_sorting_and_serialising(jobs, here):
     assert ratios_there["hdfs_read_s_per_byte"] == pytest.approx(1.0)
 
 
+def test_of_a_spill_with_a_combiner_only_writing_follows_the_disk(here):
+    """
+    What combining takes is the job's, though both happen at once.
+    """
+    quick = slower(here, 0.2, "local_write")  # so that most of a spill is combining
+    ratios_there = ratios(recorded_grid(combine=True), quick, slower(quick, 10.0, "local_write"))
+
+    assert ratios_there["local_write_s_per_byte"] == pytest.approx(10.0)
+    assert ratios_there["combine_cpu_s_per_record"] == pytest.approx(1.0)
+
+
 def test_costs_that_are_known_exactly_leave_nothing_to_draw(jobs, here):
     """
     Each of 200 draws is the profile itself.
@@ -250,6 +261,18 @@ def test_jobs_after_the_budget_do_not_count(stored, monkeypatch):  # noqa: F811
     assert len(hardware_of(stored).chosen) > 2
     with pytest.raises(DataError, match="no trial is done within 5 s"):
         hardware_of(stored, within_s=5.0)
+
+
+def test_a_machine_is_fitted_to_some_of_the_workloads_of_a_run(stored):  # noqa: F811
+    """
+    Of one that has not run there is nothing to say.
+    """
+    records, few = stored.trials(), hardware_of(stored, workloads=["terasort"])
+
+    assert {records[each["trial"]].trial.cell.workload.name for each in few.chosen} == {"terasort"}
+    with pytest.raises(DataError, match="no trial of sort is done") as error:
+        hardware_of(stored, workloads=["terasort", "sort"])
+    assert "terasort" in error.value.fix
 
 
 @pytest.mark.process

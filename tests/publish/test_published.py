@@ -13,7 +13,7 @@ from harness.cli import main
 
 ROOT = Path(__file__).parents[2]
 BUNDLES = ["half-cores", "papers", "quick"]
-# Of 60 trials no more than 2 MB; the papers' grids have 138, and profiles that were moved have draws.
+# Of 60 trials no more than 2 MB; the papers' grids have 138, and moved profiles have draws.
 MOST_BYTES = {"half-cores": 2_700_000, "papers": 5_200_000, "quick": 2_000_000}
 
 

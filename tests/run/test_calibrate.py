@@ -3,6 +3,7 @@ A calibration: what its jobs will work on, which comes next, and when it ends.
 """
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -135,6 +136,21 @@ def test_a_slow_disk_makes_a_job_that_writes_to_it_tell_more_of_it():
     ]
 
     assert shares[1] > shares[0]
+
+
+def test_what_jobs_took_before_an_interruption_counts(session):
+    """
+    As what this process spends does; jobs of this process do not count twice.
+    """
+    calibration = Calibration(session, budget_s=600.0)
+    before, after = (
+        SimpleNamespace(started_s=calibration.began_s + start, finished_s=calibration.began_s + end)
+        for start, end in ((-900.0, -800.0), (1.0, 31.0))
+    )
+
+    spent_s = calibration.spent_s(SimpleNamespace(attempts=lambda: [before, after]))
+
+    assert 100.0 <= spent_s < 130.0
 
 
 def test_nothing_is_chosen_once_the_budget_is_too_short_for_a_job(session):
