@@ -399,15 +399,12 @@ def _times_by_resource(
     rows = list[tuple[str, str, float, float]]()
     for workload, works in profiled_works(source).items():
         by = factors(works, one, other)
-        times_s = defaultdict[str, tuple[float, float]](lambda: (0.0, 0.0))
-        for part, before_s in by.before_s.items():
-            jobs_s = by.jobs_s[part]  # of a combiner or a codec
-            for resource, pair in (
-                ("processor", (jobs_s, by.computing * jobs_s)),
-                (RESOURCES.get(part, "processor"),
-                 (before_s - jobs_s, by.after_s[part] - by.computing * jobs_s)),
-            ):  # fmt: skip
-                known = times_s[resource]
-                times_s[resource] = (known[0] + pair[0], known[1] + pair[1])
-        rows += [(workload, resource, *pair) for resource, pair in sorted(times_s.items())]
+        before_s, after_s = (defaultdict[str, float](float) for _ in range(2))
+        for part, jobs_s in by.jobs_s.items():
+            resource = RESOURCES.get(part, "processor")
+            before_s["processor"] += jobs_s
+            after_s["processor"] += by.computing * jobs_s
+            before_s[resource] += by.before_s[part] - jobs_s
+            after_s[resource] += by.after_s[part] - by.computing * jobs_s
+        rows += [(workload, name, before_s[name], after_s[name]) for name in sorted(before_s)]
     return rows

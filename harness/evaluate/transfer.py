@@ -44,7 +44,7 @@ RESOURCES = {
     "map_read_s": "HDFS, reading", "map_write_s": "HDFS, writing",
     "reduce_write_s": "HDFS, writing", "copy_s": "network",
     "spill_write_s": "local disk", "map_merge_s": "local disk", "inmem_merge_s": "local disk",
-    "ondisk_merge_s": "local disk", "reduce_merge_s": "local disk",
+    "ondisk_merge_s": "local disk",
 }  # fmt: skip
 _MERGES = ("map_merge_s", "inmem_merge_s", "ondisk_merge_s")
 # With which parts each cost, and each statistic of task times, becomes longer: with none of them,
@@ -149,20 +149,18 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
         names = dict.fromkeys(name for row in own for name in row.counts)
         counts = {name: share * fmean(row.counts.get(name, 0.0) for row in own) for name in names}
         time_s = share * fmean(row.seconds for row in own)
+        own_s, longer = time_s, 1.0  # without counts all of it is the job's
+        if any(counts.values()):
+            work_s, there_s = (seconds_of(counts, costs) for costs in (of_here, of_there))
+            if math.isnan(work_s + there_s) or work_s <= 0:
+                lacking = [n for n in names if counts[n] and not (of_here.get(n) and n in of_there)]
+                what = f"no cost of {', '.join(lacking)}, which {part} of {own[0].workload} needs"
+                raise DataError(what, where="hardware", fix="harness calibrate measures it")
+            # Where a combiner or a codec works, what is not the machine's is the job's.
+            own_s, longer = max(0.0, time_s - work_s) if is_shared else 0.0, there_s / work_s
         before[part] += time_s
-        of_jobs[part] += 0.0
-        if not any(counts.values()):
-            after[part] += computing * time_s
-            continue
-        work_s, there_s = (seconds_of(counts, costs) for costs in (of_here, of_there))
-        if math.isnan(work_s + there_s) or work_s <= 0:
-            lacking = [n for n in names if counts[n] and not (of_here.get(n) and n in of_there)]
-            what = f"no cost of {', '.join(lacking)}, which {part} of {own[0].workload} needs"
-            raise DataError(what, where="hardware", fix="harness calibrate measures it")
-        # Where a combiner or a codec works, what is not the machine's is the job's.
-        own_s = max(0.0, time_s - work_s) if is_shared else 0.0
         of_jobs[part] += own_s
-        after[part] += computing * own_s + (time_s - own_s) * there_s / work_s
+        after[part] += computing * own_s + (time_s - own_s) * longer
     return Factors(computing, before, after, of_jobs)
 
 
