@@ -97,6 +97,7 @@ def calibrate(
     from harness.reports.hardware import machine_document
     from harness.run.calibrate import TEXT, Calibration
     from harness.run.session import Session, read_experiment_file
+    from harness.store.files import refuse_special
 
     cluster = f"{{provider: {provider}, workers: {workers}, site: {{dfs.blocksize: 32 MiB}}}}"
     if file is not None:
@@ -107,6 +108,8 @@ def calibrate(
     if output and not os.access(output.absolute().parent, os.W_OK | os.X_OK):
         fix = "name a file in a folder that is there, and that you may write to"
         raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
+    if output:
+        refuse_special(output)
     known = read_hardware(checked) if checked else None
     calibration = Calibration(session, budget_s)
     if dry_run:

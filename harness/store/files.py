@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.errors import DataError, MachineError
+from harness.errors import DataError, MachineError, SpecError
 from harness.text import excerpt
 from harness.units import format_bytes
 
@@ -162,9 +162,21 @@ def rename_durably(source: Path, target: Path) -> None:
     sync_folder(target.parent)
 
 
+def refuse_special(path: Path) -> None:
+    """`SpecError` where *path* is a device, a pipe or a folder: a rename would replace it."""
+    if path.exists() and not path.is_file():
+        fix = "name a file: what is there would be replaced by it"
+        raise SpecError("this is no plain file", where=str(path), fix=fix)
+
+
 def write_file(path: Path, data: bytes, scratch: Path) -> None:
-    """Put *data* at *path* in one step; *scratch* is a folder on the same file system."""
+    """
+    Put *data* at *path* in one step; *scratch* is a folder on the same file system.
+
+    `SpecError`: something else than a file is there.
+    """
     with os_error_as_machine_error(path):
+        refuse_special(path)
         scratch.mkdir(parents=True, exist_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = scratch / f"{path.name}.{os.getpid()}"

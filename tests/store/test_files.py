@@ -1,5 +1,5 @@
 """
-Files of the store: what a full disk does to a lock.
+Files of the store: what a full disk does to a lock, and what is never replaced.
 """
 
 import errno
@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from harness.errors import MachineError
-from harness.store.files import exclusive_lock
+from harness.errors import MachineError, SpecError
+from harness.store.files import exclusive_lock, write_file
 
 
 def test_a_lock_on_a_full_disk_says_that_it_is_full(tmp_path, monkeypatch):
@@ -25,3 +25,21 @@ def test_a_lock_on_a_full_disk_says_that_it_is_full(tmp_path, monkeypatch):
         exclusive_lock(tmp_path / "lock", "it"),
     ):
         pass
+
+
+def test_no_device_or_pipe_is_replaced_by_a_file(tmp_path):
+    """
+    As an output, `/dev/null` of root: a rename would put a file in its place for everybody.
+    """
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+
+    for path in (pipe, link, tmp_path):
+        with pytest.raises(SpecError, match="no plain file"):
+            write_file(path, b"text", tmp_path / "scratch")
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    write_file(tmp_path / "file", b"text", tmp_path / "scratch")
+    write_file(tmp_path / "file", b"other", tmp_path / "scratch")
+    assert (tmp_path / "file").read_bytes() == b"other"
