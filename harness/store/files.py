@@ -163,8 +163,8 @@ def rename_durably(source: Path, target: Path) -> None:
 
 
 def refuse_special(path: Path) -> None:
-    """`SpecError` where *path* is a device, a pipe or a folder: a rename would replace it."""
-    if path.exists() and not path.is_file():
+    """`SpecError` where *path* is a device, a pipe or a socket: a rename would replace it."""
+    if path.exists() and not path.is_file() and not path.is_dir():
         fix = "name a file: what is there would be replaced by it"
         raise SpecError("this is no plain file", where=str(path), fix=fix)
 
@@ -173,7 +173,7 @@ def write_file(path: Path, data: bytes, scratch: Path) -> None:
     """
     Put *data* at *path* in one step; *scratch* is a folder on the same file system.
 
-    `SpecError`: something else than a file is there.
+    `SpecError`: a device, a pipe or a socket is there; `MachineError`: a folder.
     """
     with os_error_as_machine_error(path):
         refuse_special(path)

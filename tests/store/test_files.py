@@ -31,13 +31,16 @@ def test_no_device_or_pipe_is_replaced_by_a_file(tmp_path):
     """
     As an output, `/dev/null` of root: a rename would put a file in its place for everybody.
     """
-    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    pipe, link, folder = tmp_path / "pipe", tmp_path / "link", tmp_path / "folder"
     os.mkfifo(pipe)
     link.symlink_to(pipe)
+    folder.mkdir()
 
-    for path in (pipe, link, tmp_path):
+    for path in (pipe, link):
         with pytest.raises(SpecError, match="no plain file"):
             write_file(path, b"text", tmp_path / "scratch")
+    with pytest.raises(MachineError, match="is a directory"):
+        write_file(folder, b"text", tmp_path / "scratch")
     assert pipe.is_fifo()
     assert link.is_symlink()
     write_file(tmp_path / "file", b"text", tmp_path / "scratch")
