@@ -403,11 +403,11 @@ def _times_by_resource(
     for workload, works in profiled_works(source).items():
         by = factors(works, one, other)
         before_s, after_s = (defaultdict[str, float](float) for _ in range(2))
-        for part, jobs_s in by.jobs_s.items():
+        for part, computed_s in by.computed_s.items():
             resource = RESOURCES.get(part, "processor")
-            before_s["processor"] += jobs_s
-            after_s["processor"] += by.computing * jobs_s
-            before_s[resource] += by.before_s[part] - jobs_s
-            after_s[resource] += by.after_s[part] - by.computing * jobs_s
+            before_s["processor"] += computed_s
+            after_s["processor"] += by.computing * computed_s
+            before_s[resource] += by.before_s[part] - computed_s
+            after_s[resource] += by.after_s[part] - by.computing * computed_s
         rows += [(workload, name, before_s[name], after_s[name]) for name in sorted(before_s)]
     return rows

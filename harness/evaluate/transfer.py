@@ -4,8 +4,9 @@ A profile of jobs that ran on one machine, for another on which they never ran.
 [V] A. Verma, L. Cherkasova, R. Campbell, "Profiling and evaluating hardware choices for MapReduce
 environments", Performance Evaluation 79 (2014), relate two platforms by micro-benchmarks and a
 regression.  Here each part of a task has its own factor: what its work costs there over what it
-costs here, by the costs of both machines.  What belongs to the job (its functions, its combiner)
-takes as much longer as sorting and serialising do, which are a task's own computing.
+costs here, by the costs of both machines.  What the processor does takes as much longer as all
+sorting and serialising of a calibration did together: both of them, and what belongs to the job
+(its functions, its combiner).
 """
 
 from __future__ import annotations
@@ -24,9 +25,17 @@ from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import JOBS, scaled
 from harness.profiling import fit_speed
-from harness.profiling.platform import FEWEST, LEVEL, Work, seconds_of, works
+from harness.profiling.platform import (
+    COMPUTED,
+    COMPUTING,
+    FEWEST,
+    LEVEL,
+    Work,
+    seconds_of,
+    works,
+)
 from harness.records.hardware import Cost, MachineCosts
-from harness.records.profile import Profile
+from harness.records.profile import Profile, SpeedCorrection
 from harness.records.trial import SCHEMA_VERSION, Cell
 from harness.reports.sections.method import flatten
 from harness.store import Run
@@ -34,7 +43,6 @@ from harness.store.opener import Opener
 
 # What a cluster is made of, of which a machine's costs depend.
 _FACTS = {"node", "nodes", "workers"}
-KERNELS = ("sort_cpu_s_per_record", "serde_cpu_s_per_record")
 _OF_MAPS = ("map_read", "map_function", "map_write", "map_merge", "collect", "spill")
 _OF_REDUCES = ("copy", "inmem", "ondisk", "reduce_merge", "reduce_function", "reduce_write")
 DRAWS, _SEED = 200, 0
@@ -89,13 +97,13 @@ class Factors:
     """
     By how much longer tasks of a workload take elsewhere: *before_s* and *after_s* of each part.
 
-    *jobs_s* is what belongs to the job of *before_s*, and *computing* is the factor of that.
+    *computed_s* is what the processor does of *before_s*, and *computing* is the factor of that.
     """
 
     computing: float
     before_s: Mapping[str, float]
     after_s: Mapping[str, float]
-    jobs_s: Mapping[str, float]
+    computed_s: Mapping[str, float]
 
     def of(self, parts: Iterable[str], *, machine_alone: bool = False) -> float:
         """
@@ -104,9 +112,9 @@ class Factors:
         *machine_alone*: of the machine's share of them.
         """
         shown = [part for part in parts if self.before_s.get(part)]
-        jobs_s = sum(self.jobs_s[part] for part in shown) if machine_alone else 0.0
-        before_s = sum(self.before_s[part] for part in shown) - jobs_s
-        after_s = sum(self.after_s[part] for part in shown) - self.computing * jobs_s
+        computed_s = sum(self.computed_s[part] for part in shown) if machine_alone else 0.0
+        before_s = sum(self.before_s[part] for part in shown) - computed_s
+        after_s = sum(self.after_s[part] for part in shown) - self.computing * computed_s
         return after_s / before_s if before_s > 0 else self.computing
 
     def times(self, profile: Profile) -> dict[str, float]:
@@ -135,12 +143,10 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
     of_here, of_there = (
         {name: cost.value for name, cost in each.costs.items()} for each in (here, there)
     )
-    ratios = [of_there[name] / of_here[name] for name in KERNELS
-              if of_here.get(name) and of_there.get(name)]  # fmt: skip
-    if not ratios:
-        what = f"the machines have no cost in common of {' and '.join(KERNELS)}"
-        raise DataError(what, where="hardware", fix="harness calibrate measures them")
-    computing = math.exp(fmean(map(math.log, ratios)))
+    if not (of_here.get(COMPUTING) and of_there.get(COMPUTING)):
+        what = f"one of the machines has no `{COMPUTING}`, by which functions become longer"
+        raise DataError(what, where="hardware", fix="harness calibrate measures it")
+    computing = of_there[COMPUTING] / of_here[COMPUTING]
     before, after, of_jobs = (defaultdict[str, float](float) for _ in range(3))
     for part, is_shared in dict.fromkeys((row.part, row.is_shared) for row in rows):
         of_part = [row for row in rows if row.part == part]
@@ -149,8 +155,8 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
         names = dict.fromkeys(name for row in own for name in row.counts)
         counts = {name: share * fmean(row.counts.get(name, 0.0) for row in own) for name in names}
         time_s = share * fmean(row.seconds for row in own)
-        own_s, longer = time_s, 1.0  # without counts all of it is the job's
-        if any(counts.values()):
+        own_s, longer = time_s, 1.0  # of the processor
+        if part not in COMPUTED and any(counts.values()):
             work_s, there_s = (seconds_of(counts, costs) for costs in (of_here, of_there))
             if math.isnan(work_s + there_s) or work_s <= 0:
                 lacking = [n for n in names if counts[n] and not (of_here.get(n) and n in of_there)]
@@ -189,21 +195,46 @@ def longer_by(
     return times | {JOBS + name: value for name, value in of_jobs.items()}
 
 
+def at_speed_of(machine: MachineCosts, speed: SpeedCorrection | None) -> MachineCosts:
+    """*machine* at the reference speed of a run that it had at another hour."""
+    if speed is None or machine.reference_rate is None:
+        return machine
+    times = speed.at_reference(1.0, machine.reference_rate)
+
+    def changed(cost: Cost) -> Cost:
+        ends = {name: times * value for name in ("value", "low", "high")
+                if (value := getattr(cost, name)) is not None}  # fmt: skip
+        without = {unit: times * value for unit, value in cost.without.items()}
+        return cost.model_copy(update={**ends, "without": without})
+
+    costs, frame = (
+        {name: changed(cost) for name, cost in known.items()}
+        for known in (machine.costs, machine.frame)
+    )
+    return machine.model_copy(update={"costs": costs, "frame": frame})
+
+
 def transferred(
     profile: Profile, rows: Sequence[Work], here: MachineCosts, there: MachineCosts
 ) -> Profile:
     """
     *profile*, whose tasks worked as *rows* say *here*, as it would be *there*.
 
-    Its `draws` say what else it might be, as far as the costs of both machines are uncertain.
+    Its `draws` say what else it might be, as far as the costs of both machines are uncertain.  Its
+    reference speed is that of *there*, however fast the probe is on such a machine.
     """
+    here, speed = at_speed_of(here, profile.speed), profile.speed
+    if speed is not None and there.reference_rate is not None:
+        speed = speed.model_copy(update={"reference_rate": there.reference_rate})
     times = longer_by(profile, rows, here, there)
     random, draws = np.random.default_rng(_SEED), []
     for _ in range(DRAWS):
         drawn = longer_by(profile, rows, drawn_costs(here, random), drawn_costs(there, random))
         draws.append({name: drawn[name] / value for name, value in times.items() if value})
     refits = tuple(scaled(refit, times) for refit in profile.refits)
-    return scaled(profile, times).model_copy(update={"refits": refits, "draws": tuple(draws)})
+    return scaled(profile, times).model_copy(
+        update={"refits": refits, "draws": tuple(draws), "speed": speed}
+    )
 
 
 def completed(there: MachineCosts, here: MachineCosts) -> tuple[MachineCosts, list[str]]:

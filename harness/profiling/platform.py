@@ -5,6 +5,9 @@ Each part of a recorded task is a sum of its *work* times what a unit of that co
 part for each file, spill or segment, and a part for each byte and each record.  What a part worked
 on was counted (``docs/models/README.md``, section 10), so each part is a small regression of its
 own.  The map function, the combiner and the reduce function belong to a job: they are in none.
+What they take elsewhere follows from `COMPUTING`, which is about the processor as a whole: how much
+longer sorting and serialising take than typical costs say.  Jobs tell that sum better than how it
+divides between bytes and records.
 
 What is written waits in memory for the disk, up to a bound; only a writer that is further ahead is
 as slow as the disk.  So the first bytes of each file, the *early* ones, have a cost of their own: a
@@ -56,10 +59,12 @@ PARTS: dict[str, tuple[str, ...]] = {
     "map_write_s": _WRITE,
     "reduce_write_s": _WRITE,
 }  # fmt: skip
-# Beside those of Table 4.
+COMPUTING, COMPUTED = "computing", ("collect_s", "spill_sort_s")
+# Beside those of Table 4, or in their place.
 _TYPICAL = COSTS_OF_JOBS | {
-    "hdfs_read_s_per_record": 1e-7, "hdfs_read_s_per_file": 2e-2, "serde_s_per_byte": 2e-9,
-    "sort_s_per_byte": 5e-9, "local_write_s_per_early_byte": 6e-9,
+    "hdfs_read_s_per_record": 1e-7, "hdfs_read_s_per_file": 2e-2, "serde_s_per_byte": 4e-10,
+    "serde_cpu_s_per_record": 1.5e-7, "sort_cpu_s_per_record": 6e-8, "sort_s_per_byte": 1e-9,
+    "local_write_s_per_early_byte": 6e-9,
     "local_write_s_per_record": 1e-7, "local_write_s_per_file": 5e-3, "merge_s_per_byte": 5e-9,
     "merge_s_per_early_byte": 5e-9, "merge_s_per_file": 5e-3, "network_s_per_segment": 3e-3,
     "hdfs_write_s_per_early_byte": 2e-8, "hdfs_copy_s_per_byte": 1e-9,
@@ -193,8 +198,6 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
     A cost that no row shows is absent.  What the rows cannot tell apart has its *group*, which
     divides as the *expected* costs do.
     """
-    from scipy.special import stdtrit
-
     costs = dict[str, Cost]()
     for names in dict.fromkeys(PARTS.values()):
         chosen = [
@@ -224,10 +227,7 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
                 [_fit(design[rows], target[rows], typical, values) for rows in kept]
             ).T
         for name, value, others in zip(shown, values.tolist(), replicates, strict=True):
-            half = math.inf
-            if others.size:
-                times = float(stdtrit(len(others) - 1, (1 + LEVEL) / 2))
-                half = times * math.sqrt(jackknife_variance(others))
+            half = _half_width(others)
             group = next((sorted(each - {name}) for each in joined if name in each), ())
             is_known = math.isfinite(half) and not group
             costs[name] = Cost(
@@ -240,7 +240,39 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
                 group=tuple(group),
                 without=dict(zip(names_of_units, others.tolist(), strict=False)),
             )
-    return costs
+    return costs | _computing(rows)
+
+
+def _half_width(replicates: np.ndarray) -> float:
+    """Half the interval of a number that has these values without one unit each."""
+    from scipy.special import stdtrit
+
+    if not replicates.size:
+        return math.inf
+    times = float(stdtrit(len(replicates) - 1, (1 + LEVEL) / 2))
+    return times * math.sqrt(jackknife_variance(replicates))
+
+
+def _computing(rows: Sequence[Work]) -> dict[str, Cost]:
+    """`COMPUTING`, the geometric mean over trials; nothing where no trial sorted."""
+    took, typical = (defaultdict[str, float](float) for _ in range(2))
+    for row in rows:
+        if row.part in COMPUTED and any(row.counts.values()):
+            took[row.trial] += row.seconds
+            typical[row.trial] += seconds_of(row.counts, TYPICAL)
+    logs = {trial: math.log(seconds / typical[trial])
+            for trial, seconds in took.items() if seconds >= _SHORTEST_S}  # fmt: skip
+    if not logs:
+        return {}
+    without = dict[str, float]()
+    if len(logs) >= FEWEST:
+        total = math.fsum(logs.values())
+        without = {trial: math.exp((total - log) / (len(logs) - 1)) for trial, log in logs.items()}
+    value, half = math.exp(fmean(logs.values())), _half_width(np.array([*without.values()]))
+    ends = {"low": max(0.0, value - half), "high": value + half} if without else {}
+    source = f"{' and '.join(COMPUTED)}, beside typical costs"
+    return {COMPUTING: Cost(value=value, **ends, unit="", trials=len(logs), source=source,
+                            without=without)}  # fmt: skip
 
 
 def _fit(

@@ -45,13 +45,15 @@ class MachineCosts(Record):
     `hardware.json`: the *costs* of a machine, and its *frame*, by the names of `records.profile`.
 
     *conditions* are the facts it was measured on, by dotted names; *chosen* the jobs that were run,
-    in their order, each with what it was expected to tell and what it took.
+    in their order, each with what it was expected to tell and what it took.  *reference_rate* is
+    the median rate of the speed probe beside them: costs are those of a machine that is as fast.
     """
 
     schema_version: Literal[2] = 2
     measured_s: float
     budget_s: float = 0.0
     spent_s: float = 0.0
+    reference_rate: float | None = Field(default=None, gt=0)
     conditions: dict[str, Any] = Field(default_factory=dict)
     costs: dict[str, Cost]
     frame: dict[str, Cost] = Field(default_factory=dict)

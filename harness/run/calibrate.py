@@ -320,6 +320,7 @@ def hardware_of(
         measured_s=manifest.created_s,
         budget_s=budget_s,
         spent_s=spent_s or max(record.finished_s for record in records) - began_s,
+        reference_rate=speed.reference_rate if any(each.rate for each in observed) else None,
         conditions=dict(flatten(known)),
         costs=with_micro(
             fit_platform(works(working, speed), expected_costs(run)),

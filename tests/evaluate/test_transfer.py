@@ -84,13 +84,29 @@ def test_a_slower_network_makes_copying_longer_and_nothing_else(jobs, here):
 
 def test_functions_take_as_much_longer_as_sorting_and_serialising(jobs, here):
     """
-    The job's own computing is not known there: two kernels of a task's JVM stand for it.
+    The job's own computing is not known there: what both took together stands for it.
     """
-    ratios_there = ratios(jobs, here, slower(here, 2.0, "sort", "serde"))
+    ratios_there = ratios(jobs, here, slower(here, 2.0, "computing"))
 
-    assert ratios_there["map_cpu_s_per_record"] == pytest.approx(2.0)
-    assert ratios_there["reduce_cpu_s_per_record"] == pytest.approx(2.0)
+    for name in ("map_cpu_s_per_record", "reduce_cpu_s_per_record", "sort_cpu_s_per_record"):
+        assert ratios_there[name] == pytest.approx(2.0)
     assert ratios_there["hdfs_read_s_per_byte"] == pytest.approx(1.0)
+
+
+def test_both_machines_are_compared_at_the_speed_of_the_run(jobs, here):
+    """
+    The old one was calibrated when it was slower than in the run; the new one's speed is its own.
+    """
+    speed = SpeedCorrection(reference_rate=100.0, coefficient=2.0, gain=0.3, count=9)
+    profile = fit_profile("w", jobs).model_copy(update={"speed": speed})
+    then = slower(here, 100 / 81, *here.costs).model_copy(update={"reference_rate": 90.0})
+    there = slower(here, 3.0, *here.costs).model_copy(update={"reference_rate": 300.0})
+    moved = transferred(profile, works(jobs, UNCORRECTED), then, there)
+
+    assert moved.costs["hdfs_read_s_per_byte"].value == pytest.approx(
+        3 * profile.costs["hdfs_read_s_per_byte"].value
+    )
+    assert (moved.speed.reference_rate, moved.speed.coefficient) == (300.0, 2.0)
 
 
 def test_of_a_spill_with_a_combiner_only_writing_follows_the_disk(here):

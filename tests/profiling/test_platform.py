@@ -47,8 +47,25 @@ def test_exact_times_give_the_costs_that_made_them():
     """
     costs = fit_platform(rows(np.random.default_rng(1), noise=0.0))
 
-    assert {name: cost.value for name, cost in costs.items()} == pytest.approx(TYPICAL, rel=1e-6)
-    assert {cost.unit for cost in costs.values()} == {"s", "s/B", "s/record"}
+    values = {name: cost.value for name, cost in costs.items()}
+    assert values == pytest.approx(TYPICAL | {"computing": 1.0}, rel=1e-6)
+    assert {cost.unit for cost in costs.values()} == {"s", "s/B", "s/record", ""}
+
+
+def test_computing_is_told_as_a_whole_where_its_division_is_not():
+    """
+    Half the speed, one job off by a third: about 2, whatever that does to each cost.
+    """
+    parts = {part: PARTS[part] for part in ("collect_s", "spill_sort_s")}
+    slow = {name: 2 * value for name, value in TYPICAL.items()}
+    made = rows(np.random.default_rng(5), costs=slow, parts=parts, noise=0.1)
+    made[0] = replace(made[0], seconds=made[0].seconds * 4 / 3)
+    computing = fit_platform(made)["computing"]
+
+    assert computing.value == pytest.approx(2.0, rel=0.1)
+    assert computing.low <= 2.0 <= computing.high
+    assert computing.high - computing.low <= 0.4
+    assert "computing" not in fit_platform(rows(np.random.default_rng(5), parts={}))
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
