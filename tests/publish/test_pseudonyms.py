@@ -195,6 +195,17 @@ def test_paths_are_replaced_down_to_what_is_everybodys(before, after):
     assert [pseudonyms.text(before), pseudonyms.text(after)] == [after, after]
 
 
+def test_a_rate_in_a_command_is_no_folder():
+    """
+    A limit of nodes stays, a folder beside it does not.
+    """
+    limits = "{disk: 10 MiB/s, network: 100 Mbit/s}"
+    command = json.dumps({"command": f"harness all mine/acme --set 'cluster.node={limits}'"})
+    pseudonyms = Pseudonyms.of_files([command.encode()], {})
+
+    assert pseudonyms.text(f"{limits} mine/acme") == f"{limits} /path-1"
+
+
 @pytest.mark.parametrize(
     "name",
     [
