@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, stdev
 
 import numpy as np
 
@@ -46,6 +46,7 @@ _FACTS = {"node", "nodes", "workers"}
 _OF_MAPS = ("map_read", "map_function", "map_write", "map_merge", "collect", "spill")
 _OF_REDUCES = ("copy", "inmem", "ondisk", "reduce_merge", "reduce_function", "reduce_write")
 DRAWS, _SEED = 200, 0
+_FAR = 3  # times that a rate without a job is beyond the interval of jobs, before it is named
 _LEAST_SHARE = 0.1  # of a cost, that a draw leaves: none is 0 or below
 # What a part of a task waits for most.
 RESOURCES = {
@@ -54,6 +55,7 @@ RESOURCES = {
     "spill_write_s": "local disk", "map_merge_s": "local disk", "inmem_merge_s": "local disk",
     "ondisk_merge_s": "local disk",
 }  # fmt: skip
+_RATES = {"network_bps", "network_bps_compressed"}
 _MERGES = ("map_merge_s", "inmem_merge_s", "ondisk_merge_s")
 # With which parts each cost, and each statistic of task times, becomes longer: with none of them,
 # as a function does.
@@ -215,13 +217,19 @@ def at_speed_of(machine: MachineCosts, speed: SpeedCorrection | None) -> Machine
 
 
 def transferred(
-    profile: Profile, rows: Sequence[Work], here: MachineCosts, there: MachineCosts
+    profile: Profile,
+    rows: Sequence[Work],
+    here: MachineCosts,
+    there: MachineCosts,
+    rate_spread: float = 0.0,
 ) -> Profile:
     """
     *profile*, whose tasks worked as *rows* say *here*, as it would be *there*.
 
-    Its `draws` say what else it might be, as far as the costs of both machines are uncertain.  Its
-    reference speed is that of *there*, however fast the probe is on such a machine.
+    Its `draws` say what else it might be, as far as the costs of both machines are uncertain, and
+    how fast the machine is at another hour: *rate_spread* is the standard deviation of the
+    logarithm of the probe's rate.  Its reference speed is that of *there*, however fast the probe
+    is on such a machine.
     """
     here, speed = at_speed_of(here, profile.speed), profile.speed
     if speed is not None and there.reference_rate is not None:
@@ -230,7 +238,9 @@ def transferred(
     random, draws = np.random.default_rng(_SEED), []
     for _ in range(DRAWS):
         drawn = longer_by(profile, rows, drawn_costs(here, random), drawn_costs(there, random))
-        draws.append({name: drawn[name] / value for name, value in times.items() if value})
+        slower = math.exp(random.normal() * rate_spread * (speed.coefficient if speed else 0.0))
+        draws.append({name: drawn[name] / value * (1 / slower if name in _RATES else slower)
+                      for name, value in times.items() if value})  # fmt: skip
     refits = tuple(scaled(refit, times) for refit in profile.refits)
     return scaled(profile, times).model_copy(
         update={"refits": refits, "draws": tuple(draws), "speed": speed}
@@ -296,6 +306,14 @@ def read_hardware(path: Path) -> MachineCosts:
     return opener.validate(MachineCosts.model_validate, document, path, fix, SCHEMA_VERSION)
 
 
+def spread_of_rates(source: Run) -> float:
+    """Standard deviation of the logarithm of the probe's rate over profiling trials of *source*."""
+    evaluation = Evaluation.of(source)
+    rates = [rate for record in evaluation.done.values()
+             if record.trial.profiling and (rate := evaluation.rate(record))]  # fmt: skip
+    return stdev(map(math.log, rates)) if len(rates) > 1 else 0.0
+
+
 def profiled_works(source: Run) -> dict[str, list[Work]]:
     """What the tasks of the profiling trials of *source* worked on, by workload."""
     evaluation, by_workload = Evaluation.of(source), defaultdict[str, list[Work]](list)
@@ -316,7 +334,7 @@ def profiles_for(
     """
     here, there = map(read_hardware, paths)
     there, assumed = completed(there, here)
-    rows = profiled_works(source)
+    rows, spread = profiled_works(source), spread_of_rates(source)
     hashes = [Opener(path.parent).sha256(path)[:16] for path in paths]
     note = f"from run {source.id}, sealed {source.seal.sha256()[:16]}, for the machine of"
     note += f" {paths[1].name} ({hashes[1]}) instead of {paths[0].name} ({hashes[0]})"
@@ -334,12 +352,21 @@ def profiles_for(
         for name, cost in machine.costs.items()
         if cost.group
     ]
+    unsure += [
+        f"{name}: by jobs {cost.high:.2g} s at most, {cost.micro:.2g} without one: few of the bytes"
+        f" of {paths[1].name} crossed what is slow"
+        for name, cost in there.costs.items()
+        if cost.high is not None and cost.micro is not None and cost.micro > _FAR * cost.high
+    ]
+    if any(name.startswith("cluster.nodes.") for name in there.conditions):
+        unsure.append(f"nodes of {paths[1].name} differ, its costs are means over them: a job that"
+                      " waits for the slowest one takes longer")  # fmt: skip
     if assumed:
         unsure.append(f"too few jobs of {paths[1].name} show {', '.join(assumed)}: those of"
                       f" {paths[0].name} are taken, with its rates")  # fmt: skip
     profiles = {}
     for workload, profile in source.read_profiles().items():
-        moved = transferred(profile, rows[workload], here, there)
+        moved = transferred(profile, rows[workload], here, there, spread)
         warnings = (note, *(f"measured on another machine: {other}" for other in others), *unsure)
         if not rows[workload]:
             warning = f"no task of {workload} was recorded: all takes as much longer as computing"

@@ -8,7 +8,7 @@ import pytest
 from harness.cli import main
 from harness.errors import DataError
 from harness.evaluate.ladder import ladder
-from harness.evaluate.transfer import completed, drawn_costs, transferred
+from harness.evaluate.transfer import completed, drawn_costs, profiles_for, transferred
 from harness.profiling import fit_profile
 from harness.profiling.platform import fit_platform, works
 from harness.records.hardware import Cost, MachineCosts
@@ -129,6 +129,22 @@ def test_costs_that_are_known_exactly_leave_nothing_to_draw(jobs, here):
 
     assert len(moved.draws) == 200
     assert {round(times, 9) for draw in moved.draws for times in draw.values()} == {1.0}
+
+
+def test_a_machine_is_as_fast_at_another_hour_as_it_was_in_some_trial(jobs, here):
+    """
+    All times of a draw are longer by one factor, which spreads as rates did, times the coefficient.
+    """
+    speed = SpeedCorrection(reference_rate=100.0, coefficient=2.0, gain=0.3, count=9)
+    profile = fit_profile("w", jobs).model_copy(update={"speed": speed})
+    exact = slower(here, 1.0, *here.costs)
+    draws = transferred(profile, works(jobs, UNCORRECTED), exact, exact, rate_spread=0.05).draws
+
+    factors = [{round(times, 9) for name, times in draw.items() if name != "network_bps"}
+               for draw in draws]  # fmt: skip
+    assert {len(of_draw) for of_draw in factors} == {1}
+    assert np.std(np.log([*map(min, factors)])) == pytest.approx(0.1, rel=0.15)
+    assert all(draw["network_bps"] == pytest.approx(1 / draw["copy_s_per_byte"]) for draw in draws)
 
 
 def test_an_uncertain_network_spreads_what_is_copied_and_nothing_else(jobs, here):
@@ -314,6 +330,30 @@ def test_the_command_has_a_row_for_each_budget_and_a_picture(stored, here, tmp_p
         moved = {key[1:]: error for key, error in errors.items() if key[0] == name}
         assert moved == pytest.approx(own)
     assert picture.read_text().startswith("<?xml")
+
+
+@pytest.mark.process
+def test_what_means_over_nodes_do_not_tell_is_named(stored, here, tmp_path):  # noqa: F811
+    """
+    One slow worker: jobs wait for it, and few bytes of the calibration crossed its network.
+    """
+    network = here.costs["network_s_per_byte"]
+    far = network.model_copy(update={"micro": 4 * network.high})
+    mixed = here.model_copy(
+        update={
+            "costs": here.costs | {"network_s_per_byte": far},
+            "conditions": {"cluster.nodes.worker2.cores": 0.5},
+        }
+    )
+    files = [tmp_path / "here.json", tmp_path / "mixed.json"]
+    for file, machine in zip(files, (here, mixed), strict=True):
+        file.write_text(machine.model_dump_json())
+
+    profiles, _ = profiles_for(stored, files, [])
+    back, _ = profiles_for(stored, files[::-1], [])
+    texts = [" ".join(next(iter(each.values())).warnings) for each in (profiles, back)]
+    for words in ("few of the bytes of mixed.json crossed", "waits for the slowest"):
+        assert [words in each for each in texts] == [True, False]
 
 
 @pytest.mark.process
