@@ -77,6 +77,7 @@ trial_limit: 5 min
 """
 _CHECKED = {"shuffle": 64 * MIB, "sort": 48 * MIB}  # what a check runs, at least so large
 _MOVED = 1.25  # times that a part may take, beyond its interval, before it is said to have moved
+_UNSURE = 3.0  # times, where there is no interval: twice was seen where nothing had moved
 # What a cost is without a job: by which rates of a node.
 _MICRO = {
     "local_write_s_per_byte": {"buffered_write"},
@@ -267,7 +268,7 @@ class Calibration:
             low, high = (
                 (cost.low / cost.value / _MOVED, cost.high / cost.value * _MOVED)
                 if cost.low is not None and cost.high is not None and cost.value
-                else (1 / _MOVED**2, _MOVED**2)
+                else (1 / _UNSURE, _UNSURE)
             )
             verdict = "holds" if cost.high is not None else "cannot tell"
             if cost.trials >= FEWEST and not low <= times <= high:
