@@ -400,7 +400,7 @@ def _times_by_resource(
     from harness.evaluate.transfer import RESOURCES, factors, profiled_works
 
     rows = list[tuple[str, str, float, float]]()
-    for workload, works in profiled_works(source).items():
+    for workload, works in profiled_works(source)[0].items():
         by = factors(works, one, other)
         before_s, after_s = (defaultdict[str, float](float) for _ in range(2))
         for part, computed_s in by.computed_s.items():

@@ -306,22 +306,19 @@ def read_hardware(path: Path) -> MachineCosts:
     return opener.validate(MachineCosts.model_validate, document, path, fix, SCHEMA_VERSION)
 
 
-def spread_of_rates(source: Run) -> float:
-    """Standard deviation of the logarithm of the probe's rate over profiling trials of *source*."""
-    evaluation = Evaluation.of(source)
-    rates = [rate for record in evaluation.done.values()
-             if record.trial.profiling and (rate := evaluation.rate(record))]  # fmt: skip
-    return stdev(map(math.log, rates)) if len(rates) > 1 else 0.0
+def profiled_works(source: Run) -> tuple[dict[str, list[Work]], float]:
+    """
+    What the tasks of the profiling trials of *source* worked on, by workload.
 
-
-def profiled_works(source: Run) -> dict[str, list[Work]]:
-    """What the tasks of the profiling trials of *source* worked on, by workload."""
+    With it, the standard deviation of the logarithm of the probe's rate over their jobs.
+    """
     evaluation, by_workload = Evaluation.of(source), defaultdict[str, list[Work]](list)
     records = [record for record in evaluation.done.values() if record.trial.profiling]
     observed = [each for record in records for each in evaluation.observe(record)]
     for row in works(observed, fit_speed(observed)):
         by_workload[row.workload].append(row)
-    return by_workload
+    logs = [math.log(each.rate) for each in observed if each.rate]
+    return by_workload, stdev(logs) if len(logs) > 1 else 0.0
 
 
 def profiles_for(
@@ -333,8 +330,7 @@ def profiles_for(
     The first file is of the machine that *source* ran on.  Each profile says what it was made of.
     """
     here, there = map(read_hardware, paths)
-    there, assumed = completed(there, here)
-    rows, spread = profiled_works(source), spread_of_rates(source)
+    rows, spread = profiled_works(source)
     hashes = [Opener(path.parent).sha256(path)[:16] for path in paths]
     note = f"from run {source.id}, sealed {source.seal.sha256()[:16]}, for the machine of"
     note += f" {paths[1].name} ({hashes[1]}) instead of {paths[0].name} ({hashes[0]})"
@@ -361,13 +357,14 @@ def profiles_for(
     if any(name.startswith("cluster.nodes.") for name in there.conditions):
         unsure.append(f"nodes of {paths[1].name} differ, its costs are means over them: a job that"
                       " waits for the slowest one takes longer")  # fmt: skip
-    if assumed:
-        unsure.append(f"too few jobs of {paths[1].name} show {', '.join(assumed)}: those of"
-                      f" {paths[0].name} are taken, with its rates")  # fmt: skip
     profiles = {}
     for workload, profile in source.read_profiles().items():
-        moved = transferred(profile, rows[workload], here, there, spread)
+        of_there, assumed = completed(there, at_speed_of(here, profile.speed))
+        moved = transferred(profile, rows[workload], here, of_there, spread)
         warnings = (note, *(f"measured on another machine: {other}" for other in others), *unsure)
+        if assumed:
+            warning = f"too few jobs of {paths[1].name} show {', '.join(assumed)}: those of"
+            warnings = (*warnings, f"{warning} {paths[0].name} are taken, with its rates")
         if not rows[workload]:
             warning = f"no task of {workload} was recorded: all takes as much longer as computing"
             warnings = (*warnings, warning)

@@ -104,7 +104,7 @@ _IN_TEXT = {
         r"|[bcdlps-](?<!\S.)(?:[r-][w-][xsStT-]){3}[.+@]?\s+\d+\s+([^\s/]+)\s+([^\s/]+)\s+\d"
     ),
 }
-_RATE = re.compile(r"[KMGT]?i?(B|bit)/s\W*")
+_RATE = re.compile(r"[\d.]*[kKMGT]?i?(B|bit)/s\W*")
 _LETTERS, _WORD = re.compile("[a-z]+"), re.compile(r"<?[^\s\"'<>,;]+(?:\"\s*:)?")
 
 # A name begins where no letter or digit is before it, or the escape of a control or of a byte.
@@ -234,8 +234,8 @@ class Pseudonyms:
             self._versions.update(re.findall(r"\d+(?:\.\d+)+", text))
         elif key == "command":
             for word in text.split():
-                if not _RATE.fullmatch(word):  # `disk: 10 MiB/s` is no folder
-                    self._note("path", word.rpartition("=")[2])
+                if not _RATE.fullmatch(value := word.rpartition("=")[2]):  # `10 MiB/s`
+                    self._note("path", value)
         if "<property>" in text:
             for name, value, rest in _PROPERTY.findall(text):
                 self._vocabulary.update(_LETTERS.findall(name.lower()))

@@ -332,6 +332,28 @@ def test_the_command_has_a_row_for_each_budget_and_a_picture(stored, here, tmp_p
     assert picture.read_text().startswith("<?xml")
 
 
+def test_a_cost_of_the_old_machine_leaves_times_as_they_were(stored, here, tmp_path, monkeypatch):  # noqa: F811
+    """
+    Whatever speed the old machine had when it was calibrated: it is brought to that of the run.
+    """
+    speed = SpeedCorrection(reference_rate=100.0, coefficient=2.0, gain=0.3, count=9)
+    known = {name: profile.model_copy(update={"speed": speed})
+             for name, profile in stored.read_profiles().items()}  # fmt: skip
+    monkeypatch.setattr(type(stored), "read_profiles", lambda _: known)
+    then = here.model_copy(update={"reference_rate": 90.0})
+    there = here.model_copy(update={"costs": {}, "frame": {}, "reference_rate": 300.0})
+    files = [tmp_path / "here.json", tmp_path / "there.json"]
+    for file, machine in zip(files, (then, there), strict=True):
+        file.write_text(machine.model_dump_json())
+
+    profiles, _ = profiles_for(stored, files, [])
+    for name, profile in profiles.items():
+        costs = {cost: value.value for cost, value in profile.costs.items()}
+        as_known = {cost: value.value for cost, value in known[name].costs.items()}
+        assert costs == pytest.approx(as_known)
+        assert "here.json are taken" in " ".join(profile.warnings)
+
+
 @pytest.mark.process
 def test_what_means_over_nodes_do_not_tell_is_named(stored, here, tmp_path):  # noqa: F811
     """

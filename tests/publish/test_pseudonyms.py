@@ -204,6 +204,8 @@ def test_a_rate_in_a_command_is_no_folder():
     pseudonyms = Pseudonyms.of_files([command.encode()], {})
 
     assert pseudonyms.text(f"{limits} mine/acme") == f"{limits} /path-1"
+    tight = json.dumps({"command": "harness all FILE --set cluster.node.disk=10MiB/s"})
+    assert not Pseudonyms.of_files([tight.encode()], {}).originals
 
 
 @pytest.mark.parametrize(
