@@ -163,8 +163,16 @@ def _write(hardware: MachineCosts, output: Path) -> None:
     help="Of its jobs take those that had ended then, as if it had ended.",
 )
 @click.option("--workloads", metavar="A,B", default="", help="Of its jobs take those of these.")
+@click.option("--logs", "by_logs", is_flag=True, help="As on a cluster that already runs.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True)
-def fit(name: str, results_dir: Path, within_s: float | None, workloads: str, output: Path) -> None:
+def fit(
+    name: str,
+    results_dir: Path,
+    within_s: float | None,
+    workloads: str,
+    by_logs: bool,
+    output: Path,
+) -> None:
     """
     Write what the recorded jobs of RUN, a calibration or any other, say of its machine.
 
@@ -179,7 +187,8 @@ def fit(name: str, results_dir: Path, within_s: float | None, workloads: str, ou
 
     run = Store(results_dir).find(name)
     names = [each.strip() for each in workloads.split(",") if each.strip()]
-    _write(hardware_of(run, within_s=within_s or math.inf, workloads=names), output)
+    within_s = within_s or math.inf
+    _write(hardware_of(run, within_s=within_s, workloads=names, by_logs=by_logs), output)
 
 
 _page_option = file_option("--page", help="Write it as a page (HTML).")

@@ -148,7 +148,7 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
     if not (of_here.get(COMPUTING) and of_there.get(COMPUTING)):
         what = f"one of the machines has no `{COMPUTING}`, by which functions become longer"
         raise DataError(what, where="hardware", fix="harness calibrate measures it")
-    computing = of_there[COMPUTING] / of_here[COMPUTING]
+    computing, by_logs = of_there[COMPUTING] / of_here[COMPUTING], is_logged(here)
     before, after, of_jobs = (defaultdict[str, float](float) for _ in range(3))
     for part, is_shared in dict.fromkeys((row.part, row.is_shared) for row in rows):
         of_part = [row for row in rows if row.part == part]
@@ -158,6 +158,9 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
         counts = {name: share * fmean(row.counts.get(name, 0.0) for row in own) for name in names}
         time_s = share * fmean(row.seconds for row in own)
         own_s, longer = time_s, 1.0  # of the processor
+        # What logs do not show is the processor's: that is what works on records.
+        hidden = {name for name in counts if by_logs and name not in of_here}
+        counts = {name: count for name, count in counts.items() if name not in hidden}
         if part not in COMPUTED and any(counts.values()):
             work_s, there_s = (seconds_of(counts, costs) for costs in (of_here, of_there))
             if math.isnan(work_s + there_s) or work_s <= 0:
@@ -165,11 +168,17 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
                 what = f"no cost of {', '.join(lacking)}, which {part} of {own[0].workload} needs"
                 raise DataError(what, where="hardware", fix="harness calibrate measures it")
             # Where a combiner or a codec works, what is not the machine's is the job's.
-            own_s, longer = max(0.0, time_s - work_s) if is_shared else 0.0, there_s / work_s
+            is_whole = not (is_shared or hidden)
+            own_s, longer = 0.0 if is_whole else max(0.0, time_s - work_s), there_s / work_s
         before[part] += time_s
         of_jobs[part] += own_s
         after[part] += computing * own_s + (time_s - own_s) * longer
     return Factors(computing, before, after, of_jobs)
+
+
+def is_logged(machine: MachineCosts) -> bool:
+    """Whether its tasks were not recorded, so that its costs are what logs show."""
+    return machine.conditions.get("tracing") == "logs"
 
 
 def longer_by(
@@ -330,6 +339,11 @@ def profiles_for(
     The first file is of the machine that *source* ran on.  Each profile says what it was made of.
     """
     here, there = map(read_hardware, paths)
+    if is_logged(here) != is_logged(there):
+        recorded, logged = paths if is_logged(there) else paths[::-1]
+        what = f"its costs are by logs, and those of {recorded} by recordings: they do not compare"
+        fix = f"harness hardware fit RUN --logs -o FILE, of the calibration that made {recorded}"
+        raise DataError(what, where=str(logged), fix=fix)
     rows, spread = profiled_works(source)
     hashes = [Opener(path.parent).sha256(path)[:16] for path in paths]
     note = f"from run {source.id}, sealed {source.seal.sha256()[:16]}, for the machine of"

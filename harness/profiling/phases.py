@@ -193,6 +193,31 @@ def part_times(observation: Observation) -> dict[str, PartTimes]:
     return complete
 
 
+def logged_parts(observation: Observation) -> dict[str, PartTimes]:
+    """
+    Tasks that succeeded, by the ids of their attempts, with those parts that their logs show.
+
+    A log has a spill as a whole, `spill_s`: sorting and writing are not told apart.
+    """
+    trace = observation.trace
+    attempts = {each.attempt_id: each for each in trace.attempts if each.state == "succeeded"}
+    logged = {}
+    for task_times in observation.task_times:
+        attempt = attempts.get(task_times.attempt_id)
+        if task_times.source != "logs" or attempt is None:
+            continue
+        parts = dict[str, float]()
+        if isinstance(task_times, ReduceTimes):
+            if len(task_times.segments) == attempt.count("SHUFFLED_MAPS", trace.num_maps):
+                parts = _copies_and_merges(task_times)
+        elif (spills := task_times.spills) and all(spill.file_bytes for spill in spills):
+            parts["spill_s"] = math.fsum(spill.duration_s for spill in spills)
+            if len(spills) > 1 and task_times.merge_s is not None:
+                parts["map_merge_s"] = task_times.merge_s
+        logged[task_times.attempt_id] = PartTimes(parts)
+    return logged
+
+
 def part_means(observations: Iterable[Observation]) -> dict[str, float]:
     """
     Mean seconds of each part over the recorded tasks of all *observations*, as measured.
@@ -263,21 +288,24 @@ def _reduce_parts(reduce_times: ReduceTimes, attempt: TaskAttempt, maps: int) ->
     left_s = attempt.duration_s - start_up_s - shuffle_s - read_s - function_s - write_s
     parts = {
         "reduce_setup_s": start_up_s + visiting_s - copying_s,
-        "copy_s": copying_s,
         "reduce_function_s": read_s + function_s,
         "reduce_write_s": write_s,
         "reduce_cleanup_s": left_s,
     }
-    merges = {
-        part: math.fsum(merge.finish_s - merge.start_s for merge in of_kind)
-        for part, kind in _MERGES.items()
-        if (of_kind := [merge for merge in reduce_times.merges if merge.kind == kind])
-    }
     straight_to_disk = any(segment.to == "disk" for segment in reduce_times.segments)
-    if straight_to_disk:
-        parts["copy_s"] += merges.pop("inmem_merge_s", 0.0)
     sent_bytes = sum(segment.sent_bytes for segment in reduce_times.segments)
-    return PartTimes(parts | merges, sent_bytes, straight_to_disk)
+    return PartTimes(parts | _copies_and_merges(reduce_times), sent_bytes, straight_to_disk)
+
+
+def _copies_and_merges(reduce_times: ReduceTimes) -> dict[str, float]:
+    segments = reduce_times.segments
+    parts = {"copy_s": covered_s((segment.start_s, segment.finish_s) for segment in segments)}
+    for part, kind in _MERGES.items():
+        if of_kind := [merge for merge in reduce_times.merges if merge.kind == kind]:
+            parts[part] = math.fsum(merge.finish_s - merge.start_s for merge in of_kind)
+    if any(segment.to == "disk" for segment in segments):
+        parts["copy_s"] += parts.pop("inmem_merge_s", 0.0)
+    return parts
 
 
 def _known_seconds(task_times: MapTimes | ReduceTimes, *names: str) -> list[float] | None:

@@ -31,27 +31,31 @@ import numpy as np
 from harness.profiling.costs import TYPICAL as COSTS_OF_JOBS
 from harness.profiling.costs import fit_by_typical
 from harness.profiling.jobs import Observation
-from harness.profiling.phases import part_times
+from harness.profiling.phases import logged_parts, part_times
 from harness.records.hardware import Cost
 from harness.records.profile import SpeedCorrection
-from harness.records.tasks import MapTimes, ReduceTimes
+from harness.records.tasks import MapTimes, ReduceTimes, Source
 from harness.records.trace import FILE_INPUT_COUNTER, FILE_OUTPUT_COUNTER, TaskAttempt
 from harness.stats.collinear import groups
 from harness.stats.resampling import jackknife_variance
 from harness.units import MIB
 
 LEVEL = 0.9  # of the intervals of costs
+LOGGED_SPILL = "spill_s"
 # What is worked on in each part of a task, by the costs of its units, in their order.
 _MERGE = ("merge_s_per_byte", "merge_s_per_early_byte", "merge_cpu_s_per_record",
           "merge_s_per_file")  # fmt: skip
 _WRITE = ("hdfs_write_s_per_byte", "hdfs_write_s_per_early_byte", "hdfs_copy_s_per_byte",
           "hdfs_write_s_per_record", "hdfs_write_s_per_file")  # fmt: skip
+_SORT = ("sort_cpu_s_per_record", "sort_s_per_byte")
+_SPILL = ("local_write_s_per_byte", "local_write_s_per_early_byte", "local_write_s_per_record",
+          "local_write_s_per_file")  # fmt: skip
 PARTS: dict[str, tuple[str, ...]] = {
     "map_read_s": ("hdfs_read_s_per_byte", "hdfs_read_s_per_record", "hdfs_read_s_per_file"),
     "collect_s": ("serde_s_per_byte", "serde_cpu_s_per_record"),
-    "spill_sort_s": ("sort_cpu_s_per_record", "sort_s_per_byte"),
-    "spill_write_s": ("local_write_s_per_byte", "local_write_s_per_early_byte",
-                      "local_write_s_per_record", "local_write_s_per_file"),
+    "spill_sort_s": _SORT,
+    "spill_write_s": _SPILL,
+    LOGGED_SPILL: (*_SORT, *_SPILL),  # where a log shows a spill as a whole
     "map_merge_s": _MERGE,
     "inmem_merge_s": _MERGE,
     "ondisk_merge_s": _MERGE,
@@ -60,6 +64,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "reduce_write_s": _WRITE,
 }  # fmt: skip
 COMPUTING, COMPUTED = "computing", ("collect_s", "spill_sort_s")
+COMPUTING_BY_LOGS = (
+    "computing_by_logs"  # the same where nothing is recorded, and so of spills alone
+)
 # Beside those of Table 4, or in their place.
 _TYPICAL = COSTS_OF_JOBS | {
     "hdfs_read_s_per_record": 1e-7, "hdfs_read_s_per_file": 2e-2, "serde_s_per_byte": 4e-10,
@@ -75,9 +82,9 @@ TYPICAL = {name: _TYPICAL[name] for names in PARTS.values() for name in names}
 UNITS = {"byte": "s/B", "record": "s/record"}
 # In which parts a combiner or a codec works, by the field of a job's configuration that says so.
 _SHARED = {
-    "use_combiner": {"spill_write_s"},
-    "map_output_compressed": {"spill_write_s", "map_merge_s", "copy_s", "inmem_merge_s",
-                              "ondisk_merge_s"},
+    "use_combiner": {"spill_write_s", LOGGED_SPILL},
+    "map_output_compressed": {"spill_write_s", LOGGED_SPILL, "map_merge_s", "copy_s",
+                              "inmem_merge_s", "ondisk_merge_s"},
     "output_compressed": {"map_write_s", "reduce_write_s"},
 }  # fmt: skip
 WAITING = 8 * MIB  # of a disk that is slower on purpose, docs/clusters/slower.md
@@ -106,23 +113,26 @@ class Work:
     is_shared: bool = False
 
 
-def works(observations: Iterable[Observation], speed: SpeedCorrection) -> list[Work]:
+def works(
+    observations: Iterable[Observation], speed: SpeedCorrection, source: Source = "spans"
+) -> list[Work]:
     """
-    What the recorded tasks of each trial worked on, by part, at reference speed.
+    What the tasks of each trial worked on, by part, at reference speed, as *source* shows it.
 
     What belongs to a job has its seconds and no counts.
     """
+    of_source = {"spans": part_times, "logs": logged_parts}[source]
     seen = defaultdict[
         tuple[str, str, str, str, bool], list[tuple[float, Mapping[str, float]]]
     ](list)  # fmt: skip
     for observation in observations:
         trial, (_, start, _) = observation.trial, observation.trace.job_id.split("_")
         attempts = {attempt.attempt_id: attempt for attempt in observation.trace.attempts}
-        times = {each.attempt_id: each for each in observation.task_times if each.source == "spans"}
+        times = {each.attempt_id: each for each in observation.task_times if each.source == source}
         factor = observation.at_reference(1.0, speed)
         shared = {part for field, parts in _SHARED.items()
                   if getattr(observation.config, field) for part in parts}  # fmt: skip
-        for name, parts in part_times(observation).items():
+        for name, parts in of_source(observation).items():
             counted = dict(_counts(attempts[name], times[name], observation.output_copies))
             key = (trial.id, start, trial.cell.workload.name)
             if moved := attempts[name].count(f"{_DFSIO}.BYTES"):
@@ -185,9 +195,12 @@ def _counts(
     yield "map_write_s", (*output, records, 1)
     spills = times.spills
     levels = (n * math.log2(n) for spill in spills if (n := spill.records or 0) > 1)
-    yield "spill_sort_s", (math.fsum(levels), attempt.count("MAP_OUTPUT_BYTES"))
     files = [spill.file_bytes or 0 for spill in spills]
-    yield "spill_write_s", (*written(files), records, len(spills))
+    sorting = (math.fsum(levels), attempt.count("MAP_OUTPUT_BYTES"))
+    writing = (*written(files), records, len(spills))
+    yield "spill_sort_s", sorting
+    yield "spill_write_s", writing
+    yield LOGGED_SPILL, (*sorting, *writing)
     yield "map_merge_s", (*written([sum(files)]), records, 1)
 
 
@@ -240,7 +253,7 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
                 group=tuple(group),
                 without=dict(zip(names_of_units, others.tolist(), strict=False)),
             )
-    return costs | _computing(rows)
+    return costs | _computing(rows, costs)
 
 
 def _half_width(replicates: np.ndarray) -> float:
@@ -253,26 +266,46 @@ def _half_width(replicates: np.ndarray) -> float:
     return times * math.sqrt(jackknife_variance(replicates))
 
 
-def _computing(rows: Sequence[Work]) -> dict[str, Cost]:
-    """`COMPUTING`, the geometric mean over trials; nothing where no trial sorted."""
-    took, typical = (defaultdict[str, float](float) for _ in range(2))
+def _computing(rows: Sequence[Work], costs: Mapping[str, Cost]) -> dict[str, Cost]:
+    """
+    `COMPUTING`, the geometric mean over trials; nothing where no trial sorted.
+
+    Where logs show spills as a whole, it is that of sorting, by its *costs*: as far as they are
+    told apart from those of writing.
+    """
+    took, typical, sorted_ = (defaultdict[str, float](float) for _ in range(3))
     for row in rows:
         if row.part in COMPUTED and any(row.counts.values()):
             took[row.trial] += row.seconds
             typical[row.trial] += seconds_of(row.counts, TYPICAL)
-    logs = {trial: math.log(seconds / typical[trial])
-            for trial, seconds in took.items() if seconds >= _SHORTEST_S}  # fmt: skip
-    if not logs:
-        return {}
-    without = dict[str, float]()
-    if len(logs) >= FEWEST:
-        total = math.fsum(logs.values())
-        without = {trial: math.exp((total - log) / (len(logs) - 1)) for trial, log in logs.items()}
-    value, half = math.exp(fmean(logs.values())), _half_width(np.array([*without.values()]))
+        elif row.part == LOGGED_SPILL and not row.is_shared:
+            for name in _SORT:
+                sorted_[name] += row.counts[name]
+    source, group = f"{' and '.join(COMPUTED)}, beside typical costs", list[str]()
+    if sorted_ and all(name in costs for name in sorted_):
+
+        def times(of_sorting: Mapping[str, float]) -> float:
+            return seconds_of(sorted_, of_sorting) / seconds_of(sorted_, TYPICAL)
+
+        fits = [costs[name].without for name in sorted_]
+        without = {unit: times({name: fit[unit] for name, fit in zip(sorted_, fits, strict=True)})
+                   for unit in fits[0]}  # fmt: skip
+        value = times({name: costs[name].value for name in sorted_})
+        source, trials = "sorting in spills, beside typical costs", costs[_SORT[0]].trials
+        group = sorted({other for name in sorted_ for other in costs[name].group} - {*_SORT})
+    else:
+        logs = {trial: math.log(seconds / typical[trial])
+                for trial, seconds in took.items() if seconds >= _SHORTEST_S}  # fmt: skip
+        if not logs:
+            return {}
+        without, value, trials = dict[str, float](), math.exp(fmean(logs.values())), len(logs)
+        if trials >= FEWEST:
+            total = math.fsum(logs.values())
+            without = {trial: math.exp((total - log) / (trials - 1)) for trial, log in logs.items()}
+    half = _half_width(np.array([*without.values()]))
     ends = {"low": max(0.0, value - half), "high": value + half} if without else {}
-    source = f"{' and '.join(COMPUTED)}, beside typical costs"
-    return {COMPUTING: Cost(value=value, **ends, unit="", trials=len(logs), source=source,
-                            without=without)}  # fmt: skip
+    return {COMPUTING: Cost(value=value, **ends, unit="", trials=trials, source=source,
+                            group=tuple(group), without=without)}  # fmt: skip
 
 
 def _fit(

@@ -35,8 +35,10 @@ from harness.profiling.jobs import Observation
 from harness.profiling.platform import (
     FEWEST,
     LEVEL,
+    LOGGED_SPILL,
     PARTS,
     TYPICAL,
+    Work,
     fit_platform,
     stored,
     works,
@@ -99,7 +101,11 @@ def _copies(cell: Cell) -> int:
 
 
 def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
-    """What the mean task of each kind will work on, by part; nothing where a job only starts."""
+    """
+    What the mean task of each kind will work on, by part; nothing where a job only starts.
+
+    Of tasks that are not recorded, those parts that their logs show.
+    """
     workload, spec, properties = workload_of(cell), cell.workload, effective_configuration(cell)
     arguments, copies = workload.arguments(spec), _copies(cell)
     sizes = workload.plan_input(spec, block_bytes(cell.cluster)).sizes
@@ -127,6 +133,10 @@ def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
     if spec.name == "sort":
         share = maps / reduces
         work["reduce_write_s"] = (*stored([share * read], copies), share * records, 1.0)
+    if cell.tracing.mode == "logs":
+        work[LOGGED_SPILL] = work["spill_sort_s"] + work["spill_write_s"]
+        work = {part: work[part] for part in (LOGGED_SPILL, "map_merge_s", "copy_s")
+                if part in work}  # fmt: skip
     return work
 
 
@@ -153,8 +163,19 @@ def known_costs(run: Run) -> dict[str, float]:
     """Every cost as *run* tells it: from its jobs, else from rates of nodes, else a typical one."""
     evaluation, expected = Evaluation.of(run), expected_costs(run)
     observed = [each for record in evaluation.done.values() for each in evaluation.observe(record)]
-    fitted = fit_platform(works(observed, fit_speed(observed)), expected) if observed else {}
+    fitted = fit_platform(_works(observed), expected)
     return expected | {name: cost.value for name, cost in fitted.items() if not cost.group}
+
+
+def _works(observed: Sequence[Observation], *, by_logs: bool = False) -> list[Work]:
+    """
+    What the tasks of *observed* worked on, by recordings or logs.
+
+    A job that only starts works on next to nothing, which tells of no cost.
+    """
+    working = [each for each in observed if each.trial.cell.workload.name != _STARTS]
+    logged = by_logs or any(each.trial.cell.tracing.mode == "logs" for each in working)
+    return works(working, fit_speed(observed), "logs" if logged else "spans") if working else []
 
 
 def expected_costs(run: Run) -> dict[str, float]:
@@ -173,11 +194,10 @@ class Calibration:
     choose: Callable[..., Iterator[tuple[int, float]]] = choose  # as `harness.stats.design` has it
 
     def __post_init__(self) -> None:
-        """Plan the jobs that come first; `SpecError` where tasks cannot be recorded."""
-        if self.session.experiment.tracing.mode not in ("spans", "units"):
-            what = "a calibration needs recorded tasks, and this provider's nodes get no tracer"
-            fix = "calibrate on a cluster that the harness makes: local, docker or ansible"
-            raise SpecError(what, where="cluster.provider", fix=fix)
+        """Plan the jobs that come first; `SpecError` where nothing is to be known of tasks."""
+        if self.session.experiment.tracing.mode == "off":
+            raise SpecError("a calibration needs to know what tasks took", where="trace",
+                            fix="leave it out, or write logs")  # fmt: skip
         cells = (trial.cell for trial in self.session.trials)
         self.cells = {cell.id: cell for cell in cells if _copies(cell) <= cell.cluster.workers}
         self.works = {key: planned_work(cell) for key, cell in self.cells.items()}
@@ -249,7 +269,10 @@ class Calibration:
         evaluation = Evaluation.of(run)
         records = evaluation.done.values()
         observed = [each for record in records for each in evaluation.observe(record)]
-        seen, answers = works(observed, fit_speed(observed)), []
+        if not observed:
+            fix = "read their reasons, then run the command again"
+            raise DataError("none of its jobs ended well", where=str(run.path), fix=fix)
+        seen, answers = _works(observed), []
         for names in dict.fromkeys(PARTS.values()):
             rows = [row for row in seen
                     if PARTS.get(row.part) == names and any(row.counts.values())]  # fmt: skip
@@ -289,8 +312,13 @@ def hardware_of(
     spent_s: float = 0.0,
     within_s: float = math.inf,
     workloads: Collection[str] = (),
+    by_logs: bool = False,
 ) -> MachineCosts:
-    """What the recorded jobs of *run* (of *workloads*) that ended *within_s* say of its machine."""
+    """
+    What the jobs of *run* (of *workloads*) that ended *within_s* say of its machine.
+
+    *by_logs*: as on a cluster that already runs, where no task is recorded and no rate measured.
+    """
     evaluation, manifest = Evaluation.of(run), run.read_manifest()
     began_s = manifest.created_s
     by_name = {name: record.trial.cell.workload.name for name, record in evaluation.done.items()}
@@ -300,14 +328,15 @@ def hardware_of(
         raise DataError(what, where=str(run.path), fix=fix)
     done = [record for name, record in evaluation.done.items()
             if not workloads or by_name[name] in workloads]  # fmt: skip
-    records = [record for record in done if record.finished_s <= began_s + within_s]
+    # Of a trial that feeds no profile, logs were not read where it was recorded.
+    records = [record for record in done if record.finished_s <= began_s + within_s
+               and (record.trial.profiling or not by_logs)]  # fmt: skip
     observed = [each for record in records for each in evaluation.observe(record)]
     if not observed:
         when = f" within {within_s:g} s" if done else ""
         raise DataError(f"no trial is done{when}", where=str(run.path), fix="run the command again")
-    # A job that only starts works on next to nothing, which tells of no cost.
-    working = [each for each in observed if each.trial.cell.workload.name != _STARTS]
-    speed = fit_speed(observed)
+    speed, micro = fit_speed(observed), {} if by_logs else micro_costs(manifest.micro)
+    costs = fit_platform(_works(observed, by_logs=by_logs), TYPICAL | micro)
     known = {
         "machine": {
             name: manifest.machine[name] for name in manifest.machine if name not in VARIES
@@ -316,6 +345,7 @@ def hardware_of(
         "hadoop": manifest.versions.hadoop if manifest.versions else "",
         "java": manifest.versions.java if manifest.versions else "",
         "cluster": observed[0].trial.cell.cluster.model_dump(mode="json", exclude={"hosts", "ssh"}),
+        "tracing": "logs" if by_logs else observed[0].trial.cell.tracing.mode,
     }
     return MachineCosts(
         measured_s=manifest.created_s,
@@ -323,10 +353,7 @@ def hardware_of(
         spent_s=spent_s or max(record.finished_s for record in records) - began_s,
         reference_rate=speed.reference_rate if any(each.rate for each in observed) else None,
         conditions=dict(flatten(known)),
-        costs=with_micro(
-            fit_platform(works(working, speed), expected_costs(run)),
-            micro_costs(manifest.micro),
-        ),
+        costs=with_micro(costs, micro),
         frame=frame_of(observed),
         chosen=tuple(
             {"trial": record.trial.id, "reason": record.trial.reason,

@@ -246,6 +246,42 @@ def test_a_cost_that_one_job_shows_is_taken_from_the_other_machine(here):
     assert set(assumed) == set(here.costs)
 
 
+def test_what_logs_do_not_show_takes_as_much_longer_as_computing(jobs, here):
+    """
+    Of a part of which both machines know some costs, the rest is the processor's.
+    """
+    by_file = {"hdfs_read_s_per_byte": 0.25, "hdfs_read_s_per_record": None}
+    costs = {name: cost.model_copy(update={"value": by_file.get(name, 1) * cost.value})
+             for name, cost in here.costs.items() if by_file.get(name, 1)}  # fmt: skip
+    logged = here.model_copy(update={"costs": costs, "conditions": {"tracing": "logs"}})
+
+    assert ratios(jobs, logged, logged)["hdfs_read_s_per_byte"] == pytest.approx(1.0)
+    slow = ratios(jobs, logged, slower(logged, 2.0, "computing"))
+    slow_disk = ratios(jobs, logged, slower(logged, 2.0, "hdfs_read"))
+    assert slow["map_cpu_s_per_record"] == pytest.approx(2.0)
+    assert slow_disk["hdfs_read_s_per_byte"] == pytest.approx(2.0)
+    recorded = logged.model_copy(update={"conditions": {}})
+    with pytest.raises(DataError, match="no cost of hdfs_read_s_per_record"):
+        ratios(jobs, recorded, recorded)
+
+
+def test_costs_by_logs_and_by_recordings_are_no_pair(stored, here, tmp_path):  # noqa: F811
+    """
+    Whichever is the old machine's; what to do is said.
+    """
+    logged = here.model_copy(update={"conditions": {"tracing": "logs"}})
+    files = [tmp_path / "recorded.json", tmp_path / "logged.json"]
+    for file, machine in zip(files, (here, logged), strict=True):
+        file.write_text(machine.model_dump_json())
+
+    for pair in (files, files[::-1]):
+        with pytest.raises(DataError, match=r"those of .*recorded.json by recordings") as error:
+            profiles_for(stored, pair, [])
+        assert error.value.where == str(files[1])
+        assert "--logs" in error.value.fix
+    profiles_for(stored, [files[1], files[1]], [])
+
+
 def test_a_faster_network_leaves_some_of_a_cost(here):
     """
     A tenth: a cost is not its rate alone.

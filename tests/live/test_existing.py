@@ -13,6 +13,7 @@ import pytest
 
 from harness.catalog.catalog import Catalog
 from harness.errors import ClusterError
+from harness.evaluate.transfer import read_hardware
 from harness.hadoop_home.home import HadoopHome
 from harness.providers.existing.cluster import ExistingCluster
 from harness.records.trial import ClusterSpec
@@ -75,6 +76,29 @@ def test_an_experiment_from_end_to_end(foreign, tmp_path):
     assert "tasks are not traced" in (run.path / "report.html").read_text()
     assert clusters(environment) == []
     compare_histories(foreign, environment, tmp_path)
+
+
+@long
+def test_a_calibration_by_logs(tmp_path, monkeypatch):
+    """
+    What jobs and their logs tell of a cluster on whose nodes there is nothing of ours: start-up,
+    HDFS by files, and nothing that needs a recording or a connection.
+    """
+    with foreign_cluster(monkeypatch, 3) as foreign:
+        before = state_of(foreign)
+        environment = {**settings(tmp_path), **client_environment(foreign)}
+        file = tmp_path / "hardware.json"
+        output(environment, *PROGRAM, "calibrate", "--provider", "existing", "--budget", "3m",
+               "--results-dir", str(tmp_path / "results"), "-o", str(file))  # fmt: skip
+        assert state_of(foreign) == before
+
+    hardware = read_hardware(file)
+    assert hardware.conditions["tracing"] == "logs"
+    assert hardware.spent_s < 220
+    assert hardware.frame["job_start_s"].value > 0
+    assert {cost.micro for cost in hardware.costs.values()} == {None}
+    assert hardware.costs.keys() & {"network_s_per_byte", "hdfs_write_s_per_file"}
+    assert hardware.costs.keys().isdisjoint({"hdfs_read_s_per_record", "serde_s_per_byte"})
 
 
 def compare_histories(foreign, environment, folder):

@@ -15,6 +15,7 @@ from harness.profiling.platform import (
     works,
 )
 from harness.records.profile import SpeedCorrection
+from harness.records.tasks import ReduceTimes
 from harness.units import MIB
 from harness.workloads.terasort import TeraSort
 from harness.workloads.wordcount import WordCount
@@ -164,6 +165,78 @@ def test_recorded_tasks_give_the_costs_that_they_were_made_with():
     for part in ("map_read_s", "reduce_write_s"):
         took = [(row.seconds, seconds_of(row.counts, costs)) for row in rows if row.part == part]
         assert [fitted for _, fitted in took] == pytest.approx([time for time, _ in took], rel=0.05)
+
+
+def as_logs_show(job):
+    """
+    The job as if nothing had been recorded of its tasks but what stock Hadoop logs.
+    """
+    return replace(job, task_times=tuple(
+        replace(each, source="logs")
+        if isinstance(each, ReduceTimes)
+        else replace(each, source="logs", spills=tuple(
+            replace(spill, file_bytes=20 * spill.records, sort_s=None, combine_s=None, write_s=None)
+            for spill in each.spills
+        ))
+        for each in job.task_times
+    ))  # fmt: skip
+
+
+def test_logs_tell_of_copying_and_merging_what_recordings_do():
+    """
+    A spill is one part; of what belongs to records alone there is nothing.
+    """
+    jobs = recorded_grid()
+    recorded_rows = works(jobs, UNCORRECTED)
+    logged_rows = works([as_logs_show(job) for job in jobs], UNCORRECTED, "logs")
+
+    def seconds(rows, *parts):
+        return sum(row.seconds for row in rows if row.part in parts)
+
+    assert {row.part for row in logged_rows if row.counts} == {
+        "spill_s", "map_merge_s", "copy_s", "inmem_merge_s"
+    }  # fmt: skip
+    for part in ("copy_s", "map_merge_s", "inmem_merge_s"):
+        assert seconds(logged_rows, part) == pytest.approx(seconds(recorded_rows, part))
+    assert seconds(logged_rows, "spill_s") == pytest.approx(
+        seconds(recorded_rows, "spill_sort_s", "spill_write_s")
+    )
+    name = "network_s_per_byte"
+    assert fit_platform(logged_rows)[name].value == pytest.approx(COSTS[name], rel=0.02)
+
+
+@pytest.mark.parametrize("combine", [False, True])
+def test_computing_by_logs_is_that_of_sorting_where_no_combiner_works_in_the_spill(combine):
+    """
+    With what it is not told apart from.
+    """
+    jobs = [as_logs_show(job) for job in recorded_grid(combine=combine)]
+    if combine:
+        jobs = [replace(job, config=job.config.model_copy(update={"use_combiner": True}))
+                for job in jobs]  # fmt: skip
+
+    costs = fit_platform(works(jobs, UNCORRECTED, "logs"))
+
+    assert ("computing" in costs) != combine
+    if not combine:
+        assert costs["computing"].value > 0
+        assert set(costs["computing"].group) <= {n for n in TYPICAL if n.startswith("local_write")}
+
+
+@pytest.mark.parametrize("times", [0.5, 1.0, 3.0])
+def test_spills_that_logs_show_as_a_whole_say_how_fast_sorting_is(times):
+    """
+    Also beside a disk that is ten times as slow for those bytes that wait for it.
+    """
+    slow = {name: times * value for name, value in TYPICAL.items() if "write" not in name}
+    random, parts = np.random.default_rng(8), {"spill_s": PARTS["spill_s"]}
+    waiting = "local_write_s_per_byte"
+    costs = TYPICAL | slow | {waiting: 10 * TYPICAL[waiting]}
+
+    fitted = fit_platform(rows(random, trials=40, costs=costs, parts=parts))
+
+    assert fitted["computing"].value == pytest.approx(times, rel=0.25)
+    assert fitted["computing"].low < fitted["computing"].value < fitted["computing"].high
 
 
 SORTED = {"spill_write_s", "map_merge_s", "copy_s", "inmem_merge_s", "ondisk_merge_s"}

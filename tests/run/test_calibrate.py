@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from harness.errors import SpecError
 from harness.profiling.platform import PARTS, TYPICAL
 from harness.records.trial import NETWORK_IN, NETWORK_OUT
 from harness.run.calibrate import (
@@ -54,6 +55,37 @@ def test_planned_work_has_a_count_for_each_cost_of_its_part(session):
         for part, counts in planned_work(trial.cell).items():
             assert len(counts) == len(PARTS[part])
             assert min(counts) >= 0
+
+
+def test_where_nothing_is_recorded_jobs_are_chosen_for_what_logs_show(tmp_path, monkeypatch):
+    """
+    What `dfsio` counts, copies, merges and whole spills: each cost of those, and no other.
+    """
+    monkeypatch.setattr(Session, "versions", VERSIONS)
+    text = TEXT.format(cluster=CLUSTER) + "trace: logs\n"
+    session = Session(text, "calibrate", Path(tmp_path / "results"), (), RecordingConsole())
+
+    works = Calibration(session, budget_s=600.0).works.values()
+
+    parts = {"map_read_s", "map_write_s", "spill_s", "map_merge_s", "copy_s"}
+    assert {part for work in works for part in work} == parts
+    whole = sum(offered_information(work, TYPICAL) for work in works)
+    hidden = {"hdfs_read_s_per_record", "hdfs_write_s_per_record", *PARTS["collect_s"]}
+    assert {
+        name for name, known in zip(TYPICAL, np.diag(whole), strict=True) if not known
+    } == hidden
+
+
+def test_a_calibration_that_may_not_see_its_tasks_is_refused(tmp_path, monkeypatch):
+    """
+    Before anything starts.
+    """
+    monkeypatch.setattr(Session, "versions", VERSIONS)
+    text = TEXT.format(cluster=CLUSTER) + "trace: off\n"
+    session = Session(text, "calibrate", Path(tmp_path / "results"), (), RecordingConsole())
+
+    with pytest.raises(SpecError, match="needs to know what tasks took"):
+        Calibration(session, budget_s=600.0)
 
 
 def test_a_small_buffer_spills_several_times_and_merges(session):
