@@ -40,7 +40,7 @@ def tune() -> None:
 @click.option(
     "--optimizer",
     "optimizers",
-    type=click.Choice(["hadoop", "rules", "mrtuner", "search"]),
+    type=click.Choice(["hadoop", "rules", "rules-1.75", "mrtuner", "search"]),
     multiple=True,
     help="Who chooses (default: all); repeatable.",
 )
@@ -118,16 +118,23 @@ def tune_job(
         _show(documents)
         for text in refused:
             click.echo(f"no choice: {text}")
-        _show_arguments(documents[0]["properties"])
-    _write(documents[0]["properties"], output)
+    is_faster = (documents[0]["saved"] or 0.0) > 0
+    _finish(documents[0]["properties"] if is_faster else {}, output, as_json=as_json)
 
 
-def _write(properties: Mapping[str, str], output: Path | None) -> None:
-    """Write *properties* as a job.xml, once they are shown: a full disk loses none of them."""
+def _finish(properties: Mapping[str, str], output: Path | None, *, as_json: bool) -> None:
+    """
+    Show *properties* as arguments of a job, then write them as a job.xml: a full disk loses none.
+
+    None are no file: what the job has is the best that is known.
+    """
     from harness.hadoop.site import render_xml
     from harness.store.files import write_file
 
-    if output is not None:
+    if not as_json:
+        words = (word for pair in properties.items() for word in ("-D", "=".join(pair)))
+        click.echo(shlex.join(words) or "nothing is faster than the job's own settings: keep them")
+    if output is not None and properties:
         write_file(output, render_xml(properties).encode(), output.absolute().parent)
 
 
@@ -145,21 +152,14 @@ def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> Non
         rows = [step._asdict() for step in made]
         print_json({"steps": rows, "speed_up": speed_up, "properties": changed})
     else:
-        columns = ("step", "optimizer", "predicted, s", "measured, s", "default, s", "best, s",
+        columns = ("step", "optimizer", "predicted, s", "measured, s", "own, s", "best, s",
                    "run")  # fmt: skip
         texts = [(number, step.optimizer, *(f"{time_s:.1f}" for time_s in step[2:]), step.run)
                  for number, step in enumerate(made, start=1)]  # fmt: skip
         show_table(columns, texts)
         ends = f"{low:.2f} to {high:.2f}, 95 %" if low and high else "no interval: too few repeats"
         click.echo(f"{ratio:.2f} times as fast ({ends})")
-        _show_arguments(changed)
-    _write(changed, output)
-
-
-def _show_arguments(properties: Mapping[str, str]) -> None:
-    """Print *properties* as arguments of a job."""
-    words = (word for pair in properties.items() for word in ("-D", "=".join(pair)))
-    click.echo(shlex.join(words))
+    _finish(changed, output, as_json=as_json)
 
 
 def _document(proposal: Proposal) -> dict[str, Any]:
@@ -232,13 +232,25 @@ def tune_cluster(
     from harness.evaluate.ask import basis_of_run
     from harness.evaluate.tune import cluster_plans
     from harness.hadoop.site import block_bytes
+    from harness.hadoop.slots import KINDS
     from harness.models import require_models
+    from harness.records.trial import HISTORY
     from harness.units import MIB, parse_bytes
 
     require_models([judge], "--judge")
     evaluation = open_evaluation(source, results_dir, asks=True)
     names = [*evaluation.run.read_profiles()] or [""]  # whose error says what is missing
     bases, numbers = {name: basis_of_run(evaluation, name) for name in names}, dict[str, float]()
+    if bases[names[0]].base.cluster.provider == HISTORY:
+        what = "of a cluster that histories tell of, no slots are known but those that jobs used"
+        fix = "name a run that was measured"
+        raise SpecError(what, where="tune cluster", fix=fix)
+    limited = {
+        name
+        for basis in bases.values()
+        for kind in KINDS
+        if (name := f"mapreduce.job.running.{kind}.limit") in basis.base.configuration
+    }
     for text in weights:
         name, _, number = text.partition("=")
         if name not in bases or not number.replace(".", "", 1).isdigit():
@@ -277,6 +289,10 @@ def tune_cluster(
         for row in rows[:_SHOWN]
     ]  # fmt: skip
     show_table((*columns, *(f"{name}, s" for name in names), "mix, s"), texts)
+    for limit in sorted(limited):
+        click.echo(
+            f"jobs are held to fewer tasks at once by {limit}: more slots than that are idle"
+        )
     maps, reduces, task, block = texts[0][:4]
     click.echo("cluster:")
     click.echo(f"  node: {{map_slots: {maps}, reduce_slots: {reduces}, task_memory: {task}}}")

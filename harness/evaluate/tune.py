@@ -60,8 +60,13 @@ def job_of(basis: Basis) -> Job:
 
 
 def nearest_model(basis: Basis) -> str:
-    """The model with the smallest error of this workload's jobs in the run, else `whatif-mr2`."""
-    known = {name: error for name, error in basis.errors.items() if name in MODELS}
+    """
+    The model with the smallest error of this workload's jobs in the run, else `whatif-mr2`.
+
+    What is fitted to whole jobs knows of no setting, and cannot judge.
+    """
+    known = {name: error for name, error in basis.errors.items()
+             if name in MODELS and MODELS[name].required != {"jobs"}}  # fmt: skip
     return min(known, key=lambda name: (known[name], name), default="whatif-mr2")
 
 
@@ -170,10 +175,10 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     Of cells that it predicts alike it may choose any: all is a mean over them, and the last row,
     `AT_RANDOM`, is of who knows nothing.  `regret` is by how much the chosen cell takes longer than
     the one measured to be fastest, `from_default` by how much less than the cell nearest to
-    Hadoop's defaults, `curse` by how much it was predicted longer (below 0: shorter) than it took,
-    `ranks` the rank correlation of predicted and measured times, `noise` the floors of both cells
-    together, `measured` how many cells, the shortest predicted one first, must be measured until
-    one is within `NEAR` of the best.
+    Hadoop's defaults (the mean of several), `curse` by how much it was predicted longer (below 0:
+    shorter) than it took, `ranks` the rank correlation of predicted and measured times, `noise` the
+    floors of both cells together, `measured` how many cells, the shortest predicted one first, must
+    be measured until one is within `NEAR` of the best.
     """
     from pandas import DataFrame
 
@@ -186,7 +191,8 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
         cells = rows.groupby("cell").first()  # as they were measured, whoever predicted them
         measured_s, floors = cells["measured_s"], cells["floor"].astype(float).fillna(0.0)
         best = measured_s.idxmin()
-        default = min(cells.index, key=lambda cell: _from_defaults(evaluation.cells[cell]))
+        apart = {cell: _from_defaults(evaluation.cells[cell]) for cell in cells.index}
+        defaults = [cell for cell in cells.index if apart[cell] == min(apart.values())]
         is_near = measured_s <= (1 + NEAR) * measured_s[best]
         for model, predicted_s in predicted.assign(**{AT_RANDOM: 0.0}).items():
             both = DataFrame({"predicted": predicted_s, "measured": measured_s})
@@ -206,7 +212,7 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
                 "best": evaluation.labels[best],
                 "regret": chosen_s / measured_s[best] - 1,
                 "noise": math.hypot(floors[chosen].mean(), floors[best]),
-                "from_default": 1 - chosen_s / measured_s[default],
+                "from_default": 1 - chosen_s / measured_s[defaults].mean(),
                 "curse": None
                 if model == AT_RANDOM
                 else (predicted_s / measured_s)[chosen].mean() - 1,
@@ -216,11 +222,16 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
             }
 
 
-def _from_defaults(cell: Cell) -> int:
-    """How many settings of *cell* that models read are not Hadoop's defaults."""
-    configuration, _, _ = model_inputs(cell)
-    defaults = JobConfig()
-    return sum(getattr(configuration, name) != getattr(defaults, name) for name in JOB_PROPERTIES)
+def _from_defaults(cell: Cell) -> tuple[int, float, int]:
+    """
+    How far the settings of *cell* that models read are from Hadoop's defaults.
+
+    How many differ, then by what ratios; of those alike, the one with fewer splits is nearer.
+    """
+    configuration, _, job_input = model_inputs(cell)
+    pairs = [(getattr(configuration, name), getattr(JobConfig(), name)) for name in JOB_PROPERTIES]
+    ratios = (abs(math.log(own / default)) for own, default in pairs if own > 0 < default)
+    return sum(own != default for own, default in pairs), math.fsum(ratios), job_input.num_splits
 
 
 def mean_regret(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:

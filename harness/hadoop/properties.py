@@ -26,6 +26,7 @@ from harness.units import MIB
 SEAL = "harness.seal"  # a scored job says which sealed predictions were there before it: SHA-256
 SPLIT_MOST = "mapreduce.input.fileinputformat.split.maxsize"
 SPLIT_LEAST = "mapreduce.input.fileinputformat.split.minsize"
+HEAP_SHARE = "mapreduce.job.heap.memory-mb.ratio"
 _SLOP = 1.1  # splits that the last one of a file may have
 MOST_REDUCES = 100_000  # models look at each of them, and no cluster of ours runs as many
 
@@ -94,20 +95,25 @@ def reduce_heap_bytes(properties: Mapping[str, str]) -> int:
     if property_name not in properties and "mapred.child.java.opts" in properties:
         property_name = "mapred.child.java.opts"
     options = properties.get(property_name, "")
-    memory, ratio = "mapreduce.reduce.memory.mb", "mapreduce.job.heap.memory-mb.ratio"
+    memory = "mapreduce.reduce.memory.mb"
     if (heap_bytes := java_heap_bytes(options)) is not None:
         if heap_bytes < 2 * MIB:
             raise _value_error(property_name, options, "options of a JVM: its heap is below 2 MiB")
     elif "-Xmx" in options:
         wanted = "options of a JVM: -Xmx needs a size such as 400m"
         raise _value_error(property_name, options, wanted)
-    elif memory not in properties and ratio not in properties:
+    elif memory not in properties and HEAP_SHARE not in properties:
         heap_bytes = JobConfig().reduce_heap_bytes
     else:  # a share of the container, whose size of -1 is Hadoop's default and stands for 1024
         given = properties.get(memory, "-1").strip()
         container_mb = 1024 if given == "-1" else whole(memory, given)
-        heap_bytes = int(_share(ratio, properties.get(ratio, "0.8")) * container_mb * MIB)
+        heap_bytes = int(heap_share(properties) * container_mb * MIB)
     return serial_max_memory(heap_bytes) if has_serial_heap(options) else heap_bytes
+
+
+def heap_share(properties: Mapping[str, str]) -> float:
+    """Share of a container's memory that is the heap of a JVM whose options set none."""
+    return _share(HEAP_SHARE, properties.get(HEAP_SHARE, "0.8"))
 
 
 def java_heap_bytes(options: str) -> int | None:

@@ -12,7 +12,13 @@ import math
 from collections.abc import Mapping
 
 from harness.errors import SpecError
-from harness.hadoop.properties import has_serial_heap, java_heap_bytes, job_config, whole
+from harness.hadoop.properties import (
+    has_serial_heap,
+    heap_share,
+    java_heap_bytes,
+    job_config,
+    whole,
+)
 from harness.hadoop.site import (
     GPU,
     block_bytes,
@@ -172,9 +178,11 @@ def _master_mb(properties: Mapping[str, str]) -> int:
 
 
 def _heap_mb(kind: TaskKind, properties: Mapping[str, str]) -> float:
-    """Maximal heap in MiB of a task of *kind*: of the last ``-Xmx``, else 0.8 of the container."""
+    """Maximal heap in MiB of a task of *kind*: of the last ``-Xmx``, else a share of its memory."""
     heap_bytes = java_heap_bytes(properties.get(f"mapreduce.{kind}.java.opts", ""))
-    return _requested_mb(kind, properties) * 0.8 if heap_bytes is None else heap_bytes / MIB
+    if heap_bytes is not None:
+        return heap_bytes / MIB
+    return _requested_mb(kind, properties) * heap_share(properties)
 
 
 def _whole(name: str, properties: Mapping[str, str], default: int) -> int:

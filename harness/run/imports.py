@@ -203,17 +203,20 @@ def cells_of(name: str, jobs: Sequence[PastJob], cluster: ClusterSpec) -> list[C
 
     Jobs with as many maps, an input that differs by 1 % at most and the same configuration are of
     one cell.  A family has as many slots as one of its jobs had tasks at once, or fewer where the
-    job sets a limit itself.
+    job sets a limit itself; where every job ran all of its reduces at once, those of the cluster.
     """
     most = {kind: max(job.at_once[kind] for job in jobs) for kind in jobs[0].at_once}
+    reduces = (int(job.configuration["mapreduce.job.reduces"]) for job in jobs)
+    if all(job.at_once["reduce"] >= number for job, number in zip(jobs, reduces, strict=True)):
+        most["reduce"] = 0
     by_setting = defaultdict[tuple[int, tuple[tuple[str, str], ...]], list[Cell]](list)
     cells = []
     for job in jobs:
         configuration = dict(job.configuration)
         for kind, slots in most.items():
             own_limit = int(configuration.pop(LIMIT.format(kind), "0"))
-            if slots:
-                configuration[LIMIT.format(kind)] = str(min(own_limit or slots, slots))
+            if limit := min(own_limit or slots, slots or own_limit):
+                configuration[LIMIT.format(kind)] = str(limit)
         alike = by_setting[job.num_maps, tuple(sorted(configuration.items()))]
         for cell in alike:
             if abs(job.input_bytes / cell.workload.input_bytes - 1) <= INPUT_TOLERANCE:

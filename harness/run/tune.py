@@ -1,5 +1,5 @@
 """
-The closed loop of tuning: propose, measure beside the default and the best, learn, propose again.
+The closed loop of tuning: propose, measure beside the job's own settings and the best, learn.
 
 Each step is a run of its own, blind: its predictions are sealed before anything is measured, and
 its repeats are interleaved.  What a step measured feeds the profile of the next one.  Nothing is
@@ -36,13 +36,17 @@ _OPTIMIZERS = ("mrtuner", "search")
 
 
 class Step(NamedTuple):
-    """One step: its run, who proposed, and the mean measured times so far in seconds."""
+    """
+    One step: its run, who proposed, and the mean measured times so far in seconds.
+
+    Of the proposal, of the job's own settings, and of the best.
+    """
 
     run: str
     optimizer: str
     predicted_s: float
     measured_s: float
-    default_s: float
+    own_s: float
     best_s: float
 
 
@@ -75,6 +79,10 @@ class Tuning:
             what = "its jobs had run before, on a cluster that nobody can start from here"
             fix = "try its properties there, or name a run that was measured"
             raise SpecError(what, where="--try", fix=fix)
+        if self.basis.base.workload.code:
+            what = "steps are run from the run alone, which has no workload of your own"
+            fix = "write the properties that harness tune proposes into its experiment"
+            raise SpecError(what, where="--try", fix=fix)
         self.source = self.evaluation.run.measured
         self.rates = rate_statistics(self.source.read_manifest().rates)
         workload = self.basis.base.workload.name
@@ -96,6 +104,9 @@ class Tuning:
                 self.console.say("nothing is proposed that was not measured")
                 return
             proposal, predicted_s = new[0]
+            if not self.times_s and (proposal.saved or 0.0) <= 0:
+                self.console.say("nothing is expected to be faster than the job's own settings")
+                return
             if self.times_s:
                 gain, noise = 1 - predicted_s / self.mean_s(best.id), self.noise(best.id)
                 if gain <= noise:
@@ -188,6 +199,8 @@ class Tuning:
 
         base_s, best_s = self.times_s[self.basis.base.id], self.times_s[self.best()]
         gains = [math.log(base_s[key] / best_s[key]) for key in base_s.keys() & best_s.keys()]
+        if not gains:  # of each repetition one has failed
+            return self.mean_s(self.basis.base.id) / self.mean_s(self.best()), None, None
         ratio = math.exp(fmean(gains))
         if len(gains) < 2:
             return ratio, None, None

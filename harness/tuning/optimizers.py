@@ -15,6 +15,7 @@ import time
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -79,14 +80,20 @@ def hadoop_defaults(_profile: Profile, job: Job, model: str, **_: int) -> Choice
     return Choice("hadoop", model, values, reasons)
 
 
-def rules_of_thumb(profile: Profile, job: Job, model: str, **_: int) -> Choice:
-    """Hadoop's published rules: reduces for 0.95 of the slots, a buffer for one spill."""
+def rules_of_thumb(
+    profile: Profile, job: Job, model: str, *, share: float = 0.95, **_: int
+) -> Choice:
+    """
+    The rules of Hadoop's MapReduce tutorial: reduces for 0.95 of the slots, or for 1.75.
+
+    And a buffer for one spill.  Of few slots a share is rounded: 0.95 of two are two.
+    """
     choice = hadoop_defaults(profile, job, model)
-    choice.optimizer = "rules"
+    choice.optimizer = "rules" if share < 1 else f"rules-{share:g}"
     if job.configuration.num_reduces:
-        reduces = max(1, math.floor(0.95 * job.cluster.reduce_slots))
-        choice.values["num_reduces"] = reduces
-        choice.reasons["num_reduces"] = "0.95 of the slots: all reduces in one wave"
+        choice.values["num_reduces"] = max(1, round(share * job.cluster.reduce_slots))
+        waves = "all reduces in one wave" if share < 1 else "faster nodes take a second wave"
+        choice.reasons["num_reduces"] = f"{share:g} of the slots: {waves}"
     _one_spill(profile, job, choice)
     return choice
 
@@ -275,7 +282,7 @@ def search(
     values, reasons = _that_count(objective, values, best_s)
     texts = {
         "sort_buffer_mb": f"sort buffer: the heap of a map has room for {job.largest_sort_mb}",
-        SPLIT: "split: no file of the input is larger",
+        SPLIT: "split: no file of the input is known to be larger",
     }
     at_end = {each.name for each in space if values.get(each.name, 0.0) >= each.high}
     bounds = [text for name, text in texts.items() if name in at_end]
@@ -292,15 +299,15 @@ def _that_count(
     """
     kept = dict(values)
 
+    own = {"merge_factor": float(objective.job.configuration.merge_factor)}  # as the job has it
+
     def without(name: str) -> float:
         rest = {key: value for key, value in kept.items() if key != name}
-        return float(objective.seconds(columns([rest]))[0])
+        return float(objective.seconds(columns([rest or own]))[0])
 
     for name in values:
-        if len(kept) > 1 and without(name) <= best_s * (1 + _INDIFFERENT):
+        if without(name) <= best_s * (1 + _INDIFFERENT):
             del kept[name]
-    if len(kept) == 1:
-        return kept, {name: MEANINGS[name] for name in kept}
     return kept, {
         name: f"{MEANINGS[name]}; without it {without(name) - best_s:+.1f} s" for name in kept
     }
@@ -311,7 +318,8 @@ def _values(space: list[Setting], places: Numbers) -> Values:
 
 
 OPTIMIZERS: dict[str, Callable[..., Choice]] = {
-    "hadoop": hadoop_defaults, "rules": rules_of_thumb, "mrtuner": mrtuner, "search": search,
+    "hadoop": hadoop_defaults, "rules": rules_of_thumb,
+    "rules-1.75": partial(rules_of_thumb, share=1.75), "mrtuner": mrtuner, "search": search,
 }  # fmt: skip
 
 

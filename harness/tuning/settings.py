@@ -14,7 +14,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from harness.hadoop.properties import JOB_PROPERTIES, SPLIT_MOST
+from harness.hadoop.properties import (
+    JOB_PROPERTIES,
+    SPLIT_LEAST,
+    SPLIT_MOST,
+    has_serial_heap,
+    whole,
+)
 from harness.hadoop.slots import LARGEST_SORT_MB, largest_array_mb
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.units import MIB
@@ -86,12 +92,21 @@ class Job:
         return max(self.files)
 
     @property
+    def smallest_split(self) -> int:
+        """Bytes of the smallest split that the job lets Hadoop make."""
+        return whole(SPLIT_LEAST, self.properties.get(SPLIT_LEAST, "1"), least=0)
+
+    @property
     def largest_sort_mb(self) -> int:
         """MiB of the largest sort buffer that a map's heap has room for, and Hadoop takes."""
-        return min(LARGEST_SORT_MB, math.ceil(largest_array_mb(self.properties)) - 1)
+        array_mb = largest_array_mb(self.properties)
+        if not has_serial_heap(self.properties.get("mapreduce.map.java.opts", "")):
+            array_mb *= 2 / 3  # whatever collector it is, its old generation has room for that
+        return min(LARGEST_SORT_MB, math.ceil(array_mb) - 1)
 
     def num_maps(self, split_bytes: Numbers) -> Numbers:
         """How many splits of at most *split_bytes* the files have, as `split_counts` counts."""
+        split_bytes = np.maximum(split_bytes, self.smallest_split)
         counts = np.zeros(len(split_bytes))
         for size, number in zip(*np.unique(self.files, return_counts=True), strict=True):
             counts += number * (1 + np.maximum(0, np.ceil(size / split_bytes - 1.1 - 1e-9)))
@@ -102,7 +117,7 @@ class Job:
         slots = max(1, self.cluster.reduce_slots)
         split, buffer_mb = self.largest_split, self.largest_sort_mb
         settings = [
-            Setting(SPLIT, min(SMALLEST_BYTES, split), split, "count"),
+            Setting(SPLIT, min(max(SMALLEST_BYTES, self.smallest_split), split), split, "count"),
             Setting("sort_buffer_mb", min(16, buffer_mb), buffer_mb, "count"),
             Setting("sort_spill_percent", 0.5, 0.95),
             Setting("merge_factor", 5, 100, "count"),

@@ -44,9 +44,9 @@ def test_an_optimizer_that_lacks_something_names_it_and_the_others_choose(basis)
 
 def test_the_judge_is_the_model_that_errs_least(basis):
     """
-    Where nothing was scored, What-If with the rules of Hadoop 3.
+    Of those that read settings; where nothing was scored, What-If with the rules of Hadoop 3.
     """
-    errors = {"whatif": 0.3, "prophet": 0.1, "mine": 0.01}
+    errors = {"whatif": 0.3, "prophet": 0.1, "mine": 0.01, "ernest": 0.02, "nearest": 0.03}
 
     assert nearest_model(basis._replace(errors=errors)) == "prophet"
     assert nearest_model(basis._replace(errors={})) == "whatif-mr2"
@@ -95,6 +95,36 @@ def test_regret_is_paid_by_the_clock(stored):  # noqa: F811
         assert unknowing["regret"] == pytest.approx(mean_s / best_s - 1)
         assert unknowing["measured"] == pytest.approx((len(several) + 1) / (near + 1))
     assert all(value >= 0 for value in mean_regret([*rows.values()]).values())
+
+
+def test_the_default_is_the_cell_whose_settings_are_nearest_to_hadoops(stored, monkeypatch):  # noqa: F811
+    """
+    The fewest that differ, by the least; of several alike their mean.
+    """
+    run = evaluation(stored)
+    cells = [*run.cells.values()]
+    buffers = dict(zip((cell.id for cell in cells), ("96", "16", "96", "300"), strict=False))
+    cells = {
+        cell.id: cell.model_copy(update={"configuration": cell.configuration
+                                         | {"mapreduce.task.io.sort.mb": buffers[cell.id]}})
+        for cell in cells if cell.id in buffers
+    }  # fmt: skip
+    scores = stored.read_scores()
+    row = next(each for each in scores.scores if (each.quantity, each.speed) == ("job_s", "raw"))
+    times_s = dict(zip(cells, (9.0, 6.0, 7.0, 5.0), strict=True))
+    made = [row.model_copy(update={"cell": key, "predicted_s": time_s, "measured_s": time_s})
+            for key, time_s in times_s.items()]  # fmt: skip
+    given = scores.model_copy(update={"scores": tuple(made)})
+    monkeypatch.setattr(type(stored), "read_scores", lambda _: given)
+    same = next(iter(cells.values()))
+    run.__dict__["cells"] = {
+        key: same.model_copy(update={"configuration": cell.configuration})
+        for key, cell in cells.items()
+    }
+
+    rows = {each["model"]: each for each in regrets(run)}
+
+    assert rows[row.model]["from_default"] == pytest.approx(1 - 5 / ((9 + 7) / 2))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ The closed loop of tuning, with steps that are not measured but made.
 import pytest
 
 from harness.evaluate.ask import basis_of_run
+from harness.evaluate.tune import proposals
 from harness.run.tune import Tuning
 from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
 from tests.run.fakes import RecordingConsole
@@ -46,11 +47,35 @@ def test_a_loop_says_by_how_much_the_best_is_faster(loop):
     ratio, low, high = loop.speed_up()
 
     assert [step.run for step in steps] == [f"run {number}" for number in range(len(steps))]
-    assert (steps[0].default_s, steps[0].best_s) == pytest.approx((10.0, 8.0))
+    assert (steps[0].own_s, steps[0].best_s) == pytest.approx((10.0, 8.0))
     assert loop.best() != loop.basis.base.id
     assert low < ratio < high
     assert ratio == pytest.approx((10 * 10.4 * 9.6 / (8 * 8.4 * 7.6)) ** (1 / 3))
     assert len(steps) == 5 or "expected to save" in str(vars(loop.console))
+
+
+def test_pairs_of_which_one_has_failed_give_no_interval(loop):
+    """
+    The means alone: no repetition has both.
+    """
+    next(loop.steps(1))
+    own, best = loop.basis.base.id, loop.best()
+    loop.times_s[own] = {(0, 0): 12.0}
+    loop.times_s[best] = {(0, 1): 8.0}
+
+    assert loop.speed_up() == (pytest.approx(1.5), None, None)
+
+
+def test_nothing_is_measured_where_nothing_is_expected_to_be_faster(loop, monkeypatch):
+    """
+    It says so.
+    """
+    made, _ = proposals(loop.basis, ["search"], [loop.judge], loop.judge)
+    slower = [each._replace(saved=-0.02) for each in made]
+    monkeypatch.setattr("harness.run.tune.proposals", lambda *_, **__: (slower, []))
+
+    assert list(loop.steps(3)) == []
+    assert "faster than the job's own settings" in str(vars(loop.console))
 
 
 def test_one_pair_has_no_interval(loop):

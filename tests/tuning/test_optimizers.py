@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harness.errors import DataError
 from harness.evaluate.contract import example_profile
-from harness.hadoop.properties import SPLIT_MOST, split_counts
+from harness.hadoop.properties import SPLIT_LEAST, SPLIT_MOST, split_counts
 from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.models.frame import frame_s
@@ -190,6 +190,55 @@ def test_what_is_chosen_is_what_hadoop_would_run(optimizer):
     assert refusals(ClusterSpec(), of.properties | own | properties, sets_site=False) == []
     if optimizer == "rules":
         assert [text for text in choice.bounds if text.startswith("sort buffer: ")]
+
+
+@pytest.mark.parametrize(("slots", "one_wave", "two_waves"), [(1, 1, 2), (2, 2, 4), (20, 19, 35)])
+def test_the_rules_have_reduces_for_a_share_of_the_slots(slots, one_wave, two_waves):
+    """
+    0.95 or 1.75 of them, rounded: of two slots none is left empty.
+    """
+    of = replace(job(), cluster=job().cluster.model_copy(update={"reduce_slots": slots}))
+    chosen = {name: choose(name, PROFILE, of, "whatif-mr2").values["num_reduces"]
+              for name in ("rules", "rules-1.75")}  # fmt: skip
+
+    assert chosen == {"rules": one_wave, "rules-1.75": two_waves}
+
+
+def test_a_job_that_lets_no_split_be_small_has_none():
+    """
+    Whatever a search would like: Hadoop takes the larger of both limits.
+    """
+    of = job(files=(512,) * 4)
+    least = {SPLIT_LEAST: str(256 * MIB)}
+    bound = replace(of, properties={**of.properties, **least})
+
+    assert [*bound.num_maps(np.array([16.0 * MIB, 256 * MIB, 512 * MIB]))] == [8, 8, 4]
+    for size in (16 * MIB, 256 * MIB):
+        counted = split_counts(of.files, 1024 * MIB, {SPLIT_MOST: str(size), **least})
+        assert bound.num_maps(np.array([float(size)]))[0] == sum(counted)
+    splits = next(each for each in bound.space() if each.name == SPLIT)
+    assert (splits.low, splits.high) == (256 * MIB, 512 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("options", "most_mb"),
+    [("-Xmx600m", 399), ("-Xmx600m -XX:+UseSerialGC", 399), ("-Xmx600m -XX:+UseParallelGC", 399)],
+)
+def test_a_sort_buffer_leaves_room_in_whatever_heap_it_is(options, most_mb):
+    """
+    It is one array, and a collector's old generation has two thirds of the heap.
+    """
+    assert job(heap=options).largest_sort_mb == most_mb
+
+
+def test_a_model_that_no_setting_matters_to_changes_nothing():
+    """
+    A search over one that knows of whole jobs alone.
+    """
+    of = job(files=(128,))
+    choice = choose("search", PROFILE, of, "nearest", evaluations=60)
+
+    assert set(choice.values) <= {SPLIT, "num_reduces", "reduce_slowstart"}
 
 
 def test_a_heap_without_room_for_any_buffer_is_said():
