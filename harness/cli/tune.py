@@ -36,6 +36,13 @@ def tune() -> None:
 @click.argument("source", metavar="RUN", shell_complete=completion.runs)
 @results_option
 @click.option("--workload", help="The workload, where the run has several.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change the job first; repeatable.",
+)
 @click.option("--model", "models", multiple=True, help="A model to search by; repeatable.")
 @click.option(
     "--optimizer",
@@ -56,6 +63,7 @@ def tune_job(
     source: str,
     results_dir: Path,
     workload: str | None,
+    settings: tuple[str, ...],
     models: tuple[str, ...],
     optimizers: tuple[str, ...],
     judge: str | None,
@@ -69,6 +77,7 @@ def tune_job(
     """
     Choose settings for the largest scored cell of RUN; no job is run without --try.
 
+    Each --set changes one thing of it before, as 'harness ask' does: its input, the slots.
     Hadoop's defaults, the rules of thumb, MRTuner's four factors by PTC, and a search over each
     model are priced by one model, the judge: by default that with the smallest error in RUN.
     With --try the best proposal is measured beside RUN's own cell and the best one so far, by
@@ -79,12 +88,14 @@ def tune_job(
     Example:
         harness tune 20261121T0323 --workload terasort -o job.xml
         harness tune job 20261121T0323 --model prophet --optimizer search
+        harness tune 20261121T0323 --workload wordcount --set input='10 GiB'
         harness tune 20261121T0323 --workload wordcount --try 4
         harness tune regret 20261121T0323
     """
-    from harness.evaluate.ask import basis_of_run
+    from harness.evaluate.ask import basis_of_run, never_profiled, questions
     from harness.evaluate.tune import nearest_model, proposals
     from harness.models import require_models
+    from harness.run.preflight import known_names
     from harness.tuning.optimizers import OPTIMIZERS
 
     require_models(models, "--model")
@@ -94,6 +105,9 @@ def tune_job(
         raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
     evaluation = open_evaluation(source, results_dir, asks=True)
     basis = basis_of_run(evaluation, workload or "")
+    if settings:
+        base = questions(basis.base, settings, (), known_names())[-1][1]
+        basis = basis._replace(base=base, note=f"{basis.note}, with {', '.join(settings)}")
     judging = judge or nearest_model(basis)
     if steps:
         if models or optimizers or of_search["evaluations"]:
@@ -109,7 +123,8 @@ def tune_job(
     made, refused = proposals(
         basis, optimizers or [*OPTIMIZERS], models or [judging], judging, **of_search
     )
-    documents = [*map(_document, made)]
+    documents = [{**_document(each), "never_profiled": never_profiled(basis.profile, each.cell)}
+                 for each in made]  # fmt: skip
     if as_json:
         print_json({"base": basis.note, "judge": judging, "proposals": documents,
                     "refused": refused})  # fmt: skip
@@ -143,6 +158,8 @@ def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> Non
     made = list(loop.steps(steps))
     if not made:
         show_text("nothing was measured")
+        if as_json:
+            print_json({"steps": []})
         return
     ratio, low, high = loop.speed_up()
     own, best = loop.basis.base.configuration, loop.cells[loop.best()].configuration
@@ -150,7 +167,10 @@ def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> Non
     if as_json:
         speed_up = {"value": ratio, "low": low, "high": high}
         rows = [step._asdict() for step in made]
-        print_json({"steps": rows, "speed_up": speed_up, "properties": changed})
+        vets = {kind: dict(zip(("own", "best"), pair, strict=True))
+                for kind, pair in loop.vet().items()}  # fmt: skip
+        document = {"steps": rows, "speed_up": speed_up, "vet": vets, "properties": changed}
+        print_json(document)
     else:
         columns = ("step", "optimizer", "predicted, s", "measured, s", "own, s", "best, s",
                    "run")  # fmt: skip
@@ -159,6 +179,8 @@ def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> Non
         show_table(columns, texts)
         ends = f"{low:.2f} to {high:.2f}, 95 %" if low and high else "no interval: too few repeats"
         click.echo(f"{ratio:.2f} times as fast ({ends})")
+        for kind, (before, after) in loop.vet().items():
+            click.echo(f"vet of its {kind}s: {before:.2f} before, {after:.2f} after")
     _finish(changed, output, as_json=as_json)
 
 
@@ -200,6 +222,8 @@ def _show(documents: Sequence[Mapping[str, Any]]) -> None:
     show_table((f"{best['optimizer']} by {best['model']}", "value", "why"), settings)
     for bound in best["bounds"]:
         click.echo(bound)
+    for text in best["never_profiled"]:
+        click.echo(f"never profiled: {text}")
 
 
 @tune.command("cluster")
@@ -232,25 +256,13 @@ def tune_cluster(
     from harness.evaluate.ask import basis_of_run
     from harness.evaluate.tune import cluster_plans
     from harness.hadoop.site import block_bytes
-    from harness.hadoop.slots import KINDS
     from harness.models import require_models
-    from harness.records.trial import HISTORY
     from harness.units import MIB, parse_bytes
 
     require_models([judge], "--judge")
     evaluation = open_evaluation(source, results_dir, asks=True)
     names = [*evaluation.run.read_profiles()] or [""]  # whose error says what is missing
     bases, numbers = {name: basis_of_run(evaluation, name) for name in names}, dict[str, float]()
-    if bases[names[0]].base.cluster.provider == HISTORY:
-        what = "of a cluster that histories tell of, no slots are known but those that jobs used"
-        fix = "name a run that was measured"
-        raise SpecError(what, where="tune cluster", fix=fix)
-    limited = {
-        name
-        for basis in bases.values()
-        for kind in KINDS
-        if (name := f"mapreduce.job.running.{kind}.limit") in basis.base.configuration
-    }
     for text in weights:
         name, _, number = text.partition("=")
         if name not in bases or not number.replace(".", "", 1).isdigit():
@@ -289,10 +301,8 @@ def tune_cluster(
         for row in rows[:_SHOWN]
     ]  # fmt: skip
     show_table((*columns, *(f"{name}, s" for name in names), "mix, s"), texts)
-    for limit in sorted(limited):
-        click.echo(
-            f"jobs are held to fewer tasks at once by {limit}: more slots than that are idle"
-        )
+    if any("running" in name for each in bases.values() for name in each.base.configuration):
+        click.echo("jobs have a limit of running tasks: more slots than that are idle")
     maps, reduces, task, block = texts[0][:4]
     click.echo("cluster:")
     click.echo(f"  node: {{map_slots: {maps}, reduce_slots: {reduces}, task_memory: {task}}}")

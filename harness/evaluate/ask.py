@@ -228,6 +228,12 @@ def _numbers(configuration: Any, cluster: Any, of_input: Any) -> dict[str, float
     return numbers | {JOB_PROPERTIES.get(name, [name])[0]: value for name, value in fields}
 
 
+def never_profiled(profile: Profile, cell: Cell) -> list[str]:
+    """What of *cell* is beyond that of all jobs of its *profile*, and where these ended."""
+    seen = [_numbers(job.configuration, job, job) for job in profile.jobs]
+    return [*_outside(_numbers(*model_inputs(cell)), seen)]
+
+
 def _outside(numbers: Mapping[str, float], seen: Sequence[Mapping[str, float]]) -> Iterator[str]:
     """Yield which of *numbers* are beyond those of all profiled jobs, and where these ended."""
     for name, value in numbers.items() if seen else ():

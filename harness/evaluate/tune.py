@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import product
 from typing import Any, NamedTuple
 
-from harness.errors import DataError, HarnessError
+from harness.errors import DataError, HarnessError, SpecError
 from harness.evaluate.ask import Basis
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import (
@@ -23,7 +23,7 @@ from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.records.prediction import JobConfig, Prediction
-from harness.records.trial import Cell, ClusterSpec
+from harness.records.trial import HISTORY, Cell, ClusterSpec
 from harness.tuning.optimizers import PTC_WAVE, Choice, choose
 from harness.tuning.settings import Job, properties_of
 from harness.units import MIB
@@ -138,9 +138,12 @@ def cluster_plans(
 
     A node has so many *cores*, which no kind of task has more slots than, and bytes of *memory* for
     all tasks at once.  Each job is tuned on each by MRTuner's factors, or by the rules where these
-    are better; what has no answer for a job is left out.
+    are better; what has no answer for a job is left out.  `SpecError` for an imported run.
     """
     first, plans = next(iter(bases.values())).base.cluster, list[ClusterPlan]()
+    if first.provider == HISTORY:
+        what = "of a cluster that histories tell of, no slots are known but those that jobs used"
+        raise SpecError(what, where="tune cluster", fix="name a run that was measured")
     own = {block_bytes(basis.base.cluster) for basis in bases.values()}
     for maps, reduces, block in product(
         range(1, cores + 1), range(1, cores + 1), sorted({*own, *BLOCKS})

@@ -120,12 +120,16 @@ def import_jobs(
         plan += chosen
         profiled, cells = sum(t.profiling for t, _ in chosen), {t.cell.id for t, _ in chosen}
         numbers = {"cells": len(cells), "profiled": profiled, "scored": len(chosen) - profiled}
+        if not numbers["scored"]:
+            why = "never vary in size or setting" if len(cells) == 1 else "ran before that moment"
+            why = f"its {len(of_family)} jobs {why}" if len(of_family) > 1 else "it is one job"
+            notes.append(f"{name}: {why}, so no model can be scored on it; its profile has all")
         families.append({"family": name, "jobs": len(of_family), **numbers})
         if repeated := len(of_family) - len(chosen):
             notes.append(f"{name}: {repeated} later jobs repeat what was profiled: not scored")
     if not plan:
-        what = "no family of jobs can be scored: " + "; ".join([*notes[:_MOST_NAMED], *reasons])
-        fix = "add histories of the same jobs with other sizes or settings"
+        what = "no family of jobs can be profiled: " + "; ".join([*notes[:_MOST_NAMED], *reasons])
+        fix = "add histories of earlier jobs, or name a later moment"
         raise DataError(what, where=where, fix=fix)
     plan.sort(key=lambda pair: (pair[1].submit_s, pair[1].job_id))
     change: Callable[[bytes], bytes] = bytes  # the same
@@ -206,7 +210,7 @@ def cells_of(name: str, jobs: Sequence[PastJob], cluster: ClusterSpec) -> list[C
     job sets a limit itself; where every job ran all of its reduces at once, those of the cluster.
     """
     most = {kind: max(job.at_once[kind] for job in jobs) for kind in jobs[0].at_once}
-    reduces = (int(job.configuration["mapreduce.job.reduces"]) for job in jobs)
+    reduces = (int(job.configuration.get("mapreduce.job.reduces", "1")) for job in jobs)
     if all(job.at_once["reduce"] >= number for job, number in zip(jobs, reduces, strict=True)):
         most["reduce"] = 0
     by_setting = defaultdict[tuple[int, tuple[tuple[str, str], ...]], list[Cell]](list)
@@ -239,21 +243,18 @@ def plan_family(
     Give the trials of a family, whose *jobs* are of *cells* and in the order of their submission.
 
     Later jobs whose cell was profiled are in neither part: such cells are never scored.  Where the
-    *share* leaves none to score, fewer are profiled.  `DataError`: nothing can be scored.
+    *share* leaves none to score, fewer are profiled; a family that never varies is profiled as a
+    whole.  `DataError`: nothing can be profiled.
     """
     ids = [cell.id for cell in cells]
     first = {key: place for place, key in reversed([*enumerate(ids)])}
     cut = max(1, min(max(first.values()), int(share * len(jobs))))  # behind it one is new
     if until_s is not None:
         cut = bisect_left(jobs, until_s, key=lambda job: job.submit_s)
-    scored = {*ids[cut:]} - {*ids[:cut]}
-    if len(jobs) == 1:
-        raise DataError("it is one job, and one is to be profiled and another scored")
     if cut == 0:
         raise DataError("none of its jobs ran before that moment: there is nothing to profile")
-    if not scored:
-        what = f"its {len(jobs)} jobs never vary in size or setting: no later one is new"
-        raise DataError(what if cut < len(jobs) else "all of its jobs ran before that moment")
+    scored = {*ids[cut:]} - {*ids[:cut]}
+    cut = cut if scored else len(jobs)
     repeats, trials = Counter[str](), []
     for place, (job, cell, key) in enumerate(zip(jobs, cells, ids, strict=True)):
         if place < cut or key in scored:
@@ -321,7 +322,8 @@ def backtest(run: Run, models: Sequence[str] = ()) -> Document:
     Profile, predict, seal and score what was imported into *run*; give its report, written there.
 
     *models* are all, unless they are named.  Where others are sealed already, these are an analysis
-    of the run.  `SpecError`: the run was measured here, and not imported.
+    of the run.  `SpecError`: the run was measured here, and not imported; `DataError`: it has
+    profiles, and no job to score.
     """
     evaluation = Evaluation.of(run)
     if evaluation.experiment.cluster.provider != HISTORY:
@@ -335,6 +337,10 @@ def backtest(run: Run, models: Sequence[str] = ()) -> Document:
     with run.lock():
         if not is_sealed:
             evaluation.profile()
+            if all(trial.profiling for trial in evaluation.plan):
+                what = "its jobs never vary in size or setting: no model can be scored on them"
+                fix = f"harness tune {run.path} --workload NAME takes their profiles as they are"
+                raise DataError(what, where=str(run.path), fix=fix)
             evaluation.predict()
         evaluation.score()
         return evaluation.report()[1]

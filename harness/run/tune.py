@@ -22,10 +22,12 @@ from harness.errors import DataError, SpecError
 from harness.evaluate.ask import Basis, experiment_file
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.tune import proposals
+from harness.hadoop.slots import KINDS
 from harness.monitor.rates import rate_statistics
 from harness.profiling import fit_profile, fit_speed
 from harness.profiling.jobs import Observation
 from harness.providers import PROVIDERS
+from harness.records.trace import TaskKind
 from harness.records.trial import Cell, Trial
 from harness.run import Console
 from harness.run.session import Session
@@ -72,6 +74,8 @@ class Tuning:
     )
     cells: dict[str, Cell] = field(default_factory=dict)
     learned: list[Observation] = field(default_factory=list)
+    # By cell and kind of task: how far a job is from its ideal, where units were timed.
+    vets: dict[tuple[str, TaskKind], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def __post_init__(self) -> None:
         """What the run's own profiling trials show is known from the start."""
@@ -169,6 +173,9 @@ class Tuning:
             times_s = self.times_s[record.trial.cell.id]
             times_s[number, record.trial.repetition] = sum(each.trace.job_s for each in observed)
             self.learned += observed
+        for job in evaluation.vet(evaluation.done.values()).jobs:
+            for each in job.kinds:
+                self.vets[job.cell, each.kind] += filter(None, [each.job.vet_job])
         self.cells |= cells
         speed = fit_speed(self.learned)
         profile = fit_profile(base.workload.name, self.learned, speed, self.rates)
@@ -187,6 +194,13 @@ class Tuning:
         """The noise floor of a cell's mean, by its id: a share of it."""
         floors = mean_floors([[*times_s.values()] for times_s in self.times_s.values()])
         return dict(zip(self.times_s, floors, strict=True))[cell] or 0.0
+
+    def vet(self) -> dict[TaskKind, tuple[float, float]]:
+        """Mean vet of the base's tasks of each kind, and of the best cell's; none without units."""
+        cells = self.basis.base.id, self.best()
+        known = {kind: [self.vets[cell, kind] for cell in cells] for kind in KINDS}
+        return {kind: (fmean(own), fmean(best)) for kind, (own, best) in known.items()
+                if own and best}  # fmt: skip
 
     def speed_up(self) -> tuple[float, float | None, float | None]:
         """

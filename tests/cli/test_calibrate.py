@@ -30,6 +30,7 @@ def written(folder, name="a.json", **costs):
         ({"value": -1.0}, "costs.network_s_per_byte.value"),
         ({"high": 1.5}, "lacks its value"),
         ({"unit": None}, "costs.network_s_per_byte.unit"),
+        ({"low": None}, "one end"),
         ({"more": 1}, "costs.network_s_per_byte.more"),
     ],
 )

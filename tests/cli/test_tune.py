@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from harness.cli import main
+from harness.evaluate import tune as evaluate_tune
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand
 from harness.units import MIB
@@ -54,6 +55,40 @@ def test_each_property_is_printed_with_its_reason(tune):
     assert "-D mapreduce.task.io.sort.mb=" in out
 
 
+def test_where_nothing_is_faster_no_file_is_written(tune, tmp_path, monkeypatch):
+    """
+    The job's own settings are the best that is known.
+    """
+    made = evaluate_tune.proposals
+
+    def slower(*given, **more):
+        proposals, refused = made(*given, **more)
+        return [each._replace(saved=-0.01) for each in proposals], refused
+
+    monkeypatch.setattr(evaluate_tune, "proposals", slower)
+    path = tmp_path / "job.xml"
+    status, out, _ = tune("tune", "-o", str(path))
+
+    assert status == 0
+    assert "keep them" in out
+    assert "-D" not in out
+    assert not path.exists()
+
+
+def test_a_job_is_tuned_for_an_input_that_never_ran(tune):
+    """
+    The base has it, and what no profiled job had is named.
+    """
+    status, out, _ = tune("tune", "--optimizer", "search", "--set", "input=600 MB", "--json")
+    document = json.loads(out)
+
+    assert status == 0
+    assert document["base"].endswith(", with input=600 MB")
+    (proposal,) = document["proposals"]
+    assert any(text.startswith("input bytes ") for text in proposal["never_profiled"])
+    assert "never profiled: " in tune("tune", "--optimizer", "search", "--set", "input=600 MB")[1]
+
+
 @pytest.mark.parametrize(
     ("words", "what"),
     [
@@ -62,6 +97,7 @@ def test_each_property_is_printed_with_its_reason(tune):
         (("tune", "--workload", "terasortt"), "no profile is of workload 'terasortt'"),
         (("tune", "--judge", "ptc-wave"), "ptc-wave cannot judge: the profile lacks copy_s_per_by"),
         (("tune", "-o", "nowhere/job.xml"), "its folder cannot be written to"),
+        (("tune", "--set", "inputt=1 MiB"), "there is no setting 'inputt'"),
         (("tune", "--try", "2", "--optimizer", "rules"), "--try proposes by MRTuner's factors"),
         (("cluster", "--weight", "terasort=many"), "'terasort=many' is no weight"),
         (("cluster", "--memory", "much"), "much"),

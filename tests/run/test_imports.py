@@ -251,9 +251,9 @@ class TestWhatCannotBeUsed:
 
         assert (raised.value.exit_status, target.exists()) == (7, False)
 
-    def test_family_of_one_and_family_that_never_varies(self, done, tmp_path, target):
+    def test_family_of_one_and_family_that_never_varies(self, done, tmp_path, target, capsys):
         """
-        They are left out with their reasons; where there is no other family, that is the error.
+        They have a profile, by which they are tuned, and no model is scored on them.
         """
         put(done, 31, history=WORDCOUNT, size=1)
         for number in (32, 33):
@@ -262,11 +262,16 @@ class TestWhatCannotBeUsed:
 
         notes = import_jobs([done], target).notes
 
-        assert any(re.search("count.* is left out: it is one job", note) for note in notes)
-        assert any("again is left out: its 2 jobs never vary" in note for note in notes)
+        assert any(re.search("count.*: it is one job, so no model", note) for note in notes)
+        assert any("again: its 2 jobs never vary" in note for note in notes)
         put(tmp_path / "one", 1)
-        with pytest.raises(DataError, match="no family of jobs can be scored: terasort is left"):
-            import_jobs([tmp_path / "one"], tmp_path / "other")
+        run = import_jobs([tmp_path / "one"], tmp_path / "other").run
+        with pytest.raises(DataError, match="no model can be scored") as error:
+            backtest(run)
+        assert "harness tune" in error.value.fix
+        assert main(["tune", str(run.path), "--optimizer", "search", "--json"]) == 0
+        (proposal,) = json.loads(capsys.readouterr().out)["proposals"]
+        assert proposal["job_s"] > 0
 
     def test_exit_status_says_that_something_was_left_out(self, done, tmp_path, capsys):
         """
@@ -294,19 +299,17 @@ def past(number, size, *, at_once=2):
     )  # fmt: skip
 
 
-@given(sizes=st.lists(st.integers(1, 5), min_size=2, max_size=20), share=st.floats(0.01, 0.99))
+@given(sizes=st.lists(st.integers(1, 5), min_size=1, max_size=20), share=st.floats(0.01, 0.99))
 def test_earlier_jobs_are_profiled_and_later_ones_scored(sizes, share):
     """
     Never the other way round, and no cell is in both; where sizes vary, some of each are left.
     """
     jobs = [past(number, 1000 * size) for number, size in enumerate(sizes)]
     cells = cells_of("n", jobs, cluster_of(jobs))
-    if len(set(sizes)) == 1:
-        with pytest.raises(DataError, match="never vary"):
-            plan_family(jobs, cells, share, None)
-        return
-
     trials = plan_family(jobs, cells, share, None)
+    if len(set(sizes)) == 1:
+        assert [trial.profiling for trial, _ in trials] == [True] * len(jobs)
+        return
 
     profiled = {job.submit_s: trial.cell.id for trial, job in trials if trial.profiling}
     scored = {job.submit_s: trial.cell.id for trial, job in trials if not trial.profiling}
