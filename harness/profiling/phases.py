@@ -197,7 +197,8 @@ def logged_parts(observation: Observation) -> dict[str, PartTimes]:
     """
     Tasks that succeeded, by the ids of their attempts, with those parts that their logs show.
 
-    A log has a spill as a whole, `spill_s`: sorting and writing are not told apart.
+    A log has a spill as a whole, `spill_s`: sorting and writing are not told apart.  What a map
+    computed, `map_cpu_s`, is a counter's.
     """
     trace = observation.trace
     attempts = {each.attempt_id: each for each in trace.attempts if each.state == "succeeded"}
@@ -212,6 +213,7 @@ def logged_parts(observation: Observation) -> dict[str, PartTimes]:
                 parts = _copies_and_merges(task_times)
         elif (spills := task_times.spills) and all(spill.file_bytes for spill in spills):
             parts["spill_s"] = math.fsum(spill.duration_s for spill in spills)
+            parts["map_cpu_s"] = attempt.count("CPU_MILLISECONDS") / 1000
             if len(spills) > 1 and task_times.merge_s is not None:
                 parts["map_merge_s"] = task_times.merge_s
         logged[task_times.attempt_id] = PartTimes(parts)

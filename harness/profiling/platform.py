@@ -42,6 +42,10 @@ from harness.units import MIB
 
 LEVEL = 0.9  # of the intervals of costs
 LOGGED_SPILL = "spill_s"
+# Where nothing is recorded: seconds of the processor that a map took, of jobs whose functions do
+# next to nothing; typical ones for each task, record and byte.
+MAP_CPU, _WITHOUT_FUNCTIONS = "map_cpu_s", {"sort", "shuffle"}
+TYPICAL_CPU = {"cpu_s_per_task": 0.14, "cpu_s_per_record": 2e-6, "cpu_s_per_byte": 5e-9}
 # What is worked on in each part of a task, by the costs of its units, in their order.
 _MERGE = ("merge_s_per_byte", "merge_s_per_early_byte", "merge_cpu_s_per_record",
           "merge_s_per_file")  # fmt: skip
@@ -83,7 +87,7 @@ UNITS = {"byte": "s/B", "record": "s/record"}
 # In which parts a combiner or a codec works, by the field of a job's configuration that says so.
 _SHARED = {
     "use_combiner": {"spill_write_s", LOGGED_SPILL},
-    "map_output_compressed": {"spill_write_s", LOGGED_SPILL, "map_merge_s", "copy_s",
+    "map_output_compressed": {"spill_write_s", LOGGED_SPILL, MAP_CPU, "map_merge_s", "copy_s",
                               "inmem_merge_s", "ondisk_merge_s"},
     "output_compressed": {"map_write_s", "reduce_write_s"},
 }  # fmt: skip
@@ -146,7 +150,10 @@ def works(
                 continue
             for part, seconds in parts.seconds.items():
                 names = PARTS.get(part, ())
-                counts = dict(zip(names, counted.get(part, ()), strict=True))
+                if part == MAP_CPU and trial.cell.workload.name in _WITHOUT_FUNCTIONS:
+                    names = tuple(TYPICAL_CPU)
+                amounts = counted.get(part, ()) if names else ()
+                counts = dict(zip(names, amounts, strict=True))
                 seen[*key, part, part in shared].append((factor * seconds, counts))
     return [
         Work(
@@ -192,6 +199,7 @@ def _counts(
     read = attempt.count(f"{FILE_INPUT_COUNTER}.BYTES_READ")
     yield "map_read_s", (read, attempt.count("MAP_INPUT_RECORDS"), 1)
     yield "collect_s", (attempt.count("MAP_OUTPUT_BYTES"), records)
+    yield MAP_CPU, (1, records, attempt.count("MAP_OUTPUT_BYTES"))
     yield "map_write_s", (*output, records, 1)
     spills = times.spills
     levels = (n * math.log2(n) for spill in spills if (n := spill.records or 0) > 1)
@@ -253,7 +261,7 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
                 group=tuple(group),
                 without=dict(zip(names_of_units, others.tolist(), strict=False)),
             )
-    return costs | _computing(rows, costs)
+    return costs | _computing(rows)
 
 
 def _half_width(replicates: np.ndarray) -> float:
@@ -266,46 +274,27 @@ def _half_width(replicates: np.ndarray) -> float:
     return times * math.sqrt(jackknife_variance(replicates))
 
 
-def _computing(rows: Sequence[Work], costs: Mapping[str, Cost]) -> dict[str, Cost]:
-    """
-    `COMPUTING`, the geometric mean over trials; nothing where no trial sorted.
-
-    Where logs show spills as a whole, it is that of sorting, by its *costs*: as far as they are
-    told apart from those of writing.
-    """
-    took, typical, sorted_ = (defaultdict[str, float](float) for _ in range(3))
+def _computing(rows: Sequence[Work]) -> dict[str, Cost]:
+    """`COMPUTING`, the geometric mean over trials; nothing where no trial sorted."""
+    took, typical = (defaultdict[str, float](float) for _ in range(2))
     for row in rows:
-        if row.part in COMPUTED and any(row.counts.values()):
+        if row.part in (*COMPUTED, MAP_CPU) and any(row.counts.values()) and not row.is_shared:
             took[row.trial] += row.seconds
-            typical[row.trial] += seconds_of(row.counts, TYPICAL)
-        elif row.part == LOGGED_SPILL and not row.is_shared:
-            for name in _SORT:
-                sorted_[name] += row.counts[name]
-    source, group = f"{' and '.join(COMPUTED)}, beside typical costs", list[str]()
-    if sorted_ and all(name in costs for name in sorted_):
-
-        def times(of_sorting: Mapping[str, float]) -> float:
-            return seconds_of(sorted_, of_sorting) / seconds_of(sorted_, TYPICAL)
-
-        fits = [costs[name].without for name in sorted_]
-        without = {unit: times({name: fit[unit] for name, fit in zip(sorted_, fits, strict=True)})
-                   for unit in fits[0]}  # fmt: skip
-        value = times({name: costs[name].value for name in sorted_})
-        source, trials = "sorting in spills, beside typical costs", costs[_SORT[0]].trials
-        group = sorted({other for name in sorted_ for other in costs[name].group} - {*_SORT})
-    else:
-        logs = {trial: math.log(seconds / typical[trial])
-                for trial, seconds in took.items() if seconds >= _SHORTEST_S}  # fmt: skip
-        if not logs:
-            return {}
-        without, value, trials = dict[str, float](), math.exp(fmean(logs.values())), len(logs)
-        if trials >= FEWEST:
-            total = math.fsum(logs.values())
-            without = {trial: math.exp((total - log) / (trials - 1)) for trial, log in logs.items()}
-    half = _half_width(np.array([*without.values()]))
+            typical[row.trial] += seconds_of(row.counts, TYPICAL | TYPICAL_CPU)
+    logs = {trial: math.log(seconds / typical[trial])
+            for trial, seconds in took.items() if seconds >= _SHORTEST_S}  # fmt: skip
+    if not logs:
+        return {}
+    without = dict[str, float]()
+    if len(logs) >= FEWEST:
+        total = math.fsum(logs.values())
+        without = {trial: math.exp((total - log) / (len(logs) - 1)) for trial, log in logs.items()}
+    value, half = math.exp(fmean(logs.values())), _half_width(np.array([*without.values()]))
     ends = {"low": max(0.0, value - half), "high": value + half} if without else {}
-    return {COMPUTING: Cost(value=value, **ends, unit="", trials=trials, source=source,
-                            group=tuple(group), without=without)}  # fmt: skip
+    parts = dict.fromkeys(row.part for row in rows if row.part in (*COMPUTED, MAP_CPU))
+    source = f"{' and '.join(parts)}, beside typical costs"
+    return {COMPUTING: Cost(value=value, **ends, unit="", trials=len(logs), source=source,
+                            without=without)}  # fmt: skip
 
 
 def _fit(
