@@ -30,6 +30,7 @@ from harness.profiling.platform import (
     COMPUTING,
     FEWEST,
     LEVEL,
+    PARTS,
     Work,
     seconds_of,
     works,
@@ -55,6 +56,7 @@ RESOURCES = {
     "spill_write_s": "local disk", "map_merge_s": "local disk", "inmem_merge_s": "local disk",
     "ondisk_merge_s": "local disk",
 }  # fmt: skip
+COPIES = "network alone"  # of copying, without what is written to disk meanwhile
 _RATES = {"network_bps", "network_bps_compressed"}
 _MERGES = ("map_merge_s", "inmem_merge_s", "ondisk_merge_s")
 # With which parts each cost, and each statistic of task times, becomes longer: with none of them,
@@ -69,7 +71,7 @@ _PARTS_OF: dict[str, tuple[str, ...]] = {
     "local_write_s_per_byte": ("spill_write_s",),
     "local_read_s_per_byte": _MERGES,
     "merge_cpu_s_per_record": _MERGES,
-    "network_s_per_byte": ("copy_s",),
+    "network_s_per_byte": (COPIES,),
     "reduce_cpu_s_per_record": ("reduce_function_s",),
     "hdfs_write_s_per_byte": ("reduce_write_s", "map_write_s"),
     "map_output_compress_s_per_byte": (),
@@ -99,7 +101,8 @@ class Factors:
     """
     By how much longer tasks of a workload take elsewhere: *before_s* and *after_s* of each part.
 
-    *computed_s* is what the processor does of *before_s*, and *computing* is the factor of that.
+    *computed_s* is what the job's own functions, combiner and codec take of *before_s*, and what
+    sorting and serialising do; *computing* is the factor of that.
     """
 
     computing: float
@@ -131,7 +134,7 @@ class Factors:
             if base in _PARTS_OF:
                 is_cost = name in profile.costs
                 times[name] = self.of(_PARTS_OF[base], machine_alone=is_cost)
-            elif base == "network_bps" and (longer := self.of(["copy_s"])):
+            elif base == "network_bps" and (longer := self.of([COPIES])):
                 times[name] = 1 / longer
         return times
 
@@ -157,22 +160,27 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
         names = dict.fromkeys(name for row in own for name in row.counts)
         counts = {name: share * fmean(row.counts.get(name, 0.0) for row in own) for name in names}
         time_s = share * fmean(row.seconds for row in own)
-        own_s, longer = time_s, 1.0  # of the processor
-        # What logs do not show is the processor's: that is what works on records.
-        hidden = {name for name in counts if by_logs and name not in of_here}
-        counts = {name: count for name, count in counts.items() if name not in hidden}
+        # What logs do not show stays with what costs do not explain.
+        counts = {n: count for n, count in counts.items() if n in of_here or not by_logs}
+        work_s = there_s = 0.0
         if part not in COMPUTED and any(counts.values()):
             work_s, there_s = (seconds_of(counts, costs) for costs in (of_here, of_there))
             if math.isnan(work_s + there_s) or work_s <= 0:
                 lacking = [n for n in names if counts[n] and not (of_here.get(n) and n in of_there)]
                 what = f"no cost of {', '.join(lacking)}, which {part} of {own[0].workload} needs"
                 raise DataError(what, where="hardware", fix="harness calibrate measures it")
-            # Where a combiner or a codec works, what is not the machine's is the job's.
-            is_whole = not (is_shared or hidden)
-            own_s, longer = 0.0 if is_whole else max(0.0, time_s - work_s), there_s / work_s
+        # What costs do not explain is the processor's: all of it, or what works beside the machine.
+        share_of_work = min(1.0, time_s / work_s) if work_s else 0.0
+        own_s = max(0.0, time_s - work_s)
+        after_s = computing * own_s + share_of_work * there_s
         before[part] += time_s
-        of_jobs[part] += own_s
-        after[part] += computing * own_s + (time_s - own_s) * longer
+        after[part] += after_s
+        of_jobs[part] += own_s if is_shared or not work_s else 0.0
+        if part == "copy_s":
+            written = {n: count for n, count in counts.items() if n not in PARTS[part]}
+            disk_s, disk_there_s = (seconds_of(written, costs) for costs in (of_here, of_there))
+            before[COPIES] += time_s - share_of_work * disk_s
+            after[COPIES] += after_s - share_of_work * disk_there_s
     return Factors(computing, before, after, of_jobs)
 
 

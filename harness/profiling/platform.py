@@ -154,12 +154,18 @@ def works(
                     names = tuple(TYPICAL_CPU)
                 amounts = counted.get(part, ()) if names else ()
                 counts = dict(zip(names, amounts, strict=True))
+                if part == "copy_s" and (to_disk := _straight_to_disk(times[name])):
+                    # What is merged in memory meanwhile counts as copying, too.
+                    counts |= to_disk | dict(zip(_MERGE, counted["inmem_merge_s"], strict=True))
                 seen[*key, part, part in shared].append((factor * seconds, counts))
     return [
         Work(
             *key[:4],
             fmean(seconds for seconds, _ in several),
-            {cost: fmean(counts[cost] for _, counts in several) for cost in several[0][1]},
+            {
+                cost: fmean(counts.get(cost, 0.0) for _, counts in several)
+                for cost in dict.fromkeys(name for _, counts in several for name in counts)
+            },
             key[4],
         )
         for key, several in seen.items()
@@ -177,6 +183,13 @@ def stored(sizes: Iterable[float], copies: int) -> tuple[float, float, float]:
     """`written` of files in HDFS, and the bytes of which copies cross the network, if any do."""
     late, early = written(sizes)
     return late, early, late + early if copies > 1 else 0.0
+
+
+def _straight_to_disk(times: MapTimes | ReduceTimes) -> dict[str, float]:
+    """Bytes that a reduce writes while it copies: of segments that are too large for its memory."""
+    segments = times.segments if isinstance(times, ReduceTimes) else ()
+    sizes = [segment.sent_bytes for segment in segments if segment.to == "disk"]
+    return dict(zip(_SPILL, written(sizes), strict=False)) if sizes else {}
 
 
 def _counts(
@@ -226,6 +239,7 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
             for row in rows
             if PARTS.get(row.part) == names
             and not row.is_shared
+            and row.counts.keys() <= {*names}  # no other cost is in it
             and row.seconds >= _SHORTEST_S
             and any(row.counts.values())
         ]

@@ -54,8 +54,13 @@ def a_map(attempt, seconds, amounts, job, _):
         for k in range(count)
     )
     pairs = attempt.counters[f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS"]
+    size = round(attempt.count("MAP_OUTPUT_BYTES") / count) if count else None
     spills = tuple(
-        replace(s, records=pairs - pairs // count * (count - 1) if s.last else pairs // count)
+        replace(
+            s,
+            records=pairs - pairs // count * (count - 1) if s.last else pairs // count,
+            file_bytes=size,
+        )
         for s in spills
     )
     merge = part.get("map_merge_s", 0.0)
