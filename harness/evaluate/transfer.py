@@ -169,19 +169,30 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
                 lacking = [n for n in names if counts[n] and not (of_here.get(n) and n in of_there)]
                 what = f"no cost of {', '.join(lacking)}, which {part} of {own[0].workload} needs"
                 raise DataError(what, where="hardware", fix="harness calibrate measures it")
-        # What costs do not explain is the processor's: all of it, or what works beside the machine.
-        share_of_work = min(1.0, time_s / work_s) if work_s else 0.0
-        own_s = max(0.0, time_s - work_s)
-        after_s = computing * own_s + share_of_work * there_s
         before[part] += time_s
-        after[part] += after_s
-        of_jobs[part] += own_s if is_shared or not work_s else 0.0
+        after[part] += elsewhere(time_s, work_s, there_s, computing)
+        of_jobs[part] += max(0.0, time_s - work_s) if is_shared or not work_s else 0.0
         if part == "copy_s":
-            written = {n: count for n, count in counts.items() if n not in PARTS[part]}
-            disk_s, disk_there_s = (seconds_of(written, costs) for costs in (of_here, of_there))
-            before[COPIES] += time_s - share_of_work * disk_s
-            after[COPIES] += after_s - share_of_work * disk_there_s
+            sent = {n: count for n, count in counts.items() if n in PARTS[part]}
+            sent_s, sent_there_s = (seconds_of(sent, costs) for costs in (of_here, of_there))
+            sending_s = max(time_s - work_s + sent_s, time_s * sent_s / work_s if work_s else 0.0)
+            before[COPIES] += sending_s
+            after[COPIES] += elsewhere(sending_s, sent_s, sent_there_s, computing)
     return Factors(computing, before, after, of_jobs)
+
+
+def elsewhere(time_s: float, work_s: float, there_s: float, computing: float) -> float:
+    """
+    Seconds elsewhere of what takes *time_s* here: costs explain *work_s* of it, *there_s* there.
+
+    What they do not explain is the processor's.  Where they explain too much, it takes as much more
+    as they say where the machine is slower, and as many times as long where it is faster.
+    """
+    if time_s >= work_s:
+        return computing * (time_s - work_s) + there_s
+    if there_s > work_s:
+        return time_s + there_s - work_s
+    return time_s * there_s / work_s
 
 
 def is_logged(machine: MachineCosts) -> bool:

@@ -12,6 +12,7 @@ from harness.evaluate.transfer import (
     COPIES,
     completed,
     drawn_costs,
+    elsewhere,
     factors,
     profiles_for,
     transferred,
@@ -99,6 +100,20 @@ def test_what_costs_do_not_explain_is_not_the_disks(jobs, here):
     ratio = ratios(jobs, quick, slower(quick, 50.0, *writes))["hdfs_write_s_per_byte"]
 
     assert ratio == pytest.approx(0.9 + 50 * 0.1, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("time_s", "work_s", "there_s", "after_s"),
+    [(10.0, 4.0, 8.0, 20.0), (4.0, 10.0, 30.0, 24.0), (4.0, 10.0, 5.0, 2.0), (4.0, 0.0, 0.0, 8.0),
+     (5.0, 5.0, 7.0, 7.0), (4.0, 10.0, 10.0, 4.0)],
+)  # fmt: skip
+def test_what_costs_explain_is_replaced_and_the_rest_is_the_processors(
+    time_s, work_s, there_s, after_s
+):
+    """
+    Twice as slow a processor; what was explained too well is no reason to take a part of a disk.
+    """
+    assert elsewhere(time_s, work_s, there_s, 2.0) == pytest.approx(after_s)
 
 
 def test_a_segment_that_is_too_large_for_memory_is_written_by_the_disk(jobs, here):
