@@ -166,7 +166,7 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
         if part not in COMPUTED and any(counts.values()):
             work_s, there_s = (seconds_of(counts, costs) for costs in (of_here, of_there))
             if math.isnan(work_s + there_s) or work_s <= 0:
-                lacking = [n for n in names if counts[n] and not (of_here.get(n) and n in of_there)]
+                lacking = [n for n in counts if counts[n] and not (of_here.get(n) and n in of_there)]
                 what = f"no cost of {', '.join(lacking)}, which {part} of {own[0].workload} needs"
                 raise DataError(what, where="hardware", fix="harness calibrate measures it")
         before[part] += time_s
