@@ -196,20 +196,38 @@ _page_option = file_option("--page", help="Write it as a page (HTML).")
 
 @hardware_group.command("show")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--tasks", "name", metavar="RUN", help="What parts of its tasks took, and by FILE.")
+@results_option
 @_page_option
 @json_option
-def show(file: Path, page: Path | None, as_json: bool) -> None:
+def show(file: Path, name: str | None, results_dir: Path, page: Path | None, as_json: bool) -> None:
     """
     Show the costs in FILE, each with its interval and what it comes from.
+
+    With --tasks, what the parts of recorded tasks took, at the speed of their run, beside what
+    their work costs by FILE.
 
     \b
     Example:
         harness hardware show hardware.json
+        harness hardware show hardware.json --tasks 20261121T0323
     """
-    from harness.evaluate.transfer import read_hardware
+    from harness.evaluate.transfer import explained, read_hardware
     from harness.reports.hardware import machine_document
+    from harness.store import Store
 
     hardware = read_hardware(file)
+    if name:
+        rows = explained(hardware, Store(results_dir).find(name))
+        columns = ("workload", "part", "took_s", "by_file_s")
+        if as_json:
+            print_json({"parts": [dict(zip(columns, row, strict=True)) for row in rows]})
+        else:
+            show_table(
+                ("workload", "part", "took, s", "by FILE, s"),
+                [(*row[:2], *(f"{seconds:.2f}" for seconds in row[2:])) for row in rows],
+            )
+        return
     document = machine_document(file.name, hardware)
     if page:
         _write_page(document, page)

@@ -166,7 +166,9 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
         if part not in COMPUTED and any(counts.values()):
             work_s, there_s = (seconds_of(counts, costs) for costs in (of_here, of_there))
             if math.isnan(work_s + there_s) or work_s <= 0:
-                lacking = [n for n in counts if counts[n] and not (of_here.get(n) and n in of_there)]
+                lacking = [
+                    n for n in counts if counts[n] and not (of_here.get(n) and n in of_there)
+                ]
                 what = f"no cost of {', '.join(lacking)}, which {part} of {own[0].workload} needs"
                 raise DataError(what, where="hardware", fix="harness calibrate measures it")
         before[part] += time_s
@@ -347,6 +349,25 @@ def profiled_works(source: Run) -> tuple[dict[str, list[Work]], float]:
         by_workload[row.workload].append(row)
     logs = [math.log(each.rate) for each in observed if each.rate]
     return by_workload, stdev(logs) if len(logs) > 1 else 0.0
+
+
+def explained(machine: MachineCosts, run: Run) -> list[tuple[str, str, float, float]]:
+    """
+    Seconds that parts of the mean tasks of *run* took, and what their work costs by *machine*.
+
+    By workload and part, of all trials that are done; NaN where a cost is missing.
+    """
+    evaluation, of_part = Evaluation.of(run), defaultdict[tuple[str, str], list[Work]](list)
+    observed = [each for done in evaluation.done.values() for each in evaluation.observe(done)]
+    for row in works(observed, fit_speed(observed)) if observed else ():
+        if any(row.counts.values()):
+            of_part[row.workload, row.part].append(row)
+    costs = {name: cost.value for name, cost in machine.costs.items()}
+    return [
+        (*key, fmean(row.seconds for row in rows),
+         fmean(seconds_of(row.counts, costs) for row in rows))
+        for key, rows in sorted(of_part.items())
+    ]  # fmt: skip
 
 
 def profiles_for(

@@ -13,6 +13,7 @@ from harness.evaluate.transfer import (
     completed,
     drawn_costs,
     elsewhere,
+    explained,
     factors,
     profiles_for,
     transferred,
@@ -373,6 +374,21 @@ def test_jobs_after_the_budget_do_not_count(stored, monkeypatch):  # noqa: F811
     assert len(hardware_of(stored).chosen) > 2
     with pytest.raises(DataError, match="no trial is done within 5 s"):
         hardware_of(stored, within_s=5.0)
+
+
+def test_what_tasks_took_stands_beside_what_their_work_costs(jobs, here, stored, monkeypatch):  # noqa: F811
+    """
+    By the file that was fitted to them they are the same; what belongs to a job is not there.
+    """
+    monkeypatch.setattr("harness.evaluate.flow.Evaluation.observe", lambda *_: jobs)
+
+    rows = explained(here, stored)
+
+    assert {part for _, part, _, _ in rows} >= {"map_read_s", "copy_s", "reduce_write_s"}
+    assert "map_function_s" not in {part for _, part, _, _ in rows}
+    for _, part, took_s, by_file_s in rows:
+        if part in ("map_read_s", "collect_s", "reduce_write_s"):
+            assert by_file_s == pytest.approx(took_s, rel=0.1), part
 
 
 def test_a_machine_is_fitted_to_some_of_the_workloads_of_a_run(stored):  # noqa: F811
