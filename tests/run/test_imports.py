@@ -318,6 +318,25 @@ def test_earlier_jobs_are_profiled_and_later_ones_scored(sizes, share):
     assert len({trial.id for trial, _ in trials}) == len(trials)
 
 
+def test_a_family_that_always_had_room_for_its_reduces_has_the_slots_of_all_jobs():
+    """
+    One that had not has those that it was seen to use.
+    """
+    name, limit = "mapreduce.job.reduces", "mapreduce.job.running.reduce.limit"
+    free, short = (
+        [replace(past(n, 1000 * n), configuration=past(n, 1).configuration | {name: reduces})
+         for n in (1, 2)]
+        for reduces in ("1", "7")
+    )  # fmt: skip
+
+    limits = [
+        {cell.configuration.get(limit) for cell in cells_of("n", jobs, cluster_of(jobs))}
+        for jobs in (free, short)
+    ]
+
+    assert limits == [{None}, {"1"}]
+
+
 def test_families_have_short_names_that_are_safe():
     """
     The words of the job's name; with a part of a hash where two families would share one.

@@ -279,3 +279,14 @@ def test_every_setting_of_mrtuner_has_its_reason():
 
     assert choice.reasons.keys() == choice.values.keys()
     assert len(choice.values) >= 11
+
+
+@pytest.mark.parametrize(("ratio", "most_mb"), [("0.8", 546), ("0.5", 341)])
+def test_a_heap_that_no_option_sets_is_the_jobs_share_of_its_container(ratio, most_mb):
+    """
+    Of 1024 MiB, and of that the old generation's two thirds.
+    """
+    share = {"mapreduce.job.heap.memory-mb.ratio": ratio}
+    of = job(heap="")
+
+    assert replace(of, properties={**of.properties, **share}).largest_sort_mb == most_mb
