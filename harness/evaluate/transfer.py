@@ -177,7 +177,9 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
         if part == "copy_s":
             sent = {n: count for n, count in counts.items() if n in PARTS[part]}
             sent_s, sent_there_s = (seconds_of(sent, costs) for costs in (of_here, of_there))
-            sending_s = max(time_s - work_s + sent_s, time_s * sent_s / work_s if work_s else 0.0)
+            whole_s = min(time_s, work_s) if is_shared else time_s  # a codec is the job's
+            share_s = whole_s * sent_s / work_s if work_s else 0.0
+            sending_s = max(whole_s - work_s + sent_s, share_s)
             before[COPIES] += sending_s
             after[COPIES] += elsewhere(sending_s, sent_s, sent_there_s, computing)
     return Factors(computing, before, after, of_jobs)

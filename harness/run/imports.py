@@ -121,9 +121,11 @@ def import_jobs(
         profiled, cells = sum(t.profiling for t, _ in chosen), {t.cell.id for t, _ in chosen}
         numbers = {"cells": len(cells), "profiled": profiled, "scored": len(chosen) - profiled}
         if not numbers["scored"]:
-            why = "never vary in size or setting" if len(cells) == 1 else "ran before that moment"
+            why = (
+                "never vary in size or setting" if len(cells) == 1 else "end with none that is new"
+            )
             why = f"its {len(of_family)} jobs {why}" if len(of_family) > 1 else "it is one job"
-            notes.append(f"{name}: {why}, so no model can be scored on it; its profile has all")
+            notes.append(f"{name}: {why}, so no model can be scored on it; it has a profile")
         families.append({"family": name, "jobs": len(of_family), **numbers})
         if repeated := len(of_family) - len(chosen):
             notes.append(f"{name}: {repeated} later jobs repeat what was profiled: not scored")
@@ -254,7 +256,8 @@ def plan_family(
     if cut == 0:
         raise DataError("none of its jobs ran before that moment: there is nothing to profile")
     scored = {*ids[cut:]} - {*ids[:cut]}
-    cut = cut if scored else len(jobs)
+    if not scored and until_s is None:
+        cut = len(jobs)
     repeats, trials = Counter[str](), []
     for place, (job, cell, key) in enumerate(zip(jobs, cells, ids, strict=True)):
         if place < cut or key in scored:
@@ -338,7 +341,7 @@ def backtest(run: Run, models: Sequence[str] = ()) -> Document:
         if not is_sealed:
             evaluation.profile()
             if all(trial.profiling for trial in evaluation.plan):
-                what = "its jobs never vary in size or setting: no model can be scored on them"
+                what = "no later job is new in size or setting: no model can be scored"
                 fix = f"harness tune {run.path} --workload NAME takes their profiles as they are"
                 raise DataError(what, where=str(run.path), fix=fix)
             evaluation.predict()

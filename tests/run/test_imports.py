@@ -138,6 +138,18 @@ class TestImport:
 
         assert uses(run) == [True, True, True, False, False]
 
+    def test_nothing_behind_that_moment_is_profiled(self, done, target):
+        """
+        Also where no later job is new: they are left out, and a note says so.
+        """
+        moment = 1795224626.0 + 4.5 * 3600  # each setting has run once, one twice
+
+        run, _, notes, _ = import_jobs([done], target, until_s=moment)
+
+        started = [record.started_s for record in run.trials().values()]
+        assert (len(started), max(started) < moment) == (5, True)
+        assert any("no model can be scored" in note for note in notes)
+
     def test_of_a_run_the_histories_alone_are_taken(self, done, tmp_path, target):
         """
         Those of its trials: no warm-up, and nothing of what it was asked.
