@@ -53,6 +53,9 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
         what = "repeat: until decided needs predictions to decide between"
         fix = "write predict with models, profile_on and order: blind"
         raise SpecError(what, where="repeat", fix=fix)
+    if experiment.is_until_decided and experiment.fastest:
+        what = "repeat: until decided chooses its cells by the verdict, not the fastest"
+        raise SpecError(what, where="fastest", fix="leave it out, or write repeat: 3")
     grids: list[tuple[WorkloadAxes, _Grid]] = []
     for workload in experiment.workloads:
         parts: dict[str, dict[str, tuple[Any, ...]]] = {
@@ -132,8 +135,9 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
         Trial.of(groups[cluster][cell], repetition, versions, profiling=cell in profiling)
         for stage_clusters, stage_cells in stages
         for cluster in stage_clusters
-        for repetition in range(experiment.first_repeats)
+        for repetition in range(max(experiment.repeat, experiment.first_repeats))
         for cell in shuffled(groups[cluster].keys() & stage_cells, repetition)
+        if repetition < experiment.first_repeats or cell in profiling
     )
 
 

@@ -467,6 +467,8 @@ class Experiment(_FileRecord):
     """full, {sobol: N} or {latin: N} (default: full)"""
     repeat: Annotated[int, *_number("whole number", 1, 10**6, word="until decided")] = 3
     """trials of each cell, or until decided: as few as a verdict takes (default: 3)"""
+    fastest: Annotated[int, *_number("whole number", 0, 10**6)] = 0
+    """cells of each input that get all repeats, the others one; 0: all cells (default: 0)"""
     budget_s: Time = 1200.0
     """the longest time of all scored trials with repeat: until decided (default: 20 min)"""
     warmup: Annotated[int, *_number("whole number", 0, 100)] = 1
@@ -495,5 +497,5 @@ class Experiment(_FileRecord):
 
     @property
     def first_repeats(self) -> int:
-        """Trials of each cell that are planned from the start: two show the noise."""
-        return 2 if self.is_until_decided else self.repeat
+        """Trials of each scored cell that are planned from the start: two show the noise."""
+        return 2 if self.is_until_decided else 1 if self.fastest else self.repeat

@@ -207,6 +207,24 @@ class Session:
             run.update_manifest(repeats_ended=ended)
         return sorted(trials, key=lambda trial: trial.cell.cluster.id)  # each cluster starts once
 
+    def more_of_fastest(self, run: Run) -> list[Trial]:
+        """What the fastest cells of each input lack of their repeats: none at the end."""
+        evaluation, look = self.evaluation(run), 1 + max(trial.look for trial in self.trials)
+        times_s: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for each in evaluation.measurements():
+            times_s[each.input][each.cell].append(each.raw_s["job_s"])
+        numbers = Counter(trial.cell.id for trial in self.trials)
+        reason = f"of its input it is one of the {self.experiment.fastest} fastest cells"
+        trials = [
+            Trial.of(evaluation.cells[cell], number, self.versions, look=look, reason=reason)
+            for cells in times_s.values()
+            for cell in sorted(cells, key=lambda cell: fmean(cells[cell]))[
+                : self.experiment.fastest
+            ]
+            for number in range(numbers[cell], self.experiment.repeat)
+        ]
+        return sorted(trials, key=lambda each: (each.cell.cluster.id, each.repetition, each.id))
+
     def open_run(self, *, new: bool) -> Run:
         """The newest unfinished run, or a *new* one; what cannot be predicted is not measured."""
         text = concealed_text(self.text, self.source, user_secrets())
@@ -286,7 +304,8 @@ class Session:
                 more_here=more_here and partial(more_here, run),
             )
             execution.execute(self.trials, done)
-            more = more or (self.next_trials if experiment.is_until_decided else None)
+            if experiment.is_until_decided or experiment.fastest:
+                more = more or (self.more_of_fastest if experiment.fastest else self.next_trials)
             while more and (added := more(run)):
                 self.console.say(f"{len(added)} trials are added: {added[0].reason}")
                 self.trials = (*self.trials, *added)

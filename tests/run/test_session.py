@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -292,6 +293,37 @@ class TestMeasure:
 
         looks = [t.look for t in run.read_plan()]
         assert looks == [0, 0, 0, 0, *range(1, 8)]
+
+    @pytest.mark.process
+    def test_the_fastest_alone_get_all_repeats(self, session, monkeypatch):
+        """
+        The cell that was fast by chance is repeated, and then the one that is fastest by the mean.
+        """
+        factors = "mapreduce.task.io.sort.factor"
+        times_s = {"10": [1.0, 5.0, 5.0], "20": [2.0, 2.0, 2.0], "30": [3.0, 3.0, 3.0]}
+
+        def measurements(self):
+            for record in self.done.values():
+                trial = record.trial
+                if not trial.profiling:
+                    job_s = times_s[trial.cell.configuration[factors]][trial.repetition]
+                    yield SimpleNamespace(cell=trial.cell.id, input="", raw_s={"job_s": job_s})
+
+        monkeypatch.setattr(Evaluation, "measurements", measurements)
+        text = EXPERIMENT.replace("[3, 10]", "[3, 10, 20, 30]")
+        run, _ = session(text, overrides=["fastest=1", "repeat=3"]).measure()
+
+        counts = Counter(t.cell.configuration[factors] for t in run.read_plan())
+        assert counts == {"3": 3, "10": 3, "20": 3, "30": 1}
+        assert [t.look for t in run.read_plan()] == [0] * 6 + [1, 1, 2, 2]
+        assert all("1 fastest" in t.reason for t in run.read_plan() if t.look)
+
+    def test_the_fastest_are_not_chosen_by_a_verdict(self, session):
+        """
+        Two ways to choose what is repeated exclude each other.
+        """
+        with pytest.raises(SpecError, match="not the fastest"):
+            session(overrides=["fastest=1", "repeat=until decided"]).plan()
 
     @pytest.mark.process
     def test_each_look_has_its_own_level(self, session, monkeypatch):
