@@ -15,6 +15,7 @@ from harness.cli import completion
 from harness.cli.catalog import show_left_out
 from harness.cli.console import print_json, show_table, show_text
 from harness.cli.steps import json_option, results_option
+from harness.errors import SpecError
 
 _folder = click.Path(path_type=Path, file_okay=False)
 _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
@@ -37,6 +38,11 @@ _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
     metavar="MOMENT",
     help="Feed it with those submitted before that moment (UTC) instead.",
 )
+@click.option(
+    "--logs",
+    metavar="PLACE",
+    help="Logs of their tasks: a folder, or http://HISTORYSERVER:19888.",
+)
 @click.option("--anonymise", is_flag=True, help="Store pseudonyms of hosts, users, queues, jobs.")
 @json_option
 def import_histories(
@@ -44,6 +50,7 @@ def import_histories(
     output: Path,
     share: float,
     until: datetime | None,
+    logs: str | None,
     anonymise: bool,
     as_json: bool,
 ) -> None:
@@ -56,13 +63,23 @@ def import_histories(
     scores the later ones.  What cannot be used is named with its reason, and the rest goes on: exit
     status 6.
 
+    With --logs the models that need times from inside tasks (prophet, ptc) are scored, too: PLACE
+    has container_.../syslog below it, as yarn.nodemanager.log-dirs of the nodes have, or is a
+    history server with what YARN has aggregated.
+
     \b
     Example:
         harness import done/2026/11 -o results/november
+        harness import done --logs http://history:19888 -o results/november
         harness import done --profile-until 2026-11-01 --anonymise -o results/november
     """
     from harness.hadoop.secrets import SECRETS
+    from harness.run.container_logs import ContainerLogs
     from harness.run.imports import import_jobs
+
+    if logs and anonymise:
+        what = "logs of tasks name hosts and paths"
+        raise SpecError(what, where="--anonymise", fix="leave --logs out")
 
     def anonymiser(files: Iterable[bytes], names: Mapping[str, str]) -> Callable[[bytes], bytes]:
         from harness.publish.pseudonyms import Pseudonyms
@@ -75,6 +92,7 @@ def import_histories(
         output,
         share=share,
         until_s=until.replace(tzinfo=UTC).timestamp() if until else None,
+        logs=ContainerLogs(logs) if logs else None,
         command=command if anonymise else SECRETS.clean(shlex.join(["harness", *sys.argv[1:]])),
         anonymiser=anonymiser if anonymise else None,
     )

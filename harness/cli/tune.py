@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shlex
+import time
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import completion
-from harness.cli.console import print_json, show_table, show_text
+from harness.cli.catalog import catalog_option
+from harness.cli.console import QUIET_S, print_json, show_table, show_text
 from harness.cli.reading import open_evaluation, run_argument
 from harness.cli.steps import FirstByDefault, file_option, json_option, results_option
 from harness.errors import SpecError
@@ -33,8 +35,9 @@ def tune() -> None:
 
 
 @tune.command("job")
-@click.argument("source", metavar="RUN", shell_complete=completion.runs)
+@click.argument("source", metavar="RUN|JOB", shell_complete=completion.runs)
 @results_option
+@catalog_option
 @click.option("--workload", help="The workload, where the run has several.")
 @click.option(
     "--set",
@@ -62,6 +65,7 @@ def tune() -> None:
 def tune_job(
     source: str,
     results_dir: Path,
+    folder: Path,
     workload: str | None,
     settings: tuple[str, ...],
     models: tuple[str, ...],
@@ -77,6 +81,8 @@ def tune_job(
     """
     Choose settings for the largest scored cell of RUN; no job is run without --try.
 
+    JOB is the id of a job in the catalog: its own settings are the base, and the histories of its
+    family make the profile.
     Each --set changes one thing of it before, as 'harness ask' does: its input, the slots.
     Hadoop's defaults, the rules of thumb, MRTuner's four factors by PTC, and a search over each
     model are priced by one model, the judge: by default that with the smallest error in RUN.
@@ -89,12 +95,16 @@ def tune_job(
         harness tune 20261121T0323 --workload terasort -o job.xml
         harness tune job 20261121T0323 --model prophet --optimizer search
         harness tune 20261121T0323 --workload wordcount --set input='10 GiB'
+        harness tune job_1795224441974_0001
         harness tune 20261121T0323 --workload wordcount --try 4
         harness tune regret 20261121T0323
     """
+    from harness.catalog.catalog import Catalog
+    from harness.catalog.sources import JOB
     from harness.evaluate.ask import basis_of_run, never_profiled, questions
     from harness.evaluate.tune import nearest_model, proposals
     from harness.models import require_models
+    from harness.run.imports import basis_of_past_job
     from harness.run.preflight import known_names
     from harness.tuning.optimizers import OPTIMIZERS
 
@@ -103,8 +113,14 @@ def tune_job(
     if output is not None and not os.access(output.absolute().parent, os.W_OK | os.X_OK):
         fix = "name a file in a folder that is there, and that you may write to"
         raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
-    evaluation = open_evaluation(source, results_dir, asks=True)
-    basis = basis_of_run(evaluation, workload or "")
+    if JOB.fullmatch(source):
+        if steps:
+            fix = "try its properties there, or name a run that was measured"
+            raise SpecError("its cluster cannot be started from here", where="--try", fix=fix)
+        basis = basis_of_past_job(Catalog(folder), source)
+    else:
+        evaluation = open_evaluation(source, results_dir, asks=True)
+        basis = basis_of_run(evaluation, workload or "")
     if settings:
         base = questions(basis.base, settings, (), known_names())[-1][1]
         basis = basis._replace(base=base, note=f"{basis.note}, with {', '.join(settings)}")
@@ -121,7 +137,7 @@ def tune_job(
         _try(loop, steps, output, as_json=as_json)
         return
     made, refused = proposals(
-        basis, optimizers or [*OPTIMIZERS], models or [judging], judging, **of_search
+        basis, optimizers or [*OPTIMIZERS], models or [judging], judging, None, **of_search
     )
     documents = [{**_document(each), "never_profiled": never_profiled(basis.profile, each.cell)}
                  for each in made]  # fmt: skip
@@ -233,6 +249,10 @@ def _show(documents: Sequence[Mapping[str, Any]]) -> None:
 @click.option("--cores", type=click.IntRange(1, 64), help="Of a node (default: its most slots).")
 @click.option("--memory", metavar="SIZE", help="For all tasks of a node (default: as it is).")
 @click.option("--judge", default="whatif-mr2", help="The model that prices each job.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FOLDER",
+    help="Write the best one's part of site files into a new folder.",
+)  # fmt: skip
 @json_option
 def tune_cluster(
     source: str,
@@ -241,13 +261,15 @@ def tune_cluster(
     cores: int | None,
     memory: str | None,
     judge: str,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """
     Choose slots, memory of a task and block size for the mix of RUN's jobs; no job is run.
 
     Each workload counts once, or --weight times, with its largest scored cell, tuned by MRTuner's
-    factors for each cluster.  No kind of task has more slots than a node has cores.
+    factors for each cluster.  No kind of task has more slots than a node has cores.  With -o the
+    best one's slots, memory and block size are also written as parts of Hadoop's site files.
 
     \b
     Example:
@@ -255,8 +277,9 @@ def tune_cluster(
     """
     from harness.evaluate.ask import basis_of_run
     from harness.evaluate.tune import cluster_plans
-    from harness.hadoop.site import block_bytes
+    from harness.hadoop.site import block_bytes, planned_files, render_xml
     from harness.models import require_models
+    from harness.store.files import os_error_as_machine_error, write_file
     from harness.units import MIB, parse_bytes
 
     require_models([judge], "--judge")
@@ -266,8 +289,8 @@ def tune_cluster(
     for text in weights:
         name, _, number = text.partition("=")
         if name not in bases or not number.replace(".", "", 1).isdigit():
-            raise SpecError(f"'{text[:80]}' is no weight", where="--weight",
-                            fix=f"write WORKLOAD=N, of {', '.join(names)}")  # fmt: skip
+            fix = f"write WORKLOAD=N, of {', '.join(names)}"
+            raise SpecError(f"'{text[:80]}' is no weight", where="--weight", fix=fix)
         numbers[name] = float(number)
     node = next(iter(bases.values())).base.cluster.node
     own_bytes = (node.map_slots + node.reduce_slots) * node.task_memory_bytes
@@ -276,10 +299,18 @@ def tune_cluster(
     except ValueError as error:
         raise SpecError(str(error), where="--memory", fix="write a size such as 4 GiB") from error
     most = cores or max(node.map_slots, node.reduce_slots)
-    plans = cluster_plans(bases, numbers, judge, cores=most, memory=room)
+    shown_s = time.monotonic()
+
+    def report(done: int, count: int) -> None:
+        nonlocal shown_s
+        if time.monotonic() - shown_s > QUIET_S:
+            shown_s = time.monotonic()
+            show_text(f"{done} of {count} clusters are priced")
+
+    plans = cluster_plans(bases, numbers, judge, cores=most, memory=room, report=report)
     if not plans:
-        raise SpecError("no cluster has room for all of these jobs", where="--memory",
-                        fix="give its nodes more")  # fmt: skip
+        what = "no cluster has room for all of these jobs"
+        raise SpecError(what, where="--memory", fix="give its nodes more")
     rows: list[dict[str, Any]] = [
         {
             "map_slots": str(plan.cluster.node.map_slots),
@@ -291,9 +322,26 @@ def tune_cluster(
         }
         for plan in plans
     ]
+    if output is not None:
+        with os_error_as_machine_error(output):
+            output.mkdir()
+            for name, properties in planned_files(plans[0].cluster).items():
+                write_file(output / name, render_xml(properties).encode(), output)
     if as_json:
         print_json({"judge": judge, "plans": rows})
         return
+    properties_of_jobs = {name for each in bases.values() for name in each.base.configuration}
+    _show_plans(rows, names, is_limited=any("running" in name for name in properties_of_jobs))
+
+
+def _show_plans(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, is_limited: bool
+) -> None:
+    """
+    Show the best plans for the jobs *names*; the first as a block for an experiment.
+
+    *is_limited*: a job limits how many of its tasks run at once.
+    """
     columns = ("map_slots", "reduce_slots", "task_memory", "dfs.blocksize")
     texts = [
         (*(row[column] for column in columns), *(f"{row['job_s'][name]:.1f}" for name in names),
@@ -301,7 +349,7 @@ def tune_cluster(
         for row in rows[:_SHOWN]
     ]  # fmt: skip
     show_table((*columns, *(f"{name}, s" for name in names), "mix, s"), texts)
-    if any("running" in name for each in bases.values() for name in each.base.configuration):
+    if is_limited:
         click.echo("jobs have a limit of running tasks: more slots than that are idle")
     maps, reduces, task, block = texts[0][:4]
     click.echo("cluster:")

@@ -18,7 +18,12 @@ from harness.errors import DataError
 from harness.evaluate.model_inputs import client_configuration, model_inputs, workload_of
 from harness.models.vet.assessment import assess, vet_curve
 from harness.models.vet.equations import ks_two_sample
-from harness.parsing.task_log import read_shuffle_log, read_task_log, read_zone
+from harness.parsing.task_log import (
+    first_moment,
+    read_shuffle_log,
+    read_task_log,
+    read_zone,
+)
 from harness.profiling.jobs import Observation
 from harness.profiling.task_statistics import compare_sources
 from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_times
@@ -37,6 +42,7 @@ from harness.workloads.base import INPUT_TOLERANCE
 BYTES_READ = f"{FILE_INPUT_COUNTER}.BYTES_READ"
 TASK_LOG, SHUFFLE_LOG = "syslog", "syslog.shuffle"
 FEWEST_TO_COMPARE = 2  # tasks of a repeat
+_QUARTER_S, _MOST_QUARTERS = 900, 56
 _OFFSET = re.compile(r"GMT([+-])([01]\d|2[0-3]):([0-5]\d)")
 
 
@@ -46,9 +52,9 @@ def logged_times(
     """
     Task times of each attempt of *trace* that succeeded and has a log in *raw*.
 
-    *is_compressed*: map outputs are.  Moments are read in the zone that the task's log names (UTC:
-    it names none), and lie within its attempt.  An uberized job has no times: all its attempts ran
-    in its application master, whose log mixes them.
+    *is_compressed*: map outputs are.  Moments lie within the attempt, and are read in the zone that
+    the task's log names, or where it names none in that which puts them there.  An uberized job has
+    no times: all its attempts ran in its application master, whose log mixes them.
     """
     names = () if trace.uberized else raw.names()
     folders = {name.split("/")[-2]: name[: -len(TASK_LOG)] for name in names
@@ -58,7 +64,12 @@ def logged_times(
         if folder is None or attempt.state != "succeeded":
             continue
         with raw.open(folder + TASK_LOG) as lines:
-            zone = _named_zone(read_zone(lines), attempt.host, folder + TASK_LOG)
+            name = read_zone(lines)
+        with raw.open(folder + TASK_LOG) as lines:
+            local_s = None if name else first_moment(lines, folder + TASK_LOG)
+        zone: tzinfo = _zone_of_start(local_s, attempt.start_s)
+        if name:
+            zone = _named_zone(name, attempt.host, folder + TASK_LOG)
         with raw.open(folder + TASK_LOG) as lines:
             task_log = read_task_log(lines, folder + TASK_LOG, zone, attempt.window)
         if attempt.kind == "map":
@@ -71,13 +82,25 @@ def logged_times(
         yield logged_reduce_times(task_log, shuffle_log, attempt)
 
 
+def _zone_of_start(local_s: float | None, start_s: float) -> timezone:
+    """
+    The zone in which *local_s*, a moment read as UTC, is nearest to the start of its attempt.
+
+    Zones are quarters of an hour apart, and a task writes its first lines within minutes.
+    """
+    quarters = 0 if local_s is None else round((local_s - start_s) / _QUARTER_S)
+    if abs(quarters) > _MOST_QUARTERS:
+        return UTC  # no zone of this world: the reader says so
+    return timezone(timedelta(seconds=quarters * _QUARTER_S))
+
+
 def _named_zone(name: str, host: str, source: str) -> tzinfo:
     """The zone of a task on *host*, which its log *source* calls *name* as Java does."""
     if offset := _OFFSET.fullmatch(name):  # of a zone that has no name
         minutes = int(offset[2]) * 60 + int(offset[3])
         return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
     try:
-        return ZoneInfo(name) if name else UTC
+        return ZoneInfo(name)
     except (ValueError, OSError, ZoneInfoNotFoundError) as error:
         what = f"{host} is in the zone '{excerpt(name)}', which this machine does not know"
         fix = "apt-get install tzdata here, or run Java there in a zone that is in it (TZ)"

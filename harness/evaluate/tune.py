@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.records.prediction import JobConfig, Prediction
 from harness.records.trial import HISTORY, Cell, ClusterSpec
+from harness.tuning.learned import Learned
 from harness.tuning.optimizers import PTC_WAVE, Choice, choose
 from harness.tuning.settings import Job, properties_of
 from harness.units import MIB
@@ -75,12 +77,14 @@ def proposals(
     optimizers: Sequence[str],
     models: Sequence[str],
     judge: str,
+    learned: Mapping[str, Learned] | None = None,
     **of_search: int,
 ) -> tuple[list[Proposal], list[str]]:
     """
     What each optimizer chooses by each model that it can use, by the *judge* the best first.
 
-    And why some do not choose; where none does, the error of the last one.  *of_search* are its
+    And why some do not choose; where none does, the error of the last one.  What was *learned* of a
+    model corrects it where choices are made, and not the judge's answers.  *of_search* are its
     `evaluations` and its `seed`.  `DataError` where the *judge* has no answer for the base.
     """
     profiles = {basis.profile.workload: basis.profile}
@@ -91,7 +95,7 @@ def proposals(
     of_ptc = [name for name in models if name.startswith("ptc")] or [PTC_WAVE]
     able = {"search": models, "mrtuner": of_ptc}
     pairs = [(each, model) for each in optimizers for model in able.get(each, [judge])]
-    job = job_of(basis)
+    job = replace(job_of(basis), learned=learned or {})
     choices, refused = list[Choice](), list[str]()
     for optimizer, model in pairs:
         try:
@@ -131,23 +135,30 @@ class ClusterPlan(NamedTuple):
 
 
 def cluster_plans(
-    bases: Mapping[str, Basis], weights: Mapping[str, float], judge: str, *, cores: int, memory: int
+    bases: Mapping[str, Basis],
+    weights: Mapping[str, float],
+    judge: str,
+    *,
+    cores: int,
+    memory: int,
+    report: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> list[ClusterPlan]:
     """
     Slots, memory of a task and block size for the jobs of *bases*, the shortest mix first.
 
     A node has so many *cores*, which no kind of task has more slots than, and bytes of *memory* for
     all tasks at once.  Each job is tuned on each by MRTuner's factors, or by the rules where these
-    are better; what has no answer for a job is left out.  `SpecError` for an imported run.
+    are better; what has no answer for a job is left out.  *report* gets how many clusters of all
+    are priced.  `SpecError` for an imported run.
     """
     first, plans = next(iter(bases.values())).base.cluster, list[ClusterPlan]()
     if first.provider == HISTORY:
         what = "of a cluster that histories tell of, no slots are known but those that jobs used"
         raise SpecError(what, where="tune cluster", fix="name a run that was measured")
     own = {block_bytes(basis.base.cluster) for basis in bases.values()}
-    for maps, reduces, block in product(
-        range(1, cores + 1), range(1, cores + 1), sorted({*own, *BLOCKS})
-    ):
+    sizes = [*product(range(1, cores + 1), range(1, cores + 1), sorted({*own, *BLOCKS}))]
+    for place, (maps, reduces, block) in enumerate(sizes):
+        report(place, len(sizes))
         task = memory // (maps + reduces) // MIB * MIB
         slots = {"map_slots": maps, "reduce_slots": reduces, "task_memory_bytes": task}
         site = first.site | {"dfs.blocksize": str(block)}

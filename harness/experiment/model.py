@@ -46,7 +46,6 @@ _SIZE: _Schema = {"type": ["string", "integer"], "minimum": MIB, "examples": ["3
 _RATE: _Schema = {"type": "string", "examples": ["20 MiB/s", "100 Mbit/s"]}
 _TIME: _Schema = {"type": "string", "examples": ["10 min"]}
 _ANY: _Schema = {"type": ["string", "number", "boolean"]}
-
 T = TypeVar("T")
 _Read = Callable[[Scalar], Any]
 _Annotations = tuple[BeforeValidator, WithJsonSchema]

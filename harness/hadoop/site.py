@@ -147,6 +147,14 @@ _ALWAYS = {
     "yarn.scheduler.capacity.node-locality-delay": "-1",
     "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "100",
 }
+# What `planned_files` are of: no address, no path.  Heaps are left to Hadoop: shares of memory.
+_PLANNED = re.compile(
+    r"dfs\.blocksize|yarn\.resource-types|yarn\.nodemanager\.resource-type\.(map|reduce)-slot"
+    r"|yarn\.(nodemanager\.resource\.memory|scheduler\.maximum-allocation)-mb"
+    r"|mapreduce\.(map|reduce)\.(memory\.mb|resource\.(map|reduce)-slot)"
+    r"|mapreduce\.job\.running\.(map|reduce)\.limit"
+    r"|yarn\.scheduler\.capacity\.resource-calculator"
+)
 PATH_JAR = "path-trace.jar"
 SPANS_FILE, UNITS_FILE = "ltrace.spans", "ltrace.units"
 
@@ -231,6 +239,17 @@ def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
     for property_name, value in properties.items():
         files[site_file(property_name)][property_name] = value
     return files | {"resource-types.xml": {"yarn.resource-types": resources}}
+
+
+def planned_files(spec: ClusterSpec) -> SiteFiles:
+    """Of the site files of *spec* what its slots, their memory and its blocks fix, on any host."""
+    layout = Layout(make_members(spec.workers), base="", home="")
+    files = site_files(spec, layout, layout.master)
+    return {
+        file: chosen
+        for file, properties in files.items()
+        if (chosen := {name: text for name, text in properties.items() if _PLANNED.fullmatch(name)})
+    }
 
 
 def refused_overrides(spec: ClusterSpec) -> list[str]:

@@ -163,9 +163,13 @@ class Reader:
                 starts.append(f"{re.escape(logger)}: {start}")
         self._any_start = re.compile("|".join(starts).encode())
 
+    def looks_for(self, line: bytes) -> bool:
+        """Whether *line* is like one of the messages."""
+        return bool(self._any_start.search(line))
+
     def before(self, lines: Iterable[bytes]) -> Iterator[bytes]:
         """The *lines* before the first that is looked for."""
-        return takewhile(lambda log_line: not self._any_start.search(log_line), lines)
+        return takewhile(lambda log_line: not self.looks_for(log_line), lines)
 
     def events(
         self, lines: Iterable[bytes], source: str, zone: tzinfo, window: Window = ALWAYS
@@ -178,7 +182,7 @@ class Reader:
         """
         last_s = window[0]
         for number, log_line in whole_lines(lines):
-            if not self._any_start.search(log_line):
+            if not self.looks_for(log_line):
                 continue
             layout = _LAYOUT.fullmatch(log_line.decode("utf-8", "replace").rstrip("\r\n\t "))
             if layout is None:

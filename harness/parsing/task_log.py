@@ -34,7 +34,7 @@ from __future__ import annotations
 import re
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, tzinfo
 from itertools import chain
@@ -97,6 +97,18 @@ def read_zone(lines: Iterable[bytes]) -> str:
     """
     named = (match[1].decode() for line in _TASK_READER.before(lines) if (match := _ZONE(line)))
     return next(named, "")
+
+
+def wanted_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Those of the *lines* of a task's logs that its readers look for."""
+    for line in lines:
+        if _ZONE(line) or any(each.looks_for(line) for each in (_TASK_READER, _SHUFFLE_READER)):
+            yield line
+
+
+def first_moment(lines: Iterable[bytes], source: str) -> float | None:
+    """Seconds since the epoch of the first event of a task, as if its zone were UTC."""
+    return next((event.at_s for event in _TASK_READER.events(lines, source, UTC)), None)
 
 
 def read_task_log(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,15 +75,19 @@ class PastJob:
         return [history, _clean_conf(self.source)]
 
 
-def read_jobs(places: Iterable[str | Path]) -> tuple[list[PastJob], dict[str, str]]:
+def read_jobs(
+    places: Iterable[str | Path], only: Collection[str] = ()
+) -> tuple[list[PastJob], dict[str, str]]:
     """
     Jobs at *places* in the order of their submission; and why others are left out, by file.
 
-    A job that is there twice counts once.
+    A job that is there twice counts once.  Others than *only* these ids, if any, are not read.
     """
     jobs, left_out = dict[str, PastJob](), dict[str, str]()
     for source in (each for place in places
                    for each in list_sources(place, left_out.__setitem__)):  # fmt: skip
+        if only and source.key.partition(" ")[0] not in only:
+            continue
         if not isinstance(source, Files):
             left_out[source.label] = "a history server has no files to copy: name their folder"
             continue

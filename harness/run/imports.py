@@ -8,21 +8,27 @@ family feed its profile, and the later ones are scored; never the other way roun
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, NamedTuple
 
 from harness import __version__
+from harness.catalog.catalog import Catalog
+from harness.catalog.match import LEVELS, similar
 from harness.errors import DataError, SpecError
+from harness.evaluate.ask import Basis
 from harness.evaluate.flow import Evaluation
 from harness.experiment.model import NAME, ClusterAxes, Experiment, Node, Predict, WorkloadAxes
 from harness.models import MODELS
+from harness.parsing.history import read_history
 from harness.records.trial import (
     HISTORY,
     Cell,
@@ -35,6 +41,7 @@ from harness.records.trial import (
     WorkloadSpec,
 )
 from harness.reports.document import Document
+from harness.run.container_logs import ContainerLogs
 from harness.run.histories import LIMIT, MEMORY, PastJob, family_names, read_jobs
 from harness.run.secrets import user_secrets
 from harness.run.session import analyse, with_models
@@ -52,6 +59,7 @@ _UNKNOWN = Versions(hadoop="unknown", java="unknown")
 _TASK_MB = 1024  # Hadoop's default, for which -1 stands
 _LEAST_BLOCK, _CHECKSUM_BYTES = 65536, 512
 _MOST_NAMED = 3
+_MOST_ALIKE = 50  # jobs that a profile of one is made of
 _QUESTION = "How far off are the models for jobs that have run before?"
 _TEXT = "# No experiment was run: these are jobs that had run before, by harness import.\n"
 _NOTHING_STARTED = (
@@ -84,6 +92,8 @@ def import_jobs(
     *,
     share: float = 0.5,
     until_s: float | None = None,
+    only: Collection[str] = (),
+    logs: ContainerLogs | None = None,
     command: str = "",
     anonymiser: Anonymiser | None = None,
 ) -> Imported:
@@ -91,13 +101,14 @@ def import_jobs(
     Make a run at *target* of the jobs whose histories lie below *sources*; `DataError`: of none.
 
     Of each family the first *share* of its jobs feeds the profile, or those that were submitted
-    before *until_s* (seconds since the epoch).
+    before *until_s* (seconds since the epoch).  Of the jobs, *only* these ids, if any.  The logs
+    of their tasks are among *logs*.
     """
     if target.exists():
         fix = "name a folder that is not there yet"
         raise DataError("there is something already", where=str(target), fix=fix)
     user_secrets()  # whose key makes equal digests of equal values
-    jobs, left_out = read_jobs(sources)
+    jobs, left_out = read_jobs(sources, only)
     where = ", ".join(map(str, sources))
     reasons = [f"{Path(path).name}: {why}" for path, why in left_out.items()][:_MOST_NAMED]
     if not jobs:
@@ -108,22 +119,26 @@ def import_jobs(
     if anonymiser is not None:
         names = {family: f"job-{number}" for number, family in enumerate(sorted(names), 1)}
     cluster, plan, families, notes = cluster_of(jobs), list[Planned](), [], list[str]()
+    if (groups := host_groups(jobs)) > 1:
+        notes.append(
+            f"the hosts are {groups} groups, and no job ran on hosts of two: where these are"
+            " clusters, their slots and speeds are mixed up: import the histories of each alone"
+        )
     grouped = defaultdict[str, list[PastJob]](list)
     for job in jobs:
         grouped[names[job.family]].append(job)
     for name, of_family in grouped.items():
         try:
-            chosen = plan_family(of_family, cells_of(name, of_family, cluster), share, until_s)
+            cells = cells_of(name, of_family, cluster, "logs" if logs else "off")
+            chosen = plan_family(of_family, cells, share, until_s)
         except DataError as error:
             notes.append(f"{name} is left out: {error.what}")
             continue
         plan += chosen
-        profiled, cells = sum(t.profiling for t, _ in chosen), {t.cell.id for t, _ in chosen}
-        numbers = {"cells": len(cells), "profiled": profiled, "scored": len(chosen) - profiled}
+        profiled, count = sum(t.profiling for t, _ in chosen), len({t.cell.id for t, _ in chosen})
+        numbers = {"cells": count, "profiled": profiled, "scored": len(chosen) - profiled}
         if not numbers["scored"]:
-            why = (
-                "never vary in size or setting" if len(cells) == 1 else "end with none that is new"
-            )
+            why = "never vary in size or setting" if count == 1 else "end with none that is new"
             why = f"its {len(of_family)} jobs {why}" if len(of_family) > 1 else "it is one job"
             notes.append(f"{name}: {why}, so no model can be scored on it; it has a profile")
         families.append({"family": name, "jobs": len(of_family), **numbers})
@@ -139,7 +154,8 @@ def import_jobs(
         files = (data for _, job in plan for data in job.files())
         change = anonymiser(files, {job.name: names[job.family] for _, job in plan})
     facts = {"command": command, "limitations": (*limitations(jobs, len(left_out)), *notes)}
-    return Imported(write_run(target, plan, change, facts), families, notes, left_out)
+    run = write_run(target, plan, change, facts, logs)
+    return Imported(run, families, notes, left_out | (logs.left_out if logs else {}))
 
 
 def write_run(
@@ -147,11 +163,13 @@ def write_run(
     plan: Sequence[Planned],
     change: Callable[[bytes], bytes],
     facts: Mapping[str, Any],
+    logs: ContainerLogs | None = None,
 ) -> Run:
     """
     Write the run of *plan*, which appears at *target* in one step.
 
-    *change* is made to its files; *facts* are entries of its manifest.
+    *change* is made to its files; *facts* are entries of its manifest.  *logs* are copied as far as
+    they are there.
     """
     scratch, experiment = target.with_name(f".{target.name}.new"), experiment_of(target.name, plan)
     lock = exclusive_lock(target.with_name(".import.lock"), f"import into {target.parent}")
@@ -163,11 +181,17 @@ def write_run(
                 run.write_plan(trial for trial, _ in plan)
                 python = sys.version.split()[0]
                 run.update_manifest(harness=__version__, python=python, versions=_UNKNOWN, **facts)
+                tasks = logged = 0
                 for trial, job in plan:
                     folder = run.start_trial(trial)
                     names = ("job-0-history.jhist", "job-0-conf.xml")
-                    for name, data in zip(names, job.files(), strict=True):
+                    files = job.files()
+                    for name, data in zip(names, files, strict=True):
                         (folder.raw / name).write_bytes(change(data))
+                    if logs is not None:
+                        trace = read_history([files[0]], job.job_id)
+                        tasks += len(trace.succeeded("map")) + len(trace.succeeded("reduce"))
+                        logged += logs.copy(trace, folder.raw / "containers")
                     record = TrialRecord(
                         trial=trial, state="done", versions=_UNKNOWN, job_ids=(job.job_id,),
                         started_s=job.submit_s, finished_s=job.finish_s,
@@ -175,6 +199,10 @@ def write_run(
                     )  # fmt: skip
                     folder.commit(record)
                     remake_trace(run, record)
+                if logs is not None:
+                    limits = (*run.read_manifest().limitations,
+                              f"{tasks - logged} of {tasks} tasks have no log")  # fmt: skip
+                    run.update_manifest(limitations=limits)
                 run.finish()
             sync_tree(run.path)
             rename_durably(run.path, target)
@@ -203,9 +231,24 @@ def cluster_of(jobs: Sequence[PastJob]) -> ClusterSpec:
     )
 
 
-def cells_of(name: str, jobs: Sequence[PastJob], cluster: ClusterSpec) -> list[Cell]:
+def host_groups(jobs: Iterable[PastJob]) -> int:
+    """How many groups the hosts of *jobs* are, where no job ran on hosts of two."""
+    groups = list[frozenset[str]]()
+    for job in jobs:
+        joined = [group for group in groups if group & job.hosts]
+        apart = [group for group in groups if group not in joined]
+        groups = [*apart, job.hosts.union(*joined)] if job.hosts else groups
+    return len(groups)
+
+
+def cells_of(
+    name: str,
+    jobs: Sequence[PastJob],
+    cluster: ClusterSpec,
+    tracing: Literal["logs", "off"] = "off",
+) -> list[Cell]:
     """
-    Give the cell of each of *jobs*, which are the family *name*.
+    Give the cell of each of *jobs*, which are the family *name* and left *tracing*.
 
     Jobs with as many maps, an input that differs by 1 % at most and the same configuration are of
     one cell.  A family has as many slots as one of its jobs had tasks at once, or fewer where the
@@ -232,7 +275,7 @@ def cells_of(name: str, jobs: Sequence[PastJob], cluster: ClusterSpec) -> list[C
                 name=name, input_bytes=job.input_bytes, parameters={"maps": job.num_maps}
             )
             cell = Cell(cluster=cluster, workload=spec, configuration=configuration,
-                        tracing=Tracing(mode="off"))  # fmt: skip
+                        tracing=Tracing(mode=tracing))  # fmt: skip
             alike.append(cell)
         cells.append(cell)
     return cells
@@ -347,3 +390,32 @@ def backtest(run: Run, models: Sequence[str] = ()) -> Document:
             evaluation.predict()
         evaluation.score()
         return evaluation.report()[1]
+
+
+def basis_of_past_job(catalog: Catalog, job_id: str) -> Basis:
+    """
+    What *catalog* knows of a job: its cell, and a profile of the jobs of its family most like it.
+
+    Where its own history is of no use, the cell is that of the job most like it.  `DataError`: the
+    catalog has no such job, or none of the histories can be read any more.
+    """
+    matches = [each.job_id for each in similar(catalog, job_id, _MOST_ALIKE)
+               if each.level == LEVELS[0]]  # fmt: skip
+    wanted = [job_id, *matches]
+    paths = [Path(catalog.read_job(each)["source"]) for each in wanted]
+    # The files of a trial are compressed: they are read by way of their run.
+    places = {path.parents[3] if path.parts[-4:-3] == ("trials",) else path.parent
+              for path in paths}  # fmt: skip
+    with TemporaryDirectory(prefix="harness-past-") as folder:
+        made = import_jobs(sorted(places), Path(folder) / "past", until_s=math.inf, only=wanted)
+        evaluation = Evaluation.of(made.run)
+        with made.run.lock():
+            evaluation.profile()
+        cells = {record.job_ids[0]: record.trial.cell for record in evaluation.done.values()}
+        base_id = next(each for each in wanted if each in cells)
+        base = cells[base_id]
+        note = f"{evaluation.labels[base.id]}, the cell of {base_id}"
+        if base_id != job_id:
+            note += f", the job most like {job_id}, whose own history is of no use"
+        note += f"; the profile is of {len(cells)} jobs of its family"
+        return Basis(base, note, made.run.read_profiles()[base.workload.name], evaluation.cells)

@@ -1,8 +1,9 @@
 """
 The closed loop of tuning: propose, measure beside the job's own settings and the best, learn.
 
-Each step is a run of its own, blind: its predictions are sealed before anything is measured, and
-its repeats are interleaved.  What a step measured feeds the profile of the next one.  Nothing is
+The first step measures Hadoop's defaults, too.  What was measured feeds the profile of the next
+step, and what a model still misses there corrects it nearby.  Each step is a run of its own, blind:
+its predictions are sealed before anything is measured, and its repeats are interleaved.  Nothing is
 drawn anew: a loop that was interrupted proposes the same again, and takes the steps that are there.
 """
 
@@ -12,15 +13,19 @@ import json
 import math
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
+import numpy as np
+
 from harness.errors import DataError, SpecError
 from harness.evaluate.ask import Basis, experiment_file
 from harness.evaluate.flow import Evaluation
+from harness.evaluate.model_inputs import model_inputs, predict_cells
 from harness.evaluate.tune import proposals
 from harness.hadoop.slots import KINDS
 from harness.monitor.rates import rate_statistics
@@ -33,8 +38,21 @@ from harness.run import Console
 from harness.run.session import Session
 from harness.stats.spread import mean_floors
 from harness.store import Store
+from harness.tuning.learned import Learned, Numbers, point_of
+from harness.tuning.optimizers import PTC_WAVE
 
-_OPTIMIZERS = ("mrtuner", "search")
+_OPTIMIZERS: tuple[str, ...] = ("mrtuner", "search")
+_NOISE = 0.01  # of a mean, at the least: a few repeats may agree by chance
+
+
+def _place(cell: Cell) -> Numbers:
+    configuration, _, job_input = model_inputs(cell)
+    return point_of(configuration, job_input.num_splits)
+
+
+def _factor(learned: Mapping[str, Learned], model: str, cell: Cell) -> float:
+    """By what the answer of *model* for *cell* is multiplied, after what was learned of it."""
+    return float(learned[model].factor(_place(cell))[0]) if model in learned else 1.0
 
 
 class Step(NamedTuple):
@@ -101,13 +119,21 @@ class Tuning:
         """Yield *most* steps, or as many until the gain that is expected is below the noise."""
         base = best = self.basis.base
         for number in range(most):
-            made, _ = proposals(self.basis, _OPTIMIZERS, [self.judge], self.judge, seed=1 + number)
-            new = [(each, job_s) for each in made if each.cell.id not in self.cells
-                   and (job_s := each.prediction.job_s)]  # fmt: skip
+            optimizers, learned = _OPTIMIZERS, self.learn()
+            if number == 0:  # far from the job's own, they tell most of what a model cannot know
+                optimizers += ("hadoop",)
+            made, _ = proposals(
+                self.basis, optimizers, [self.judge], self.judge, learned, seed=1 + number
+            )
+            new = [
+                (job_s * _factor(learned, self.judge, each.cell), each)
+                for each in made
+                if each.cell.id not in self.cells and (job_s := each.prediction.job_s)
+            ]
             if not new:
                 self.console.say("nothing is proposed that was not measured")
                 return
-            proposal, predicted_s = new[0]
+            predicted_s, proposal = min(new, key=itemgetter(0))
             if not self.times_s and (proposal.saved or 0.0) <= 0:
                 self.console.say("nothing is expected to be faster than the job's own settings")
                 return
@@ -118,10 +144,26 @@ class Tuning:
                         f"the next one is expected to save {gain:.1%}, and the noise is {noise:.1%}"
                     )
                     return
-            run = self.measure(number, {each.id: each for each in (base, best, proposal.cell)})
+            defaults = [each.cell for each in made if each.choice.optimizer == "hadoop"]
+            cells = {each.id: each for each in (base, best, *defaults, proposal.cell)}
+            run = self.measure(number, cells)
             best = self.cells[self.best()]
             means_s = map(self.mean_s, (proposal.cell.id, base.id, best.id))
             yield Step(run, proposal.choice.optimizer, predicted_s, *means_s)
+
+    def learn(self) -> dict[str, Learned]:
+        """How far off the judge, and the model of MRTuner's factors, are at what was measured."""
+        cells, learned = [*self.cells.values()], dict[str, Learned]()
+        profiles = {self.basis.profile.workload: self.basis.profile}
+        for model in {self.judge, PTC_WAVE} if cells else ():
+            answers = zip(cells, predict_cells(model, cells, profiles, {}), strict=True)
+            known = [(_place(cell), math.log(self.mean_s(cell.id) / answer.job_s))
+                     for cell, answer in answers if answer.job_s]  # fmt: skip
+            if known:
+                places, ratios = zip(*known, strict=True)
+                noise = fmean(self.noise(cell.id) for cell in cells)
+                learned[model] = Learned(np.vstack(places), np.array(ratios), max(noise, _NOISE))
+        return learned
 
     def measure(self, number: int, cells: dict[str, Cell]) -> str:
         """Run *cells* in turn as a run, and learn from it; its path."""

@@ -16,7 +16,8 @@ from harness.models.ptc.model import PTC
 from harness.models.whatif.model import WhatIf
 from harness.records.prediction import JobConfig
 from harness.records.profile import Profile
-from harness.tuning.settings import SPLIT, Job, Numbers, Values
+from harness.tuning.learned import Numbers, points
+from harness.tuning.settings import SPLIT, Job, Values
 
 _TYPES: dict[str, Any] = {name: each.annotation for name, each in JobConfig.model_fields.items()}
 
@@ -25,6 +26,8 @@ _TYPES: dict[str, Any] = {name: each.annotation for name, each in JobConfig.mode
 class Objective:
     """
     Seconds of one job of *profile* by *model*, its frame included; NaN where it has no answer.
+
+    They are corrected by what was learned of it, if anything.
 
     *evaluations* counts the settings that were looked at.
     """
@@ -60,6 +63,12 @@ class Objective:
         known = self.profile.frame  # gaps that were not seen are 0
         frames_s = sum(counts[name] * known[name].value for name in counts if name in known)
         seconds: Numbers = bodies + frames_s
+        if learned := job.learned.get(self.model):
+            others = (
+                fields.get(name, np.full(count, getattr(job.configuration, name)))
+                for name in ("sort_buffer_mb", "map_output_compressed")
+            )
+            seconds = seconds * learned.factor(points(num_maps, num_reduces, *others))
         return seconds
 
     def _body(self, row: int, fields: Values, num_maps: int) -> float:

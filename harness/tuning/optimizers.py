@@ -13,7 +13,7 @@ import itertools
 import math
 import time
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,6 +23,7 @@ from harness.errors import DataError
 from harness.models.checks import require_statistics
 from harness.records.prediction import JobConfig
 from harness.records.profile import Profile
+from harness.tuning.learned import Numbers
 from harness.tuning.objective import Objective
 from harness.tuning.settings import (
     COPIERS,
@@ -32,7 +33,6 @@ from harness.tuning.settings import (
     SPLIT,
     SWITCH,
     Job,
-    Numbers,
     Setting,
     Values,
     columns,
@@ -47,6 +47,7 @@ _INDIFFERENT = 1e-3  # share of a job time that no setting is worth
 _WIDE = 8  # times as many at once, by a model that answers many
 PTC_WAVE = "ptc-wave"  # by which MRTuner's factors are chosen
 _MOST_OF_A_FACTOR = 20
+_FULLEST = 0.95  # share of a sort buffer
 _MANY_MAPS = 1000  # from which on the number of map outputs alone would start merges
 
 
@@ -76,7 +77,9 @@ def hadoop_defaults(_profile: Profile, job: Job, model: str, **_: int) -> Choice
     defaults = JobConfig()
     values = {name: float(getattr(defaults, name)) for name in names}
     values["sort_buffer_mb"] = min(defaults.sort_buffer_mb, job.largest_sort_mb)
+    values[SPLIT] = float(job.largest_split)
     reasons = dict.fromkeys(values, "Hadoop's default")
+    reasons[SPLIT] = "Hadoop's default: a map for each block"
     return Choice("hadoop", model, values, reasons)
 
 
@@ -117,17 +120,28 @@ def mrtuner(profile: Profile, job: Job, model: str, **_: int) -> Choice:
     fewer = values["parallel_copies"], values["num_reduces"], job.num_maps(values[SPLIT])
     best = np.lexsort((*fewer, totals_s))[0]
     job_s = float(totals_s[best])
-    choice = Choice("mrtuner", model, rows[best], job_s=job_s, evaluations=len(rows))
+    plan = rows[best]
+    choice = Choice("mrtuner", model, plan, job_s=job_s, evaluations=len(rows))
+    maps, map_waves = _maps_and_waves(job, plan)
+    reduce_waves = math.ceil(plan["num_reduces"] / max(1, job.cluster.reduce_slots))
+    choice.reasons = {name: reason for name, (_, reason) in derived(profile, job, plan).items()}
+    choice.reasons |= {
+        SPLIT: f"{maps} maps, {map_waves} waves on {job.cluster.map_slots} slots",
+        "num_reduces": f"{reduce_waves} waves on {job.cluster.reduce_slots} slots",
+        "parallel_copies": "the fewest copiers that keep up with the maps (T3)",
+        "sort_spill_percent": "as the job has it, or fuller where one spill has no room otherwise",
+        SWITCH: "copying less outside the overlap against the processor's time (T2)",
+    }
     if not job.can_compress:
-        del choice.values[SWITCH]
+        del plan[SWITCH], choice.reasons[SWITCH]
         choice.bounds.append("compression: no profiled job shows what a codec costs")
-    _derive(profile, job, choice)
+    _one_spill(profile, job, choice)
     return choice
 
 
 def _factor_rows(profile: Profile, job: Job) -> Iterator[dict[str, float]]:
     """
-    The plans of MRTuner's grid, each with a sort buffer for one spill where that fits.
+    The plans of MRTuner's grid that have room for one spill, each with all that follows from it.
 
     Of more waves or reduces than `_MOST_OF_A_FACTOR` so many are tried, at about equal ratios.
     """
@@ -145,12 +159,18 @@ def _factor_rows(profile: Profile, job: Job) -> Iterator[dict[str, float]]:
     reduces = {*range(1, reduce_slots + 1), *range(reduce_slots, most_reduces + 1, reduce_slots)}
     switches = (0.0, 1.0) if job.can_compress else (job.configuration.map_output_compressed,)
     for split in sorted(splits):
-        buffer_mb = sort_buffer_mb(profile, job, split, job.configuration.sort_spill_percent)
-        if buffer_mb <= job.largest_sort_mb:
-            for factors in itertools.product(_spread(sorted(reduces)), COPIERS, switches):
-                names = ("num_reduces", "parallel_copies", SWITCH)
-                row = dict(zip(names, map(float, factors), strict=True))
-                yield {SPLIT: split, **row, "sort_buffer_mb": max(1, buffer_mb)}
+        for percent in (job.configuration.sort_spill_percent, _FULLEST):
+            buffer_mb = sort_buffer_mb(profile, job, split, percent)
+            if buffer_mb <= job.largest_sort_mb:
+                break
+        else:
+            continue
+        for count in _spread(sorted(reduces)):
+            plan = {SPLIT: float(split), "num_reduces": float(count)}
+            plan |= {"sort_buffer_mb": float(max(1, buffer_mb)), "sort_spill_percent": percent}
+            plan |= {name: value for name, (value, _) in derived(profile, job, plan).items()}
+            for copiers, is_compressed in itertools.product(COPIERS, switches):
+                yield plan | {"parallel_copies": float(copiers), SWITCH: float(is_compressed)}
 
 
 def _spread(values: Sequence[int]) -> list[int]:
@@ -194,24 +214,13 @@ def _one_spill(profile: Profile, job: Job, choice: Choice) -> None:
         choice.bounds.append(text)
 
 
-def _derive(profile: Profile, job: Job, choice: Choice) -> None:
-    """What follows from the four factors: `docs/tuning.md` has the rule of each."""
-    values, reasons, slots = choice.values, choice.reasons, job.cluster
-    maps = job.num_maps(np.array([values[SPLIT]]))[0]
-    map_waves = math.ceil(maps / slots.map_slots)
-    reduce_waves = math.ceil(values["num_reduces"] / max(1, slots.reduce_slots))
-    reasons |= {
-        SPLIT: f"{maps:.0f} maps, {map_waves} waves on {slots.map_slots} slots",
-        "num_reduces": f"{reduce_waves} waves on {slots.reduce_slots} slots",
-        "parallel_copies": "the fewest copiers that keep up with the maps (T3)",
-    }
-    if SWITCH in values:
-        reasons[SWITCH] = "copying less outside the overlap against the processor's time (T2)"
-    _one_spill(profile, job, choice)
+def derived(profile: Profile, job: Job, plan: Mapping[str, float]) -> dict[str, tuple[float, str]]:
+    """What follows from splits and reduces of a *plan*, each with its reason: `docs/tuning.md`."""
+    maps, map_waves = _maps_and_waves(job, plan)
     final, _ = map_output(profile, job.job_input.input_bytes / maps)
     if job.configuration.use_combiner and "combine_bytes_selectivity" in profile.statistics:
         final *= profile.statistics["combine_bytes_selectivity"].value
-    segment, heap = final / values["num_reduces"], job.configuration.reduce_heap_bytes
+    segment, heap = final / plan["num_reduces"], job.configuration.reduce_heap_bytes
     reduce_input = segment * maps
     room = 0.7 if reduce_input <= 0.7 * heap else 0.9
     limit = math.ceil(110 * segment / (room * heap)) / 100
@@ -220,10 +229,10 @@ def _derive(profile: Profile, job: Job, choice: Choice) -> None:
     overlap = "one wave of maps, or a job whose reduces start last: nothing to overlap"
     if is_early:
         overlap = "copying begins behind the first wave of maps"
-    derived = {
-        "merge_factor": (min(100, max(10, maps)),
-                         f"{maps:.0f} map outputs are merged in one pass, of 100 at most"),
-        "inmem_merge_segments": (0 if maps > _MANY_MAPS else 1000,
+    return {
+        "merge_factor": (float(min(100, max(10, maps))),
+                         f"{maps} map outputs are merged in one pass, of 100 at most"),
+        "inmem_merge_segments": (0.0 if maps > _MANY_MAPS else 1000.0,
                                  "bytes decide when to merge, not the number of outputs"),
         "shuffle_buffer_percent": (
             room, f"a reduce copies {reduce_input / MIB:.0f} MiB, its heap has {heap / MIB:.0f}"),
@@ -235,8 +244,12 @@ def _derive(profile: Profile, job: Job, choice: Choice) -> None:
                                   else "its function needs the heap"),
         "reduce_slowstart": (round(1 / map_waves, 2) if is_early else 1.0, overlap),
     }  # fmt: skip
-    for name, (value, reason) in derived.items():
-        values[name], reasons[name] = float(value), reason
+
+
+def _maps_and_waves(job: Job, plan: Mapping[str, float]) -> tuple[int, int]:
+    """Maps of a *plan*, and the waves that they take."""
+    maps = int(job.num_maps(np.array([plan[SPLIT]]))[0])
+    return maps, math.ceil(maps / job.cluster.map_slots)
 
 
 def search(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -23,9 +23,9 @@ from harness.hadoop.properties import (
 )
 from harness.hadoop.slots import LARGEST_SORT_MB, largest_array_mb
 from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.tuning.learned import Learned, Numbers
 from harness.units import MIB
 
-Numbers: TypeAlias = np.ndarray
 Values: TypeAlias = dict[str, Numbers]  # of many configurations: an array for each field
 
 SPLIT = "split_bytes"
@@ -77,6 +77,7 @@ class Job:
     A job to tune: as it is, with the sizes of its *files* and what its heap has room for.
 
     *properties* are all that it is run with, *can_compress* whether anything is known of codecs.
+    *learned* has what measured settings say of a model, by its name.
     """
 
     configuration: JobConfig
@@ -85,6 +86,7 @@ class Job:
     files: tuple[int, ...]
     properties: Mapping[str, str]
     can_compress: bool = False
+    learned: Mapping[str, Learned] = field(default_factory=dict)
 
     @property
     def largest_split(self) -> int:

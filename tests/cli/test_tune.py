@@ -11,7 +11,7 @@ from harness.cli import main
 from harness.evaluate import tune as evaluate_tune
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand
-from harness.units import MIB
+from harness.units import MIB, parse_bytes
 from tests.evaluate.test_flow import stored  # noqa: F401 - a fixture
 
 
@@ -141,6 +141,41 @@ def test_the_block_is_read_as_it_is_printed(tune):
     (cell,) = expand(read_experiment(text, "a.yaml", ()))
     node = cell.cluster.node
     assert node.task_memory_bytes == 4099 // (node.map_slots + node.reduce_slots) * MIB
+
+
+def test_a_cluster_is_parts_of_site_files(tune, tmp_path):
+    """
+    With what the best plan has, and no address or folder of any machine; nothing is overwritten.
+    """
+    folder = tmp_path / "site"
+    status, out, _ = tune("cluster", "--cores", "2", "-o", str(folder), "--json")
+    best = json.loads(out)["plans"][0]
+    properties = {
+        each.findtext("name"): each.findtext("value")
+        for path in folder.iterdir() for each in ET.parse(path).getroot()
+    }  # fmt: skip
+
+    assert status == 0
+    assert {path.name for path in folder.iterdir()} == {
+        "capacity-scheduler.xml", "hdfs-site.xml", "mapred-site.xml", "resource-types.xml",
+        "yarn-site.xml",
+    }  # fmt: skip
+    assert properties["yarn.nodemanager.resource-type.map-slot"] == best["map_slots"]
+    assert int(properties["dfs.blocksize"]) == parse_bytes(best["dfs.blocksize"])
+    assert not [text for text in properties.values() if "/" in text or ":" in text]
+    status, _, err = tune("cluster", "--cores", "2", "-o", str(folder))
+    assert status == 3
+    assert "exists" in err
+
+
+def test_a_past_job_cannot_be_tried_from_here(tmp_path, capsys):
+    """
+    Its cluster is not ours; and a catalog that is not there is said.
+    """
+    assert main(["tune", "job_1_0001", "--try", "1"]) == 2
+    assert "its cluster cannot be started from here" in capsys.readouterr().err
+    assert main(["tune", "job_1_0001", "--catalog", str(tmp_path / "none")]) == 7
+    assert "there is no catalog yet" in capsys.readouterr().err
 
 
 def test_what_a_choice_is_worth_is_a_table_and_a_document(tune):

@@ -104,6 +104,19 @@ def test_tasks_of_any_zone(tmp_path, zone, name):
     assert [*logged_times(*there, is_compressed=False)] == plain
 
 
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/St_Johns", "UTC"])
+def test_a_log_that_names_no_zone_is_read_in_that_of_its_attempt(tmp_path, zone):
+    """
+    Stock logs name none, but the history knows when the task ran.
+    """
+    plain = [*logged_times(*stored(tmp_path / "utc", "disk"), is_compressed=False)]
+    unnamed = stored(
+        tmp_path / "there", "disk", change=lambda log: in_zone(zone)(log).partition(b"\n")[2]
+    )
+
+    assert [*logged_times(*unnamed, is_compressed=False)] == plain
+
+
 def test_nodes_of_different_zones(tmp_path):
     """
     Each task is read in its own zone.

@@ -5,6 +5,7 @@ Tests for `harness.run.imports` and `harness.run.histories`: a run made of jobs 
 import gzip
 import json
 import re
+import shutil
 
 from dataclasses import replace
 
@@ -13,16 +14,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.catalog.catalog import Catalog
+from harness.catalog.fill import fill
 from harness.cli import main
 from harness.errors import DataError, MachineError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import model_inputs
 from harness.evaluate.provenance import blind_refusals
+from harness.parsing.history import read_history
 from harness.publish.pseudonyms import Pseudonyms
 from harness.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
 from harness.run import imports
 from harness.run.histories import PastJob, family_names, read_jobs
-from harness.run.imports import backtest, cells_of, cluster_of, import_jobs, plan_family
+from harness.run.imports import (
+    backtest,
+    basis_of_past_job,
+    cells_of,
+    cluster_of,
+    host_groups,
+    import_jobs,
+    plan_family,
+)
 from harness.run.session import asked_anew
 from harness.store import Store
 from tests.run.fakes import CONF, DATA, RECORDED
@@ -81,6 +93,23 @@ def uses(run):
     """
     records = sorted(run.trials().values(), key=lambda record: record.started_s)
     return [record.trial.profiling for record in records]
+
+
+@pytest.fixture
+def node_logs(done, tmp_path):
+    """
+    Of each job of the done tree the logs of one map and of one reduce, as their nodes keep them.
+    """
+    for path in done.rglob("*.jhist"):
+        trace = read_history([path.read_bytes()], path.name)
+        job = trace.job_id.removeprefix("job_").encode()
+        for kind in ("map", "reduce"):
+            log = (DATA / f"terasort-{kind}.syslog").read_bytes().replace(RECORDED, job)
+            (container,) = (a.container_id for a in trace.attempts if a.attempt_id.encode() in log)
+            folder = tmp_path / "userlogs" / f"application_{job.decode()}" / container
+            folder.mkdir(parents=True)
+            (folder / "syslog.gz").write_bytes(gzip.compress(log))
+    return tmp_path / "userlogs"
 
 
 class TestImport:
@@ -181,6 +210,35 @@ class TestImport:
 
         (target.parent / ".past.new/past/older").mkdir(parents=True)
         assert len(import_jobs([done], target).run.trials()) == 5
+
+    @pytest.mark.process
+    def test_logs_of_tasks_tell_what_histories_do_not(self, done, node_logs, target, capsys):
+        """
+        Profiles have more; of the logs only the lines that are read are stored.
+        """
+        words = ["import", str(done), "-o", str(target), "--logs", str(node_logs)]
+        assert main(words) == 0
+        run = Store(target.parent).find(str(target))
+        without = import_jobs([done], target.with_name("without")).run
+        known = [{*each.read_profiles()["terasort"].statistics} for each in (run, without)
+                 if backtest(each, ["whatif-mr2"])]  # fmt: skip
+
+        manifest, trial_id = run.read_manifest(), run.trial_ids()[0]
+        raw = run.raw(trial_id)
+        logs = [name for name in raw.names() if name.endswith("/syslog")]
+        assert manifest.limitations[-1] == "15 of 25 tasks have no log"
+        assert len(logs) == 2
+        with raw.open(logs[0]) as stream:
+            stored = stream.read()
+        assert b"Finished spill 0" in stored
+        assert b"Executing with tokens" not in stored
+        assert known[0] > known[1]
+        next(node_logs.rglob("*.gz")).write_bytes(gzip.compress(b"Spilling\n") + b"rest")
+        assert main([*words[:3], str(target) + "-1", *words[4:]]) == 6
+        assert "it is damaged" in capsys.readouterr().err
+        assert main([*words[:3], str(target) + "-2", "--logs", "nowhere"]) == 2
+        assert "neither a folder nor the address of a history server" in capsys.readouterr().err
+        assert main([*words, "--anonymise"]) == 2
 
     def test_overwrites_nothing(self, done, target):
         """
@@ -347,6 +405,40 @@ def test_a_family_that_always_had_room_for_its_reduces_has_the_slots_of_all_jobs
     ]
 
     assert limits == [{None}, {"1"}]
+
+
+def test_hosts_that_no_job_joins_may_be_two_clusters():
+    """
+    A job that ran on hosts of both makes them one; jobs whose hosts are not known say nothing.
+    """
+    of_a, of_b, both, unknown = (
+        replace(past(1, 1), hosts=frozenset(hosts)) for hosts in ("ab", "cd", "bc", "")
+    )
+
+    assert host_groups([of_a, unknown, of_b]) == 2
+    assert host_groups([of_a, of_b, both]) == 1
+    assert host_groups([unknown]) == 0
+
+
+def test_past_job_is_the_base_and_its_family_the_profile(done, tmp_path):
+    """
+    By its id in a catalog; where its own history is gone, the job most like it is.
+    """
+    catalog = Catalog(tmp_path / "catalog")
+    fill(catalog, [done], 1, lambda _: None)
+    job_id = "job_1795224441974_0001"
+
+    basis = basis_of_past_job(catalog, job_id)
+    assert basis.base.workload.input_bytes == 12_000_000
+    assert f"the cell of {job_id}; the profile is of 8 jobs" in basis.note
+    for path in done.rglob(f"{job_id}*"):
+        path.unlink()
+    other = basis_of_past_job(catalog, job_id)
+    assert other.base.workload == basis.base.workload
+    assert f"the job most like {job_id}, whose own history is of no use" in other.note
+    shutil.rmtree(done)
+    with pytest.raises(DataError, match="no job history"):
+        basis_of_past_job(catalog, job_id)
 
 
 def test_families_have_short_names_that_are_safe():

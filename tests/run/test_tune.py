@@ -5,8 +5,10 @@ The closed loop of tuning, with steps that are not measured but made.
 import pytest
 
 from harness.evaluate.ask import basis_of_run
+from harness.evaluate.model_inputs import model_inputs, predict_cells
 from harness.evaluate.tune import proposals
 from harness.run.tune import Tuning
+from harness.tuning.learned import point_of
 from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
 from tests.run.fakes import RecordingConsole
 
@@ -27,6 +29,7 @@ class MadeUp(Tuning):
             for repetition in range(self.repeats):
                 self.times_s[key][number, repetition] = times_s[repetition]
         self.cells |= cells
+        self.measured = [*getattr(self, "measured", ()), cells]
         return f"run {number}"
 
 
@@ -52,6 +55,38 @@ def test_a_loop_says_by_how_much_the_best_is_faster(loop):
     assert low < ratio < high
     assert ratio == pytest.approx((10 * 10.4 * 9.6 / (8 * 8.4 * 7.6)) ** (1 / 3))
     assert len(steps) == 5 or "expected to save" in str(vars(loop.console))
+
+
+def test_the_first_step_measures_hadoops_defaults_too(loop):
+    """
+    Beside the job's own settings and the proposal.
+    """
+    next(loop.steps(1))
+    (first,) = loop.measured
+    sort_mbs = {cell.configuration["mapreduce.task.io.sort.mb"] for cell in first.values()}
+
+    assert len(first) == 3
+    assert "100" in sort_mbs
+    assert loop.basis.base.id in first
+
+
+def test_what_a_model_misses_corrects_it_nearby(loop):
+    """
+    The judge is told of times that are twice what it predicts, and prices the same cells so.
+    """
+    base = loop.basis.base
+    (answer,) = predict_cells(loop.judge, [base], {"terasort": loop.basis.profile}, {})
+    loop.cells[base.id] = base
+    for repetition in range(3):
+        loop.times_s[base.id][0, repetition] = 2 * answer.job_s
+    learned = loop.learn()
+    plain, _ = proposals(loop.basis, ["search"], [loop.judge], loop.judge)
+    corrected, _ = proposals(loop.basis, ["search"], [loop.judge], loop.judge, learned)
+
+    config, _, job_input = model_inputs(base)
+    factor = learned[loop.judge].factor(point_of(config, job_input.num_splits))
+    assert factor == pytest.approx([2.0], rel=0.05)
+    assert corrected[0].choice.job_s > plain[0].choice.job_s
 
 
 def test_pairs_of_which_one_has_failed_give_no_interval(loop):

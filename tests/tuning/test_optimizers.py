@@ -22,7 +22,7 @@ from harness.models.frame import frame_s
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.trial import ClusterSpec
 from harness.tuning.objective import Objective
-from harness.tuning.optimizers import OPTIMIZERS, choose, sort_buffer_mb
+from harness.tuning.optimizers import OPTIMIZERS, choose, derived, sort_buffer_mb
 from harness.tuning.settings import COPIERS, SPLIT, SWITCH, Job, properties_of
 from harness.units import MIB
 
@@ -112,24 +112,34 @@ def test_mrtuners_plan_is_the_best_of_all_that_there_are(files):
     total = sum(of.files)
     splits = {max(16 * MIB, min(of.largest_split, math.ceil(total / (4 * waves) / MIB) * MIB))
               for waves in range(1, 4)} | {of.largest_split}  # fmt: skip
-    rows = [
-        {
-            SPLIT: split, "num_reduces": count, "parallel_copies": copies, SWITCH: switch,
-            "sort_buffer_mb": max(1, sort_buffer_mb(PROFILE, of, split, 0.8)),
-            "reduce_buffer_percent": 0.0,
-        }
-        for split, count, copies, switch in itertools.product(
-            splits, (1, 2, 3, 4, 8, 12), COPIERS, (0, 1)
-        )
-    ]  # fmt: skip
-    best = min(answer_s("ptc-wave", of, row) for row in rows
-               if row["sort_buffer_mb"] <= of.largest_sort_mb)  # fmt: skip
+    best_s = math.inf
+    for split, count, copies, switch in itertools.product(
+        splits, (1, 2, 3, 4, 8, 12), COPIERS, (0, 1)
+    ):
+        buffer_mb = max(1, sort_buffer_mb(PROFILE, of, split, 0.8))
+        plan = {SPLIT: split, "num_reduces": count, "sort_buffer_mb": buffer_mb}
+        if buffer_mb <= of.largest_sort_mb:
+            plan |= {name: value for name, (value, _) in derived(PROFILE, of, plan).items()}
+            plan |= {"parallel_copies": copies, SWITCH: switch}
+            best_s = min(best_s, answer_s("ptc-wave", of, plan))
 
-    assert choice.job_s <= best * (1 + 1e-9)
-    factors = {name: choice.values[name] for name in (SPLIT, "num_reduces", "parallel_copies",
-                                                      SWITCH)}  # fmt: skip
-    buffer = {"sort_buffer_mb": sort_buffer_mb(PROFILE, of, factors[SPLIT], 0.8)}
-    assert answer_s("ptc-wave", of, factors | buffer) == pytest.approx(choice.job_s)
+    assert choice.job_s == pytest.approx(best_s)
+    assert answer_s("ptc-wave", of, choice.values) == pytest.approx(choice.job_s)
+    assert choice.values.keys() == choice.reasons.keys()
+
+
+def test_a_fuller_buffer_makes_one_spill_where_the_heap_binds():
+    """
+    What a map writes has room at 0.95 of the buffer and not at the job's own 0.8.
+    """
+    of = job(files=(16,) * 4)
+    least_mb, own_mb = (sort_buffer_mb(PROFILE, of, 16 * MIB, share) for share in (0.95, 0.8))
+    bound = job(files=(16,) * 4, heap=f"-Xmx{math.ceil((least_mb + 1) * 1.5)}m")
+    chosen = choose("mrtuner", PROFILE, bound, "ptc-wave").values
+
+    assert least_mb <= bound.largest_sort_mb < own_mb
+    assert (chosen["sort_spill_percent"], chosen["sort_buffer_mb"]) == (0.95, least_mb)
+    assert choose("mrtuner", PROFILE, of, "ptc-wave").values["sort_spill_percent"] == 0.8
 
 
 def test_mrtuners_grid_does_not_grow_with_a_large_input():

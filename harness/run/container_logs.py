@@ -1,0 +1,86 @@
+"""Logs of tasks that ran before, beside their histories: in a folder, or at a history server."""
+
+from __future__ import annotations
+
+import gzip
+import os
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+from harness.errors import HarnessError, SpecError
+from harness.evaluate.observations import SHUFFLE_LOG, TASK_LOG, logged_times
+from harness.parsing.task_log import wanted_lines
+from harness.providers.existing.discovery import ADDRESS, copy_logs
+from harness.providers.host import CONTAINER
+from harness.records.trace import JobTrace
+from harness.store import RawLogs
+from harness.store.files import is_name
+from harness.store.opener import Opener
+from harness.text import excerpt, printable
+
+_COPY = "copy it again, or leave --logs out"
+
+
+class ContainerLogs:
+    """
+    Logs at *place*: a folder with ``container_.../syslog`` anywhere below it, packed or not.
+
+    Such are the folders ``yarn.nodemanager.log-dirs`` of the nodes.  Or ``http://HOST:19888``, a
+    history server, which has those that YARN has aggregated.  `SpecError` where it is neither.
+    """
+
+    def __init__(self, place: str) -> None:
+        self._opener, self._server = Opener(Path(place)), ""
+        if place.startswith("http:"):
+            self._server = urlsplit(place).netloc
+        if not (ADDRESS.fullmatch(self._server) if self._server else Path(place).is_dir()):
+            what = f"'{excerpt(place)}' is neither a folder nor the address of a history server"
+            fix = "name a copy of yarn.nodemanager.log-dirs, or http://HISTORYSERVER:19888"
+            raise SpecError(what, where="--logs", fix=fix)
+        self._folders, self.left_out = dict[str, Path](), dict[str, str]()
+        for parent, names, _ in os.walk(place):
+            for name in filter(CONTAINER.fullmatch, names):
+                self._folders.setdefault(name, Path(parent, name))
+
+    def copy(self, trace: JobTrace, into: Path) -> int:
+        """
+        Copy the logs of the tasks of *trace*, to ``into/<host>/<container>/``; how many have one.
+
+        Of their lines only those that are read: others may hold anything.  A log that cannot be
+        read is in `left_out`, with the reason.
+        """
+        attempts = [each for each in trace.attempts
+                    if each.state == "succeeded" and is_name(each.host)]  # fmt: skip
+        count, folders, opener = 0, self._folders, self._opener
+        with TemporaryDirectory(prefix="harness-logs-") as scratch:
+            if self._server:
+                hosts = {attempt.container_id: attempt.host for attempt in attempts}
+                copies = copy_logs(hosts, (), self._server, Path(scratch, "served"))
+                folders = {path.parent.name: path.parent for path in copies}
+                opener = Opener(Path(scratch, "served"))
+            for attempt in attempts:
+                if (folder := folders.get(attempt.container_id)) is None:
+                    continue
+                checked = Path(scratch, attempt.attempt_id)
+                names = [each for each in (TASK_LOG, SHUFFLE_LOG) if opener.exists(folder / each)]
+                paths = {name: checked / attempt.container_id / f"{name}.gz" for name in names}
+                try:
+                    for name, path in paths.items():
+                        lines = opener.read(folder / name, _COPY).splitlines(keepends=True)
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        path.write_bytes(gzip.compress(b"".join(wanted_lines(lines)), 1))
+                    raw = RawLogs(Opener(checked), checked)
+                    alone = replace(trace, attempts=(attempt,))
+                    is_there = bool([*logged_times(raw, alone, is_compressed=False)])
+                except HarnessError as error:
+                    self.left_out[printable(folder)] = error.what
+                    continue
+                for name, path in paths.items() if is_there else ():
+                    target = into / attempt.host / attempt.container_id / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(Opener(checked).read(path.with_suffix(""), _COPY))
+                count += is_there
+        return count

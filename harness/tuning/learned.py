@@ -1,0 +1,61 @@
+"""What measured settings say of a model: how far off it is at them, and so near them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from harness.records.prediction import JobConfig
+
+Numbers: TypeAlias = np.ndarray
+
+_REACH = 2.0  # octaves: at four times as many maps, reduces or MiB half of a ratio is gone
+_CODEC = 2.0  # octaves that a job with a codec is away from one without
+_LEAST_ERROR = 0.05  # of a model, whatever it had at the few settings that were measured
+
+
+def points(
+    num_maps: Numbers, num_reduces: Numbers, sort_buffer_mb: Numbers, compressed: Numbers
+) -> Numbers:
+    """Where settings lie, in octaves: a row for each, of what cuts a job and what it writes."""
+    counts = [np.log2(np.maximum(1, each)) for each in (num_maps, num_reduces, sort_buffer_mb)]
+    return np.column_stack([*counts, _CODEC * np.asarray(compressed, float)])
+
+
+def point_of(configuration: JobConfig, num_maps: int) -> Numbers:
+    """Where one job lies, as a row."""
+    names = ("num_reduces", "sort_buffer_mb", "map_output_compressed")
+    return points(*(np.array([each]) for each in
+                    (num_maps, *(getattr(configuration, name) for name in names))))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Learned:
+    """
+    Logarithms of *ratios*, measured by predicted times, at *places*, a row for each.
+
+    They are carried to other settings as the mean of a Gaussian process that expects none: far from
+    all that was measured the model is believed as it is.  *noise* is that of a mean measured time,
+    as a share; the spread of the process is that of the ratios themselves.
+    """
+
+    places: Numbers
+    ratios: Numbers
+    noise: float
+
+    def factor(self, places: Numbers) -> Numbers:
+        """By what predictions at *places* are multiplied."""
+        spread = max(float(np.mean(self.ratios**2)), _LEAST_ERROR**2)
+        own = spread * _likeness(self.places, self.places)
+        weights = np.linalg.solve(own + self.noise**2 * np.eye(len(own)), self.ratios)
+        factors: Numbers = np.exp(spread * _likeness(places, self.places) @ weights)
+        return factors
+
+
+def _likeness(left: Numbers, right: Numbers) -> Numbers:
+    """From 1, at the same place, to 0: of each row of *left* with each of *right*."""
+    squares = ((left[:, None, :] - right[None, :, :]) ** 2).sum(axis=2)
+    likeness: Numbers = np.exp(-squares / (2 * _REACH**2))
+    return likeness
