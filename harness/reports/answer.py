@@ -97,10 +97,13 @@ def facts(results: ReportData) -> Facts:
                 " cell's repeats, median over the cells. A smaller error cannot be distinguished"
                 " from none."
             )
+        learnt_from = count(len(profiled), "other cell")
+        if source := results.experiment.predict.source:
+            learnt_from = f"other cells, of the run {source}"
         each += count(repeats[-1], "repeat")
         rests_on += [
             f"{count(ranking.cells, 'cell')} (workload, input and configuration), {each} of each.",
-            f"The models learnt from {count(len(profiled), 'other cell')}, the profiling cells.",
+            f"The models learnt from {learnt_from}, the profiling cells.",
             noise,
         ]
         undecided = [

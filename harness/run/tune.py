@@ -91,6 +91,7 @@ class Tuning:
         default_factory=lambda: defaultdict(dict)
     )
     cells: dict[str, Cell] = field(default_factory=dict)
+    failed: dict[str, Cell] = field(default_factory=dict)
     learned: list[Observation] = field(default_factory=list)
     # By cell and kind of task: how far a job is from its ideal, where units were timed.
     vets: dict[tuple[str, TaskKind], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -128,7 +129,7 @@ class Tuning:
             new = [
                 (job_s * _factor(learned, self.judge, each.cell), each)
                 for each in made
-                if each.cell.id not in self.cells and (job_s := each.prediction.job_s)
+                if each.cell.id not in self.cells | self.failed and (job_s := each.prediction.job_s)
             ]
             if not new:
                 self.console.say("nothing is proposed that was not measured")
@@ -147,6 +148,8 @@ class Tuning:
             defaults = [each.cell for each in made if each.choice.optimizer == "hadoop"]
             cells = {each.id: each for each in (base, best, *defaults, proposal.cell)}
             run = self.measure(number, cells)
+            if proposal.cell.id in self.failed:
+                continue
             best = self.cells[self.best()]
             means_s = map(self.mean_s, (proposal.cell.id, base.id, best.id))
             yield Step(run, proposal.choice.optimizer, predicted_s, *means_s)
@@ -159,6 +162,8 @@ class Tuning:
             answers = zip(cells, predict_cells(model, cells, profiles, {}), strict=True)
             known = [(_place(cell), math.log(self.mean_s(cell.id) / answer.job_s))
                      for cell, answer in answers if answer.job_s]  # fmt: skip
+            # Where a job fails it counts as twice as long as predicted.
+            known += [(_place(cell), math.log(2)) for cell in self.failed.values()]
             if known:
                 places, ratios = zip(*known, strict=True)
                 noise = fmean(self.noise(cell.id) for cell in cells)
@@ -201,12 +206,24 @@ class Tuning:
             self.console.say(f"step {1 + number} is measured already: {run.path}")
         else:
             run, _ = session.measure(new=self.anew or not earlier)
-        evaluation = Evaluation.of(run)
+        self.take_in(Evaluation.of(run), number, cells)
+        return str(run.path)
+
+    def take_in(self, evaluation: Evaluation, number: int, cells: dict[str, Cell]) -> None:
+        """Learn from a step that was measured: from the settings as well that the job fails with."""
+        base, run = self.basis.base, evaluation.run
         done = {record.trial.cell.id for record in evaluation.done.values()}
-        if missing := cells.keys() - done:
-            what = f"step {1 + number}: {len(missing)} of its {len(cells)} cells have no trial"
+        failed = {key: cell for key, cell in cells.items() if key not in done}
+        if base.id in failed:
+            what = f"step {1 + number}: the job failed with its own settings"
             fix = f"read the reasons, then start it again with --new: harness show {run.path}"
             raise DataError(what, where=str(run.path), fix=fix)
+        if failed:
+            self.console.say(
+                f"step {1 + number}: the job fails with {len(failed)} of {len(cells)} settings,"
+                f" and nothing near them is proposed: harness show {run.path}"
+            )
+            self.failed |= failed
         with run.lock():
             evaluation.score()
             evaluation.report()
@@ -218,11 +235,10 @@ class Tuning:
         for job in evaluation.vet(evaluation.done.values()).jobs:
             for each in job.kinds:
                 self.vets[job.cell, each.kind] += filter(None, [each.job.vet_job])
-        self.cells |= cells
+        self.cells |= {key: cell for key, cell in cells.items() if key not in failed}
         speed = fit_speed(self.learned)
         profile = fit_profile(base.workload.name, self.learned, speed, self.rates)
         self.basis = self.basis._replace(profile=profile)
-        return str(run.path)
 
     def mean_s(self, cell: str) -> float:
         """Mean measured seconds of a cell, by its id."""

@@ -31,6 +31,7 @@ Values: TypeAlias = dict[str, Numbers]  # of many configurations: an array for e
 SPLIT = "split_bytes"
 METADATA_BYTES = 16  # of each record in the sort buffer
 SMALLEST_BYTES = 16 * MIB  # of a split or a partition that is worth a task
+_OTHERS_MB = 32  # in the old generation of a map's heap, beside the sort buffer
 COPIERS = (1, 2, 3, 5, 10, 20)
 
 # Why a setting matters, by its field.
@@ -100,11 +101,15 @@ class Job:
 
     @property
     def largest_sort_mb(self) -> int:
-        """MiB of the largest sort buffer that a map's heap has room for, and Hadoop takes."""
+        """
+        MiB of the largest sort buffer that a map's heap has room for, and Hadoop takes.
+
+        One that fills the old generation leaves no room for what else a task keeps.
+        """
         array_mb = largest_array_mb(self.properties)
         if not has_serial_heap(self.properties.get("mapreduce.map.java.opts", "")):
             array_mb *= 2 / 3  # whatever collector it is, its old generation has room for that
-        return min(LARGEST_SORT_MB, math.ceil(array_mb) - 1)
+        return min(LARGEST_SORT_MB, max(1, math.ceil(array_mb) - 1 - _OTHERS_MB))
 
     def num_maps(self, split_bytes: Numbers) -> Numbers:
         """How many splits of at most *split_bytes* the files have, as `split_counts` counts."""

@@ -89,6 +89,29 @@ def test_what_a_model_misses_corrects_it_nearby(loop):
     assert corrected[0].choice.job_s > plain[0].choice.job_s
 
 
+def test_a_proposal_with_which_the_job_fails_ends_nothing(loop, monkeypatch):
+    """
+    The next step proposes something else, and what is near it is expected to take longer.
+    """
+    made_up, tried = loop.measure, []
+
+    def measure(number, cells):
+        tried.append([*cells][-1])
+        if number:
+            return made_up(number, cells)
+        made_up(number, {key: cell for key, cell in cells.items() if key != tried[0]})
+        loop.failed[tried[0]] = cells[tried[0]]
+        return "run 0"
+
+    monkeypatch.setattr(loop, "measure", measure)
+    (step,) = loop.steps(2)
+
+    assert step.run == "run 1"
+    assert tried[0] != tried[1]
+    assert tried[0] not in loop.cells
+    assert len(loop.learn()[loop.judge].ratios) == len(loop.cells) + 1
+
+
 def test_pairs_of_which_one_has_failed_give_no_interval(loop):
     """
     The means alone: no repetition has both.
