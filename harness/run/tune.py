@@ -210,7 +210,7 @@ class Tuning:
         return str(run.path)
 
     def take_in(self, evaluation: Evaluation, number: int, cells: dict[str, Cell]) -> None:
-        """Learn from a step that was measured: from the settings as well that the job fails with."""
+        """Learn from a step that was measured, from settings with which the job fails as well."""
         base, run = self.basis.base, evaluation.run
         done = {record.trial.cell.id for record in evaluation.done.values()}
         failed = {key: cell for key, cell in cells.items() if key not in done}
