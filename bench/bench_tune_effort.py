@@ -9,17 +9,24 @@ clock for all.  The search without a model is Optuna's tree-structured Parzen es
 its defaults, over the axes of the grid; a cell that it chooses again costs nothing.  A model
 measures cells in the order of its predictions; it was given the profiling trials of another run.
 Chance is exact.
+
+Then where the models are wrong: by how much they predict too long at each value of an axis (the
+mean of all cells that have it), and of all pairs of cells that differ in one axis alone, and by one
+step of it, in how many the larger value (or true) is slower, with the mean ratio of their times.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 
 from collections import defaultdict
 from pathlib import Path
 
 import optuna
+
+from pandas import DataFrame
 
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.tune import NEAR, regrets
@@ -50,6 +57,39 @@ def main() -> None:
         low, high = (counts[round(share * (len(counts) - 1))] for share in (0.05, 0.95))
         print(f"{of_input:24} {'Optuna TPE':16} {statistics.mean(counts):14.1f} {len(cells):4}"
               f"  {low} to {high}")  # fmt: skip
+    rows = DataFrame(vars(score) for score in evaluation.run.read_scores().scores)
+    rows = rows[(rows["quantity"] == "job_s") & (rows["speed"] == "raw")]
+    by_axis(evaluation, rows.assign(error=rows["predicted_s"] / rows["measured_s"] - 1))
+
+
+def by_axis(evaluation: Evaluation, rows: DataFrame) -> None:
+    """Print the errors by axis, and what the axes do to measured times."""
+    for of_input, cells in rows.groupby("input"):
+        axes = varying([evaluation.cells[key] for key in cells["cell"].unique()])
+        values = [axis_values(evaluation.cells[key]) for key in cells["cell"]]
+        values = [{axis: number(each[axis]) for axis in axes} for each in values]
+        table = cells.assign(**{axis: [each[axis] for each in values] for axis in axes})
+        measured = table.groupby("cell").first()
+        for axis in axes:
+            errors = table.groupby(["model", axis])["error"].mean().reset_index()
+            errors = errors.pivot_table(index="model", columns=axis, values="error")
+            shown = (100 * errors).round(1).to_string()
+            print(f"\n{of_input}, {axis}: predicted too long by, %\n{shown}")
+            others = [each for each in axes if each != axis]
+            steps = [
+                later / earlier
+                for _, line in measured.sort_values(axis).groupby(others)
+                for earlier, later in itertools.pairwise(line["measured_s"])
+            ]
+            slower, mean = sum(step > 1 for step in steps), statistics.geometric_mean(steps)
+            print(
+                f"a step up is slower in {slower} of {len(steps)} pairs, {mean:.2f} times as long"
+            )
+
+
+def number(value: str | float) -> str | float:
+    """A text of digits as a number, to be sorted as one."""
+    return int(value) if isinstance(value, str) and value.isdigit() else value
 
 
 def searched(evaluation: Evaluation, times_s: dict[str, float], seed: int) -> int:
