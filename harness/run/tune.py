@@ -91,6 +91,7 @@ class Tuning:
         default_factory=lambda: defaultdict(dict)
     )
     cells: dict[str, Cell] = field(default_factory=dict)
+    defaults: set[str] = field(default_factory=set)  # cells that are Hadoop's
     failed: dict[str, Cell] = field(default_factory=dict)
     learned: list[Observation] = field(default_factory=list)
     # By cell and kind of task: how far a job is from its ideal, where units were timed.
@@ -146,6 +147,7 @@ class Tuning:
                     )
                     return
             defaults = [each.cell for each in made if each.choice.optimizer == "hadoop"]
+            self.defaults |= {each.id for each in defaults}
             cells = {each.id: each for each in (base, best, *defaults, proposal.cell)}
             run = self.measure(number, cells)
             if proposal.cell.id in self.failed:
@@ -260,19 +262,19 @@ class Tuning:
         return {kind: (fmean(own), fmean(best)) for kind, (own, best) in known.items()
                 if own and best}  # fmt: skip
 
-    def speed_up(self) -> tuple[float, float | None, float | None]:
+    def speed_up(self, cell: str = "") -> tuple[float, float | None, float | None]:
         """
-        The base's time over the best one's, with its 95 % interval; `None`: too few repeats.
+        A *cell*'s time (the base's) over the best one's, with its 95 % interval.
 
-        By pairs of both in one step and repetition, which ran one behind the other: what the
-        machine does from one step to the next is in neither.
+        `None`: there are too few repeats.  By pairs of both in one step and repetition, which ran
+        one behind the other: what the machine does from one step to the next is in neither.
         """
         from scipy.stats import ttest_1samp
 
-        base_s, best_s = self.times_s[self.basis.base.id], self.times_s[self.best()]
+        base_s, best_s = self.times_s[cell or self.basis.base.id], self.times_s[self.best()]
         gains = [math.log(base_s[key] / best_s[key]) for key in base_s.keys() & best_s.keys()]
         if not gains:  # of each repetition one has failed
-            return self.mean_s(self.basis.base.id) / self.mean_s(self.best()), None, None
+            return self.mean_s(cell or self.basis.base.id) / self.mean_s(self.best()), None, None
         ratio = math.exp(fmean(gains))
         if len(gains) < 2:
             return ratio, None, None

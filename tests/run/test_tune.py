@@ -68,6 +68,10 @@ def test_the_first_step_measures_hadoops_defaults_too(loop):
     assert len(first) == 3
     assert "100" in sort_mbs
     assert loop.basis.base.id in first
+    (default,) = loop.defaults
+    assert first[default].configuration["mapreduce.task.io.sort.mb"] == "100"
+    if default != loop.best():
+        assert loop.speed_up(default)[0] == pytest.approx(1.0)
 
 
 def test_what_a_model_misses_corrects_it_nearby(loop):
