@@ -183,7 +183,9 @@ def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> Non
     own, best = loop.basis.base.configuration, loop.cells[loop.best()].configuration
     changed = {name: value for name, value in best.items() if own.get(name) != value}
     if as_json:
-        speed_up = {"value": ratio, "low": low, "high": high, "over_defaults": over_defaults}
+        speed_up: dict[str, Any] = {"value": ratio, "low": low, "high": high}
+        if over_defaults:
+            speed_up["over_defaults"] = dict(zip(speed_up, over_defaults, strict=True))
         rows = [step._asdict() for step in made]
         vets = {kind: dict(zip(("own", "best"), pair, strict=True))
                 for kind, pair in loop.vet().items()}  # fmt: skip
@@ -328,16 +330,16 @@ def tune_cluster(
         }
         for plan in plans
     ]
-    if output is not None:
+    if as_json:
+        print_json({"judge": judge, "plans": rows})
+    else:
+        properties_of_jobs = {name for each in bases.values() for name in each.base.configuration}
+        _show_plans(rows, names, is_limited=any("running" in name for name in properties_of_jobs))
+    if output is not None:  # what was shown is not lost where this fails
         with os_error_as_machine_error(output):
             output.mkdir()
             for name, properties in planned_files(plans[0].cluster).items():
                 write_file(output / name, render_xml(properties).encode(), output)
-    if as_json:
-        print_json({"judge": judge, "plans": rows})
-        return
-    properties_of_jobs = {name for each in bases.values() for name in each.base.configuration}
-    _show_plans(rows, names, is_limited=any("running" in name for name in properties_of_jobs))
 
 
 def _show_plans(
