@@ -155,6 +155,8 @@ def import_jobs(
         change = anonymiser(files, {job.name: names[job.family] for _, job in plan})
     facts = {"command": command, "limitations": (*limitations(jobs, len(left_out)), *notes)}
     run = write_run(target, plan, change, facts, logs)
+    if logs is not None:
+        notes.append(run.read_manifest().limitations[-1])
     return Imported(run, families, notes, left_out | (logs.left_out if logs else {}))
 
 
@@ -199,6 +201,10 @@ def write_run(
                     )  # fmt: skip
                     folder.commit(record)
                     remake_trace(run, record)
+                if logs is not None and not logged:
+                    what = f"none of {tasks} tasks has a log there that can be read"
+                    fix = "it needs container_.../syslog below it; a server, aggregated logs"
+                    raise DataError(what, where="--logs", fix=fix)
                 if logs is not None:
                     limits = (*run.read_manifest().limitations,
                               f"{tasks - logged} of {tasks} tasks have no log")  # fmt: skip

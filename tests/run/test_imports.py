@@ -239,6 +239,9 @@ class TestImport:
         assert main([*words[:3], str(target) + "-2", "--logs", "nowhere"]) == 2
         assert "neither a folder nor the address of a history server" in capsys.readouterr().err
         assert main([*words, "--anonymise"]) == 2
+        assert main([*words[:3], str(target) + "-3", "--logs", "http://127.0.0.1:9"]) == 7
+        assert "none of 25 tasks has a log there" in capsys.readouterr().err
+        assert not target.with_name("past-3").exists()
 
     def test_overwrites_nothing(self, done, target):
         """
