@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.catalog.families import own_family, stem
 from harness.catalog.jobs import past_job
 from harness.catalog.places import list_sources
-from harness.catalog.sources import Files
+from harness.catalog.sources import JOB, Files
 from harness.errors import DataError, HarnessError
 from harness.hadoop.properties import READ_NAMES, job_config, successor, whole
 from harness.hadoop.secrets import SECRETS
@@ -81,19 +81,21 @@ def read_jobs(
     """
     Jobs at *places* in the order of their submission; and why others are left out, by file.
 
-    A job that is there twice counts once.  Others than *only* these ids, if any, are not read.
+    A job that is there twice counts once.  Others than *only* these ids, if any, do not.
     """
     jobs, left_out = dict[str, PastJob](), dict[str, str]()
     for source in (each for place in places
                    for each in list_sources(place, left_out.__setitem__)):  # fmt: skip
-        if only and source.key.partition(" ")[0] not in only:
+        named = JOB.match(source.key)  # the files of a run have no id in their names
+        if only and named and named[0] not in only:
             continue
         if not isinstance(source, Files):
             left_out[source.label] = "a history server has no files to copy: name their folder"
             continue
         try:
             job = read_job(source)
-            jobs.setdefault(job.job_id, job)
+            if not only or job.job_id in only:
+                jobs.setdefault(job.job_id, job)
         except HarnessError as error:
             place = f" ({error.where})" if error.where else ""
             left_out[source.label] = excerpt(f"{error.what}{place}", 300)

@@ -434,6 +434,10 @@ def test_past_job_is_the_base_and_its_family_the_profile(done, tmp_path):
     basis = basis_of_past_job(catalog, job_id)
     assert basis.base.workload.input_bytes == 12_000_000
     assert f"the cell of {job_id}; the profile is of 8 jobs" in basis.note
+    of_run = Catalog(tmp_path / "of-run")
+    fill(of_run, [import_jobs([done], tmp_path / "run").run.path], 1, lambda _: None)
+    there = basis_of_past_job(of_run, job_id)
+    assert there.base.workload == basis.base.workload
     for path in done.rglob(f"{job_id}*"):
         path.unlink()
     other = basis_of_past_job(catalog, job_id)
