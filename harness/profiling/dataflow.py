@@ -13,13 +13,18 @@ from __future__ import annotations
 
 import math
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from harness.models.checks import METADATA_BYTES
 from harness.profiling.jobs import Observation
 from harness.records.profile import Statistic
 from harness.records.trace import FILE_INPUT_COUNTER, FILE_OUTPUT_COUNTER, TaskAttempt, TaskKind
 from harness.stats.spread import standard_deviation
+from harness.units import MIB
 
 Pair = tuple[float, float]
 # Compressed over uncompressed bytes of an observation's input, map output and output.
@@ -32,12 +37,18 @@ _OUTPUT_CODEC = "output_compression_ratio"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A successful attempt's counters, and how its bytes are compressed."""
+    """
+    A successful attempt's counters, and how its bytes are compressed.
+
+    *job* is the id of its job; *spill_bytes* fill the sort buffer to its threshold.
+    """
 
     attempt: TaskAttempt
     ratios: Ratios
     combines: bool
     map_only: bool
+    job: str
+    spill_bytes: float
 
     def __getitem__(self, counter: str) -> float:
         """Value of a counter, 0 where the task does not have it."""
@@ -112,13 +123,31 @@ COMBINE_BYTES = Definition(
         task["MAP_OUTPUT_BYTES"] * task.ratios[_MAP_OUTPUT_CODEC],
     ),
 )
+# Of spills, whose number follows from the buffer and the records.
+_OF_SPILLS = {
+    "combine_records_selectivity": "records that spills left / MAP_OUTPUT_RECORDS",
+    "combine_bytes_selectivity": "bytes that spills left / MAP_OUTPUT_BYTES",
+    "records_per_combine": "MAP_OUTPUT_RECORDS / spills",
+}
+# Numbers of records show what a combiner leaves of more where the largest is so many times the
+# smallest.
+_APART = 2.0
 
 
 def tasks(observation: Observation, ratios: Ratios) -> list[Task]:
     """Successful attempts of an observation, with what their counters mean."""
-    trace, use_combiner = observation.trace, observation.config.use_combiner
-    attempts = (*trace.succeeded("map"), *trace.succeeded("reduce"))
-    return [Task(attempt, ratios, use_combiner, trace.num_reduces == 0) for attempt in attempts]
+    trace, config = observation.trace, observation.config
+    return [
+        Task(
+            attempt,
+            ratios,
+            combines=config.use_combiner,
+            map_only=trace.num_reduces == 0,
+            job=trace.job_id,
+            spill_bytes=config.sort_buffer_mb * MIB * config.sort_spill_percent,
+        )
+        for attempt in (*trace.succeeded("map"), *trace.succeeded("reduce"))
+    ]
 
 
 def dataflow_statistics(chosen: Iterable[Task]) -> dict[str, Statistic]:
@@ -128,27 +157,67 @@ def dataflow_statistics(chosen: Iterable[Task]) -> dict[str, Statistic]:
     statistics = {
         name: _pooled_tasks(definition, chosen) for name, definition in DEFINITIONS.items()
     }
-    statistics["combine_records_selectivity"] = _pooled_tasks(COMBINE_RECORDS, combined)
-    # Bytes after / before the combiner, from tasks in which each record was combined once: where it
-    # ran in the merge, too, it saw more than the map's output.
+    # In the merge, the combiner would have seen more than the map's output.
     once = [
         task for task in combined if task["COMBINE_INPUT_RECORDS"] <= task["MAP_OUTPUT_RECORDS"]
     ]
-    combine_bytes = _pooled_tasks(COMBINE_BYTES, once)
-    if combine_bytes is None and (twice := _pooled_tasks(COMBINE_BYTES, combined)) is not None:
-        # Where it always ran in the merge, too, each of the two passes is given the same share
-        # (the square root), so that Eq. (32) gives the bytes that were measured.
-        root = math.sqrt(twice.value)
-        combine_bytes = twice.model_copy(
-            update={
-                "value": root,
-                "spread": twice.spread / (2 * root) if root else 0.0,
-                "nodes": {host: math.sqrt(value) for host, value in twice.nodes.items()},
-                "source": f"square root (combined in spill and merge) of {twice.source}",
-            }
-        )
-    statistics["combine_bytes_selectivity"] = combine_bytes
+    statistics |= _combine_law(combined) or {
+        "combine_records_selectivity": _pooled_tasks(COMBINE_RECORDS, once),
+        "combine_bytes_selectivity": _pooled_tasks(COMBINE_BYTES, once),
+    }
     return {name: statistic for name, statistic in statistics.items() if statistic is not None}
+
+
+def _combine_law(combined: Sequence[Task]) -> Mapping[str, Statistic | None]:
+    """
+    What a combiner leaves of a spill, and how that grows with the records of the spill.
+
+    It sees together the records of a spill and, where it runs in the merge, too, what is left of
+    those of a map; the groups of all reduces are what is left of a job's.  In logarithms, what was
+    left lies on a line over the records that it stands for, and the slope is the exponent; the
+    shares are those of spills of the mean size.  Empty where all numbers of records are alike.
+    """
+    points, jobs = list[Pair](), defaultdict[str, list[float]](lambda: [0.0, 0.0])
+    pairs = defaultdict[str, list[tuple[str, Pair]]](list)
+    for task in combined:
+        records, host = task["MAP_OUTPUT_RECORDS"], task.attempt.host
+        jobs[task.job][0] += records
+        jobs[task.job][1] += task["REDUCE_INPUT_GROUPS"]
+        left, again = task["COMBINE_OUTPUT_RECORDS"], task["COMBINE_INPUT_RECORDS"] - records
+        if task.attempt.kind != "map" or not records or again < 0 or left <= again:
+            continue
+        final = left - again
+        if again:
+            points.append((records, final))
+            left = again  # what the spills left, which the merge saw again
+        record_bytes = task["MAP_OUTPUT_BYTES"] / records
+        spills = math.ceil(records / max(1, task.spill_bytes // (record_bytes + METADATA_BYTES)))
+        points.append((records / spills, left / spills))
+        final_bytes = task["MAP_OUTPUT_MATERIALIZED_BYTES"] / task.ratios[_MAP_OUTPUT_CODEC]
+        shares = {
+            "combine_records_selectivity": (left, records),
+            "combine_bytes_selectivity": (left * final_bytes / final, task["MAP_OUTPUT_BYTES"]),
+            "records_per_combine": (records, float(spills)),
+        }
+        for name, pair in shares.items():
+            pairs[name].append((host, pair))
+    if points and max(points)[0] < _APART * min(points)[0]:
+        points += [(records, groups) for records, groups in jobs.values() if records and groups]
+    if not points or max(points)[0] < _APART * min(points)[0]:
+        return {}
+    x, y = np.log(points).T
+    slope, intercept = np.polyfit(x, y, 1)
+    residuals = y - intercept - slope * x
+    error = math.sqrt(np.sum(residuals**2) / max(1, len(points) - 2) / np.sum((x - x.mean()) ** 2))
+    source = "what combiners left of the MAP_OUTPUT_RECORDS that they saw, logarithms of both"
+    statistics = {
+        name: pooled(known, f"{_OF_SPILLS[name]} over {len(known)} map tasks")
+        for name, known in pairs.items()
+    }
+    statistics["combine_exponent"] = Statistic(
+        value=float(np.clip(slope, 0.0, 1.0)), count=len(points), spread=float(error), source=source
+    )
+    return statistics
 
 
 def _pooled_tasks(definition: Definition, chosen: Sequence[Task]) -> Statistic | None:

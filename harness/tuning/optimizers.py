@@ -217,9 +217,14 @@ def _one_spill(profile: Profile, job: Job, choice: Choice) -> None:
 def derived(profile: Profile, job: Job, plan: Mapping[str, float]) -> dict[str, tuple[float, str]]:
     """What follows from splits and reduces of a *plan*, each with its reason: `docs/tuning.md`."""
     maps, map_waves = _maps_and_waves(job, plan)
-    final, _ = map_output(profile, job.job_input.input_bytes / maps)
-    if job.configuration.use_combiner and "combine_bytes_selectivity" in profile.statistics:
-        final *= profile.statistics["combine_bytes_selectivity"].value
+    final, records = map_output(profile, job.job_input.input_bytes / maps)
+    known = profile.statistics
+    if job.configuration.use_combiner and "combine_bytes_selectivity" in known:
+        share = known["combine_bytes_selectivity"].value
+        if "records_per_combine" in known:  # What-If's W42
+            size_ratio = max(1.0, records) / known["records_per_combine"].value
+            share = min(1.0, share * size_ratio ** (known["combine_exponent"].value - 1))
+        final *= share
     segment, heap = final / plan["num_reduces"], job.configuration.reduce_heap_bytes
     reduce_input = segment * maps
     room = 0.7 if reduce_input <= 0.7 * heap else 0.9

@@ -306,6 +306,65 @@ class TestEdges:
         )
 
 
+class TestCombiner:
+    """What a combiner leaves where that is known by the records that it sees, W42."""
+
+    @given(st.integers(1, 60), st.floats(0, 1))
+    def test_one_key_or_few_leave_as_much_of_any_spill(self, buffer_mb, share):
+        """
+        With exponent 0, maps leave the same whatever their buffer is; so do reduces' merges.
+        """
+        job = job_fields(
+            use_combiner=True, combine_records_selectivity=1e-4, combine_bytes_selectivity=1e-4,
+            sort_buffer_mb=buffer_mb, shuffle_merge_percent=0.25 + share / 2,
+        )  # fmt: skip
+        job["config"]["shuffle_segment_limit_percent"] = 0.1
+        job["statistics"] |= {"records_per_combine": 1e5, "combine_exponent": 0.0}
+        a = evaluate(**job, rules="mr2")
+
+        assert a["spill_file_records"] == pytest.approx(10)
+        assert a["map_final_records"] == pytest.approx(
+            10 if a["num_spills"] > 2 else 10 * a["num_spills"]
+        )
+        assert a["shuffle_file_records"] == pytest.approx(a["map_final_records"] / 8)
+
+    @given(st.floats(0, 1), st.floats(0.01, 1))
+    def test_share_holds_for_the_records_that_it_was_seen_for(self, exponent, share):
+        """
+        A spill as large as those of the profile is combined as there.
+        """
+        job = job_fields(use_combiner=True, combine_records_selectivity=share)
+        plain = evaluate(**job, rules="mr2")
+        records = plain["records_per_spill"]
+        law = {"records_per_combine": records, "combine_exponent": exponent}
+        job["statistics"] |= law
+        a = evaluate(**job, rules="mr2")
+
+        assert a["spill_file_bytes"] == pytest.approx(plain["spill_file_bytes"])
+        assert a["spill_file_records"] == pytest.approx(plain["spill_file_records"])
+
+    def test_small_spills_keep_all_records_at_most(self):
+        """
+        What is left is never more than there was.
+        """
+        job = job_fields(use_combiner=True, combine_records_selectivity=0.5, sort_buffer_mb=1)
+        job["statistics"] |= {"records_per_combine": 1e9, "combine_exponent": 0.0}
+        a = evaluate(**job, rules="mr2")
+
+        assert a["spill_file_records"] == a["records_per_spill"]
+
+    @pytest.mark.parametrize("rule", ["paper", "engine"])
+    def test_printed_forms_keep_a_constant_share(self, rule):
+        """
+        They count Hadoop 1's spills.
+        """
+        job = job_fields(use_combiner=True, combine_records_selectivity=0.5)
+        plain = evaluate(**job, rules=rule)
+        job["statistics"] |= {"records_per_combine": 1e9, "combine_exponent": 0.0}
+
+        assert evaluate(**job, rules=rule) == plain
+
+
 class TestWarnings:
     def test_absent_costs(self):
         """

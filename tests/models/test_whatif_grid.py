@@ -35,6 +35,8 @@ FIELDS = {
     "input_record_bytes": st.floats(1, 1e7),
     "records_per_reduce_group": st.floats(0.1, 1000),
     **{name: selectivities for name in HOMES if name.endswith("_selectivity")},
+    "records_per_combine": st.sampled_from([0.0]) | st.floats(1, 1e7),
+    "combine_exponent": shares,
     **{name: ratios for name in HOMES if name.endswith("_ratio")},
     **dict.fromkeys(COSTS, prices),
     "num_maps": st.integers(0, 12) | st.integers(0, 3000),

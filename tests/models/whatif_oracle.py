@@ -123,6 +123,19 @@ def _inputs(values, rules):
     return SimpleNamespace(**x, k=x["map_output_compression_ratio"])
 
 
+def _has_law(x, *, mr2):
+    return mr2 and x.use_combiner and x.records_per_combine > 0
+
+
+def _shares_again(x, outputs, *, mr2):
+    """
+    What a combiner leaves of so many of its own outputs.
+    """
+    if _has_law(x, mr2=mr2):
+        return [math.exp((x.combine_exponent - 1) * math.log(max(1, outputs)))] * 2
+    return x.combine_bytes_selectivity, x.combine_records_selectivity
+
+
 def _spill(a, x, *, mr2):
     out, size = a["map_out_records"], a["map_out_bytes"]
     a["map_out_record_bytes"] = w = size / out if out else 0.0
@@ -143,12 +156,18 @@ def _spill(a, x, *, mr2):
         records = out / n if mr2 else cap
     a["spill_buffer_records"], a["num_spills"], a["records_per_spill"] = cap, n, records
     a["spill_buffer_bytes"] = records * w
+    combined_bytes = records * w * x.combine_bytes_selectivity
     a["spill_file_records"] = records * x.combine_records_selectivity
-    a["spill_file_bytes"] = records * w * x.combine_bytes_selectivity * x.k
+    if _has_law(x, mr2=mr2):  # in logarithms
+        growth = (x.combine_exponent - 1) * math.log(max(1, records) / x.records_per_combine)
+        growth = min(growth, -math.log(min(1.0, max(1e-12, x.combine_records_selectivity))))
+        combined_bytes *= math.exp(growth)
+        a["spill_file_records"] *= math.exp(growth)
+    a["spill_file_bytes"] = combined_bytes * x.k
     levels = math.log2(max(1.0, records / x.num_reduces))
     a["spill_s"] = n * (
         records * (levels * x.sort_cpu_s_per_record + x.combine_cpu_s_per_record)
-        + records * w * x.combine_bytes_selectivity * x.map_output_compress_s_per_byte
+        + combined_bytes * x.map_output_compress_s_per_byte
         + a["spill_file_bytes"] * x.local_write_s_per_byte
     )
 
@@ -160,8 +179,9 @@ def _merge_spills(a, x, *, mr2):
     a["intermediate_merge_spills"], a["final_merge_spills"] = reads, final
     again = n > 1 and x.use_combiner and (n if mr2 else final) >= x.combine_min_spills
     a["combine_in_final_merge"] = again
-    a["merge_combine_bytes_selectivity"] = x.combine_bytes_selectivity if again else 1.0
-    a["merge_combine_records_selectivity"] = x.combine_records_selectivity if again else 1.0
+    bytes_share, records_share = _shares_again(x, n, mr2=mr2)
+    a["merge_combine_bytes_selectivity"] = bytes_share if again else 1.0
+    a["merge_combine_records_selectivity"] = records_share if again else 1.0
     a["map_final_bytes"] = n * size * a["merge_combine_bytes_selectivity"]
     a["map_final_records"] = n * records * a["merge_combine_records_selectivity"]
     a["spilled_records"] = records * (n + reads) + (n > 1) * a["map_final_records"]
@@ -213,8 +233,9 @@ def _shuffle(a, x, *, mr2):
         if x.inmem_merge_segments > 0 and not mr2:
             s = min(s, x.inmem_merge_segments)
         s = max(1, s)
-        file_bytes = s * compressed * x.combine_bytes_selectivity
-        file_records = s * records * x.combine_records_selectivity
+        bytes_share, records_share = _shares_again(x, s, mr2=mr2)
+        file_bytes = s * compressed * bytes_share
+        file_records = s * records * records_share
         q, left = divmod(x.num_maps, s)
     a["segments_per_shuffle_file"], a["num_shuffle_files"], a["segments_left_in_memory"] = (
         s,

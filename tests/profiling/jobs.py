@@ -42,13 +42,15 @@ def no_noise(phase, seconds):
 def flow(*, combine):
     """Statistics of all jobs made here."""
     kept = KEPT if combine else 1.0
-    return {
+    # They leave the same share of more records, and all of what they have left already.
+    law = {"records_per_combine": 1000.0, "combine_exponent": 1.0} if combine else {}
+    return law | {
         "input_record_bytes": RECORD,
         "map_bytes_selectivity": PAIRS * PAIR / RECORD,
         "map_records_selectivity": PAIRS,
         "combine_records_selectivity": kept,
         "combine_bytes_selectivity": kept,
-        "records_per_reduce_group": 2.0,
+        "records_per_reduce_group": 1.0 if combine else 2.0,
         "reduce_bytes_selectivity": 0.25,
         "reduce_records_selectivity": 0.5,
     }
@@ -77,12 +79,12 @@ def observation(
     true = COSTS if costs is None else costs
     seconds = {p: sum(c * true.get(k, 0.0) for k, c in t.items()) for p, t in terms.items()}
     at = Clock(gap)
-    attempts = [_map(k, at, _noisy(seconds, noise), records, combine=combine) for k in range(maps)]
+    attempts = [_map(k, at, _noisy(seconds, noise), records, config) for k in range(maps)]
     at.all_slots_at(max(a.finish_s for a in attempts) - slowstart_wait)
     ends = max(a.finish_s for a in attempts)
     emitted = maps * records * PAIRS * (KEPT if combine else 1.0)
     attempts += [
-        _reduce(k, at, _noisy(seconds, noise), emitted / reduces, maps_end=ends)
+        _reduce(k, at, _noisy(seconds, noise), emitted / reduces, maps_end=ends, combine=combine)
         for k in range(reduces)
     ]
     finish = max(a.finish_s for a in attempts) + 1.5
@@ -128,19 +130,22 @@ def _noisy(seconds, noise):
     return {phase: noise(phase, time) for phase, time in seconds.items()}
 
 
-def _map(index, at, seconds, records, *, combine):
+def _map(index, at, seconds, records, config):
     main, tail = (seconds[p] for p in ("map_main_s", "map_tail_s"))
     start, finish = at.take(main + tail)
     pairs = records * PAIRS
-    kept = KEPT if combine else 1.0
+    kept = KEPT if config.use_combiner else 1.0
+    left = int(pairs * KEPT) if config.use_combiner else 0
+    spills = -(-pairs // int(config.sort_buffer_mb * 2**20 * 0.8 / (PAIR + 16)))
+    again = left if spills >= config.combine_min_spills else 0  # it keeps all that it left
     counters = {
         f"{FILE_INPUT_COUNTER}.BYTES_READ": records * RECORD,
         f"{TASK_COUNTER}.MAP_INPUT_RECORDS": records,
         f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": pairs,
         f"{TASK_COUNTER}.MAP_OUTPUT_BYTES": pairs * PAIR,
         f"{TASK_COUNTER}.MAP_OUTPUT_MATERIALIZED_BYTES": int(pairs * PAIR * kept),
-        f"{TASK_COUNTER}.COMBINE_INPUT_RECORDS": pairs if combine else 0,
-        f"{TASK_COUNTER}.COMBINE_OUTPUT_RECORDS": int(pairs * kept) if combine else 0,
+        f"{TASK_COUNTER}.COMBINE_INPUT_RECORDS": pairs + again if left else 0,
+        f"{TASK_COUNTER}.COMBINE_OUTPUT_RECORDS": left + again,
     }
     return TaskAttempt(
         f"attempt_1_0001_m_{index:06}_0", f"task_1_0001_m_{index:06}", "map", "succeeded",
@@ -148,7 +153,7 @@ def _map(index, at, seconds, records, *, combine):
     )  # fmt: skip
 
 
-def _reduce(index, at, seconds, records, *, maps_end):
+def _reduce(index, at, seconds, records, *, maps_end, combine):
     shuffle, sort, rest = (seconds[p] for p in ("shuffle_s", "sort_s", "reduce_rest_s"))
     start, _ = at.take(0.0)
     shuffled = max(start, maps_end) + shuffle
@@ -157,7 +162,7 @@ def _reduce(index, at, seconds, records, *, maps_end):
     counters = {
         f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES": int(records * PAIR),
         f"{TASK_COUNTER}.REDUCE_INPUT_RECORDS": int(records),
-        f"{TASK_COUNTER}.REDUCE_INPUT_GROUPS": int(records / 2),
+        f"{TASK_COUNTER}.REDUCE_INPUT_GROUPS": int(records / (1 if combine else 2)),
         f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS": int(records / 2),
         f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN": int(records * PAIR / 4),
     }

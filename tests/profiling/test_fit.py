@@ -4,10 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from harness.errors import DataError
 from harness.profiling import fit_profile
 from harness.records.profile import Profile, SpeedCorrection
-from tests.profiling.jobs import KEPT, PAIR, PAIRS, RECORD, SLOTS, grid, observation
+from harness.records.trace import TASK_COUNTER
+from tests.profiling.jobs import PAIR, PAIRS, RECORD, SLOTS, grid, observation
 
 
 def recount(job, kind, **factors):
@@ -26,10 +30,31 @@ def recount(job, kind, **factors):
     return replace(job, trace=replace(job.trace, attempts=attempts))
 
 
-def combined_twice():
-    """A job whose combiner ran in the merge, too, and kept half of the rest."""
-    merged = {"COMBINE_INPUT_RECORDS": 1.5, "COMBINE_OUTPUT_RECORDS": 1.5}
-    return recount(observation(combine=True), "map", MAP_OUTPUT_MATERIALIZED_BYTES=0.5, **merged)
+def combining(exponent, *sizes, spill=111_848):
+    """Jobs of maps of so many records; a combiner leaves 20 x n^exponent of n; no groups."""
+    jobs = []
+    for records in sizes:
+        job, pairs = observation(records, combine=True), records * PAIRS
+        spills = -(-pairs // spill)
+        left, again = spills * 20 * (pairs / spills) ** exponent, 0
+        final = 20 * pairs**exponent if spills >= 3 else left
+        if spills >= 3:
+            left, again = left + final, left
+        counts = {
+            "COMBINE_INPUT_RECORDS": pairs + again,
+            "COMBINE_OUTPUT_RECORDS": left,
+            "MAP_OUTPUT_MATERIALIZED_BYTES": final * PAIR,
+            "REDUCE_INPUT_GROUPS": 0,
+        }
+        attempts = tuple(
+            replace(a, counters={
+                name: round(counts.get(name.rpartition(".")[2], value))
+                for name, value in a.counters.items()
+            })
+            for a in job.trace.attempts
+        )  # fmt: skip
+        jobs.append(replace(job, trace=replace(job.trace, attempts=attempts)))
+    return jobs
 
 
 def values(profile):
@@ -100,28 +125,50 @@ class TestStatistics:
         assert statistic.value == 1.5 * PAIRS
         assert statistic.spread == pytest.approx(PAIRS / 2 * (8 / 7) ** 0.5)
 
-    def test_combiner_that_ran_once(self):
+    def test_combiner_of_which_no_more_is_seen(self):
         """
-        Bytes after the combiner come from tasks in which it ran once, where there are such.
+        Where all combiners saw as many records, what they left is a share of any number.
         """
-        again = combined_twice()
+        result = fit_profile("w", combining(0.5, 20_000)).statistics
 
-        result = fit_profile("w", [observation(combine=True), again]).statistics
+        share = 20 / 60_000**0.5
+        assert result["combine_records_selectivity"].value == pytest.approx(share, rel=1e-3)
+        assert result["combine_bytes_selectivity"].value == pytest.approx(share, rel=1e-3)
+        assert "combine_exponent" not in result
+        assert "records_per_combine" not in result
 
-        assert result["combine_records_selectivity"].value == KEPT
-        assert result["combine_bytes_selectivity"].value == KEPT
-        assert result["combine_bytes_selectivity"].count == 4
-
-    def test_combiner_that_always_ran_twice(self):
+    @given(exponent=st.floats(0, 0.7), sizes=st.sampled_from([(10_000, 37_000), (400_000,)]))
+    def test_combiner_of_few_keys_and_of_many(self, exponent, sizes):
         """
-        Otherwise each of the two passes keeps the same share of the bytes.
+        Spills of several sizes show how what is left grows with them; so does the merge of a map's
+        spills, in which the combiner runs again.
         """
-        again = combined_twice()
+        result = fit_profile("w", combining(exponent, *sizes)).statistics
 
-        statistic = fit_profile("w", [again]).statistics["combine_bytes_selectivity"]
+        assert result["combine_exponent"].value == pytest.approx(exponent, abs=0.01)
+        spills = [-(-records * PAIRS // 111_848) for records in sizes]
+        records = sum(sizes) * PAIRS / sum(spills)
+        assert result["records_per_combine"].value == pytest.approx(records)
+        left = sum(n * 20 * (r * PAIRS / n) ** exponent for r, n in zip(sizes, spills, strict=True))
+        share = pytest.approx(left / sum(sizes) / PAIRS, rel=0.02)
+        assert result["combine_records_selectivity"].value == share
+        assert result["combine_bytes_selectivity"].value == share
 
-        assert statistic.value == pytest.approx((KEPT / 2) ** 0.5)
-        assert "square root" in statistic.source
+    def test_groups_of_a_job_are_what_is_left_of_all_its_records(self):
+        """
+        They stand for the second number of records where all spills are alike.
+        """
+        job = combining(0, 20_000)[0]
+        attempts = tuple(
+            replace(a, counters=a.counters | {f"{TASK_COUNTER}.REDUCE_INPUT_GROUPS": 10})
+            if a.kind == "reduce" else a
+            for a in job.trace.attempts
+        )  # fmt: skip
+        job = replace(job, trace=replace(job.trace, attempts=attempts))
+
+        result = fit_profile("w", [job]).statistics["combine_exponent"]
+
+        assert (result.value, result.count) == (pytest.approx(0, abs=1e-9), 4 + 1)
 
     def test_compression_with_and_without(self):
         """

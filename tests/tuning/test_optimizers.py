@@ -128,6 +128,28 @@ def test_mrtuners_plan_is_the_best_of_all_that_there_are(files):
     assert choice.values.keys() == choice.reasons.keys()
 
 
+def test_a_combiner_of_few_keys_leaves_little_of_a_large_spill():
+    """
+    What reduces copy follows from the records that a map's combiner sees, not from a share.
+    """
+    of = job(use_combiner=True)
+    plan = {SPLIT: 128 * MIB, "num_reduces": 1}
+    known = PROFILE.statistics
+    unit = known["combine_bytes_selectivity"]
+    law = {"records_per_combine": 1e4, "combine_exponent": 0.0, "combine_bytes_selectivity": 0.9}
+    law = {name: unit.model_copy(update={"value": value}) for name, value in law.items()}
+    few_keys = PROFILE.model_copy(update={"statistics": known | law})
+
+    share = PROFILE.model_copy(
+        update={
+            "statistics": known | {"combine_bytes_selectivity": law["combine_bytes_selectivity"]}
+        }
+    )
+    copied = "shuffle_buffer_percent"
+    assert "a reduce copies 1175 MiB" in derived(share, of, plan)[copied][1]
+    assert "a reduce copies 9 MiB" in derived(few_keys, of, plan)[copied][1]
+
+
 def test_a_fuller_buffer_makes_one_spill_where_the_heap_binds():
     """
     What a map writes has room at 0.95 of the buffer and not at the job's own 0.8.

@@ -39,7 +39,7 @@ from harness.models.vectors import (
 )
 from harness.models.whatif import map_task as m
 from harness.models.whatif.evaluation import map_only_times
-from harness.models.whatif.inputs import Costs, Job, read_job, side_costs
+from harness.models.whatif.inputs import Costs, Dataflow, Job, read_job, side_costs
 from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, Statistic
@@ -244,7 +244,12 @@ class Prophet:
         job, of_maps, of_reduces = read_job(statistics, costs, config, ANY_CLUSTER, "mr2")
         map_flow, side = m.map_flow(job), None
         if configuration.num_reduces:
-            map_side = vars(map_flow) | vars(job.config) | view.machine_lists()
+            lists = view.machine_lists()
+            if m.has_combine_law(job):  # for spills of this cell
+                spills = Dataflow(**m.spill_flow(map_flow, job))
+                share = float(spills.spill_file_bytes / max(1.0, spills.spill_buffer_bytes))
+                lists["combine_bytes_selectivity"] = [share for _ in lists["map_s_per_record"]]
+            map_side = vars(map_flow) | vars(job.config) | lists
             answer = map_task(map_side, job, of_maps)
             side = view.reduce_side(answer, job, of_reduces)
         else:  # What-If's (90)

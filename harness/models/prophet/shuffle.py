@@ -107,6 +107,7 @@ class Setting:
     ratio: float
     combine_bytes_selectivity: float
     combine_records_selectivity: float
+    combine_exponent: float | None
     costs: ShuffleCosts
 
     def copy_s(self, segment: Segment) -> float:
@@ -120,17 +121,20 @@ class Setting:
         size = segment.compressed_bytes
         return size * self.costs.network_s_per_byte + size * store_s_per_byte
 
-    def memory_merge_s(self, compressed_bytes: float, records: float) -> float:
-        """MEMMERGE of a batch [s]."""
-        costs, written_bytes = self.costs, compressed_bytes * self.combine_bytes_selectivity
+    def memory_merge_s(self, compressed_bytes: float, records: float, outputs: int) -> float:
+        """MEMMERGE of a batch of so many map *outputs* [s]."""
+        costs, (written_bytes, _) = self.costs, self.merged_file(compressed_bytes, records, outputs)
         return (
             records * (costs.merge_cpu_s_per_record + costs.combine_cpu_s_per_record)
             + written_bytes / self.ratio * costs.map_output_compress_s_per_byte
             + written_bytes * costs.local_write_s_per_byte
         )
 
-    def merged_file(self, compressed_bytes: float, records: float) -> File:
-        """MERGED: the file that a merge in memory writes."""
+    def merged_file(self, compressed_bytes: float, records: float, outputs: int) -> File:
+        """MERGED: the file that a merge in memory writes; what is left grows by What-If's W42."""
+        if self.combine_exponent is not None:
+            share = outputs ** (self.combine_exponent - 1)
+            return compressed_bytes * share, records * share
         return (
             compressed_bytes * self.combine_bytes_selectivity,
             records * self.combine_records_selectivity,
@@ -221,6 +225,8 @@ def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting
     )
     records_selectivity = read_number("combine_records_selectivity", 1.0)
     bytes_selectivity = read_number("combine_bytes_selectivity", records_selectivity)
+    has_exponent = read_number("records_per_combine", 0.0) > 0
+    exponent = read_number("combine_exponent", 1.0, high=1.0)
     ratio = read_number("map_output_compression_ratio", 1.0, above=True)
     unused = set() if uses_combiner else {"combine_cpu_s_per_record"}
     unused |= set() if compressed else COSTS_OF_CODEC
@@ -238,6 +244,7 @@ def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting
         ratio=ratio if compressed else 1.0,
         combine_bytes_selectivity=bytes_selectivity if uses_combiner else 1.0,
         combine_records_selectivity=records_selectivity if uses_combiner else 1.0,
+        combine_exponent=exponent if uses_combiner and has_exponent else None,
         costs=ShuffleCosts(**checked_costs | dict.fromkeys(unused, 0.0)),
     )
 
@@ -343,12 +350,12 @@ class _Mergers:
         setting = self.setting
         for _, size, records in direct:
             self._add_file((size, records), now)
-        for in_memory, size, records, _ in batches:
-            merge_s = setting.memory_merge_s(size, records)
+        for in_memory, size, records, outputs in batches:
+            merge_s = setting.memory_merge_s(size, records, outputs)
             self.memory_clock = max(now, self.memory_clock) + merge_s
             self.running.append((self.memory_clock, in_memory))
             self.memory_merges += 1
-            self._add_file(setting.merged_file(size, records), self.memory_clock)
+            self._add_file(setting.merged_file(size, records, outputs), self.memory_clock)
 
     def state_after(self, batches: Iterable[_Batch]) -> dict[str, Any]:
         """What the trace of a round shows of the mergers, its *batches* already stored."""

@@ -114,12 +114,13 @@ def map_task(values: Mapping[str, Any], job: Job, costs: Costs) -> dict[str, Any
     """Section 4's quantities, the merge of equal spill files, Eqs. (24) to (36); `map_task_s`."""
     answer = map_and_spill(values)
     # Codec and combiner are in the bytes of a file, What-If's combiner in its records.
-    num_spills, combined = answer["num_spills"], job.statistics.combine_records_selectivity
+    num_spills, out_records = answer["num_spills"], answer["map_out_records"]
     share = 1 / num_spills if num_spills else 0.0
+    spill_records, _ = m.combined(out_records * share, answer["map_out_bytes"] * share, job)
     dataflow = Dataflow(
         num_spills=num_spills,
         spill_file_bytes=answer["map_out_bytes"] * answer["spill_bytes_selectivity"] * share,
-        spill_file_records=answer["map_out_records"] * combined * share,
+        spill_file_records=float(spill_records),
     )
     vars(dataflow).update(m.map_merge(dataflow, job))
     passes_s = float(m.map_intermediate_merge_s(dataflow, job, costs))

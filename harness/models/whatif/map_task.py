@@ -103,6 +103,41 @@ def num_spills(out_records: Numbers, spill_buffer_records: Numbers) -> Counts:
     return np.ceil(out_records / spill_buffer_records)
 
 
+def has_combine_law(job: Job) -> Flags:
+    """
+    Whether what a combiner leaves is known as a function of the records that it sees (W42).
+
+    Under mr2 rules alone: the printed forms count Hadoop 1's spills, which are many more, and
+    their constant share of the bytes forgives that.
+    """
+    return job.config.use_combiner & (job.statistics.records_per_combine > 0) & job.mr2
+
+
+def combined(records: Numbers, size: Numbers, job: Job) -> tuple[Numbers, Numbers]:
+    """Records and bytes, of *records* and their *size*, that a spill's combiner leaves."""
+    known = job.statistics
+    shares = known.combine_records_selectivity, known.combine_bytes_selectivity
+    left_records, left_bytes = records * shares[0], size * shares[1]
+    has_law = has_combine_law(job)
+    if not np.any(has_law):
+        return left_records, left_bytes
+    size_ratio = np.maximum(records, 1.0) / np.where(has_law, known.records_per_combine, 1.0)
+    growth = np.where(has_law, size_ratio ** (known.combine_exponent - 1), 1.0)
+    growth = np.minimum(growth, 1 / np.clip(shares[0], 1e-12, 1.0))  # when all are left
+    return left_records * growth, left_bytes * growth
+
+
+def combined_again(outputs: Numbers, job: Job) -> tuple[Numbers, Numbers]:
+    """Shares of bytes and of records that a combiner leaves of so many of its own *outputs*."""
+    known = job.statistics
+    shares = known.combine_bytes_selectivity, known.combine_records_selectivity
+    has_law = has_combine_law(job)
+    if not np.any(has_law):
+        return shares
+    share = np.maximum(outputs, 1.0) ** (known.combine_exponent - 1)
+    return np.where(has_law, share, shares[0]), np.where(has_law, share, shares[1])
+
+
 def spill_flow(dataflow: Dataflow, job: Job) -> Quantities:
     """
     Eqs. (11) to (18); all 0, and the bounds NaN, without records (W07).
@@ -125,14 +160,15 @@ def spill_flow(dataflow: Dataflow, job: Job) -> Quantities:
     spills = np.where(has_output, num_spills(out_records, full), 0.0)
     records = full if job.printed else np.where(has_output, out_records / spills, 0.0)
     size = records * record_bytes  # (15)
+    left_records, left_bytes = combined(records, size, job)
     return {
         "map_out_record_bytes": record_bytes,
         "spill_buffer_records": full,
         "num_spills": spills,
         "records_per_spill": records,
         "spill_buffer_bytes": size,
-        "spill_file_records": records * job.statistics.combine_records_selectivity,  # (17)
-        "spill_file_bytes": size * job.statistics.combine_bytes_selectivity * job.ratio,  # (18)
+        "spill_file_records": left_records,  # (17)
+        "spill_file_bytes": left_bytes * job.ratio,  # (18)
         **{name: np.where(has_output, bound, np.nan) for name, bound in bounds.items()},
     }
 
@@ -147,7 +183,7 @@ def collect_s(out_records: Numbers, costs: Costs) -> Numbers:
 def spill_s(dataflow: Dataflow, job: Job, costs: Costs) -> Numbers:
     """Spill phase, Eq. (20) [s]; no sort levels where records are fewer than reduces (W11)."""
     levels = np.log2(np.maximum(1.0, dataflow.records_per_spill / job.config.num_reduces))
-    combined_bytes = dataflow.spill_buffer_bytes * job.statistics.combine_bytes_selectivity
+    _, combined_bytes = combined(dataflow.records_per_spill, dataflow.spill_buffer_bytes, job)
     return dataflow.num_spills * (
         dataflow.records_per_spill * levels * costs.sort_cpu_s_per_record
         + dataflow.records_per_spill * costs.combine_cpu_s_per_record
@@ -171,8 +207,9 @@ def map_merge(dataflow: Dataflow, job: Job) -> Quantities:
     reads = inter_merge(spill_count, merge_factor)  # (25)
     fan_in = final_merge(spill_count, merge_factor)  # (27)
     combine = combine_in_final_merge(spill_count, fan_in, job)
-    bytes_selectivity = np.where(combine, job.statistics.combine_bytes_selectivity, 1.0)  # (29)
-    records_selectivity = np.where(combine, job.statistics.combine_records_selectivity, 1.0)  # (30)
+    bytes_share, records_share = combined_again(spill_count, job)
+    bytes_selectivity = np.where(combine, bytes_share, 1.0)  # (29)
+    records_selectivity = np.where(combine, records_share, 1.0)  # (30)
     final_records = spill_count * dataflow.spill_file_records * records_selectivity  # (33)
     return {
         "first_pass_spills": first_pass(spill_count, merge_factor),  # (24)

@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.models.checks import Counts, Numbers, nan_if_infinite
 from harness.models.whatif.inputs import Costs, Dataflow, Job, Quantities
-from harness.models.whatif.map_task import rewrite_s
+from harness.models.whatif.map_task import combined_again, rewrite_s
 
 
 def segment_flow(dataflow: Dataflow, job: Job) -> Quantities:
@@ -63,8 +63,9 @@ def file_flow(dataflow: Dataflow, job: Job) -> Quantities:
     has_output = dataflow.segment_bytes != 0
     merged, maps = has_output & dataflow.segments_go_to_memory, job.config.num_maps
     each = np.where(merged, segments_per_shuffle_file(dataflow, job), 1.0)
-    bytes_selectivity = np.where(merged, job.statistics.combine_bytes_selectivity, 1.0)
-    records_selectivity = np.where(merged, job.statistics.combine_records_selectivity, 1.0)
+    bytes_share, records_share = combined_again(each, job)
+    bytes_selectivity = np.where(merged, bytes_share, 1.0)
+    records_selectivity = np.where(merged, records_share, 1.0)
     file_bytes = each * dataflow.segment_compressed_bytes * bytes_selectivity  # (46), (51)
     file_records = each * dataflow.segment_records * records_selectivity  # (47), (52)
     file_count = np.where(has_output, np.floor(maps / each), 0.0)  # (48), (53)
