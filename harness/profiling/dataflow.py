@@ -114,23 +114,8 @@ DEFINITIONS: dict[str, Definition] = {
         "reduce", "REDUCE_OUTPUT_RECORDS", "REDUCE_INPUT_RECORDS"
     ),
 }
-COMBINE_RECORDS = _counters("map", "COMBINE_OUTPUT_RECORDS", "COMBINE_INPUT_RECORDS")
-COMBINE_BYTES = Definition(
-    "map",
-    "MAP_OUTPUT_MATERIALIZED_BYTES / MAP_OUTPUT_BYTES",
-    lambda task: (
-        task["MAP_OUTPUT_MATERIALIZED_BYTES"],
-        task["MAP_OUTPUT_BYTES"] * task.ratios[_MAP_OUTPUT_CODEC],
-    ),
-)
-# Of spills, whose number follows from the buffer and the records.
-_OF_SPILLS = {
-    "combine_records_selectivity": "records that spills left / MAP_OUTPUT_RECORDS",
-    "combine_bytes_selectivity": "bytes that spills left / MAP_OUTPUT_BYTES",
-    "records_per_combine": "MAP_OUTPUT_RECORDS / spills",
-}
-# Numbers of records show what a combiner leaves of more where the largest is so many times the
-# smallest.
+
+# A job shows how what a combiner leaves grows where it saw so many times as many records.
 _APART = 2.0
 
 
@@ -153,71 +138,118 @@ def tasks(observation: Observation, ratios: Ratios) -> list[Task]:
 def dataflow_statistics(chosen: Iterable[Task]) -> dict[str, Statistic]:
     """Statistics of *chosen* tasks, without those that no counter shows."""
     chosen = list(chosen)
-    combined = [task for task in chosen if task.combines]
     statistics = {
         name: _pooled_tasks(definition, chosen) for name, definition in DEFINITIONS.items()
     }
-    # In the merge, the combiner would have seen more than the map's output.
-    once = [
-        task for task in combined if task["COMBINE_INPUT_RECORDS"] <= task["MAP_OUTPUT_RECORDS"]
-    ]
-    statistics |= _combine_law(combined) or {
-        "combine_records_selectivity": _pooled_tasks(COMBINE_RECORDS, once),
-        "combine_bytes_selectivity": _pooled_tasks(COMBINE_BYTES, once),
-    }
-    return {name: statistic for name, statistic in statistics.items() if statistic is not None}
+    known = {name: statistic for name, statistic in statistics.items() if statistic is not None}
+    return known | combiner_statistics([task for task in chosen if task.combines])
 
 
-def _combine_law(combined: Sequence[Task]) -> Mapping[str, Statistic | None]:
+@dataclass(frozen=True, slots=True)
+class _Combined:
     """
-    What a combiner leaves of a spill, and how that grows with the records of the spill.
+    Records and bytes of a map that combines: of its output, of all its spills, of its final file.
 
-    It sees together the records of a spill and, where it runs in the merge, too, what is left of
-    those of a map; the groups of all reduces are what is left of a job's.  In logarithms, what was
-    left lies on a line over the records that it stands for, and the slope is the exponent; the
-    shares are those of spills of the mean size.  Empty where all numbers of records are alike.
+    *again* says that it combined in the merge, too.
+    A record that combining takes away takes as many bytes along as the mean of its map, so that
+    the bytes of the spills follow from their records.
     """
-    points, jobs = list[Pair](), defaultdict[str, list[float]](lambda: [0.0, 0.0])
-    pairs = defaultdict[str, list[tuple[str, Pair]]](list)
-    for task in combined:
-        records, host = task["MAP_OUTPUT_RECORDS"], task.attempt.host
-        jobs[task.job][0] += records
-        jobs[task.job][1] += task["REDUCE_INPUT_GROUPS"]
-        left, again = task["COMBINE_OUTPUT_RECORDS"], task["COMBINE_INPUT_RECORDS"] - records
-        if task.attempt.kind != "map" or not records or again < 0 or left <= again:
-            continue
-        final = left - again
-        if again:
-            points.append((records, final))
-            left = again  # what the spills left, which the merge saw again
-        record_bytes = task["MAP_OUTPUT_BYTES"] / records
-        spills = math.ceil(records / max(1, task.spill_bytes // (record_bytes + METADATA_BYTES)))
-        points.append((records / spills, left / spills))
+
+    host: str
+    spills: int
+    again: bool
+    output: Pair
+    left: Pair
+    final: Pair
+
+    @classmethod
+    def of(cls, task: Task) -> _Combined | None:
+        """`None` where the counters are not those of a map that combines."""
+        records, size = task["MAP_OUTPUT_RECORDS"], task["MAP_OUTPUT_BYTES"]
+        again = task["COMBINE_INPUT_RECORDS"] - records  # what the merge saw of the spills
+        final = task["COMBINE_OUTPUT_RECORDS"] - again
+        if task.attempt.kind != "map" or not size or again < 0 or not 0 < final <= records:
+            return None
+        spills = math.ceil(records / max(1, task.spill_bytes // (size / records + METADATA_BYTES)))
         final_bytes = task["MAP_OUTPUT_MATERIALIZED_BYTES"] / task.ratios[_MAP_OUTPUT_CODEC]
-        shares = {
-            "combine_records_selectivity": (left, records),
-            "combine_bytes_selectivity": (left * final_bytes / final, task["MAP_OUTPUT_BYTES"]),
-            "records_per_combine": (records, float(spills)),
-        }
-        for name, pair in shares.items():
-            pairs[name].append((host, pair))
-    if points and max(points)[0] < _APART * min(points)[0]:
-        points += [(records, groups) for records, groups in jobs.values() if records and groups]
-    if not points or max(points)[0] < _APART * min(points)[0]:
+        if not final_bytes:
+            return None
+        left, bytes_of_each = again or final, (size - final_bytes) / max(1, records - final)
+        left_bytes = final_bytes + (left - final) * bytes_of_each
+        pairs = (records, size), (left, left_bytes), (final, final_bytes)
+        return cls(task.attempt.host, spills, again > 0, *pairs)
+
+
+def combiner_statistics(combining: Sequence[Task]) -> dict[str, Statistic]:
+    """
+    Shares that a combiner leaves of a spill, and how what is left grows with the spill's records.
+
+    It sees together the records of a spill and, where it runs in the merge, too, those that all
+    spills of a map stand for; the groups of all reduces are what is left of a job's.  In
+    logarithms, what was left lies on a line over these records, one line for each job, whose input
+    may have other keys; their common slope is the exponent.  Without jobs whose combiners saw
+    different numbers of records there is none, and the shares are those of any number.
+    """
+    jobs, maps = defaultdict[str, list[Task]](list), list[_Combined]()
+    for task in combining:
+        jobs[task.job].append(task)
+    distances, lines = [], 0  # from the mean of their line: of records, of records and bytes left
+    for of_job in jobs.values():
+        combined = [each for task in of_job if (each := _Combined.of(task)) is not None]
+        groups = math.fsum(task["REDUCE_INPUT_GROUPS"] for task in of_job)
+        maps += combined
+        if line := _line(combined, groups):
+            logarithms = np.log(line)
+            distances += [*(logarithms - logarithms.mean(axis=0))]
+            lines += 1
+    if not maps:
         return {}
-    x, y = np.log(points).T
-    slope, intercept = np.polyfit(x, y, 1)
-    residuals = y - intercept - slope * x
-    error = math.sqrt(np.sum(residuals**2) / max(1, len(points) - 2) / np.sum((x - x.mean()) ** 2))
-    source = "what combiners left of the MAP_OUTPUT_RECORDS that they saw, logarithms of both"
+    number = f"over {len(maps)} map tasks"
     statistics = {
-        name: pooled(known, f"{_OF_SPILLS[name]} over {len(known)} map tasks")
-        for name, known in pairs.items()
+        f"combine_{of}_selectivity": pooled(
+            [(each.host, (each.left[place], each.output[place])) for each in maps],
+            f"{of} that spills left / MAP_OUTPUT_{of.upper()} {number}",
+        )
+        for place, of in enumerate(("records", "bytes"))
     }
-    statistics["combine_exponent"] = Statistic(
-        value=float(np.clip(slope, 0.0, 1.0)), count=len(points), spread=float(error), source=source
+    if not distances:
+        return statistics
+    statistics["records_per_combine"] = pooled(
+        [(each.host, (each.output[0], float(each.spills))) for each in maps],
+        f"MAP_OUTPUT_RECORDS / spills {number}",
     )
+    x, *left = np.array(distances).T
+    for of, y in zip(("records", "bytes"), left, strict=True):
+        slope = float(x @ y / (x @ x))
+        residuals = y - slope * x
+        error = math.sqrt(residuals @ residuals / max(1, len(x) - lines - 1) / (x @ x))
+        statistics[f"combine_{of}_exponent"] = Statistic(
+            value=min(1.0, max(0.0, slope)), count=len(x), spread=error,
+            source=f"{of} that combiners left of the records that they saw, in logarithms {number}",
+        )  # fmt: skip
     return statistics
+
+
+def _line(maps: Sequence[_Combined], groups: float) -> list[tuple[float, ...]]:
+    """Records that the combiners of one job saw, records and bytes left; [] if all are alike."""
+    points = [
+        (each.output[0] / each.spills, *(of / each.spills for of in each.left)) for each in maps
+    ]
+    points += [(each.output[0], *each.final) for each in maps if each.again]
+    if not points:
+        return []
+    if max(points)[0] < _APART * min(points)[0] and groups:
+        records, size, final, final_bytes = (
+            math.fsum(pair[place] for pair in pairs)
+            for pairs in ([each.output for each in maps], [each.final for each in maps])
+            for place in (0, 1)
+        )
+        bytes_of_each = (size - final_bytes) / max(1.0, records - final)
+        groups = min(groups, final)
+        points.append(
+            (records, groups, max(groups, final_bytes - (final - groups) * bytes_of_each))
+        )
+    return points if max(points)[0] >= _APART * min(points)[0] else []
 
 
 def _pooled_tasks(definition: Definition, chosen: Sequence[Task]) -> Statistic | None:

@@ -223,7 +223,7 @@ def derived(profile: Profile, job: Job, plan: Mapping[str, float]) -> dict[str, 
         share = known["combine_bytes_selectivity"].value
         if "records_per_combine" in known:  # What-If's W42
             size_ratio = max(1.0, records) / known["records_per_combine"].value
-            share = min(1.0, share * size_ratio ** (known["combine_exponent"].value - 1))
+            share = min(1.0, share * size_ratio ** (known["combine_bytes_exponent"].value - 1))
         final *= share
     segment, heap = final / plan["num_reduces"], job.configuration.reduce_heap_bytes
     reduce_input = segment * maps

@@ -50,7 +50,8 @@ TASK_COSTS = [
 # What a model of ours can do without, as `harness check` has it.
 OTHERS = {
     "combine_bytes_selectivity": 1.0, "combine_records_selectivity": 1.0,
-    "records_per_combine": 1e5, "combine_exponent": 1.0,
+    "records_per_combine": 1e5, "combine_bytes_exponent": 1.0,
+    "combine_records_exponent": 1.0,
     "input_compression_ratio": 1.0, "map_output_compression_ratio": 1.0,
     "output_compression_ratio": 1.0, "spill_bytes_selectivity": 1.0,
     f"spill_bytes_selectivity{COMPRESSED}": 0.5, JOBS_PER_TRIAL: 1.0, "gpu_open_s": 0.1,

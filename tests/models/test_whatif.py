@@ -319,7 +319,11 @@ class TestCombiner:
             sort_buffer_mb=buffer_mb, shuffle_merge_percent=0.25 + share / 2,
         )  # fmt: skip
         job["config"]["shuffle_segment_limit_percent"] = 0.1
-        job["statistics"] |= {"records_per_combine": 1e5, "combine_exponent": 0.0}
+        job["statistics"] |= {
+            "records_per_combine": 1e5,
+            "combine_bytes_exponent": 0.0,
+            "combine_records_exponent": 0.0,
+        }
         a = evaluate(**job, rules="mr2")
 
         assert a["spill_file_records"] == pytest.approx(10)
@@ -336,7 +340,11 @@ class TestCombiner:
         job = job_fields(use_combiner=True, combine_records_selectivity=share)
         plain = evaluate(**job, rules="mr2")
         records = plain["records_per_spill"]
-        law = {"records_per_combine": records, "combine_exponent": exponent}
+        law = {
+            "records_per_combine": records,
+            "combine_bytes_exponent": exponent,
+            "combine_records_exponent": exponent,
+        }
         job["statistics"] |= law
         a = evaluate(**job, rules="mr2")
 
@@ -348,7 +356,11 @@ class TestCombiner:
         What is left is never more than there was.
         """
         job = job_fields(use_combiner=True, combine_records_selectivity=0.5, sort_buffer_mb=1)
-        job["statistics"] |= {"records_per_combine": 1e9, "combine_exponent": 0.0}
+        job["statistics"] |= {
+            "records_per_combine": 1e9,
+            "combine_bytes_exponent": 0.0,
+            "combine_records_exponent": 0.0,
+        }
         a = evaluate(**job, rules="mr2")
 
         assert a["spill_file_records"] == a["records_per_spill"]
@@ -360,7 +372,11 @@ class TestCombiner:
         """
         job = job_fields(use_combiner=True, combine_records_selectivity=0.5)
         plain = evaluate(**job, rules=rule)
-        job["statistics"] |= {"records_per_combine": 1e9, "combine_exponent": 0.0}
+        job["statistics"] |= {
+            "records_per_combine": 1e9,
+            "combine_bytes_exponent": 0.0,
+            "combine_records_exponent": 0.0,
+        }
 
         assert evaluate(**job, rules=rule) == plain
 

@@ -132,7 +132,8 @@ def _shares_again(x, outputs, *, mr2):
     What a combiner leaves of so many of its own outputs.
     """
     if _has_law(x, mr2=mr2):
-        return [math.exp((x.combine_exponent - 1) * math.log(max(1, outputs)))] * 2
+        exponents = x.combine_bytes_exponent, x.combine_records_exponent
+        return [math.exp((each - 1) * math.log(max(1, outputs))) for each in exponents]
     return x.combine_bytes_selectivity, x.combine_records_selectivity
 
 
@@ -156,13 +157,14 @@ def _spill(a, x, *, mr2):
         records = out / n if mr2 else cap
     a["spill_buffer_records"], a["num_spills"], a["records_per_spill"] = cap, n, records
     a["spill_buffer_bytes"] = records * w
-    combined_bytes = records * w * x.combine_bytes_selectivity
-    a["spill_file_records"] = records * x.combine_records_selectivity
-    if _has_law(x, mr2=mr2):  # in logarithms
-        growth = (x.combine_exponent - 1) * math.log(max(1, records) / x.records_per_combine)
-        growth = min(growth, -math.log(min(1.0, max(1e-12, x.combine_records_selectivity))))
-        combined_bytes *= math.exp(growth)
-        a["spill_file_records"] *= math.exp(growth)
+    shares = [x.combine_bytes_selectivity, x.combine_records_selectivity]
+    if _has_law(x, mr2=mr2):
+        for place, of in enumerate(("bytes", "records")):
+            exponent = getattr(x, f"combine_{of}_exponent") - 1
+            growth = exponent * math.log(max(1, records) / x.records_per_combine)
+            shares[place] = min(max(1.0, shares[place]), shares[place] * math.exp(growth))
+    combined_bytes = records * w * shares[0]
+    a["spill_file_records"] = records * shares[1]
     a["spill_file_bytes"] = combined_bytes * x.k
     levels = math.log2(max(1.0, records / x.num_reduces))
     a["spill_s"] = n * (

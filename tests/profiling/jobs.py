@@ -43,7 +43,15 @@ def flow(*, combine):
     """Statistics of all jobs made here."""
     kept = KEPT if combine else 1.0
     # They leave the same share of more records, and all of what they have left already.
-    law = {"records_per_combine": 1000.0, "combine_exponent": 1.0} if combine else {}
+    law = (
+        {
+            "records_per_combine": 1000.0,
+            "combine_bytes_exponent": 1.0,
+            "combine_records_exponent": 1.0,
+        }
+        if combine
+        else {}
+    )
     return law | {
         "input_record_bytes": RECORD,
         "map_bytes_selectivity": PAIRS * PAIR / RECORD,

@@ -136,7 +136,12 @@ def test_a_combiner_of_few_keys_leaves_little_of_a_large_spill():
     plan = {SPLIT: 128 * MIB, "num_reduces": 1}
     known = PROFILE.statistics
     unit = known["combine_bytes_selectivity"]
-    law = {"records_per_combine": 1e4, "combine_exponent": 0.0, "combine_bytes_selectivity": 0.9}
+    law = {
+        "records_per_combine": 1e4,
+        "combine_bytes_exponent": 0.0,
+        "combine_records_exponent": 0.0,
+        "combine_bytes_selectivity": 0.9,
+    }
     law = {name: unit.model_copy(update={"value": value}) for name, value in law.items()}
     few_keys = PROFILE.model_copy(update={"statistics": known | law})
 

@@ -39,7 +39,7 @@ from harness.models.vectors import (
 )
 from harness.models.whatif import map_task as m
 from harness.models.whatif.evaluation import map_only_times
-from harness.models.whatif.inputs import Costs, Dataflow, Job, read_job, side_costs
+from harness.models.whatif.inputs import Costs, Job, read_job, side_costs
 from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, Statistic
@@ -246,8 +246,8 @@ class Prophet:
         if configuration.num_reduces:
             lists = view.machine_lists()
             if m.has_combine_law(job):  # for spills of this cell
-                spills = Dataflow(**m.spill_flow(map_flow, job))
-                share = float(spills.spill_file_bytes / max(1.0, spills.spill_buffer_bytes))
+                spill_records = m.spill_flow(map_flow, job)["records_per_spill"]
+                share = float(m.combined_shares(spill_records, job)[0] * job.ratio)
                 lists["combine_bytes_selectivity"] = [share for _ in lists["map_s_per_record"]]
             map_side = vars(map_flow) | vars(job.config) | lists
             answer = map_task(map_side, job, of_maps)

@@ -107,7 +107,7 @@ class Setting:
     ratio: float
     combine_bytes_selectivity: float
     combine_records_selectivity: float
-    combine_exponent: float | None
+    combine_exponents: tuple[float, float] | None
     costs: ShuffleCosts
 
     def copy_s(self, segment: Segment) -> float:
@@ -132,9 +132,12 @@ class Setting:
 
     def merged_file(self, compressed_bytes: float, records: float, outputs: int) -> File:
         """MERGED: the file that a merge in memory writes; what is left grows by What-If's W42."""
-        if self.combine_exponent is not None:
-            share = outputs ** (self.combine_exponent - 1)
-            return compressed_bytes * share, records * share
+        if self.combine_exponents is not None:
+            of_bytes, of_records = self.combine_exponents
+            return (
+                compressed_bytes * outputs ** (of_bytes - 1),
+                records * outputs ** (of_records - 1),
+            )
         return (
             compressed_bytes * self.combine_bytes_selectivity,
             records * self.combine_records_selectivity,
@@ -225,8 +228,11 @@ def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting
     )
     records_selectivity = read_number("combine_records_selectivity", 1.0)
     bytes_selectivity = read_number("combine_bytes_selectivity", records_selectivity)
-    has_exponent = read_number("records_per_combine", 0.0) > 0
-    exponent = read_number("combine_exponent", 1.0, high=1.0)
+    is_known = read_number("records_per_combine", 0.0) > 0
+    exponents = (
+        read_number("combine_bytes_exponent", 1.0, high=1.0),
+        read_number("combine_records_exponent", 1.0, high=1.0),
+    )
     ratio = read_number("map_output_compression_ratio", 1.0, above=True)
     unused = set() if uses_combiner else {"combine_cpu_s_per_record"}
     unused |= set() if compressed else COSTS_OF_CODEC
@@ -244,7 +250,7 @@ def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting
         ratio=ratio if compressed else 1.0,
         combine_bytes_selectivity=bytes_selectivity if uses_combiner else 1.0,
         combine_records_selectivity=records_selectivity if uses_combiner else 1.0,
-        combine_exponent=exponent if uses_combiner and has_exponent else None,
+        combine_exponents=exponents if uses_combiner and is_known else None,
         costs=ShuffleCosts(**checked_costs | dict.fromkeys(unused, 0.0)),
     )
 

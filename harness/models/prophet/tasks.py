@@ -116,11 +116,11 @@ def map_task(values: Mapping[str, Any], job: Job, costs: Costs) -> dict[str, Any
     # Codec and combiner are in the bytes of a file, What-If's combiner in its records.
     num_spills, out_records = answer["num_spills"], answer["map_out_records"]
     share = 1 / num_spills if num_spills else 0.0
-    spill_records, _ = m.combined(out_records * share, answer["map_out_bytes"] * share, job)
+    _, combined = m.combined_shares(out_records * share, job)
     dataflow = Dataflow(
         num_spills=num_spills,
         spill_file_bytes=answer["map_out_bytes"] * answer["spill_bytes_selectivity"] * share,
-        spill_file_records=float(spill_records),
+        spill_file_records=float(out_records * combined * share),
     )
     vars(dataflow).update(m.map_merge(dataflow, job))
     passes_s = float(m.map_intermediate_merge_s(dataflow, job, costs))

@@ -68,9 +68,10 @@ class Statistics:
     combine_bytes_selectivity: Numbers = number_field(1.0, switch="use_combiner")
     combine_records_selectivity: Numbers = number_field(1.0, switch="use_combiner")
     # Ours (W42): records of which the two above are left, 0 where that is not known, and how what
-    # is left grows with them.
+    # is left grows with them, in bytes and in records.
     records_per_combine: Numbers = number_field(0.0)
-    combine_exponent: Numbers = number_field(1.0, high=1.0)
+    combine_bytes_exponent: Numbers = number_field(1.0, high=1.0)
+    combine_records_exponent: Numbers = number_field(1.0, high=1.0)
     input_compression_ratio: Numbers = number_field(1.0, above=True, switch="input_compressed")
     map_output_compression_ratio: Numbers = number_field(
         1.0, above=True, switch="map_output_compressed"

@@ -113,29 +113,32 @@ def has_combine_law(job: Job) -> Flags:
     return job.config.use_combiner & (job.statistics.records_per_combine > 0) & job.mr2
 
 
-def combined(records: Numbers, size: Numbers, job: Job) -> tuple[Numbers, Numbers]:
-    """Records and bytes, of *records* and their *size*, that a spill's combiner leaves."""
-    known = job.statistics
-    shares = known.combine_records_selectivity, known.combine_bytes_selectivity
-    left_records, left_bytes = records * shares[0], size * shares[1]
-    has_law = has_combine_law(job)
+def combined_shares(records: Numbers, job: Job) -> tuple[Numbers, Numbers]:
+    """Shares of bytes and of records that a spill's combiner leaves of *records* (W42)."""
+    known, has_law = job.statistics, has_combine_law(job)
+    shares = known.combine_bytes_selectivity, known.combine_records_selectivity
     if not np.any(has_law):
-        return left_records, left_bytes
-    size_ratio = np.maximum(records, 1.0) / np.where(has_law, known.records_per_combine, 1.0)
-    growth = np.where(has_law, size_ratio ** (known.combine_exponent - 1), 1.0)
-    growth = np.minimum(growth, 1 / np.clip(shares[0], 1e-12, 1.0))  # when all are left
-    return left_records * growth, left_bytes * growth
+        return shares
+    size = np.maximum(records, 1.0) / np.where(has_law, known.records_per_combine, 1.0)
+    exponents = known.combine_bytes_exponent, known.combine_records_exponent
+    # All are left at most.
+    of_bytes, of_records = (
+        np.minimum(np.maximum(share, 1.0), share * size ** (exponent - 1))
+        for share, exponent in zip(shares, exponents, strict=True)
+    )
+    return np.where(has_law, of_bytes, shares[0]), np.where(has_law, of_records, shares[1])
 
 
 def combined_again(outputs: Numbers, job: Job) -> tuple[Numbers, Numbers]:
     """Shares of bytes and of records that a combiner leaves of so many of its own *outputs*."""
-    known = job.statistics
+    known, has_law = job.statistics, has_combine_law(job)
     shares = known.combine_bytes_selectivity, known.combine_records_selectivity
-    has_law = has_combine_law(job)
     if not np.any(has_law):
         return shares
-    share = np.maximum(outputs, 1.0) ** (known.combine_exponent - 1)
-    return np.where(has_law, share, shares[0]), np.where(has_law, share, shares[1])
+    count = np.maximum(outputs, 1.0)
+    of_bytes = count ** (known.combine_bytes_exponent - 1)
+    of_records = count ** (known.combine_records_exponent - 1)
+    return np.where(has_law, of_bytes, shares[0]), np.where(has_law, of_records, shares[1])
 
 
 def spill_flow(dataflow: Dataflow, job: Job) -> Quantities:
@@ -160,15 +163,15 @@ def spill_flow(dataflow: Dataflow, job: Job) -> Quantities:
     spills = np.where(has_output, num_spills(out_records, full), 0.0)
     records = full if job.printed else np.where(has_output, out_records / spills, 0.0)
     size = records * record_bytes  # (15)
-    left_records, left_bytes = combined(records, size, job)
+    bytes_share, records_share = combined_shares(records, job)
     return {
         "map_out_record_bytes": record_bytes,
         "spill_buffer_records": full,
         "num_spills": spills,
         "records_per_spill": records,
         "spill_buffer_bytes": size,
-        "spill_file_records": left_records,  # (17)
-        "spill_file_bytes": left_bytes * job.ratio,  # (18)
+        "spill_file_records": records * records_share,  # (17)
+        "spill_file_bytes": size * bytes_share * job.ratio,  # (18)
         **{name: np.where(has_output, bound, np.nan) for name, bound in bounds.items()},
     }
 
@@ -183,7 +186,8 @@ def collect_s(out_records: Numbers, costs: Costs) -> Numbers:
 def spill_s(dataflow: Dataflow, job: Job, costs: Costs) -> Numbers:
     """Spill phase, Eq. (20) [s]; no sort levels where records are fewer than reduces (W11)."""
     levels = np.log2(np.maximum(1.0, dataflow.records_per_spill / job.config.num_reduces))
-    _, combined_bytes = combined(dataflow.records_per_spill, dataflow.spill_buffer_bytes, job)
+    bytes_share, _ = combined_shares(dataflow.records_per_spill, job)
+    combined_bytes = dataflow.spill_buffer_bytes * bytes_share
     return dataflow.num_spills * (
         dataflow.records_per_spill * levels * costs.sort_cpu_s_per_record
         + dataflow.records_per_spill * costs.combine_cpu_s_per_record

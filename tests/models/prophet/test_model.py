@@ -266,7 +266,7 @@ class TestStatistics:
         some_profile = profile(
             combine_s_per_record=1e-7, combine_records_selectivity=1e-3,
             combine_bytes_selectivity=1e-3, spill_bytes_selectivity=1e-3,
-            records_per_combine=1e5, combine_exponent=0.0,
+            records_per_combine=1e5, combine_bytes_exponent=0.0, combine_records_exponent=0.0,
         )  # fmt: skip
         settings = {"use_combiner": True, "sort_buffer_mb": buffer_mb}
         dataflow = predict(some_profile, **settings).dataflow

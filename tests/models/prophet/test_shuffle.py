@@ -70,7 +70,8 @@ configs = st.builds(
     map_output_compression_ratio=st.floats(0.1, 1),
     combine_records_selectivity=st.floats(0, 1),
     records_per_combine=st.sampled_from([0, 1e5]),
-    combine_exponent=st.floats(0, 1),
+    combine_bytes_exponent=st.floats(0, 1),
+    combine_records_exponent=st.floats(0, 1),
 )
 
 
@@ -275,7 +276,8 @@ def test_few_keys_leave_as_much_of_many_outputs_as_of_one():
     """
     Where a combiner leaves as many records of any number (exponent 0), merged files have them.
     """
-    law = {"use_combiner": True, "records_per_combine": 1e5, "combine_exponent": 0.0}
+    law = {"use_combiner": True, "records_per_combine": 1e5}
+    law |= {"combine_bytes_exponent": 0.0, "combine_records_exponent": 0.0}
     one = group(mib=16.0)
 
     result = shuffle([group(count=20, mib=16.0)], config(**law), COSTS)
