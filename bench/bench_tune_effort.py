@@ -8,7 +8,8 @@ RUN (the newest of results/tuning-settings) has measured all cells of a grid
 clock for all.  The search without a model is Optuna's tree-structured Parzen estimator (TPE) with
 its defaults, over the axes of the grid; a cell that it chooses again costs nothing.  A model
 measures cells in the order of its predictions; it was given the profiling trials of another run.
-Chance is exact.
+One that learns corrects them after each cell by what it has measured, as the closed loop does
+(`harness tune --try`), and measures the shortest one of the rest.  Chance is exact.
 
 Then where the models are wrong: by how much they predict too long at each value of an axis (the
 mean of all cells that have it), and of all pairs of cells that differ in one axis alone, and by one
@@ -24,14 +25,19 @@ import statistics
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import optuna
 
 from pandas import DataFrame
 
 from harness.evaluate.flow import Evaluation
+from harness.evaluate.model_inputs import model_inputs
 from harness.evaluate.tune import NEAR, regrets
 from harness.experiment.grid import axis_values, varying
 from harness.store import Run
+from harness.tuning.learned import Learned, point_of
+
+NOISE = 0.03  # of one measured time, as a share
 
 
 def main() -> None:
@@ -52,14 +58,32 @@ def main() -> None:
     print(f"{'input':24} {'chosen by':16} {'cells measured':>14} {'of':>4}  90 % of searches")
     for row in regrets(evaluation):
         print(f"{row['input']:24} {row['model']:16} {row['measured']:14.1f} {row['of']:4}")
+    rows = DataFrame(vars(score) for score in evaluation.run.read_scores().scores)
+    rows = rows[(rows["quantity"] == "job_s") & (rows["speed"] == "raw")]
+    for (of_input, model), of_model in rows.groupby(["input", "model"]):
+        count = learnt(evaluation, of_model)
+        print(f"{of_input:24} {model + ', learning':24} {count:6} {len(of_model):4}")
     for of_input, cells in times_s.items():
         counts = sorted(searched(evaluation, cells, seed) for seed in range(options.searches))
         low, high = (counts[round(share * (len(counts) - 1))] for share in (0.05, 0.95))
         print(f"{of_input:24} {'Optuna TPE':16} {statistics.mean(counts):14.1f} {len(cells):4}"
               f"  {low} to {high}")  # fmt: skip
-    rows = DataFrame(vars(score) for score in evaluation.run.read_scores().scores)
-    rows = rows[(rows["quantity"] == "job_s") & (rows["speed"] == "raw")]
     by_axis(evaluation, rows.assign(error=rows["predicted_s"] / rows["measured_s"] - 1))
+
+
+def learnt(evaluation: Evaluation, cells: DataFrame) -> int:
+    """Cells that a model has measured, learning from each, when the first is near the best."""
+    inputs = [model_inputs(evaluation.cells[key]) for key in cells["cell"]]
+    places = np.vstack([point_of(config, job.num_splits) for config, _, job in inputs])
+    predicted_s, measured_s = cells["predicted_s"].to_numpy(), cells["measured_s"].to_numpy()
+    ratios, done = np.log(measured_s / predicted_s), list[int]()
+    while not done or measured_s[done].min() > (1 + NEAR) * measured_s.min():
+        expected_s = predicted_s.copy()
+        if done:
+            expected_s *= Learned(places[done], ratios[done], NOISE).factor(places)
+        expected_s[done] = np.inf
+        done.append(int(expected_s.argmin()))
+    return len(done)
 
 
 def by_axis(evaluation: Evaluation, rows: DataFrame) -> None:

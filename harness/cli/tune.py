@@ -198,7 +198,8 @@ def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> Non
                  for number, step in enumerate(made, start=1)]  # fmt: skip
         show_table(columns, texts)
         ends = f"{low:.2f} to {high:.2f}, 95 %" if low and high else "no interval: too few repeats"
-        click.echo(f"{ratio:.2f} times as fast ({ends})")
+        if changed:
+            click.echo(f"{ratio:.2f} times as fast ({ends})")
         if over_defaults:
             ratio, low, high = over_defaults
             ends = f"{low:.2f} to {high:.2f}, 95 %" if low and high else "no interval"

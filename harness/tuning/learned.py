@@ -36,9 +36,10 @@ class Learned:
     """
     Logarithms of *ratios*, measured by predicted times, at *places*, a row for each.
 
-    They are carried to other settings as the mean of a Gaussian process that expects none: far from
-    all that was measured the model is believed as it is.  *noise* is that of a mean measured time,
-    as a share; the spread of the process is that of the ratios themselves.
+    They are carried to other settings as the mean of a Gaussian process: far from all that was
+    measured the model is off by as much as in the mean, which changes no choice (ordinary kriging).
+    *noise* is that of a mean measured time, as a share; the spread of the process is that of the
+    ratios themselves.
     """
 
     places: Numbers
@@ -47,10 +48,13 @@ class Learned:
 
     def factor(self, places: Numbers) -> Numbers:
         """By what predictions at *places* are multiplied."""
-        spread = max(float(np.mean(self.ratios**2)), _LEAST_ERROR**2)
+        spread = max(float(np.var(self.ratios)), _LEAST_ERROR**2)
         own = spread * _likeness(self.places, self.places)
-        weights = np.linalg.solve(own + self.noise**2 * np.eye(len(own)), self.ratios)
-        factors: Numbers = np.exp(spread * _likeness(places, self.places) @ weights)
+        own += self.noise**2 * np.eye(len(own))
+        ones = np.ones(len(own))
+        mean = ones @ np.linalg.solve(own, self.ratios) / (ones @ np.linalg.solve(own, ones))
+        weights = np.linalg.solve(own, self.ratios - mean)
+        factors: Numbers = np.exp(mean + spread * _likeness(places, self.places) @ weights)
         return factors
 
 

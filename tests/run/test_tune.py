@@ -149,3 +149,16 @@ def test_one_pair_has_no_interval(loop):
 
     assert loop.speed_up() == (pytest.approx(1.25), None, None)
     assert loop.noise(loop.best()) == 0.0
+
+
+def test_a_step_on_a_faster_cluster_makes_no_settings_better(loop):
+    """
+    The best one is faster than the job's own beside these, or the job's own are the best.
+    """
+    base = loop.basis.base
+    loop.times_s[base.id] = {(0, 0): 10.0, (1, 0): 8.0}
+    loop.times_s["other"] = {(1, 0): 8.5}
+
+    assert loop.mean_s("other") < loop.mean_s(base.id)
+    assert loop.best() == base.id
+    assert loop.speed_up() == (1.0, 1.0, 1.0)
