@@ -1,7 +1,7 @@
 """
 How many settings must be measured until one is within 5 % of the best: models and searches alike.
 
-    .venv/bin/python bench/bench_tune_effort.py [RUN] [--searches 200]
+    .venv/bin/python bench/bench_tune_effort.py [RUN] [--searches 200] [--profiles RUN]
 
 RUN (the newest of results/tuning-settings) has measured all cells of a grid
 (`experiments/tuning/settings.yaml`), so what a search would have seen is looked up in it: the same
@@ -9,7 +9,8 @@ clock for all.  The search without a model is Optuna's tree-structured Parzen es
 its defaults, over the axes of the grid; a cell that it chooses again costs nothing.  A model
 measures cells in the order of its predictions; it was given the profiling trials of another run.
 One that learns corrects them after each cell by what it has measured, as the closed loop does
-(`harness tune --try`), and measures the shortest one of the rest.  Chance is exact.
+(`harness tune --try`), and measures the shortest one of the rest.  Chance is exact.  With
+`--profiles` the predictions are made again, from the profiles of another run as they are now.
 
 Then where the models are wrong: by how much they predict too long at each value of an axis (the
 mean of all cells that have it), and of all pairs of cells that differ in one axis alone, and by one
@@ -23,17 +24,19 @@ import itertools
 import statistics
 
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import optuna
 
-from pandas import DataFrame
+from pandas import DataFrame, concat
 
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import model_inputs
+from harness.evaluate.model_inputs import model_inputs, predict_cells
 from harness.evaluate.tune import NEAR, regrets
 from harness.experiment.grid import axis_values, varying
+from harness.records.profile import Profile
 from harness.store import Run
 from harness.tuning.learned import Learned, point_of
 
@@ -46,6 +49,7 @@ def main() -> None:
     runs = sorted(Path("results/tuning-settings").glob("2*"))
     parser.add_argument("run", type=Path, nargs="?", default=runs[-1] if runs else None)
     parser.add_argument("--searches", type=int, default=200, help="with another seed each")
+    parser.add_argument("--profiles", type=Path, help="of this run, in the place of RUN's own")
     options = parser.parse_args()
     if options.run is None:
         parser.exit(message="no run: harness all experiments/tuning/settings.yaml measures one\n")
@@ -55,11 +59,14 @@ def main() -> None:
     for score in evaluation.run.read_scores().scores:
         if (score.quantity, score.speed) == ("job_s", "raw"):
             times_s[score.input][score.cell] = score.measured_s
-    print(f"{'input':24} {'chosen by':16} {'cells measured':>14} {'of':>4}  90 % of searches")
-    for row in regrets(evaluation):
-        print(f"{row['input']:24} {row['model']:16} {row['measured']:14.1f} {row['of']:4}")
     rows = DataFrame(vars(score) for score in evaluation.run.read_scores().scores)
     rows = rows[(rows["quantity"] == "job_s") & (rows["speed"] == "raw")]
+    print(f"{'input':24} {'chosen by':16} {'cells measured':>14} {'of':>4}  90 % of searches")
+    if options.profiles:
+        rows = predicted_again(evaluation, rows, Run(options.profiles).read_profiles())
+    else:
+        for row in regrets(evaluation):
+            print(f"{row['input']:24} {row['model']:16} {row['measured']:14.1f} {row['of']:4}")
     for (of_input, model), of_model in rows.groupby(["input", "model"]):
         count = learnt(evaluation, of_model)
         print(f"{of_input:24} {model + ', learning':24} {count:6} {len(of_model):4}")
@@ -69,6 +76,23 @@ def main() -> None:
         print(f"{of_input:24} {'Optuna TPE':16} {statistics.mean(counts):14.1f} {len(cells):4}"
               f"  {low} to {high}")  # fmt: skip
     by_axis(evaluation, rows.assign(error=rows["predicted_s"] / rows["measured_s"] - 1))
+
+
+def predicted_again(
+    evaluation: Evaluation, rows: DataFrame, profiles: Mapping[str, Profile]
+) -> DataFrame:
+    """*rows* as *profiles* predict them; print the regret of each model, and its mean error."""
+    parts = []
+    for (of_input, model), part in rows.groupby(["input", "model"]):
+        cells = [evaluation.cells[key] for key in part["cell"]]
+        answers = [each.job_s for each in predict_cells(model, cells, profiles, {})]
+        again = part.assign(predicted_s=answers)
+        chosen_s = again.loc[again["predicted_s"].idxmin(), "measured_s"]
+        regret = chosen_s / again["measured_s"].min() - 1
+        error = (again["predicted_s"] / again["measured_s"] - 1).abs().mean()
+        print(f"{of_input:24} {model:16} regret {regret:.0%}, mean relative error {error:.1%}")
+        parts.append(again)
+    return concat(parts)
 
 
 def learnt(evaluation: Evaluation, cells: DataFrame) -> int:
