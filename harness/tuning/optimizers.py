@@ -21,6 +21,7 @@ import numpy as np
 
 from harness.errors import DataError
 from harness.models.checks import require_statistics
+from harness.models.whatif.map_task import grown_share
 from harness.records.prediction import JobConfig
 from harness.records.profile import Profile
 from harness.tuning.learned import Numbers
@@ -221,9 +222,9 @@ def derived(profile: Profile, job: Job, plan: Mapping[str, float]) -> dict[str, 
     known = profile.statistics
     if job.configuration.use_combiner and "combine_bytes_selectivity" in known:
         share = known["combine_bytes_selectivity"].value
-        if "records_per_combine" in known:  # What-If's W42
-            size_ratio = max(1.0, records) / known["records_per_combine"].value
-            share = min(1.0, share * size_ratio ** (known["combine_bytes_exponent"].value - 1))
+        if (law := known.get("records_per_combine")) and law.value > 0:
+            size_ratio = max(1.0, records) / law.value
+            share = float(grown_share(share, size_ratio, known["combine_bytes_exponent"].value))
         final *= share
     segment, heap = final / plan["num_reduces"], job.configuration.reduce_heap_bytes
     reduce_input = segment * maps

@@ -113,19 +113,24 @@ def has_combine_law(job: Job) -> Flags:
     return job.config.use_combiner & (job.statistics.records_per_combine > 0) & job.mr2
 
 
+def grown_share(share: Numbers, size_ratio: Numbers, exponent: Numbers) -> Numbers:
+    """
+    Share that a combiner leaves of so many times the records of which it leaves *share* (W42).
+
+    All are left at most.
+    """
+    return np.minimum(np.maximum(share, 1.0), share * size_ratio ** (exponent - 1))
+
+
 def combined_shares(records: Numbers, job: Job) -> tuple[Numbers, Numbers]:
     """Shares of bytes and of records that a spill's combiner leaves of *records* (W42)."""
     known, has_law = job.statistics, has_combine_law(job)
     shares = known.combine_bytes_selectivity, known.combine_records_selectivity
     if not np.any(has_law):
         return shares
-    size = np.maximum(records, 1.0) / np.where(has_law, known.records_per_combine, 1.0)
-    exponents = known.combine_bytes_exponent, known.combine_records_exponent
-    # All are left at most.
-    of_bytes, of_records = (
-        np.minimum(np.maximum(share, 1.0), share * size ** (exponent - 1))
-        for share, exponent in zip(shares, exponents, strict=True)
-    )
+    size_ratio = np.maximum(records, 1.0) / np.where(has_law, known.records_per_combine, 1.0)
+    of_bytes = grown_share(shares[0], size_ratio, known.combine_bytes_exponent)
+    of_records = grown_share(shares[1], size_ratio, known.combine_records_exponent)
     return np.where(has_law, of_bytes, shares[0]), np.where(has_law, of_records, shares[1])
 
 
