@@ -164,8 +164,9 @@ class Tuning:
             answers = zip(cells, predict_cells(model, cells, profiles, {}), strict=True)
             known = [(_place(cell), math.log(self.mean_s(cell.id) / answer.job_s))
                      for cell, answer in answers if answer.job_s]  # fmt: skip
-            # Where a job fails it counts as twice as long as predicted.
-            known += [(_place(cell), math.log(2)) for cell in self.failed.values()]
+            # Where a job fails it counts as twice as long as where it does not.
+            failure = math.log(2) + (fmean(ratio for _, ratio in known) if known else 0.0)
+            known += [(_place(cell), failure) for cell in self.failed.values()]
             if known:
                 places, ratios = zip(*known, strict=True)
                 noise = fmean(self.noise(cell.id) for cell in cells)
