@@ -17,7 +17,9 @@ class HarnessError(Exception):
 
     def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
         """Take the three parts; `where` and `fix` may be empty."""
-        self.what, self.where, self.fix = what, where, fix
+        self.what = what
+        self.where = where
+        self.fix = fix
         parts = [what]
         if where:
             parts.append(f"  at:  {where}")
@@ -75,7 +77,9 @@ class ParseError(HarnessError):
         fix: str = "",
     ) -> None:
         """Name the text by *source* (a file name), and its 1-based *line* or *byte* from 0."""
-        self.source, self.line, self.byte = source, line, byte
+        self.source = source
+        self.line = line
+        self.byte = byte
         where = source if line is None else f"{source}:{line}"
         super().__init__(what, where=where if byte is None else f"{where}, byte {byte}", fix=fix)
 
@@ -93,7 +97,8 @@ class MissingStatistic(ModelError):  # noqa: N818 - the name that the models' co
 
     def __init__(self, *names: str, model: str, workload: str = "") -> None:
         """Name the missing statistics of *model*."""
-        self.names, self.model = names, model
+        self.names = names
+        self.model = model
         super().__init__(
             f"{model} needs {', '.join(names)}, and the profile does not have it",
             where=f"profile of {workload!r}" if workload else "profile",

@@ -111,11 +111,13 @@ def format_bit_rate(bytes_per_s: float) -> str:
     >>> format_bit_rate(12_500_000), format_bit_rate(125e6), format_bit_rate(12_345_678)
     ('100 Mbit/s', '1 Gbit/s', '98.8 Mbit/s')
     """
-    bits, unit = 8 * bytes_per_s, "bit"
+    bits = 8 * bytes_per_s
+    unit = "bit"
     for larger in ("kbit", "Mbit", "Gbit"):
         if abs(bits) < 999.5:
             break
-        bits, unit = bits / 1000, larger
+        bits = bits / 1000
+        unit = larger
     return f"{bits:.3g} {unit}/s" if abs(bits) < 999.5 else f"{bits:.0f} {unit}/s"
 
 

@@ -48,10 +48,12 @@ def export(run: Run, folder: Path, nights: Sequence[Night] = ()) -> Iterator[Pat
     with os_error_as_machine_error(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name in FRAMES:
-            frame, path = getattr(run, name), folder / f"{name}.parquet"
+            frame = getattr(run, name)
+            path = folder / f"{name}.parquet"
             frame.to_parquet(path, index=False)
             yield path
-            safe, path = frame.map(harmless).rename(columns=harmless), path.with_suffix(".csv")
+            safe = frame.map(harmless).rename(columns=harmless)
+            path = path.with_suffix(".csv")
             safe.to_csv(path, index=False)
             yield path
         traced = filter(run.run.measured.has_trace, run.trials.sort_values("started_s")["trial"])
@@ -109,14 +111,17 @@ def junit(run: Run) -> str:
     That is where its error is more than two noise floors of the cell: 95 of 100 perfect predictions
     are within them.  Skipped are cells without an answer, a measurement or a known noise.
     """
-    score_book, labels = run.run.read_scores(), run.evaluation.labels
-    ranking, suites = score_book.ranking("raw"), dict[str, list[Case]]()
+    score_book = run.run.read_scores()
+    labels = run.evaluation.labels
+    ranking = score_book.ranking("raw")
+    suites = dict[str, list[Case]]()
     of = (ranking.quantity if ranking else "job_s"), "raw"
     scores = {(s.model, s.cell): s for s in score_book.scores if (s.quantity, s.speed) == of}
     for model, predictions in run.run.read_predictions().items():
         cases = suites[model] = []
         for each in predictions:
-            score, outcome = scores.get((model, each.cell)), "skipped"
+            score = scores.get((model, each.cell))
+            outcome = "skipped"
             if score is None:
                 lacks = ", ".join(each.not_applicable)
                 message = f"not applicable: {lacks}" if lacks else "not measured"

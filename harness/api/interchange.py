@@ -149,7 +149,8 @@ def _logged_task(task_id: str, attempts: Sequence[TaskAttempt]) -> Mapping[str, 
         for each in attempts
     ]
     ended = [fields for fields in logged if fields["result"] == "SUCCESS"]
-    last, kind = (ended or logged)[-1], attempts[0].kind
+    last = (ended or logged)[-1]
+    kind = attempts[0].kind
     flow = [last[name] if ended else -1 for name in _FLOW[kind].split()]
     names = ("inputBytes", "inputRecords", "outputBytes", "outputRecords")
     return {
@@ -174,13 +175,15 @@ def read_rumen(file: IO[bytes], source: str) -> Iterator[JobTrace]:
     Attempts without a start or an end are left out.  What is not such a trace, or a job that has
     no end or 64 MiB, is `ParseError` with *source* and the line at which the job starts.
     """
-    text, first = bytearray(), 1
+    text = bytearray()
+    first = 1
     # A line of a foreign file may have gigabytes.
     for number, line in enumerate(iter(partial(file.readline, _MOST_BYTES), b""), start=1):
         rest = line
         if text and line.startswith(b"}"):  # all else of a job is indented
             yield _read_job(text + b"}", source, first)
-            text, rest = bytearray(), line[1:]
+            text = bytearray()
+            rest = line[1:]
         first = first if text else number
         text += rest if text else rest.lstrip()
         if len(text) >= _MOST_BYTES:

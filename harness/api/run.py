@@ -37,7 +37,8 @@ class Run:
 
     def __init__(self, evaluation: Evaluation) -> None:
         """Read the files of *evaluation*: its `run` has their `id` and `path`."""
-        self.evaluation, self.run = evaluation, evaluation.run
+        self.evaluation = evaluation
+        self.run = evaluation.run
 
     def __repr__(self) -> str:
         return f"<run {self.run.id} of {self.evaluation.experiment.name}>"
@@ -52,7 +53,8 @@ class Run:
         """
         rows = []
         for record in self.run.trials().values():
-            trial, job_s = record.trial, None
+            trial = record.trial
+            job_s = None
             if record.state == "done":
                 job_s = sum(job.job_s for job in self.run.read_trace(trial.id, whole=False))
             row = {"cell": trial.cell.id, "trial": trial.id, "repetition": trial.repetition}
@@ -71,7 +73,8 @@ class Run:
         With `reference_` before it a quantity is at reference speed.  `range` says where the cell
         lies in what was profiled; `start` names the start of the cluster.
         """
-        known, rows = tuple[Measurement, ...](), []
+        known = tuple[Measurement, ...]()
+        rows = []
         with suppress(DataError):  # not scored yet: they are made from the traces
             known = self.run.read_scores().measurements
         for each in self.evaluation.measurements(known):
@@ -160,13 +163,15 @@ class Run:
         properties: `{"workload": "terasort", "input": "1 GiB"}`.  What settings leave out is as in
         the largest scored cell of the workload.  Nothing is stored.
         """
-        cells, settings = self.evaluation.cells, dict(cell)
+        cells = self.evaluation.cells
+        settings = dict(cell)
         if "cell" in settings:
             base = cells[str(settings["cell"])]
             settings = {name: settings[name] for name in self._settings if name in settings}
         else:
             base = basis_of_run(self.evaluation, str(settings.get("workload", ""))).base
-        changes, values = [], axis_values(base)
+        changes = []
+        values = axis_values(base)
         for name, value in settings.items():
             # In a frame 2 may be 2.0, and nan where the cell has no such axis.
             text = f"{value:.15g}" if isinstance(value, float) else str(value)
@@ -182,7 +187,8 @@ class Run:
         import pandas as pd
 
         cells = self.evaluation.cells
-        values, columns = [axis_values(cell) for cell in cells.values()], {}
+        values = [axis_values(cell) for cell in cells.values()]
+        columns = {}
         for axis in dict.fromkeys(("workload", "input", *varying(cells.values()))):
             column = pd.Series([each.get(axis) for each in values], index=[*cells])
             numbers = pd.to_numeric(column, errors="coerce")

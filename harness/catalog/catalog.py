@@ -35,7 +35,10 @@ from harness.store.opener import MOST_WHOLE_BYTES, Opener
 from harness.store.tables import read_columns, read_table, write_table
 from harness.text import excerpt
 
-_JOBS, _INDEX, _LOCK, _SCRATCH = "jobs", "index.parquet", "lock", ".new"
+_JOBS = "jobs"
+_INDEX = "index.parquet"
+_LOCK = "lock"
+_SCRATCH = ".new"
 _INDEX_VERSION = 1
 _TEXTS = ("job_id", "source_key", "name", "state", "mapper", "combiner", "reducer")
 NUMBERS = ("submit_s", "job_s", "input_bytes", *FEATURES)
@@ -82,7 +85,8 @@ class Catalog:
     def write(self, rows: Sequence[Row]) -> None:
         """Add a batch of *rows*, whole or not at all; the caller has the lock."""
         number = max((int(path.stem) for path in self.batches()), default=0) + 1
-        scratch, jobs = self.folder / _SCRATCH / f"{number:06d}.parquet", self.folder / _JOBS
+        scratch = self.folder / _SCRATCH / f"{number:06d}.parquet"
+        jobs = self.folder / _JOBS
         with os_error_as_machine_error(scratch):
             for folder in (scratch.parent, jobs):
                 folder.mkdir(exist_ok=True)
@@ -107,7 +111,8 @@ class Catalog:
         compute = import_module("pyarrow.compute")
         is_job = compute.and_(compute.equal(table["job_id"], job_id), table["is_current"])
         if not (places := np.flatnonzero(is_job.to_numpy())).size:
-            what, fix = f"the catalog has no job '{excerpt(job_id)}'", "harness catalog list FAMILY"
+            what = f"the catalog has no job '{excerpt(job_id)}'"
+            fix = "harness catalog list FAMILY"
             raise DataError(what, where=str(self.folder), fix=f"{fix} names those of a family")
         return int(places[0])
 
@@ -120,7 +125,8 @@ class Catalog:
         """
         paths = self.batches()
         if not paths:
-            what, fix = "there is no catalog yet", "make one: harness catalog add SOURCE"
+            what = "there is no catalog yet"
+            fix = "make one: harness catalog add SOURCE"
             raise DataError(what, where=str(self.folder), fix=fix)
         with os_error_as_machine_error(self.folder):
             stamps = [[path.name, (fact := path.lstat()).st_size, fact.st_mtime_ns]
@@ -130,7 +136,8 @@ class Catalog:
         stored, known = (None, 0) if anew else self._stored(columns, made_of)
         if known == len(paths):
             return stored
-        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        arrow = import_module("pyarrow")
+        parquet = import_module("pyarrow.parquet")
         parts = [] if stored is None else [stored.replace_schema_metadata(None)]
         for number in range(known, len(paths)):
             with _with_repair():
@@ -150,7 +157,8 @@ class Catalog:
 
     def _stored(self, columns: list[str] | None, made_of: dict[str, Any]) -> tuple[Any, int]:
         """The stored index, and of how many batches it is; `None` and 0 where it is of no use."""
-        arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+        arrow = import_module("pyarrow")
+        parquet = import_module("pyarrow.parquet")
         with (
             suppress(
                 HarnessError, arrow.ArrowException, OSError, ValueError, LookupError, TypeError
@@ -159,7 +167,8 @@ class Catalog:
             parquet.ParquetFile(stream, page_checksum_verification=True) as file,
         ):
             stored = json.loads(file.schema_arrow.metadata[b"catalog"])
-            known, schema = len(stored["batches"]), self._part(0, [[]] * len(COLUMNS)).schema
+            known = len(stored["batches"])
+            schema = self._part(0, [[]] * len(COLUMNS)).schema
             is_prefix = stored == {**made_of, "batches": made_of["batches"][:known]}
             if is_prefix and file.schema_arrow.equals(schema):
                 is_whole = known == len(made_of["batches"])

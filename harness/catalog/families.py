@@ -21,7 +21,8 @@ from harness.store.files import os_error_as_machine_error
 from harness.text import excerpt
 
 RULES_FILE = "rules.yaml"
-_MOST_RULES, _LONGEST_PATTERN = 500, 500
+_MOST_RULES = 500
+_LONGEST_PATTERN = 500
 _MONTH = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     "|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
@@ -72,7 +73,8 @@ def families(rules: Mapping[str, str], jobs: Sequence[Parts]) -> list[str]:
 
 def matches(pattern: str, texts: Sequence[str]) -> list[bool]:
     """Whether *pattern* is in a line of each text; `ValueError` where it cannot be read."""
-    arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+    arrow = import_module("pyarrow")
+    compute = import_module("pyarrow.compute")
     column = arrow.array(texts, arrow.string())
     matched: list[bool] = compute.match_substring_regex(column, f"(?m:{pattern})").to_pylist()
     return matched

@@ -81,7 +81,8 @@ def fill(
         if catalog.batches():
             catalog.table(["job_id"])  # so that no query has to wait for the index
     if not filled.added and not filled.known:
-        what, fix = "there is no job history", "name a folder with .jhist files, or a run"
+        what = "there is no job history"
+        fix = "name a folder with .jhist files, or a run"
         if filled.left_out:
             file, reason = filled.left_out[0]
             what = f"none of {filled.left_out_files} job histories can be read: {reason}"

@@ -22,7 +22,8 @@ from harness.text import excerpt
 
 Row = dict[str, Any]
 
-_LONGEST_NAME, _LONGEST_VALUE = 300, 200  # characters
+_LONGEST_NAME = 300
+_LONGEST_VALUE = 200  # characters
 # Class of each part by the new interface, by the old one, and what says which of them is used.
 _CLASSES = {
     "mapper": ("mapreduce.job.map.class", "mapred.mapper.class", "mapred.mapper.new-api"),
@@ -122,7 +123,8 @@ def past_job(trace: JobTrace, properties: Mapping[str, str] | None, problem: str
         reason = problem or "no job configuration beside the history"
         missing.append(f"classes and properties: {excerpt(reason, 200)}")
     counts, counters_from = _counts(trace, missing)
-    attempts, states = trace.attempts, [attempt.state for attempt in trace.attempts]
+    attempts = trace.attempts
+    states = [attempt.state for attempt in trace.attempts]
     start_s = min((attempt.start_s for attempt in attempts), default=None)
     end_s = max((attempt.finish_s for attempt in attempts), default=None)
     return {

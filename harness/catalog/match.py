@@ -56,7 +56,8 @@ def similar(catalog: Catalog, job_id: str, most: int) -> list[Match]:
     Only jobs that succeeded are offered.  Of equal distances the closer input comes first, then
     the later job.
     """
-    arrow, compute = import_module("pyarrow"), import_module("pyarrow.compute")
+    arrow = import_module("pyarrow")
+    compute = import_module("pyarrow.compute")
     table = catalog.table([*_TEXTS, *NUMBERS])
     place = catalog.position(table, job_id)
     (job,) = table.take([place]).to_pylist()

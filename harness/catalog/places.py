@@ -244,8 +244,10 @@ class _ServedJob(Source):
 
 def _attempt(task: re.Match[str], answer: dict[str, Any]) -> TaskAttempt | None:
     """An attempt of *task* by a server's *answer*; `None` where it never ran, or has no end."""
-    start_s, finish_s = _moment(answer, "startTime"), _moment(answer, "finishTime")
-    state, attempt_id = _STATES.get(str(answer.get("state"))), str(answer.get("id"))
+    start_s = _moment(answer, "startTime")
+    finish_s = _moment(answer, "finishTime")
+    state = _STATES.get(str(answer.get("state")))
+    attempt_id = str(answer.get("id"))
     if not state or not _ATTEMPT.fullmatch(attempt_id):
         return None
     if start_s is None or finish_s is None or start_s > finish_s:

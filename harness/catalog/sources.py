@@ -22,7 +22,8 @@ from harness.text import printable
 from harness.units import format_bytes
 
 JOB = re.compile(r"job_[0-9]{1,16}_[0-9]{1,10}")
-_MOST_HISTORY_BYTES, _MOST_CONFIGURATION_BYTES = 2**32, 2**24
+_MOST_HISTORY_BYTES = 2**32
+_MOST_CONFIGURATION_BYTES = 2**24
 _NAME = re.compile(rb"<name>([^<]*)</name>")
 _WANTED = {name.encode() for name in WANTED}
 _COPY = "copy it again, or leave it out"
@@ -149,12 +150,15 @@ def read_jobs(sources: Iterable[Source]) -> list[Row | LeftOut]:
             line = error.line if isinstance(error, ParseError) else None
             results.append((label, f"{error.what}{f', in line {line}' if line else ''}"))
             continue
-        properties, problem, name = None, "", source.configuration_label
+        properties = None
+        problem = ""
+        name = source.configuration_label
         if name:
             try:
                 properties = source.read_wanted()
             except HarnessError as error:
-                problem, name = f"the job configuration cannot be read: {error.what}", ""
+                problem = f"the job configuration cannot be read: {error.what}"
+                name = ""
         files = {"source": label, "source_key": source.key, "configuration": name}
         results.append({**past_job(trace, properties, problem), **files})
     return results

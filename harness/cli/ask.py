@@ -55,12 +55,15 @@ def ask_models(
     from harness.store import os_error_as_machine_error
     from harness.store.opener import Opener
 
-    settings, models, picture = [*options["settings"]], options["models"], options["picture"]
+    settings = [*options["settings"]]
+    models = options["models"]
+    picture = options["picture"]
     own = {name: read_own(name) for name in models if ".py:" in name}
     require_models(sorted(set(models) - own.keys()), "--model")
     known = known_names()
     if source.endswith(".json"):
-        path, fix = Path(source), "name the file profiles/WORKLOAD.json of a run"
+        path = Path(source)
+        fix = "name the file profiles/WORKLOAD.json of a run"
         profile = Opener(path.parent).read_record(Profile, path, fix)
         basis = basis_of_profile(profile, settings, known)
     else:
@@ -68,7 +71,8 @@ def ask_models(
         basis = basis_of_run(evaluation, workload or "")
         if not models:
             predict = evaluation.experiment.predict
-            models, own = predict.models, {n: kept_own(code) for n, code in predict.code.items()}
+            models = predict.models
+            own = {n: kept_own(code) for n, code in predict.code.items()}
     show_text(f"base: {basis.note}")
     requests = questions(basis.base, settings, options["grid"], known)
     asked_models = [OwnModel(own[name]) if name in own else name for name in models or ["whatif"]]
@@ -91,7 +95,8 @@ def show(rows: Sequence[dict[str, Any]], last_name: str) -> None:
     """Print *rows* for people; below them phases of the cell *last_name*, and what it rests on."""
     from harness.reports.wording import number, percent
 
-    texts, lines = list[tuple[str, ...]](), list[str]()
+    texts = list[tuple[str, ...]]()
+    lines = list[str]()
     phases: dict[str, dict[str, str]] = {}
     for row in rows:
         model, cell, job_s, error = (row[name] for name in ("model", "cell", "job_s", "error"))

@@ -348,7 +348,8 @@ def show_ladder(
     from harness.store import Store
 
     store = Store(results_dir)
-    target, source = Evaluation.of(store.find(name)), store.find(origin)
+    target = Evaluation.of(store.find(name))
+    source = store.find(origin)
     moved: dict[str, dict[str, Profile]] = {}
     noted = dict[str, None]()
     for paths in hardware:

@@ -27,7 +27,8 @@ _NAME = click.option(
 )
 
 _LONGEST_S = 30 * 86400
-_MOST_NODES, _MOST_TEXT = 1000, 200  # of what a ResourceManager reports
+_MOST_NODES = 1000
+_MOST_TEXT = 200  # of what a ResourceManager reports
 
 
 def _lifetime_s(_context: click.Context, _option: click.Parameter, text: str) -> int:
@@ -133,7 +134,8 @@ def status(name: str | None, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    slots, version = running.spec.node, f", Hadoop {facts['hadoop']}" if facts["hadoop"] else ""
+    slots = running.spec.node
+    version = f", Hadoop {facts['hadoop']}" if facts["hadoop"] else ""
     click.echo(
         f"cluster {running.name!r}, {facts['provider']}, {facts['workers']} workers,"
         f" {slots.map_slots} map and {slots.reduce_slots} reduce slots each{version}"
@@ -220,7 +222,8 @@ def logs(daemon: str, name: str | None, lines: int) -> None:
     texts = {title: text for title, text in running.daemon_logs(lines).items() if daemon in title}
     if not texts:
         names = sorted({title.partition(" ")[0] for title in running.daemon_logs(1)})
-        what, where = f"no daemon is called {daemon!r}", f"cluster {running.name!r}"
+        what = f"no daemon is called {daemon!r}"
+        where = f"cluster {running.name!r}"
         raise SpecError(what, where=where, fix=did_you_mean(daemon, names))
     for title, text in texts.items():
         click.echo(f"==> {title} <==\n{text}\n")
@@ -248,7 +251,8 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
         harness cluster down
         harness cluster down --all
     """
-    existing_names, errors = state.known_names(), list[HarnessError]()
+    existing_names = state.known_names()
+    errors = list[HarnessError]()
     names = existing_names if everything else [name or _only_name(existing_names)]
     if not any(names):
         show_text("no cluster is up")
@@ -266,7 +270,8 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
                 errors.append(error)
             continue
         others = f"; there are: {', '.join(existing_names)}" if existing_names else ""
-        gone, never = f"cluster {chosen!r} is down", f"no cluster {chosen!r} is up{others}"
+        gone = f"cluster {chosen!r} is down"
+        never = f"no cluster {chosen!r} is up{others}"
         show_text(gone if was_there else never)
     for failure in errors[:-1]:
         show_text(f"error: {failure}")
@@ -313,7 +318,8 @@ def _attach(name: str | None) -> Cluster:
 def _only_name(names: list[str]) -> str:
     """The one name that there is, empty when there is none."""
     if len(names) > 1:
-        what, fix = f"several clusters are known: {', '.join(names)}", f"choose: --name {names[0]}"
+        what = f"several clusters are known: {', '.join(names)}"
+        fix = f"choose: --name {names[0]}"
         raise SpecError(what, where="harness cluster", fix=fix)
     return "".join(names)
 
@@ -349,7 +355,8 @@ def _show_hosts(hosts: list[dict[str, Any]]) -> None:
 def cluster_facts(running: Cluster) -> dict[str, Any]:
     """Everything that `harness cluster status --json` shows of a *running* cluster."""
     nodes = _yarn_nodes(running)
-    pids, dead = running.daemon_pids(), running.dead_daemons()
+    pids = running.daemon_pids()
+    dead = running.dead_daemons()
     try:
         unanswering = running.missing_daemons()
     except ClusterError:  # nobody can be reached

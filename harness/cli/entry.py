@@ -198,7 +198,8 @@ def usage_text(error: click.ClickException) -> str:
     if context is None:
         return f"error: {lower(what)}"
     usage = " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
-    fix, help_command = lower(hint or ""), f"{context.command_path} --help"
+    fix = lower(hint or "")
+    help_command = f"{context.command_path} --help"
     if choice := re.search(r"'([^']+)' is not one of (.*)", what):
         near = nearest_name(choice[1], re.findall(r"'([^']+)'", choice[2]))
         fix = f"did you mean {near}?" if near else fix

@@ -23,7 +23,8 @@ from harness.run.preflight import memory_needed
 from harness.workloads import WORKLOADS
 from harness.workloads.base import GPU
 
-_MOST_AT_ONCE, _MEMORY_SHARE = 8, 0.8
+_MOST_AT_ONCE = 8
+_MEMORY_SHARE = 0.8
 _HOSTS = {  # where the cluster is not made on this machine
     "ansible": "\n  hosts: [10.0.0.1, 10.0.0.2, 10.0.0.3, 10.0.0.4]   # yours, the master first",
     "existing": "   # as many as are there; HADOOP_CONF_DIR says where (docs/clusters/existing.md)",
@@ -83,8 +84,10 @@ def init(workload: str, provider: str, output: IO[str]) -> None:
 
 def experiment_text(workload_name: str, provider_name: str, output: Path) -> str:
     """Text of an experiment for the file *output*."""
-    workload, facts = WORKLOADS[workload_name], machine_facts()
-    cores, memory_bytes = facts["cores_usable"], facts.get("memory_bytes") or math.inf
+    workload = WORKLOADS[workload_name]
+    facts = machine_facts()
+    cores = facts["cores_usable"]
+    memory_bytes = facts.get("memory_bytes") or math.inf
     for at_once, workers in product(range(min(cores, _MOST_AT_ONCE), 0, -1), (3, 2, 1)):
         slots = math.ceil(at_once / workers)
         spec = ClusterSpec(workers=workers, node=NodeSpec(map_slots=slots, reduce_slots=slots))

@@ -54,12 +54,15 @@ def check(files: tuple[str, ...]) -> None:
     Example:
         harness vectors check tests/validation/vectors/whatif_*.json
     """
-    failed, case_count, mismatch_count = list[str](), 0, 0
+    failed = list[str]()
+    case_count = 0
+    mismatch_count = 0
     for name, document, case, output in answered_cases(files, failed):
         case_count += 1
         for mismatch in compare(output, case.expected, document):
             mismatch_count += 1
-            answer, expected = json.dumps(mismatch.answer), json.dumps(mismatch.expected)
+            answer = json.dumps(mismatch.answer)
+            expected = json.dumps(mismatch.expected)
             where = f"{name}: {case.input.name}: {mismatch.field}"
             click.echo(printable(f"{where}: got {answer}, expected {expected}"))
     show_text(f"{case_count} cases, {mismatch_count} mismatches")
@@ -129,12 +132,14 @@ def check_own(path: str, as_json: bool) -> int:
 
     own = read_own(path)
     if "predict" in own.lines:
-        noun, model = "model", OwnModel(own)
+        noun = "model"
+        model = OwnModel(own)
         complaints = [*model_complaints(model)]
         if model.printed:
             show_text(model.printed)
     else:
-        noun, workload = "workload", own_workload(own.code)
+        noun = "workload"
+        workload = own_workload(own.code)
         spec = WorkloadSpec(name=own.name, input_bytes=64 * MIB, code=own.code)
         complaints = [*workload_complaints(workload, spec, *workload.example())]
     if as_json:

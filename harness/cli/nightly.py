@@ -118,7 +118,8 @@ def judge(history: Path, each: bool, as_json: bool) -> int:
         tables = read_csv(history, each=each)
         alarms = [alarm for table in tables for alarm in Judge(table).judge()]
         notes = [note for table in tables for note in table.notes]
-        nights, count = [], len(tables[0].numbers)
+        nights = []
+        count = len(tables[0].numbers)
     if as_json:
         print_json({"nights": count, "alarms": alarms, "notes": notes})
     else:

@@ -81,7 +81,8 @@ def publish(
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     if epoch and not re.fullmatch("[0-9]{1,11}", epoch):  # libraries read it when they are imported
-        what, fix = f"{epoch!a} is not a moment", "give seconds since 1970, or unset it"
+        what = f"{epoch!a} is not a moment"
+        fix = "give seconds since 1970, or unset it"
         raise SpecError(what, where="SOURCE_DATE_EPOCH", fix=fix)
     from harness.publish import bundle, crate
     from harness.publish.rules import check

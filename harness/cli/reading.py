@@ -94,7 +94,8 @@ def profile(evaluation: Evaluation, as_json: bool) -> None:
         for name, statistic in {**fitted.statistics, **fitted.costs, **fitted.frame}.items():
             shared = f"assumed: a share of one sum with {', '.join(statistic.group)}"
             source = shared if statistic.group else statistic.source
-            value, spread = f"{statistic.value:.4g}", f"{statistic.spread:.2g}"
+            value = f"{statistic.value:.4g}"
+            spread = f"{statistic.spread:.2g}"
             rows.append((workload, name, value, spread, statistic.count, source))
     show_table(("workload", "statistic", "value", "spread", "count", "source"), rows)
 
@@ -144,10 +145,13 @@ def predict(
     from harness.evaluate.flow import REPORT_FILES
     from harness.run.session import analyse, asked_anew
 
-    run, experiment = evaluation.run, evaluation.experiment
+    run = evaluation.run
+    experiment = evaluation.experiment
     if models or profile_on:
         experiment = asked_anew(run, models or "", profile_on)
-    files, verdict, profiles = list[Path](), "", None
+    files = list[Path]()
+    verdict = ""
+    profiles = None
     if bool(origin) != bool(hardware):
         raise click.UsageError("--from RUN and --hardware A B go together")
     if origin and hardware:
@@ -193,7 +197,8 @@ def _moved(
     from harness.store import Store
 
     results_dir = evaluation.run.measured.path.parent.parent
-    source, cells = Store(results_dir).find(origin), evaluation.cells.values()
+    source = Store(results_dir).find(origin)
+    cells = evaluation.cells.values()
     profiles, others = profiles_for(source, hardware, cells)
     for other in others:
         show_text(f"warning: its costs were measured on another machine: {other}")

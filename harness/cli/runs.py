@@ -63,8 +63,10 @@ def show(evaluation: Evaluation, as_json: bool) -> None:
     """
     from harness.experiment.grid import meaning, readable, varying
 
-    run, experiment = evaluation.run, evaluation.experiment
-    manifest, facts = run.read_manifest(), describe(run)
+    run = evaluation.run
+    experiment = evaluation.experiment
+    manifest = run.read_manifest()
+    facts = describe(run)
     missing = facts["planned"] - facts["done"] - facts["failed"]
     facts |= {
         "question": experiment.question,
@@ -142,8 +144,10 @@ def describe(run: Run) -> dict[str, Any]:
         "is_analysis": run.measured is not run, "bytes": _size_bytes(run.path),
     }  # fmt: skip
     try:
-        manifest, records = run.read_manifest(), run.trials().values()
-        machine, created = manifest.machine, datetime.fromtimestamp(manifest.created_s, UTC)
+        manifest = run.read_manifest()
+        records = run.trials().values()
+        machine = manifest.machine
+        created = datetime.fromtimestamp(manifest.created_s, UTC)
         done = sum(record.state == "done" for record in records)
         planned = len(run.read_plan()) if (run.path / "plan.jsonl").exists() else 0
         cpu = f"{machine.get('cores', '?')} x {machine.get('cpu', 'unknown')}"

@@ -122,12 +122,14 @@ def plan(session: Session, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    columns, rows = ("id", "label", "repetition", "state"), []
+    columns = ("id", "label", "repetition", "state")
+    rows = []
     for trial in document["trials"]:
         use = "profile" if trial["profiling"] else "score"
         rows.append((*(trial[name] for name in columns), use))
     show_table((*columns, "use"), rows)
-    left, basis = format_duration(document["estimate_s"]), document["estimated"]
+    left = format_duration(document["estimate_s"])
+    basis = document["estimated"]
     click.echo(f"{len(rows)} trials, about {left} to go ({basis})")
 
 
@@ -209,7 +211,8 @@ def unpack(archive: Path, into: Path, as_json: bool) -> None:
     from harness.text import printable
 
     run, has_evidence, unchecked = take_in(archive, into)
-    manifest, trials = run.read_manifest(), run.trials().values()
+    manifest = run.read_manifest()
+    trials = run.trials().values()
     done = sum(record.state == "done" for record in trials)
     if as_json:
         document = {"run": run.path, "trials": len(trials), "done": done}

@@ -143,7 +143,8 @@ def selftest(as_json: bool) -> None:
     from harness.hadoop_home.home import HadoopHome
     from harness.tracer.selftest import SMALL, cluster_for, run_selftest
 
-    progress, home = Progress("jobs"), HadoopHome.find()
+    progress = Progress("jobs")
+    home = HadoopHome.find()
     with cluster_for(SMALL, home, progress) as cluster:
         checks = run_selftest(cluster, progress)
     failed = [check for check in checks if not check.ok]
@@ -182,7 +183,8 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
     from harness.reports.sections import vet as vet_section
     from harness.store import Store
 
-    store, trial_id = Store(results_dir), None
+    store = Store(results_dir)
+    trial_id = None
     if target and any(known.startswith(target) for known in store.trial_ids()):
         run, trial_id = store.find_trial(target)
     else:
@@ -196,7 +198,8 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
         vet=evaluation.vet(trials),
     )
     if not data.vet.jobs:
-        what, fix = "no finished task has times of its records", "measure it with 'trace: units'"
+        what = "no finished task has times of its records"
+        fix = "measure it with 'trace: units'"
         raise DataError(what, where=target, fix=f"{fix} in the experiment")
     section = vet_section.section(data)
     if as_json:

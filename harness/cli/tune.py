@@ -180,7 +180,8 @@ def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> Non
     ratio, low, high = loop.speed_up()
     others = loop.defaults & loop.cells.keys() - {loop.best()}
     over_defaults = loop.speed_up(min(others)) if others else None
-    own, best = loop.basis.base.configuration, loop.cells[loop.best()].configuration
+    own = loop.basis.base.configuration
+    best = loop.cells[loop.best()].configuration
     changed = {name: value for name, value in best.items() if own.get(name) != value}
     if as_json:
         speed_up: dict[str, Any] = {"value": ratio, "low": low, "high": high}
@@ -213,7 +214,8 @@ def _document(proposal: Proposal) -> dict[str, Any]:
     """A proposal as JSON has it."""
     from harness.tuning.settings import properties_of
 
-    choice, prediction = proposal.choice, proposal.prediction
+    choice = proposal.choice
+    prediction = proposal.prediction
     return vars(choice) | {
         "properties": properties_of(choice.values),
         "own_job_s": choice.job_s if math.isfinite(choice.job_s) else None,
@@ -294,7 +296,8 @@ def tune_cluster(
     require_models([judge], "--judge")
     evaluation = open_evaluation(source, results_dir, asks=True)
     names = [*evaluation.run.read_profiles()] or [""]  # whose error says what is missing
-    bases, numbers = {name: basis_of_run(evaluation, name) for name in names}, dict[str, float]()
+    bases = {name: basis_of_run(evaluation, name) for name in names}
+    numbers = dict[str, float]()
     for text in weights:
         name, _, number = text.partition("=")
         if name not in bases or not number.replace(".", "", 1).isdigit():

@@ -118,10 +118,12 @@ def check_system() -> Finding:
 def check_cores() -> Finding:
     """Cores that may be used, less a quota of a control group."""
     facts = machine_facts()
-    usable, quota_cores = float(facts["cores_usable"]), cpu_quota()
+    usable = float(facts["cores_usable"])
+    quota_cores = cpu_quota()
     summary = f"{facts['cores_usable']} of {facts['cores']} usable, {facts.get('cpu', 'unknown')}"
     if quota_cores is not None and quota_cores < usable:
-        usable, summary = quota_cores, f"{summary}; a control group allows {quota_cores:g}"
+        usable = quota_cores
+        summary = f"{summary}; a control group allows {quota_cores:g}"
     if usable < 2:
         remedy = "give this machine two cores; on one, tasks delay each other"
         return Finding("cores", "note", summary, remedy)
@@ -130,7 +132,8 @@ def check_cores() -> Finding:
 
 def check_load() -> Finding:
     """What others run here: it goes into every measured time."""
-    runnable, number = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    runnable = os.getloadavg()[0]
+    number = len(os.sched_getaffinity(0))
     summary = f"{runnable:.1f} runnable threads on {number} cores over the last minute"
     if runnable > MOST_LOAD * number:
         return Finding("load", "note", summary, "end other programs before you measure")

@@ -110,7 +110,8 @@ class Judge:
         self.table, self.alarms = table, list[Alarm]()
         self.factors, self.columns = table.factors(), pd.DataFrame(table.values)
         # Each column from its median: a night that lacks one shifts no mean.
-        centred, firm = self.columns - self.columns.median(), pd.DataFrame(table.firm)
+        centred = self.columns - self.columns.median()
+        firm = pd.DataFrame(table.firm)
         members = [[*each.members] for each in self.factors]
         shape = len(members), len(centred)
         self.values = np.reshape([centred[each].mean(axis=1) for each in members], shape).T
@@ -146,13 +147,16 @@ class Judge:
 
     def _exact(self, night: int) -> None:
         """Raise what code and inputs changed in *night*, which is known without statistics."""
-        nights, points = self.table.nights, self.table.points
+        nights = self.table.nights
+        points = self.table.points
         if not nights or not night:
             return
-        now, before = nights[night], nights[night - 1]
+        now = nights[night]
+        before = nights[night - 1]
         for name in sorted(set(now.code) - set(before.code)):
             own = now.changed_by(name)
-            size, cells = median(own.values() or [0.0]), [p.cell for p in points if p.name in own]
+            size = median(own.values() or [0.0])
+            cells = [p.cell for p in points if p.name in own]
             self._raise(f"code: {name}", name, night, night, size=(size,) * 3, cells=cells)
         cells = [name.removeprefix(INPUT_OF) for name, fact in now.facts.items()
                  if name.startswith(INPUT_OF) and before.facts.get(name, fact) != fact]  # fmt: skip
@@ -167,7 +171,8 @@ class Judge:
 
     def _shifted(self, night: int) -> bool:
         """Raise the largest shift that ends with *night*; whether there was one."""
-        values, firm = self.values[: night + 1], self.firm[: night + 1]
+        values = self.values[: night + 1]
+        firm = self.firm[: night + 1]
         deviates, scores = shifts.scan(values, self.clips, firm)
         excess = scores - self.thresholds
         largest = int(excess.max(axis=0).argmax())
@@ -175,8 +180,10 @@ class Judge:
             return False
         # The stretch that says it most clearly begins with the change.
         row = int(np.nanargmax(np.abs(deviates[:, largest])))
-        lag, z = int(shifts.LAGS[row]), deviates[row]
-        since, direction = night + 1 - lag, np.sign(z[largest])
+        lag = int(shifts.LAGS[row])
+        z = deviates[row]
+        since = night + 1 - lag
+        direction = np.sign(z[largest])
         # A factor is shared if most of its columns moved as it did: else one of them moved it.
         began = int((~np.isnan(values[:, largest])).argmax())
         columns = self.columns[began : night + 1]
@@ -214,7 +221,8 @@ class Judge:
 
     def _is_known(self, since: int, cause: str, factor: Factor, size: Size) -> bool:
         """Whether an alarm of before has said it: the same change, or the end of one."""
-        number, (_, low, high) = self.table.numbers[since], size
+        number = self.table.numbers[since]
+        (_, low, high) = size
         for place, alarm in enumerate(self.alarms):
             if alarm.state == "gone" or alarm.cause.startswith(_EXACT):
                 continue
@@ -261,7 +269,9 @@ class Judge:
         state: AlarmState = "confirmed",
     ) -> None:
         """Add an alarm about nights by their rows, with a change as it stands in the table."""
-        numbers, nights, is_plain = self.table.numbers, self.table.nights, self.table.is_plain
+        numbers = self.table.numbers
+        nights = self.table.nights
+        is_plain = self.table.is_plain
         ends = [end if end is None or is_plain else math.expm1(end) for end in size]
         alarm = Alarm(
             id=digest([nights[since].run if nights else numbers[since], series, cause])[:8],
@@ -282,7 +292,8 @@ class Judge:
 def judged(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
     """Alarms of a history, replayed night by night by each series, and what else is to be said."""
     nights = [entry for entry in entries if isinstance(entry, Night)]
-    every, alarms = tables(entries), list[Alarm]()
+    every = tables(entries)
+    alarms = list[Alarm]()
     notes = [f"night {number} is in no comparison: {'; '.join(night.lacks)}"
              for number, night in enumerate(nights, 1) if not night.whole]  # fmt: skip
     if len(every) > 1:
@@ -326,7 +337,9 @@ def read_csv(path: Path, *, each: bool = False) -> list[Table]:
     They are one table, or with *each* one for each column; a column `commit` is left out.
     `DataError` names the line, and what in it is no number or a clock that goes back.
     """
-    number, last, rows = 1, -math.inf, list[list[float]]()
+    number = 1
+    last = -math.inf
+    rows = list[list[float]]()
     try:
         lines = csv.reader(path.read_text(encoding="utf-8").splitlines())
         head = [name.strip() for name in next(lines, [])]
@@ -353,9 +366,11 @@ def read_csv(path: Path, *, each: bool = False) -> list[Table]:
         what = excerpt(error) if is_read else f"it cannot be read: {excerpt(error)}"
         where = f"{path}:{number}" if is_read else str(path)
         raise DataError(what, where=where, fix=fix) from error
-    values, names = np.reshape(rows, (-1, len(chosen))), [excerpt(head[n], 60) for n in chosen]
+    values = np.reshape(rows, (-1, len(chosen)))
+    names = [excerpt(head[n], 60) for n in chosen]
     points = [Point(kind="measured", cell=name, quantity="job_s", raw=()) for name in names]
-    made, every = list[Table](), [*range(len(names))]
+    made = list[Table]()
+    every = [*range(len(names))]
     for places in [[place] for place in every] if each else [every]:
         columns = values[:, places]
         is_plain = bool((columns <= 0).any())

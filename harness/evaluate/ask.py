@@ -37,7 +37,8 @@ from harness.workloads.history import PastJobs
 MANY = 50  # cells from which on a model that can is asked of all at once, without intervals
 _KEY = re.compile(r"((configuration|cluster\.(site|node)|workloads\.[^.]+)\.|cluster\.workers=).*")
 _OF_NODE = {re.sub("_bytes(_per_s)?$", "", field): field for field in NodeSpec.model_fields}
-_OF_MAPS, _OF_REDUCES = {"map", "collect", "spill", "last"}, {"shuffle", "sort", "reduce"}
+_OF_MAPS = {"map", "collect", "spill", "last"}
+_OF_REDUCES = {"shuffle", "sort", "reduce"}
 _ROUNDING = 0.01  # inputs are whole records: a little less than was asked for
 
 Question = tuple[str, Cell, str]  # the cell with its name, and the name it is compared with
@@ -55,7 +56,8 @@ class Basis(NamedTuple):
 
 def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
     """What a run knows of *workload*, or of its only one; the base is its largest scored cell."""
-    run, profiles = evaluation.run, evaluation.run.read_profiles()
+    run = evaluation.run
+    profiles = evaluation.run.read_profiles()
     if not profiles:
         raise DataError("there is no profile", where=str(run.path), fix=f"harness profile {run.id}")
     if workload not in profiles and (workload or len(profiles) > 1):
@@ -65,7 +67,8 @@ def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
     scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
     cells = [each for each in evaluation.cells.values() if each.workload.name == profile.workload]
     base = max(cells, key=lambda cell: (cell.id in scored, cell.workload.input_bytes, cell.id))
-    note, errors = f"{evaluation.labels[base.id]}, the largest cell that the run scores", {}
+    note = f"{evaluation.labels[base.id]}, the largest cell that the run scores"
+    errors = {}
     with suppress(DataError):  # it was not scored
         scores = run.read_scores()
         times_s = [each.raw_s["job_s"] for each in scores.measurements if each.cell == base.id]
@@ -95,7 +98,9 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
 
     A key is the name of an axis, or as in an experiment file; values, and `SpecError`, as there.
     """
-    cluster, workload, overrides = base.cluster, base.workload, list[str]()
+    cluster = base.cluster
+    workload = base.workload
+    overrides = list[str]()
     if workload.code or cluster.provider == HISTORY:
         kind = own_workload(workload.code) if workload.code else PastJobs
         own = {workload.name: kind.parameters}
@@ -110,7 +115,8 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
             of_site = name.startswith("dfs.") or name in cluster.site.keys() - base.configuration
             head = "cluster.site." if of_site else "configuration."
         if not _KEY.fullmatch(head + setting):
-            what, fix = f"there is no setting '{name[:80]}'", did_you_mean(name, list(keys))
+            what = f"there is no setting '{name[:80]}'"
+            fix = did_you_mean(name, list(keys))
             raise SpecError(what, where=f"--set {setting[:200]}", fix=fix)
         overrides.append(head + setting)
     file = experiment_file(base, "ask", "?")
@@ -120,7 +126,8 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
         changed = {"workers": cell.cluster.workers, "node": cell.cluster.node}
         changed["site"] = cluster.site | cell.cluster.site
         of_cell = cell.workload.model_copy(update={"code": workload.code})
-        growth, maps = of_cell.input_bytes / workload.input_bytes, of_cell.parameters.get("maps")
+        growth = of_cell.input_bytes / workload.input_bytes
+        maps = of_cell.parameters.get("maps")
         if cluster.provider == HISTORY and maps == workload.parameters["maps"]:
             # More input has more splits, of the size that they had.
             more = {"maps": max(1, round(int(maps) * growth))}
@@ -133,7 +140,8 @@ def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[
 
 def experiment_file(cell: Cell, name: str, question: str) -> dict[str, Any]:
     """The experiment of *cell* alone as its file has it, without its provider and properties."""
-    cluster, workload = cell.cluster, cell.workload
+    cluster = cell.cluster
+    workload = cell.workload
     node = {name: getattr(cluster.node, field) for name, field in _OF_NODE.items()}
     rates = {name: f"{node[name]} B/s" for name in ("disk", "network") if node[name]}
     node = {name: value for name, value in (node | rates).items() if value is not None}
@@ -155,14 +163,16 @@ def questions(
     for number, setting in enumerate(settings, start=1):
         cells = asked_cells(base, settings[:number], known)
         if len(cells) > 1:
-            what, fix = "a setting has one value", "vary it: --grid KEY=A,B"
+            what = "a setting has one value"
+            fix = "vary it: --grid KEY=A,B"
             raise SpecError(what, where=f"--set {setting[:200]}", fix=fix)
         requests.append((f"+ {setting}", cells[0], requests[-1][0]))
     if settings and (reasons := _refusals(requests[-1][1])):
         raise SpecError("; ".join(reasons), where=f"--set {settings[-1][:200]}")
     axes = ["=[".join(axis.split("=", 1)) + "]" for axis in grid]
     points = asked_cells(base, [*settings, *axes], known) if grid else []
-    names, against = varying([requests[-1][1], *points]), requests[-1][0]
+    names = varying([requests[-1][1], *points])
+    against = requests[-1][0]
     return requests + [(label(point, names), point, against) for point in points]
 
 
@@ -176,9 +186,11 @@ def answers(
     that was not profiled; where not `is_read`, no model is told of the change.  `limits` is the
     longest of `phases`.  What Hadoop would not run is not applicable.
     """
-    profile, cells = basis.profile, [cell for _, cell, _ in requests]
+    profile = basis.profile
+    cells = [cell for _, cell, _ in requests]
     known = profile if basis.profiled else profile.model_copy(update={"refits": ()})
-    profiles, inputs = {profile.workload: known}, [model_inputs(cell) for cell in cells]
+    profiles = {profile.workload: known}
+    inputs = [model_inputs(cell) for cell in cells]
     predictions = predict_cells(model_or_name, cells, profiles, basis.profiled)
     model = model_or_name if isinstance(model_or_name, str) else model_or_name.name
     of_name = MODELS.get(model) if model is model_or_name else None
@@ -192,10 +204,13 @@ def answers(
     for (name, cell, against), of_cell, answer in zip(requests, inputs, predictions, strict=True):
         reasons = _refusals(cell) if earlier else ()  # the base was measured
         prediction = Prediction(model=model, not_applicable=reasons) if reasons else answer
-        job_s, ends = prediction.job_s, prediction.intervals.get("job_s", {}).get("80")
+        job_s = prediction.job_s
+        ends = prediction.intervals.get("job_s", {}).get("80")
         earlier[name] = of_cell, job_s
-        (of_before, before_s), (_, base_s) = earlier[against], earlier["base"]
-        outside, phases = [*_outside(_numbers(*of_cell), seen)], phases_of(prediction)
+        (of_before, before_s) = earlier[against]
+        (_, base_s) = earlier["base"]
+        outside = [*_outside(_numbers(*of_cell), seen)]
+        phases = phases_of(prediction)
         yield {
             "model": model,
             "cell": name,
@@ -221,7 +236,8 @@ def _refusals(cell: Cell) -> tuple[str, ...]:
 
 def _numbers(configuration: Any, cluster: Any, of_input: Any) -> dict[str, float]:
     """All numbers that models are given of a job, or of a profiled one, by axis or property."""
-    size, fields = of_input.input_bytes, configuration.model_dump().items()
+    size = of_input.input_bytes
+    fields = configuration.model_dump().items()
     numbers = {"input bytes": size, "bytes of a split": size / of_input.num_splits}
     numbers |= {"workers": cluster.num_nodes, "map_slots": cluster.map_slots}
     numbers |= {"reduce_slots": cluster.reduce_slots}
@@ -246,7 +262,8 @@ def _outside(numbers: Mapping[str, float], seen: Sequence[Mapping[str, float]]) 
 
 def phases_of(prediction: Prediction) -> dict[str, dict[str, float]]:
     """Seconds in each phase: `task_s` of one task, `job_s` of all waves of all jobs; the frame."""
-    times_s, phases = prediction.phases, dict[str, dict[str, float]]()
+    times_s = prediction.phases
+    phases = dict[str, dict[str, float]]()
     if any(name.partition("_")[0] not in _OF_MAPS | _OF_REDUCES for name in times_s):
         times_s = prediction.measurable  # not of tasks: those that a job history shows
     for name, task_s in times_s.items():

@@ -37,7 +37,8 @@ class Budget(NamedTuple):
 
 def read_budgets(text: str, source: str, sides: Sequence[Side]) -> list[Budget]:
     """Read the YAML file *source*, about *sides*; `SpecError` has everything that is wrong."""
-    document, budgets = Document(text, source), list[Budget]()
+    document = Document(text, source)
+    budgets = list[Budget]()
     known = {"quantity": {*LEVELS}, "workload": {*WORKLOADS}, "model": {*MODELS}}
     known["statistic"] = set()
     for side in sides:
@@ -51,9 +52,11 @@ def read_budgets(text: str, source: str, sides: Sequence[Side]) -> list[Budget]:
         fix = "write 'schema: 1', 'budgets:' and lines such as '- {quantity: job_s, slower: 5 %}'"
         document.problem((), "the file is not schema 1 with a list of budgets alone", fix)
     for place in range(len(entries) if isinstance(entries, list) else 0):
-        path, entry = ("budgets", place), document.mapping("budgets", place)
+        path = ("budgets", place)
+        entry = document.mapping("budgets", place)
         limit = next((key for key in _LIMITS if key in entry), "slower")
-        percent, (_, keys) = _PERCENT.fullmatch(str(entry.get(limit))), _LIMITS[limit]
+        percent = _PERCENT.fullmatch(str(entry.get(limit)))
+        (_, keys) = _LIMITS[limit]
         if percent is None or keys[0] not in entry:
             fix = "write one such as {quantity: job_s, slower: 5 %}"
             fix += " or {statistic: network_s_per_byte, changes: 20 %}"
@@ -62,10 +65,12 @@ def read_budgets(text: str, source: str, sides: Sequence[Side]) -> list[Budget]:
         chosen = {key: str(value) for key, value in entry.items() if key != limit}
         for key, value in chosen.items():
             if key not in keys:
-                what, fix = f"{limit} takes no '{excerpt(key)}'", did_you_mean(key, keys)
+                what = f"{limit} takes no '{excerpt(key)}'"
+                fix = did_you_mean(key, keys)
                 document.problem((*path, key), what, fix, key=True)
             elif known[key] and value not in known[key]:
-                what, fix = f"there is no {key} '{excerpt(value)}'", did_you_mean(value, known[key])
+                what = f"there is no {key} '{excerpt(value)}'"
+                fix = did_you_mean(value, known[key])
                 document.problem((*path, key), what, fix)
         name = " ".join((*chosen.values(), limit, percent[0].strip()))
         budgets.append(Budget(name, limit, float(percent[1]) / 100, chosen))
@@ -88,12 +93,16 @@ def judge(budget: Budget, changed: Sequence[Change], *, strict: bool) -> Budget:
         is_chosen = budget.chosen.items() <= about.items()
         if each.kind != _LIMITS[budget.limit][0] or each.cell or not is_chosen:
             continue
-        verdict, ends, low, high = "undecided", "the interval is not known", each.low, each.high
+        verdict = "undecided"
+        ends = "the interval is not known"
+        low = each.low
+        high = each.high
         if low is not None and high is not None:
             if each.kind == "error":  # its own interval is as much wider than its spread
                 spreads = (each.base_spread or 0.0), (each.other_spread or 0.0)
                 reach = (high - each.change) * spreads[1] / (math.hypot(*spreads) or 1.0)
-                low, high = each.other - reach, each.other + reach
+                low = each.other - reach
+                high = each.other + reach
             ends = f"{100 * low:.3g} to {100 * high:.3g} %"
             if low > budget.most or high < least:
                 verdict = "broken"
@@ -103,5 +112,6 @@ def judge(budget: Budget, changed: Sequence[Change], *, strict: bool) -> Budget:
     verdict = next((each for each in texts if texts[each]), "undecided")
     reason = "; ".join(texts[verdict]) or "the runs have nothing of it in common"
     if strict and verdict == "undecided":
-        verdict, reason = "broken", f"undecided, and --strict counts that: {reason}"
+        verdict = "broken"
+        reason = f"undecided, and --strict counts that: {reason}"
     return budget._replace(verdict=verdict, reason=reason)

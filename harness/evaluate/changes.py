@@ -73,7 +73,8 @@ class Side:
         """Read it; `DataError` where it has not come to its end, or is not as it was measured."""
         self.run, self.scores = evaluation.run, ScoreBook()
         if not self.run.measured.finished:
-            ended, planned = len(self.run.trial_ids()), len(evaluation.plan)
+            ended = len(self.run.trial_ids())
+            planned = len(evaluation.plan)
             what = f"run {self.run.id} is not finished: {ended} of {planned} trials have ended"
             fix = "go on with it (harness all FILE), then compare again"
             raise DataError(what, where=str(self.run.path), fix=fix)
@@ -99,7 +100,8 @@ class Side:
         for axis, value in chain(*(axis_values(cell).items() for cell in self.cells.values())):
             self.axes[axis].add(readable(axis, value))
         manifest = self.run.read_manifest().document()
-        experiment, cluster = manifest["experiment"], manifest["experiment"]["cluster"]
+        experiment = manifest["experiment"]
+        cluster = manifest["experiment"]["cluster"]
         document = {name: {**manifest, **experiment}.get(name) for name in _FACTS}
         document |= {"hosts": cluster.get("hosts"), "limits": cluster.get("nodes")}
         document["jars"] = manifest.get("versions", {}).get("jars")
@@ -123,7 +125,8 @@ class Side:
                 if trials[0].workload == workload
                 and (times_s := [t for each in trials if (t := each.raw_s.get(quantity, 0)) > 0])
             }
-            every, floors = sum(map(len, times_s.values())), mean_floors([*times_s.values()])
+            every = sum(map(len, times_s.values()))
+            floors = mean_floors([*times_s.values()])
             for (cell, repeats_s), floor in zip(times_s.items(), floors, strict=True):
                 few = len(repeats_s) < ENOUGH_REPEATS  # which share their spread
                 freedoms[cell] = every - len(times_s) if few else len(repeats_s) - 1
@@ -142,7 +145,8 @@ class Side:
                 key = "error", workload, score.model, score.quantity, labels[score.cell]
                 yield key, (score.relative_error, noise, freedoms[score.cell], of_profile)
         if len(self.rates) > 1:
-            rate, spread = fmean(self.rates), stdev(self.rates) / len(self.rates) ** 0.5
+            rate = fmean(self.rates)
+            spread = stdev(self.rates) / len(self.rates) ** 0.5
             yield ("cost", "", "", "speed_probe_rate", ""), (rate, spread, len(self.rates) - 1, 0.0)
         for workload, profile in self.profiles.items():
             for name, cost in {**profile.statistics, **profile.frame, **profile.costs}.items():
@@ -155,7 +159,8 @@ class Side:
 
 def differences(base: Side, other: Side) -> list[tuple[str, str, str]]:
     """What differs of what the runs say of themselves: name, value in *base*, value in *other*."""
-    facts, unset = base.facts | other.facts, "not set"
+    facts = base.facts | other.facts
+    unset = "not set"
     rows = [(each, base.facts.get(each, unset), other.facts.get(each, unset)) for each in facts]
     return [row for row in rows if row[1] != row[2]]
 
@@ -186,12 +191,14 @@ def shared_cells(base: Side, other: Side) -> dict[str, str]:
 
 def changes(base: Side, other: Side) -> list[Change]:
     """Judge every number that both runs have; no times where both are of one measurement."""
-    shared, axes = shared_cells(base, other), varying(base.cells.values())
+    shared = shared_cells(base, other)
+    axes = varying(base.cells.values())
     labels = {cell: label(base.cells[cell], axes) for cell in shared}
     is_same = base.run.measured.path.samefile(other.run.measured.path)
     one = dict(base.estimates(labels))
     two = dict(other.estimates({shared[cell]: text for cell, text in labels.items()}))
-    wholes, families = defaultdict[Key, list[Key]](list), defaultdict[str, list[Key]](list)
+    wholes = defaultdict[Key, list[Key]](list)
+    families = defaultdict[str, list[Key]](list)
     for key in one:
         if key in two and not (is_same and key[0] == "time"):
             families[f"{key[0]} {key[3] if key[0] != 'cost' else ''}"].append(key)
@@ -201,7 +208,8 @@ def changes(base: Side, other: Side) -> list[Change]:
             families[f"{whole[0]} {whole[3]}"].insert(0, whole)
             for side in (one, two):
                 values, errors, freedoms, commons = zip(*(side[key] for key in keys), strict=True)
-                error, freedom = math.hypot(*errors) / len(keys), max(freedoms)
+                error = math.hypot(*errors) / len(keys)
+                freedom = max(freedoms)
                 side[whole] = fmean(values), error, freedom, fmean(commons)
     return [*chain(*(_judged(keys, one, two, other.run.id) for keys in families.values()))]
 
@@ -218,11 +226,14 @@ def _judged(
     if keys[0][0] == "cost":  # where both are 0, the spread is all that there is
         sizes = np.abs([*values, spreads.sum(axis=0), scale])
         scale = sizes[(sizes > 0).argmax(axis=0), range(len(keys))]
-    gaps, spreads = (values[1] - values[0]) / scale, np.hypot(spreads, np.nan_to_num(commons))
+    gaps = (values[1] - values[0]) / scale
+    spreads = np.hypot(spreads, np.nan_to_num(commons))
     tests = change_tests(gaps, (spreads / scale) ** 2, np.maximum(freedoms, 1), margin=MARGIN)
-    ends, chances = np.asarray([gaps, *tests[:2]]), np.asarray(tests[2:]) + 0 * commons.sum(axis=0)
+    ends = np.asarray([gaps, *tests[:2]])
+    chances = np.asarray(tests[2:]) + 0 * commons.sum(axis=0)
     if keys[0][0] == "time":  # logarithms, until here
-        values, ends = np.exp(values), np.expm1(np.minimum(ends, 99))
+        values = np.exp(values)
+        ends = np.expm1(np.minimum(ends, 99))
         spreads = spreads * values
     is_distinct = chances[0] <= FAMILY_ERROR
     verdicts = np.select(

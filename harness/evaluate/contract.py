@@ -20,7 +20,8 @@ from harness.records.trial import WorkloadSpec
 from harness.units import MIB
 from harness.workloads.base import INPUT_TOLERANCE, Workload
 
-_IN, _OUT = "hdfs://m/in", "hdfs://m/out"
+_IN = "hdfs://m/in"
+_OUT = "hdfs://m/out"
 
 
 def example_profile() -> Profile:
@@ -31,7 +32,8 @@ def example_profile() -> Profile:
 
 def model_complaints(model: Model) -> Iterator[str]:
     """Say what of its contract *model* does not keep; nothing: it keeps all of it."""
-    profile, cells = example_profile(), []
+    profile = example_profile()
+    cells = []
     cluster = Cluster(
         num_nodes=2, map_slots_per_node=2, reduce_slots_per_node=2, map_slots=4, reduce_slots=4
     )
@@ -74,7 +76,8 @@ def workload_complaints(
     if _IN not in jobs[0].arguments or not any(_OUT in each for each in jobs[-1].arguments):
         yield "submit does not hand on the input and the output that it is given"
     sample = json.loads(json.dumps(workload.sample(spec, ((n, [d]) for n, d in files.items()))))
-    middle, changed = len(output) // 2, bytearray(output)
+    middle = len(output) // 2
+    changed = bytearray(output)
     changed[middle] ^= 1
     for what, parts in {
         "": [output],

@@ -118,7 +118,8 @@ class Evaluation:
         """Mean rate of the speed probe while the trial's jobs ran."""
         trial_id = record.trial.id
         if trial_id not in self.rates:
-            jobs, raw = self.run.read_trace(trial_id, whole=False), self.run.raw(trial_id)
+            jobs = self.run.read_trace(trial_id, whole=False)
+            raw = self.run.raw(trial_id)
             ends = (jobs[0].submit_s, jobs[-1].finish_s) if jobs else None
             self.rates[trial_id] = trial_rate(raw, *ends) if ends else None
         return self.rates[trial_id]
@@ -147,7 +148,8 @@ class Evaluation:
             profile = fit_profile(workload, observed, speed, rates)
             # Each without one profiling cell, or a few where there are many; below four cells
             # nothing could be concluded from them.
-            cells, refits = sorted({one.trial.cell.id for one in observed}), []
+            cells = sorted({one.trial.cell.id for one in observed})
+            refits = []
             for place in range(min(len(cells), MOST_REFITS) if len(cells) >= FEWEST_REFITS else 0):
                 left_out = set(cells[place::MOST_REFITS])
                 others = [one for one in observed if one.trial.cell.id not in left_out]
@@ -170,9 +172,11 @@ class Evaluation:
             for trial in self.plan
             if not trial.profiling and trial.cell.workload.name not in controls
         }.values()
-        predictions, hashes = [], self.run.profile_hashes()
+        predictions = []
+        hashes = self.run.profile_hashes()
         for model_name in self.experiment.predict.models:
-            of_model, code = [], self.experiment.predict.code.get(model_name)
+            of_model = []
+            code = self.experiment.predict.code.get(model_name)
             model = OwnModel(kept_own(code)) if code else model_name
             origin = {"code": code.sha256 if code else model_code(model_name)}
             for prediction in predict_cells(model, scored, profiles, self.cells):
@@ -220,14 +224,17 @@ class Evaluation:
     ) -> list[Measurement]:
         """Measured times of each scored trial, with *profiling* of all; *known* ones as is."""
         profiles = self.run.read_profiles()
-        stored, measurements = {each.trial: each for each in known}, []
+        stored = {each.trial: each for each in known}
+        measurements = []
         for trial_id, record in self.done.items():
             if record.trial.profiling and not profiling:
                 continue
             if trial_id in stored:
                 measurements.append(stored[trial_id])
                 continue
-            cell, jobs, probe_rate = record.trial.cell, self.jobs(record), self.rate(record)
+            cell = record.trial.cell
+            jobs = self.jobs(record)
+            probe_rate = self.rate(record)
             profile = profiles.get(cell.workload.name)
             speed = profile.speed if profile is not None else None
             of_profile = profile.frame if profile is not None else {}
@@ -306,7 +313,8 @@ class Evaluation:
         if record.trial.cell.tracing.mode == "off":
             return JobTaskTimes()
         config, _, _ = model_inputs(record.trial.cell)
-        raw, is_compressed = self.run.raw(record.trial.id), config.map_output_compressed
+        raw = self.run.raw(record.trial.id)
+        is_compressed = config.map_output_compressed
         logged = logged_times(raw, trace, is_compressed=is_compressed)
         return job_task_times(trace, logged, self.run.read_recordings(record.trial.id))
 

@@ -19,7 +19,8 @@ from harness.records.profile import Profile
 from harness.store import Run
 
 OF_WHOLE_JOBS = ("ernest", "nearest")
-OWN, TIMES = "its own profile", "times"
+OWN = "its own profile"
+TIMES = "times"
 _RATIO_OF = "terasort"
 
 
@@ -59,7 +60,9 @@ def ladder(
 
     Where no TeraSort of one size and configuration ran on both machines, its ratio is no way.
     """
-    origin, profiles, measured_s = Evaluation.of(source), source.read_profiles(), job_times(target)
+    origin = Evaluation.of(source)
+    profiles = source.read_profiles()
+    measured_s = job_times(target)
     ways: dict[str, Mapping[str, Profile]] = {"as it is": profiles}
     if times := terasort_ratio(origin, target):
         ways[f"{TIMES} {times:.2f}, a TeraSort's ratio"] = {
@@ -77,7 +80,8 @@ def ladder(
                 continue
             for prediction in predict_cells(model, cells, known, profiled):
                 low_s, high_s = prediction.intervals.get("job_s", {}).get("90") or (None, None)
-                cell, time_s = prediction.cell, measured_s[prediction.cell]
+                cell = prediction.cell
+                time_s = measured_s[prediction.cell]
                 yield Rung(way, model, cell, prediction.job_s, low_s, high_s, time_s)
 
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from harness.stats.resampling import Numbers
 
 ModelInputs = tuple[JobConfig, Cluster, JobInput]
-INTERVAL_OF, INTERVAL_LEVELS = ("body_s", "job_s"), (0.8, 0.9)
+INTERVAL_OF = ("body_s", "job_s")
+INTERVAL_LEVELS = (0.8, 0.9)
 JOBS = "jobs."  # before the names of times of jobs, where they stand beside statistics
 
 
@@ -51,7 +52,8 @@ def client_configuration(cell: Cell) -> dict[str, str]:
 
 def required_jars(cell: Cell) -> Iterator[str]:
     """Names of our own jars that run the jobs of *cell*, or make their input."""
-    workload, spec = workload_of(cell), cell.workload
+    workload = workload_of(cell)
+    spec = cell.workload
     generate = workload.generate(spec, block_bytes(cell.cluster), "/input")
     for command in (*workload.submit(spec, "/input", "/output"), generate):
         if isinstance(command, JobCommand) and command.jar:
@@ -60,7 +62,8 @@ def required_jars(cell: Cell) -> Iterator[str]:
 
 def model_inputs(cell: Cell) -> ModelInputs:
     """What a model is given of each job of *cell*: configuration, effective slots, input."""
-    workload, properties = workload_of(cell), client_configuration(cell)
+    workload = workload_of(cell)
+    properties = client_configuration(cell)
     block = block_bytes(cell.cluster)
     input_plan = workload.plan_input(cell.workload, block)
     split_count = sum(split_counts(input_plan.sizes, block, properties))
@@ -149,11 +152,13 @@ def predict_cells(
 
     missed = {name: [*_misses(model, each, profiled)] for name, each in profiles.items()}
     for cell in cells:
-        prediction, workload = predict_cell(model, cell, profiles), cell.workload.name
+        prediction = predict_cell(model, cell, profiles)
+        workload = cell.workload.name
         if prediction.body_s is None:
             yield prediction
             continue
-        profile, of_cells = profiles[workload], missed[workload]
+        profile = profiles[workload]
+        of_cells = missed[workload]
         others = [predict_cell(model, cell, {workload: refit}) for refit in profile.refits]
         logarithms = [_log_times(each) for each in others]
         never = [(math.nan, math.nan)] * (len({job.cell for job in profile.jobs}) - len(of_cells))
@@ -167,7 +172,8 @@ def predict_cells(
             errors = np.array(known or [np.zeros(len(INTERVAL_OF))])
             numbers = np.arange(len(drawn))
             drawn += errors[numbers // 2 % len(errors)] * (2 * (numbers % 2) - 1)[:, None]
-        refits, intervals = {}, {}
+        refits = {}
+        intervals = {}
         for column, quantity in enumerate(INTERVAL_OF):
             refits[quantity] = tuple(predicted_times(each)[quantity][1] for each in others)
             pairs = [(logarithms[place][column], error[column]) for place, error in of_cells]
@@ -215,7 +221,8 @@ def _missed(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]) -> 
     """By how much *model* misses profiled *jobs* of one cell: logarithms, NaN: it has no answer."""
     import numpy as np
 
-    predictor, job = MODELS[model] if isinstance(model, str) else model, jobs[0]
+    predictor = MODELS[model] if isinstance(model, str) else model
+    job = jobs[0]
     slots = {f"{kind}_slots_per_node": -(-getattr(job, f"{kind}_slots") // job.num_nodes)
              for kind in ("map", "reduce")}  # fmt: skip
     cluster = Cluster(
@@ -246,7 +253,8 @@ def scaled(profile: Profile, times: Mapping[str, float]) -> Profile:
     def longer(known: Mapping[str, Statistic]) -> dict[str, Statistic]:
         changed = dict(known)
         for name in known.keys() & times.keys():
-            factor, old = times[name], known[name]
+            factor = times[name]
+            old = known[name]
             nodes = {node: factor * value for node, value in old.nodes.items()}
             update = {"value": factor * old.value, "spread": factor * old.spread, "nodes": nodes}
             changed[name] = old.model_copy(update=update)

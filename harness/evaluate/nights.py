@@ -31,8 +31,10 @@ _ORDER = ("seed", "name")  # of an experiment: what may differ from night to nig
 
 def night(evaluation: Evaluation) -> Night:
     """The line of the history that a run gives, with what it lacks; without code and alarms."""
-    run, done = evaluation.run, evaluation.done
-    manifest, lacks = run.read_manifest(), list[str]()
+    run = evaluation.run
+    done = evaluation.done
+    manifest = run.read_manifest()
+    lacks = list[str]()
     scored = [trial for trial in evaluation.plan if not trial.profiling]
     missing = [trial for trial in scored if trial.id not in done]
     if missing:
@@ -77,8 +79,11 @@ def series(experiment: Experiment, machine: Mapping[str, object], hadoop: str) -
 
 def points(evaluation: Evaluation) -> Iterator[Point]:
     """All numbers of a run; repeats of trials that were added on suspicion are the last."""
-    profiles, done, labels = evaluation.run.read_profiles(), evaluation.done, evaluation.labels
-    repeats, starts = defaultdict[str, list[Measurement]](list), list[str]()
+    profiles = evaluation.run.read_profiles()
+    done = evaluation.done
+    labels = evaluation.labels
+    repeats = defaultdict[str, list[Measurement]](list)
+    starts = list[str]()
     for each in evaluation.measurements():
         if not each.disturbed:
             repeats[each.cell].append(each)

@@ -40,9 +40,11 @@ from harness.text import excerpt
 from harness.workloads.base import INPUT_TOLERANCE
 
 BYTES_READ = f"{FILE_INPUT_COUNTER}.BYTES_READ"
-TASK_LOG, SHUFFLE_LOG = "syslog", "syslog.shuffle"
+TASK_LOG = "syslog"
+SHUFFLE_LOG = "syslog.shuffle"
 FEWEST_TO_COMPARE = 2  # tasks of a repeat
-_QUARTER_S, _MOST_QUARTERS = 900, 56
+_QUARTER_S = 900
+_MOST_QUARTERS = 56
 _OFFSET = re.compile(r"GMT([+-])([01]\d|2[0-3]):([0-5]\d)")
 
 
@@ -111,7 +113,8 @@ def observe(
     run: Run, record: TrialRecord, jobs: Sequence[JobTrace], rate: float | None
 ) -> list[Observation]:
     """One observation for each of the *jobs* of a trial; *rate* is the speed probe's meanwhile."""
-    cell, trial_id = record.trial.cell, record.trial.id
+    cell = record.trial.cell
+    trial_id = record.trial.id
     config, cluster, planned = model_inputs(cell)
     joined_trace = joined(jobs)
     task_times = list[MapTimes | ReduceTimes]()
@@ -152,7 +155,8 @@ def _succeeded(trace: JobTrace) -> dict[str, TaskAttempt]:
 
 def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
     """Input of one job: as *planned*, or what its counters say where an earlier job wrote it."""
-    input_bytes, map_count = trace.counters.get(BYTES_READ, 0), trace.num_maps
+    input_bytes = trace.counters.get(BYTES_READ, 0)
+    map_count = trace.num_maps
     is_same_size = abs(input_bytes - planned.input_bytes) <= INPUT_TOLERANCE * planned.input_bytes
     if input_bytes == 0 or (is_same_size and map_count == planned.num_splits):
         return planned
@@ -168,7 +172,8 @@ def job_task_times(
 
     Attempts that did not succeed count in no mean.
     """
-    succeeded, pieces = _succeeded(trace), dict[str, TaskPieces]()
+    succeeded = _succeeded(trace)
+    pieces = dict[str, TaskPieces]()
     drawn = {one.attempt_id: one for one in trace.attempts} if is_detailed(trace) else {}
     recorded: list[MapTimes | ReduceTimes] = []
     parts_by_attempt = {}
@@ -196,7 +201,8 @@ def job_task_times(
 
 def job_vet(run: Run, record: TrialRecord, trace: JobTrace) -> JobVet | None:
     """Vet of the job of one trial; `None` where no unit was recorded."""
-    trial_id, (config, _, _) = record.trial.id, model_inputs(record.trial.cell)
+    trial_id = record.trial.id
+    (config, _, _) = model_inputs(record.trial.cell)
     attempts = _succeeded(trace)
     # Records of each task, and the seconds in which its spills ran.
     totals = {

@@ -113,13 +113,15 @@ def _find_class(source: str, file: str, class_name: str) -> OwnCode:
     try:
         statements = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line, reason = getattr(error, "lineno", 1), getattr(error, "msg", error)
+        line = getattr(error, "lineno", 1)
+        reason = getattr(error, "msg", error)
         raise SpecError(f"{file}:{line}: not Python: {reason}") from error
     classes = {each.name: each for each in statements if isinstance(each, ast.ClassDef)}
     if class_name not in classes:
         fix = did_you_mean(class_name, [*classes])
         raise SpecError(f"{file} has no class '{excerpt(class_name)}'", where=file, fix=fix)
-    name, lines = class_name.lower(), {"": classes[class_name].lineno}
+    name = class_name.lower()
+    lines = {"": classes[class_name].lineno}
     for statement in classes[class_name].body:
         match statement:
             case ast.FunctionDef():

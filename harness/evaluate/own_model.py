@@ -30,7 +30,9 @@ from harness.records.trial import Record
 from harness.text import read_json
 
 LIMIT_S = 20.0  # of an answer; the first one loads libraries
-MOST_ANSWER_BYTES, MOST_MEMORY_BYTES, MOST_PRINTED = 2**20, 2**33, 2000
+MOST_ANSWER_BYTES = 2**20
+MOST_MEMORY_BYTES = 2**33
+MOST_PRINTED = 2000
 _REFUSED = {"os.exec", "os.fork", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.system",
             "os.truncate", "socket.connect", "subprocess.Popen"}  # fmt: skip
 
@@ -59,11 +61,16 @@ class _Answer(Record):
 class OwnModel:
     """One like those of `MODELS`, until its process hangs or ends; *printed* by its last answer."""
 
-    description, required, evaluators = "your own", frozenset[str](), tuple[Any, ...]()
+    description = "your own"
+    required = frozenset[str]()
+    evaluators = tuple[Any, ...]()
 
     def __init__(self, own: OwnCode) -> None:
         """Start its process."""
-        self.own, self.name, self.printed, self._failure = own, own.name, "", ""
+        self.own = own
+        self.name = own.name
+        self.printed = ""
+        self._failure = ""
         self._pipe, child_end = Pipe()
         process = subprocess.Popen(
             [sys.executable, "-I", "-B", "-m", __name__, str(child_end.fileno())],
@@ -79,7 +86,8 @@ class OwnModel:
     ) -> Prediction:
         """Times for one cell; `ModelError` for whatever is no prediction."""
         parts = (profile.model_copy(update={"refits": ()}), configuration, cluster, job_input)
-        slip, is_last = self._failure, False
+        slip = self._failure
+        is_last = False
         try:
             if not slip:
                 question = json.dumps([each.model_dump() for each in parts])
@@ -93,12 +101,14 @@ class OwnModel:
                 return Prediction(model=self.name, **given.model_dump())
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            field, value = ".".join(map(str, first["loc"])), f" = {first['input']!r:.80}"
+            field = ".".join(map(str, first["loc"]))
+            value = f" = {first['input']!r:.80}"
             shown = "no body_s" if first["type"] == "missing" else field + value
             slip = self.own.slip(f"predict gives {shown}: {first['msg'].lower()}")
         except (EOFError, OSError, ValueError) as error:
             limits = f"no answer of up to {MOST_ANSWER_BYTES} bytes within {LIMIT_S:g} s"
-            slip, is_last = self.own.slip(f"{limits} ({type(error).__name__})"), True
+            slip = self.own.slip(f"{limits} ({type(error).__name__})")
+            is_last = True
         if is_last:
             self._failure = slip
             self._finish()
@@ -123,10 +133,13 @@ def _answer_questions(pipe: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends it
-    own, model = OwnCode.model_validate_json(pipe.recv_bytes()), None
+    own = OwnCode.model_validate_json(pipe.recv_bytes())
+    model = None
     sys.addaudithook(_refuse)
     while True:
-        question, answer, slip = pipe.recv_bytes(), cast("Any", None), ""
+        question = pipe.recv_bytes()
+        answer = cast("Any", None)
+        slip = ""
         sys.stdout = sys.stderr = printed = StringIO()
         try:
             model = model or own.load()()
@@ -143,7 +156,8 @@ def _answer_questions(pipe: Connection) -> None:
                 raise TypeError(f"predict returns no Prediction and no dict, but {answer!r}")
             answer = json.loads(json.dumps(answer, default=lambda each: each.item()))  # NumPy's
         except BaseException as error:  # noqa: BLE001 - SystemExit, too
-            answer, slip = None, own.slip(error)
+            answer = None
+            slip = own.slip(error)
         reply = [answer, slip, model is None, printed.getvalue()[-MOST_PRINTED:]]
         pipe.send_bytes(json.dumps(reply).encode())
 

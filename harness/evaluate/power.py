@@ -37,7 +37,9 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
         raise DataError(what, where="the history", fix="measure more nights: harness nightly FILE")
     judge = Judge(table)
     judge.judge()  # what is left of each factor after its last change
-    variance, shifts, helps = list[dict[str, str]](), list[dict[str, str]](), dict[str, str]()
+    variance = list[dict[str, str]]()
+    shifts = list[dict[str, str]]()
+    helps = dict[str, str]()
     by_name = dict[str, list[Point]]()
     for each in (point for night in table.nights for point in night.points):
         by_name.setdefault(each.name, []).append(each)
@@ -58,7 +60,8 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
         column = judge.values[~np.isnan(judge.values[:, place]), place]
         if factor.of in ("cost", "model") or len(column) < FEWEST_NIGHTS:
             continue
-        spread, clip = float(column.std(ddof=1)), clip_of(len(factor.members))
+        spread = float(column.std(ddof=1))
+        clip = clip_of(len(factor.members))
         limits = smallest(len(column), clip, float(judge.thresholds[place]))
         sizes = (f"{100 * np.expm1(spread * size):.1f}" if size else "none" for size in limits)
         shifts.append({"what": factor.name, "a night": _percent(spread**2)} | dict(
@@ -86,7 +89,8 @@ def smallest(nights: int, clip: float, threshold: float) -> tuple[float | None, 
     quiet = np.random.default_rng(2).standard_normal((nights + max(_WITHIN), _TRIED))
     wide = np.tile(quiet, len(_SIZES))
     wide[nights:] += np.repeat(_SIZES, _TRIED)
-    clips, is_raised = np.full(wide.shape[1], clip), np.zeros(wide.shape[1], bool)
+    clips = np.full(wide.shape[1], clip)
+    is_raised = np.zeros(wide.shape[1], bool)
     answers = list[float | None]()
     for night in range(nights + 1, len(wide) + 1):
         is_raised |= scan(wide[:night], clips)[1].max(axis=0) > threshold
@@ -104,7 +108,8 @@ def levels_of(nights: Sequence[Point]) -> tuple[int, float, float, float]:
     neighbours, because a change moves but one of them.
     """
     logs = [np.log(each.raw[: len(each.raw) - each.again]) for each in nights]
-    groups, starts = list[Numbers](), list[float]()
+    groups = list[Numbers]()
+    starts = list[float]()
     for each, values in zip(nights, logs, strict=True):
         of_start = np.asarray(each.starts[: len(values)] or [0] * len(values))
         own = [values[of_start == start] for start in np.unique(of_start)]

@@ -21,7 +21,8 @@ from harness.store.seal import SEAL
 
 # What a model runs of these packages is hashed with it.
 _PACKAGES = ("harness.models.", "harness.sim.", "harness.stats.", "harness.hadoop.")
-_CONF, _MOST_CONF_BYTES = re.compile(r"job-[0-9]{1,6}-conf\.xml"), 2**26
+_CONF = re.compile(r"job-[0-9]{1,6}-conf\.xml")
+_MOST_CONF_BYTES = 2**26
 _SEALED_BY = re.compile(
     rf"<name>{re.escape(SEAL_PROPERTY)}</name><value>([0-9a-f]{{64}})<".encode()
 )
@@ -32,7 +33,8 @@ def model_code(name: str) -> str:
     """SHA-256 of the sources that a model runs: its own, and what makes its inputs; or ``""``."""
     if name not in MODELS:
         return ""
-    modules, digest = [type(MODELS[name]).__module__, model_inputs.__name__], sha256()
+    modules = [type(MODELS[name]).__module__, model_inputs.__name__]
+    digest = sha256()
     for module in modules:  # which grows meanwhile
         for value in vars(sys.modules[module]).values():
             is_module = isinstance(value, ModuleType)
@@ -55,7 +57,8 @@ def blind_refusals(run: Run, done: Iterable[TrialRecord]) -> list[str]:
     stored = [line.name for line in Chain(run.opener).lines().values()]
     if SEAL not in stored:
         return ["no seal was noted while it was measured" if stored else "it has no evidence"]
-    before, seal = stored[: stored.index(SEAL)], run.seal.sha256()
+    before = stored[: stored.index(SEAL)]
+    seal = run.seal.sha256()
     refusals = []
     for trial in (record.trial.id for record in done if not record.trial.profiling):
         if f"trials/{trial}" in before:

@@ -46,7 +46,8 @@ from harness.store.opener import Opener
 _FACTS = {"node", "nodes", "workers"}
 _OF_MAPS = ("map_read", "map_function", "map_write", "map_merge", "collect", "spill")
 _OF_REDUCES = ("copy", "inmem", "ondisk", "reduce_merge", "reduce_function", "reduce_write")
-DRAWS, _SEED = 200, 0
+DRAWS = 200
+_SEED = 0
 _FAR = 3  # times that a rate without a job is beyond the interval of jobs, before it is named
 _LEAST_SHARE = 0.1  # of a cost, that a draw leaves: none is 0 or below
 # What a part of a task waits for most.
@@ -151,7 +152,8 @@ def factors(rows: Sequence[Work], here: MachineCosts, there: MachineCosts) -> Fa
     if not (of_here.get(COMPUTING) and of_there.get(COMPUTING)):
         what = f"one of the machines has no `{COMPUTING}`, by which functions become longer"
         raise DataError(what, where="hardware", fix="harness calibrate measures it")
-    computing, by_logs = of_there[COMPUTING] / of_here[COMPUTING], is_logged(here)
+    computing = of_there[COMPUTING] / of_here[COMPUTING]
+    by_logs = is_logged(here)
     before, after, of_jobs = (defaultdict[str, float](float) for _ in range(3))
     for part, is_shared in dict.fromkeys((row.part, row.is_shared) for row in rows):
         of_part = [row for row in rows if row.part == part]
@@ -219,10 +221,8 @@ def longer_by(
             times[name] = there.frame[name].value / here.frame[name].value
     of_maps, of_reduces = (by.of(part for part in by.before_s if part.startswith(begins))
                            for begins in (_OF_MAPS, _OF_REDUCES))  # fmt: skip
-    maps_s, tasks_s = (
-        sum(job.map_task_s or 0.0 for job in profile.jobs),
-        sum((job.map_task_s or 0.0) + (job.reduce_task_s or 0.0) for job in profile.jobs),
-    )
+    maps_s = sum(job.map_task_s or 0.0 for job in profile.jobs)
+    tasks_s = sum((job.map_task_s or 0.0) + (job.reduce_task_s or 0.0) for job in profile.jobs)
     share = maps_s / tasks_s if tasks_s else 1.0
     whole = share * of_maps + (1 - share) * of_reduces
     of_jobs = {"job_s": whole, "body_s": whole, "map_task_s": of_maps, "reduce_task_s": of_reduces}
@@ -263,11 +263,13 @@ def transferred(
     logarithm of the probe's rate.  Its reference speed is that of *there*, however fast the probe
     is on such a machine.
     """
-    here, speed = at_speed_of(here, profile.speed), profile.speed
+    here = at_speed_of(here, profile.speed)
+    speed = profile.speed
     if speed is not None and there.reference_rate is not None:
         speed = speed.model_copy(update={"reference_rate": there.reference_rate})
     times = longer_by(profile, rows, here, there)
-    random, draws = np.random.default_rng(_SEED), []
+    random = np.random.default_rng(_SEED)
+    draws = []
     for _ in range(DRAWS):
         drawn = longer_by(profile, rows, drawn_costs(here, random), drawn_costs(there, random))
         slower = math.exp(random.normal() * rate_spread * (speed.coefficient if speed else 0.0))
@@ -286,7 +288,8 @@ def completed(there: MachineCosts, here: MachineCosts) -> tuple[MachineCosts, li
     Where rates of disks or networks say without a job that a byte takes longer there, it does so by
     as much: what the rest of its cost is stays.
     """
-    costs, assumed = dict(there.costs), list[str]()
+    costs = dict(there.costs)
+    assumed = list[str]()
     measured = {name for name, cost in costs.items() if cost.trials >= FEWEST}
     for name, cost in here.costs.items():
         if name in measured or (measured and name not in costs):
@@ -314,7 +317,8 @@ def drawn_costs(machine: MachineCosts, random: np.random.Generator) -> MachineCo
     times_of_level = NormalDist().inv_cdf((1 + LEVEL) / 2)
 
     def drawn(cost: Cost) -> Cost:
-        error, count = 0.0, len(cost.without)
+        error = 0.0
+        count = len(cost.without)
         if cost.without:
             mean = fmean(cost.without.values())
             moves = (of_units[unit] * (value - mean) for unit, value in cost.without.items())
@@ -333,7 +337,8 @@ def drawn_costs(machine: MachineCosts, random: np.random.Generator) -> MachineCo
 
 def read_hardware(path: Path) -> MachineCosts:
     """Costs in the file *path*; `DataError` with the field that is wrong."""
-    opener, fix = Opener(path.parent), "harness calibrate writes such a file"
+    opener = Opener(path.parent)
+    fix = "harness calibrate writes such a file"
     document = opener.parse_json(opener.read(path, fix), path, fix)
     return opener.validate(MachineCosts.model_validate, document, path, fix, SCHEMA_VERSION)
 
@@ -344,7 +349,8 @@ def profiled_works(source: Run) -> tuple[dict[str, list[Work]], float]:
 
     With it, the standard deviation of the logarithm of the probe's rate over their jobs.
     """
-    evaluation, by_workload = Evaluation.of(source), defaultdict[str, list[Work]](list)
+    evaluation = Evaluation.of(source)
+    by_workload = defaultdict[str, list[Work]](list)
     records = [record for record in evaluation.done.values() if record.trial.profiling]
     observed = [each for record in records for each in evaluation.observe(record)]
     for row in works(observed, fit_speed(observed)):
@@ -359,7 +365,8 @@ def explained(machine: MachineCosts, run: Run) -> list[tuple[str, str, float, fl
 
     By workload and part, of all trials that are done; NaN where a cost is missing.
     """
-    evaluation, of_part = Evaluation.of(run), defaultdict[tuple[str, str], list[Work]](list)
+    evaluation = Evaluation.of(run)
+    of_part = defaultdict[tuple[str, str], list[Work]](list)
     observed = [each for done in evaluation.done.values() for each in evaluation.observe(done)]
     for row in works(observed, fit_speed(observed)) if observed else ():
         if any(row.counts.values()):

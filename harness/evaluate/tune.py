@@ -30,7 +30,8 @@ from harness.tuning.optimizers import PTC_WAVE, Choice, choose
 from harness.tuning.settings import Job, properties_of
 from harness.units import MIB
 
-AT_RANDOM, NEAR = "at random", 0.05
+AT_RANDOM = "at random"
+NEAR = 0.05
 BLOCKS = tuple(mib * MIB for mib in (32, 64, 128, 256))  # bytes, that a cluster may have
 
 
@@ -96,7 +97,8 @@ def proposals(
     able = {"search": models, "mrtuner": of_ptc}
     pairs = [(each, model) for each in optimizers for model in able.get(each, [judge])]
     job = replace(job_of(basis), learned=learned or {})
-    choices, refused = list[Choice](), list[str]()
+    choices = list[Choice]()
+    refused = list[str]()
     for optimizer, model in pairs:
         try:
             choices.append(choose(optimizer, basis.profile, job, model, **of_search))
@@ -151,7 +153,8 @@ def cluster_plans(
     are better; what has no answer for a job is left out.  *report* gets how many clusters of all
     are priced.  `SpecError` for an imported run.
     """
-    first, plans = next(iter(bases.values())).base.cluster, list[ClusterPlan]()
+    first = next(iter(bases.values())).base.cluster
+    plans = list[ClusterPlan]()
     if first.provider == HISTORY:
         what = "of a cluster that histories tell of, no slots are known but those that jobs used"
         raise SpecError(what, where="tune cluster", fix="name a run that was measured")
@@ -203,7 +206,8 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
         if len(predicted) < 2:
             continue
         cells = rows.groupby("cell").first()  # as they were measured, whoever predicted them
-        measured_s, floors = cells["measured_s"], cells["floor"].astype(float).fillna(0.0)
+        measured_s = cells["measured_s"]
+        floors = cells["floor"].astype(float).fillna(0.0)
         best = measured_s.idxmin()
         apart = {cell: _from_defaults(evaluation.cells[cell]) for cell in cells.index}
         defaults = [cell for cell in cells.index if apart[cell] == min(apart.values())]

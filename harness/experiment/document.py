@@ -64,7 +64,8 @@ class Scalar(str):
     def __new__(cls, text: str, *, quoted: bool = False, written: str | None = None) -> Self:
         """Make one; *written* is *text* unless given."""
         scalar = super().__new__(cls, text)
-        scalar.quoted, scalar.written = quoted, text if written is None else written
+        scalar.quoted = quoted
+        scalar.written = text if written is None else written
         return scalar
 
     @property
@@ -269,11 +270,14 @@ class Document:
         complaint = fix = ""
         if isinstance(event, AliasEvent) or event.anchor is not None:
             name = excerpt(event.anchor)
-            complaint, fix = f"anchors and aliases ({name}) are not allowed", "write it out"
+            complaint = f"anchors and aliases ({name}) are not allowed"
+            fix = "write it out"
         elif event.tag is not None:
-            complaint, fix = f"the tag {excerpt(event.tag)} is not used", "remove it"
+            complaint = f"the tag {excerpt(event.tag)} is not used"
+            fix = "remove it"
         elif depth >= MAX_DEPTH:
-            complaint, fix = f"more than {MAX_DEPTH} levels deep", "see docs/guide.md"
+            complaint = f"more than {MAX_DEPTH} levels deep"
+            fix = "see docs/guide.md"
         if complaint:
             raise SpecError(complaint, where=str(place(event.start_mark)), fix=fix)
         self.places[key_path] = place(event.start_mark)

@@ -242,7 +242,9 @@ def _note_errors(error: ValidationError, document: Document, known: KnownNames |
     """Note what *error* says of the file, but where a problem is noted already."""
     earlier = frozenset(document.reported)
     for each in error.errors(include_url=False):
-        kind, context, location = each["type"], each.get("ctx", {}), each["loc"]
+        kind = each["type"]
+        context = each.get("ctx", {})
+        location = each["loc"]
         # Parts that the file does not have: the index of a single value, branches of a model.
         key_path: KeyPath = ()
         for part in location:
@@ -253,7 +255,10 @@ def _note_errors(error: ValidationError, document: Document, known: KnownNames |
                 key_path = (*key_path, part)
         if key_path in earlier and kind not in ("missing", "extra_forbidden", "model_type"):
             continue
-        item, is_key, fix, name = key_path, False, "correct this value", dotted(key_path)
+        item = key_path
+        is_key = False
+        fix = "correct this value"
+        name = dotted(key_path)
         model = _model_at(key_path[:-1] if kind == "extra_forbidden" else key_path)
         keys = {
             str(info.validation_alias or field): info.description or ""
@@ -271,7 +276,8 @@ def _note_errors(error: ValidationError, document: Document, known: KnownNames |
                 known_names += known.parameters.get(str(workload), ())
             parent = dotted(key_path[:-1]) or "the experiment"
             problem = f"unknown key '{excerpt(key_path[-1])}' in {parent}"
-            fix, is_key = did_you_mean(str(key_path[-1]), known_names), True
+            fix = did_you_mean(str(key_path[-1]), known_names)
+            is_key = True
             inner: dict[str, type[BaseModel]] = {"cluster": ClusterAxes, "cluster.node": Node}
             for place, record in inner.items():
                 names_there = {str(info.validation_alias) for info in record.model_fields.values()}
@@ -279,13 +285,15 @@ def _note_errors(error: ValidationError, document: Document, known: KnownNames |
                     fix = f"it stands in {place}: write {place}.{key_path[-1]}"
         elif kind in ("model_type", "dict_type"):
             names = f"; names are {', '.join(keys)}" if kind == "model_type" else ""
-            problem, fix = f"{name} is not a mapping", f"write NAME: VALUE lines{names}"
+            problem = f"{name} is not a mapping"
+            fix = f"write NAME: VALUE lines{names}"
         elif kind in ("value_error", "given_twice"):
             text = str(context["error"]) if kind == "value_error" else each["msg"]
             # The errors of `harness.units` say what to write after a colon.
             problem, _, advice = re.sub(r": (?=write )", "; ", text, count=1).partition("; ")
             colon = " " if problem.startswith(("is ", "limits ")) else ": "
-            problem, fix = f"{name}{colon}{problem}", advice or fix
+            problem = f"{name}{colon}{problem}"
+            fix = advice or fix
             item = (*key_path, context["index"]) if kind == "given_twice" else key_path
         else:  # a bound of a record, beyond those of the file
             problem = f"{name}: {excerpt(each['msg'].lower())}"
@@ -311,7 +319,8 @@ def _check_names(document: Document, known: KnownNames | None) -> None:
     """Note names that there are not, bad arguments of workloads, and sizes for numbers of MiB."""
     for head in PROPERTIES:
         for name in document.mapping(*head):
-            problem, fix = "", "write a name such as mapreduce.job.reduces"
+            problem = ""
+            fix = "write a name such as mapreduce.job.reduces"
             if _PROPERTY.fullmatch(name) is None:
                 problem = f"'{excerpt(name)}' is not the name of a property"
             elif known and head[0] != "predict":
@@ -365,7 +374,8 @@ def _resolve_sizes(document: Document, scales: Mapping[str, Mapping[str, int]]) 
     for entry_path, workload, entry in document.workloads():
         if workload not in scales or "input" not in entry:
             continue
-        scale, input_path = scales[workload], (*entry_path, "input")
+        scale = scales[workload]
+        input_path = (*entry_path, "input")
         used_scales.append(scale)
         for value_path, scalar in document.scalars(input_path):
             if scalar in scale:
@@ -401,7 +411,9 @@ def _size_fix(name: str, known: Collection[str]) -> str:
 
 def _check_cluster(cluster: ClusterAxes, document: Document, known: KnownNames | None) -> None:
     """Note keys that the provider needs or refuses, wrong hosts, and workers that are not there."""
-    given, provider, count = document.mapping("cluster"), cluster.provider, len(cluster.hosts)
+    given = document.mapping("cluster")
+    provider = cluster.provider
+    count = len(cluster.hosts)
     if known:
         for key in sorted(set(known.required_fields.get(provider, ())) - given.keys()):
             example = "[MASTER, WORKER, ...]" if key == "hosts" else "..."
@@ -469,7 +481,8 @@ def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -
     if any(key_path[:2] == _PROFILE_ON for key_path in document.reported):
         return
     profiling = [cell for cell in cells if is_profiling(cell, experiment.predict)]
-    workloads, controls = {cell.workload.name for cell in cells}, experiment.nightly.controls
+    workloads = {cell.workload.name for cell in cells}
+    controls = experiment.nightly.controls
     for name in sorted(set(controls) - workloads):
         problem = f"nightly.controls: there is no workload {name}"
         document.problem(("nightly", "controls"), problem, did_you_mean(name, sorted(workloads)))

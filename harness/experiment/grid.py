@@ -123,7 +123,8 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     def shuffled(ids: Iterable[str], repetition: int) -> list[str]:
         return sorted(ids, key=lambda name: digest([experiment.seed, repetition, name]))
 
-    clusters, every = shuffled(groups, 0), {cell.id for cell in cells}
+    clusters = shuffled(groups, 0)
+    every = {cell.id for cell in cells}
     stages = [(clusters, every)]
     if experiment.predict.source:
         stages = [(clusters, every - profiling)]
@@ -188,7 +189,8 @@ def label(cell: Cell, axes: Collection[str]) -> str:
     if "input" in axes:
         words.append(format_bytes(cell.workload.input_bytes))
     for name in sorted(set(axes) & values.keys() - {"workload", "input"}):
-        parts, short = name.split("."), name
+        parts = name.split(".")
+        short = name
         # The shortest end of a property's name that says which of *axes* it is.
         for start in range(len(parts) - 1, 0, -1):
             tail = ".".join(parts[start:])
@@ -268,7 +270,8 @@ def _spread_points(
     from scipy.stats import qmc
 
     axes = sorted({axis for _, grid in grids for axis, values in grid.items() if len(values) > 1})
-    count, seed = experiment.design.points or 0, experiment.seed
+    count = experiment.design.points or 0
+    seed = experiment.seed
     if experiment.design.kind == "latin":
         rows = qmc.LatinHypercube(1 + len(axes), rng=seed).random(count)
     else:

@@ -35,7 +35,9 @@ UNTIL_DECIDED = 0  # in the place of ``repeat: until decided``
 AUTO_GPUS = -1  # in the place of ``gpus: auto`` until the provider has counted
 _MEANINGS = {"auto": AUTO_GPUS, "until decided": UNTIL_DECIDED}
 # What daemons and an application master need, to keep their heartbeats.
-LEAST_CORES, LEAST_NETWORK, LEAST_MEMORY = 0.05, 125_000, 1024 * MIB
+LEAST_CORES = 0.05
+LEAST_NETWORK = 125_000
+LEAST_MEMORY = 1024 * MIB
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _OR_PATH = {"pattern": rf"^({NAME.pattern}|.+\.py:[A-Za-z_][A-Za-z0-9_]*)$"}  # of a class
@@ -231,7 +233,8 @@ def _memory(word: str = "") -> _Annotations:
     return _quantity(parse_bytes, LEAST_MEMORY, complaint, _SIZE, word)
 
 
-_DISK, _NETWORK = (MIB, "1 MiB/s"), (LEAST_NETWORK, "1 Mbit/s")
+_DISK = (MIB, "1 MiB/s")
+_NETWORK = (LEAST_NETWORK, "1 Mbit/s")
 _ADDRESS = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?"
 _MODES = get_args(TraceMode)
 
@@ -381,7 +384,8 @@ class WorkloadAxes(_FileRecord):
         """Put the further keys of a file's entry together; unknown ones are left to be refused."""
         if not info.context or not isinstance(contents, dict):
             return contents
-        known, workload = info.context["parameters"], str(contents.get("name"))
+        known = info.context["parameters"]
+        workload = str(contents.get("name"))
         parameters = {
             key: value
             for key, value in contents.items()

@@ -53,7 +53,8 @@ def job_config(properties: Mapping[str, str], *, use_combiner: bool | None = Non
         use_combiner = any(properties.get(name, "").strip() for name in _COMBINERS)
     heap_bytes = reduce_heap_bytes(properties)
     config = JobConfig(**values, use_combiner=use_combiner, reduce_heap_bytes=heap_bytes)
-    limit, merge = config.shuffle_segment_limit_percent, config.shuffle_merge_percent
+    limit = config.shuffle_segment_limit_percent
+    merge = config.shuffle_merge_percent
     if config.num_reduces and not 0 < limit < merge:
         raise SpecError(
             f"a segment limit of {limit:g} is not above 0 and below the merge threshold {merge:g}",
@@ -218,7 +219,9 @@ _FAMILIES = re.compile(
     r"|fs\.([A-Za-z]+|AbstractFileSystem\..*)\.impl(\..*)?|fs\.s3a\.bucket\..*"
     r"|fs\.viewfs\..*|fs\.azure\..*"
 )
-_ALIKE, _ALIKE_SHORT, _SHORT = 0.75, 0.5, 3  # of a part that was misspelled; letters of a short one
+_ALIKE = 0.75
+_ALIKE_SHORT = 0.5
+_SHORT = 3  # of a part that was misspelled; letters of a short one
 _LEAST_PARTS = 3  # of a name that lacks one: two alone are too common a name
 
 
@@ -267,7 +270,8 @@ def meant(name: str) -> str:
     """
     if is_known(name):
         return ""
-    parts, similar = name.split("."), _similar_names()
+    parts = name.split(".")
+    similar = _similar_names()
     near = {*similar.get(("letters", _letters(name)), ())}
     if len(parts) >= _LEAST_PARTS:
         near.update(similar.get(("shortened", name), ()))

@@ -88,7 +88,8 @@ class Secrets:
         data = value.encode("utf-8", "surrogatepass")
         digest = f"secret:{hmac.digest(self._key, data, 'sha256').hex()[:16]}"
         if digest not in self._values:
-            self._values[digest], self._searched = value, None
+            self._values[digest] = value
+            self._searched = None
         return digest
 
     def conceal(self, property_name: str, value: str) -> str:
@@ -130,11 +131,13 @@ class Secrets:
         if not digests:
             yield from chunks
             return
-        kept, start = b"", 0  # what may hold the beginning of a value, and one byte before it
+        kept = b""
+        start = 0  # what may hold the beginning of a value, and one byte before it
         for chunk in chain(chunks, [None]):
             kept += chunk or b""
             end = len(kept) if chunk is None else max(start, len(kept) - longest - 2)
-            pieces, at = [], start
+            pieces = []
+            at = start
             for match in pattern.finditer(kept, start):
                 if match.start() >= end:
                     break
@@ -142,7 +145,8 @@ class Secrets:
                 at = match.end()
             end = max(end, at)
             yield b"".join([*pieces, kept[at:end]])
-            kept, start = kept[max(end - 1, 0) :], min(end, 1)
+            kept = kept[max(end - 1, 0) :]
+            start = min(end, 1)
 
     def clean_conf(self, xml: bytes) -> bytes:
         """A ``job.xml`` with digests: of sensitive properties, and of all values known here."""

@@ -34,7 +34,8 @@ BLOCK_BYTES = 32 * MIB
 GPU = "yarn.io/gpu"  # YARN's name of the resource
 # Where the history server looks for a job that has just ended, and where it keeps it.
 HISTORY_KEYS = ("mapreduce.jobhistory.intermediate-done-dir", "mapreduce.jobhistory.done-dir")
-_LEAST_BLOCK, _CHECKSUM_BYTES = 65536, 512
+_LEAST_BLOCK = 65536
+_CHECKSUM_BYTES = 512
 
 # Addresses, folders and slots are the provider's: an override would take the cluster apart.
 _OWNED = re.compile(
@@ -156,12 +157,14 @@ _PLANNED = re.compile(
     r"|yarn\.scheduler\.capacity\.resource-calculator"
 )
 PATH_JAR = "path-trace.jar"
-SPANS_FILE, UNITS_FILE = "ltrace.spans", "ltrace.units"
+SPANS_FILE = "ltrace.spans"
+UNITS_FILE = "ltrace.units"
 
 # What Hadoop puts there itself (MRJobConfig.DEFAULT_MAPRED_ADMIN_JAVA_OPTS), and would leave out.
 _ADMIN_DEFAULT = "-Djava.net.preferIPv4Stack=true -Dhadoop.metrics.log.level=WARN"
 # It stands before mapreduce.application.classpath, which names the jars without hooks.
-_CLASS_PATH, _CONF = "yarn.application.classpath", "$HADOOP_CONF_DIR"
+_CLASS_PATH = "yarn.application.classpath"
+_CONF = "$HADOOP_CONF_DIR"
 LOG4J = """\
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -184,9 +187,13 @@ def node_memory_mb(node: NodeSpec) -> int:
 
 def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
     """File name -> property -> value for *member*; *spec.site* has the last word."""
-    node, master, folder = spec.node, layout.master, layout.data(member)
-    node_mb, task_mb = str(node_memory_mb(node)), container_mb(node.task_memory_bytes)
-    path_jar, replication = f"{layout.home}/path.jar", str(min(spec.workers, 2))
+    node = spec.node
+    master = layout.master
+    folder = layout.data(member)
+    node_mb = str(node_memory_mb(node))
+    task_mb = container_mb(node.task_memory_bytes)
+    path_jar = f"{layout.home}/path.jar"
+    replication = str(min(spec.workers, 2))
     properties = {
         **_ALWAYS,
         **fence.properties(layout),
@@ -409,7 +416,8 @@ def task_properties(
     # Hadoop puts the attempt in the place of @taskid@, YARN its folder of <LOG_DIR>.
     recorder = f"-Dltrace={mode} -Dltrace.task=@taskid@ -Dltrace.unit={unit} -Dltrace.dir=<LOG_DIR>"
     for kind in ("map", "reduce"):
-        options, admin = f"mapreduce.{kind}.java.opts", f"mapreduce.admin.{kind}.child.java.opts"
+        options = f"mapreduce.{kind}.java.opts"
+        admin = f"mapreduce.admin.{kind}.child.java.opts"
         if options not in own:
             properties[options] = container_options(traced, memory_mb, PATH_JAR)
         elif re.search(r"(^|\s)(-cp|-classpath|--class-path\S*)(\s|$)", own[options]):

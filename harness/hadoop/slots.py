@@ -58,7 +58,8 @@ def effective(cluster: ClusterSpec, configuration: Mapping[str, str]) -> Cluster
         total = (cluster.workers - 1) * min(most, room_mb // task_mb) + beside_master
         limit = _whole(f"mapreduce.job.running.{kind}.limit", properties, 0)
         totals[kind] = max(0, min(total, limit) if limit > 0 else total)
-    maps, reduces = max(1, totals["map"]), totals["reduce"]
+    maps = max(1, totals["map"])
+    reduces = totals["reduce"]
     return Cluster(
         num_nodes=cluster.workers,
         map_slots_per_node=math.ceil(maps / cluster.workers),
@@ -88,7 +89,8 @@ def refusals(
         for kind in KINDS if has_reduces else KINDS[:1]:
             reasons += _container_refusals(kind, cluster, properties)
             reasons += _gpu_refusals(kind, cluster, properties)
-        name, heap_mb = "mapreduce.task.io.sort.mb", _heap_mb("map", properties)
+        name = "mapreduce.task.io.sort.mb"
+        heap_mb = _heap_mb("map", properties)
         array_mb = largest_array_mb(properties)
         buffer_mb = _whole(name, properties, 100)
         if not 1 <= buffer_mb <= LARGEST_SORT_MB:
@@ -121,8 +123,10 @@ def _container_refusals(
 ) -> list[str]:
     """Say why a node has no room for a container of *kind*, or the container none for its heap."""
     reasons = []
-    requested_mb, master_mb = _requested_mb(kind, properties), _master_mb(properties)
-    size_mb, room_mb = container_mb(requested_mb * MIB), node_memory_mb(cluster.node)
+    requested_mb = _requested_mb(kind, properties)
+    master_mb = _master_mb(properties)
+    size_mb = container_mb(requested_mb * MIB)
+    room_mb = node_memory_mb(cluster.node)
     free_mb = room_mb - (master_mb if cluster.workers == 1 else 0)
     if size_mb > free_mb:
         reasons.append(
@@ -152,7 +156,8 @@ def _gpu_refusals(kind: TaskKind, cluster: ClusterSpec, properties: Mapping[str,
     YARN reports it nowhere but in its own log, and the job waits.  A reduce that started early
     would hold, or reserve, what the maps are waiting for.
     """
-    name, offered = f"mapreduce.{kind}.resource.{GPU}", cluster.node.gpus
+    name = f"mapreduce.{kind}.resource.{GPU}"
+    offered = cluster.node.gpus
     requested = _whole(name, properties, 0)
     if requested < 0:
         return [f"{name} = {requested} is below 0"]

@@ -35,7 +35,8 @@ from harness.workloads.base import GPU, JOBS
 WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 SOURCE = WORKLOADS / "hadoop-home"
 MAVEN = WORKLOADS.parent / "scripts" / "mvn"  # refuses jars that are not listed
-CLASS_LIST, TASK_LIST = SOURCE / "classes.lst", SOURCE / "tasks.lst"
+CLASS_LIST = SOURCE / "classes.lst"
+TASK_LIST = SOURCE / "tasks.lst"
 FENCE = WORKLOADS / "fence" / "target" / "harness-fence.jar"
 TRACER = WORKLOADS / "ltrace" / "target" / "harness-ltrace.jar"
 JARS = {JOBS: WORKLOADS / "jobs" / "target" / JOBS, GPU: WORKLOADS / "gpu" / "target" / GPU}
@@ -70,13 +71,17 @@ class Java:
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
     """Locate the JDK of ``JAVA_HOME`` or of ``PATH``; `MachineError` unless it is 17 or newer."""
     if chosen := environment.get("JAVA_HOME"):
-        java_home, source, fix_command = Path(chosen), f"JAVA_HOME={chosen}", _CHOICE_FIX
+        java_home = Path(chosen)
+        source = f"JAVA_HOME={chosen}"
+        fix_command = _CHOICE_FIX
     else:
-        launcher, fix_command = shutil.which("java", path=environment.get("PATH")), _INSTALL_FIX
+        launcher = shutil.which("java", path=environment.get("PATH"))
+        fix_command = _INSTALL_FIX
         if launcher is None:
             what = "no java on this machine"
             raise MachineError(what, where="JAVA_HOME and PATH", fix=fix_command)
-        java_home, source = Path(launcher).resolve().parent.parent, f"{launcher} on PATH"
+        java_home = Path(launcher).resolve().parent.parent
+        source = f"{launcher} on PATH"
     if not (java_home / "bin" / "java").is_file():
         raise MachineError(f"no java in {java_home}/bin", where=source, fix=fix_command)
     if not (java_home / "bin" / "javac").is_file():

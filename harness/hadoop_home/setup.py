@@ -44,7 +44,8 @@ _DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.11.0"
 
 def ensure() -> HadoopHome:
     """Make whatever the home lacks, with a line on stderr for each part of it."""
-    java, home_folder = find_java(), home_path()
+    java = find_java()
+    home_folder = home_path()
     checksums = read_sums(sums_file(home_folder))
     home_folder.mkdir(parents=True, exist_ok=True)
     with one_at_a_time(home_folder / "lock", report, "another setup is running, waiting for it"):

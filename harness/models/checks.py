@@ -93,7 +93,8 @@ def read_fields(part: Any, values: Mapping[str, Any], where: str) -> dict[str, A
         value = values.get(each.name, each.default)
         if value is MISSING:
             raise ModelError(f"{each.name} is missing", where=where)
-        check, limits = each.metadata["check"], each.metadata["limits"]
+        check = each.metadata["check"]
+        limits = each.metadata["limits"]
         is_default = value is each.default
         checked[each.name] = value if is_default else check(each.name, value, where=where, **limits)
     return checked

@@ -69,10 +69,12 @@ class Ernest:
         design = np.array(
             [features(j.input_bytes, slots_in_use(j.map_slots, j.num_splits)) for j in jobs]
         )
-        columns, warnings = independent_columns(design), list[str]()
+        columns = independent_columns(design)
+        warnings = list[str]()
         if FEATURES.index("scale/machines") not in columns:
             columns = [1 + column for column in independent_columns(design[:, 1:])]
-            low, high = design[:, 1].min() / MIB, design[:, 1].max() / MIB
+            low = design[:, 1].min() / MIB
+            high = design[:, 1].max() / MIB
             warnings.append(
                 f"1: left out, for the profiled jobs have {low:.4g} to {high:.4g} MiB for each slot"
                 " in use: all time counts as work, none as fixed"

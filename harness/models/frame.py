@@ -30,7 +30,8 @@ Numbers: TypeAlias = np.ndarray
 def frame_counts(configuration: JobConfig, cluster: Cluster, job_input: JobInput) -> dict[str, int]:
     """How often each part of the frame lies on the way from a job's submission to its end."""
     map_slots = check_count("map_slots", cluster.map_slots, where=_WHERE, low=1)
-    num_reduces, reduce_slots = configuration.num_reduces, 1
+    num_reduces = configuration.num_reduces
+    reduce_slots = 1
     if num_reduces:
         reduce_slots = check_count("reduce_slots", cluster.reduce_slots, where=_WHERE, low=1)
     counts = frame_counts_of_many(
@@ -44,7 +45,8 @@ def frame_counts_of_many(
     num_maps: Numbers, num_reduces: Numbers, slowstart: Numbers, map_slots: int, reduce_slots: int
 ) -> dict[str, Numbers]:
     """`frame_counts` of jobs with so many tasks: of each part an array with a value for each."""
-    map_waves, reduce_waves = np.ceil(num_maps / map_slots), np.ceil(num_reduces / reduce_slots)
+    map_waves = np.ceil(num_maps / map_slots)
+    reduce_waves = np.ceil(num_reduces / reduce_slots)
     # Maps that are done when the reduces may start: step 4 of the scheduler.
     maps_needed = np.ceil(slowstart * num_maps - 1e-9)
     starts_early = (reduce_waves > 0) & (maps_needed <= (map_waves - 1) * map_slots)

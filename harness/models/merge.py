@@ -38,16 +38,19 @@ File: TypeAlias = tuple[float, float]  # bytes, records
 def first_pass(num_segments: Counts, merge_factor: Counts) -> Counts:
     """Files merged in the first pass, Eq. (21): as many as let every later pass take F."""
     # The remainder serves N <= F too, but for 0 and 1 files, of which no more can be taken.
-    later, divisor = num_segments - 2, merge_factor - 1
+    later = num_segments - 2
+    divisor = merge_factor - 1
     remainder = later - np.floor(later / divisor) * divisor
     return np.minimum(num_segments, remainder + 2)
 
 
 def inter_merge(num_segments: Counts, merge_factor: Counts) -> Counts:
     """Original files read in intermediate passes, Eq. (22) and its continuation."""
-    levels, full = 1.0, merge_factor  # j and F^j
+    levels = 1.0
+    full = merge_factor  # j and F^j
     while np.any(deeper := num_segments > full * merge_factor):
-        levels, full = levels + deeper, np.where(deeper, full * merge_factor, full)
+        levels = levels + deeper
+        full = np.where(deeper, full * merge_factor, full)
     branches = np.ceil((num_segments - full) / (merge_factor - 1))
     return np.maximum(0.0, levels * num_segments - full + branches)
 
@@ -97,11 +100,14 @@ def simulate_merge(
         merged = [heapq.heappop(queue) for _ in range(number)]
         size = sum(file[0] for file in merged)
         records = sum(file[2] for file in merged)
-        files_read, read_bytes = files_read + number, read_bytes + size
+        files_read = files_read + number
+        read_bytes = read_bytes + size
         size += sum(segment[0] for segment in in_memory)
         records += sum(segment[1] for segment in in_memory)
-        written_bytes, written_records = written_bytes + size, written_records + records
-        passes, in_memory = passes + 1, ()
+        written_bytes = written_bytes + size
+        written_records = written_records + records
+        passes = passes + 1
+        in_memory = ()
         heapq.heappush(queue, (size, len(files) + passes, records))
     left = [(size, records) for size, _, records in sorted(queue)]
     return SimulatedMerge(

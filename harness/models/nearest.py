@@ -59,7 +59,8 @@ class Nearest:
         )
         per_map = job_input.input_bytes / job_input.num_splits
         per_map_factor = per_map / (like.input_bytes / like.num_splits)
-        growth, per_reduce_factor = job_input.input_bytes / like.input_bytes, None
+        growth = job_input.input_bytes / like.input_bytes
+        per_reduce_factor = None
         if num_reduces := configuration.num_reduces:
             per_reduce_factor = growth * like.configuration.num_reduces / num_reduces
         body_s, published_s = (

@@ -78,7 +78,9 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
     )
     finish = sorted(end for _, end in spans)
     maps_end = finish[-1] if finish else 0.0
-    reduce_waves, shuffle_ends, reduce_spans = 0, list[float](), list[Span]()
+    reduce_waves = 0
+    shuffle_ends = list[float]()
+    reduce_spans = list[Span]()
     may_start: float | None = None
     if num_reduces:
         slots = reduce_slots if pool == "separate" else map_slots

@@ -121,7 +121,9 @@ class MachineSampler:
     """
 
     def __init__(self, path: Path, interval_s: float = 1.0, root: Path = Path("/proc")) -> None:
-        self.path, self.interval_s, self.root = path, interval_s, root
+        self.path = path
+        self.interval_s = interval_s
+        self.root = root
         self._ended = threading.Event()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._sample, name="machine sampler", daemon=True)
@@ -185,7 +187,9 @@ class Stopwatch:
         """Wall clock minus monotonic clock; the one of three that was interrupted least."""
         offsets = []
         for _ in range(3):
-            before, wall_s, after = time.monotonic(), self._wall(), time.monotonic()
+            before = time.monotonic()
+            wall_s = self._wall()
+            after = time.monotonic()
             offsets.append((after - before, wall_s - after))
         return min(offsets)[1]
 
@@ -259,7 +263,8 @@ def named_after(log: str, node: str) -> str:
 
 def mean_rate(samples: Iterable[SpeedSample], start_s: float, end_s: float) -> float | None:
     """Units of work per CPU second of samples whose middle is between two moments, or `None`."""
-    units, cpu_s = 0, 0.0
+    units = 0
+    cpu_s = 0.0
     for sample in samples:
         if start_s <= sample.at_s - SAMPLE_S / 2 <= end_s:
             units += sample.units

@@ -55,7 +55,8 @@ class SpeedProbe:
         return self._probe.jvm.pid if self._probe and self._probe.jvm.poll() is None else None
 
     def __enter__(self) -> Self:
-        jar, java = probe_jar(), str(find_java().launcher)
+        jar = probe_jar()
+        java = str(find_java().launcher)
         with self.log.open("ab") as log:
             start = log.tell()
             try:
@@ -82,6 +83,7 @@ class SpeedProbe:
         return self
 
     def __exit__(self, *_: object) -> None:
-        probe, self._probe = self._probe, None
+        probe = self._probe
+        self._probe = None
         if probe is not None:
             probe.end()

@@ -38,7 +38,8 @@ MACHINE = "machine"  # stands for all nodes that are on this one
 GPU_RATES = ("h2d_bps", "d2h_bps")
 _GPU_CLASS = "mapreduce.harness.gpu.Rates"
 _GPU_LIMIT_S = 60.0  # a driver without a daemon that keeps it loaded takes seconds to start
-_MOST_PASSES, _MOST_BPS = 64, 10**15
+_MOST_PASSES = 64
+_MOST_BPS = 10**15
 _EXPECTED_BPS = 2e8  # of a disk or a network without a limit: decides how much is moved
 
 
@@ -183,7 +184,8 @@ def record_gpus(run: Run, cluster_spec: ClusterSpec, cluster: Cluster) -> list[s
     known_gpus = run.read_manifest().gpus_found
     described = {}
     for node_name, devices in by_node.items():  # one after the other: nodes may share a machine
-        facts, before = devices.described(), known_gpus.get(node_name)
+        facts = devices.described()
+        before = known_gpus.get(node_name)
         if facts["devices"] and before is not None and before.h2d_bps and before.d2h_bps:
             facts |= {"h2d_bps": before.h2d_bps, "d2h_bps": before.d2h_bps}
         elif facts["devices"]:

@@ -45,8 +45,10 @@ INTERVAL_S = 1.0
 HARNESS = "harness"  # in the place of a node's name, for samples of our own processes
 START_LIMIT_S = 30.0
 _END_LIMIT_S = 5.0
-_MOST_LINE, _MOST_CORES = 1024, 4096
-_BURST, _MOST_BPS = MIB, 64 * 1024  # a thousand cores report half of it
+_MOST_LINE = 1024
+_MOST_CORES = 4096
+_BURST = MIB
+_MOST_BPS = 64 * 1024  # a thousand cores report half of it
 
 Report = Callable[[str], None]
 
@@ -88,7 +90,9 @@ class LocalMonitor:
 
     def __init__(self, log: Path, say: Report, stack: ExitStack) -> None:
         """Have the speed probe run until *stack* is closed, its samples in *log*."""
-        self._log, self._say, self._stack = log, say, stack
+        self._log = log
+        self._say = say
+        self._stack = stack
         self.machines: dict[str, MonitoredMachine] = {}  # none: the manifest describes this one
         self._probe = stack.enter_context(SpeedProbe(log=log))
 
@@ -157,7 +161,8 @@ class RemoteMonitor:
 
     def _is_here(self, machine: RemoteMachine) -> bool:
         """Whether *machine* is this one, and our own processes are not among those it sees."""
-        here, views = self._here, (machine, *machine.views)
+        here = self._here
+        views = (machine, *machine.views)
         is_seen = any(view.identity["view"] == here["view"] for view in views)
         return machine.identity["machine"] == here["machine"] and not is_seen
 
@@ -175,11 +180,13 @@ class RemoteMachine:
 
     def __init__(self, host: Host, argv: Sequence[str], folder: Path) -> None:
         """*argv* is the program's command line on *host*; the samples are kept in *folder*."""
-        self.host, self.nodes = host, [host.name]
+        self.host = host
+        self.nodes = [host.name]
         self.speed_log, self.load_log = (folder / f"{log}-{host.name}" for log in ("speed", "load"))
         self.identity: Mapping[str, str] = {}
         self.views: list[RemoteMachine] = []
-        self.cores, self.failure = 1, ""
+        self.cores = 1
+        self.failure = ""
         self.has_probe = False
         self._argv = argv
         self._process: Running | None = None
@@ -208,7 +215,8 @@ class RemoteMachine:
 
     def start(self, *, with_speed: bool) -> None:
         """Have the machine sampled, with the speed probe or without."""
-        process, self.has_probe = self._process, with_speed
+        process = self._process
+        self.has_probe = with_speed
         assert process is not None
         assert process.stdin is not None
         self._has_sample.clear()
@@ -238,7 +246,8 @@ class RemoteMachine:
 
     def stop(self) -> None:
         """End the program on the node; it ends with our connection anyway."""
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if process is None:
             return
         with suppress(HarnessError, OSError):
@@ -255,7 +264,8 @@ class RemoteMachine:
     def _read(self, process: Running) -> None:
         """Keep samples, as `harness.parsing` reads them, until there are no more, or others."""
         assert process.stdout is not None
-        started, reported_bytes = time.monotonic(), 0
+        started = time.monotonic()
+        reported_bytes = 0
         parsers: dict[bytes, Callable[[list[bytes], str], Iterator[object]]]
         parsers = {b"load": read_machine, b"speed": read_speed}
         try:

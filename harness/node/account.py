@@ -8,7 +8,8 @@ from typing import Dict, Iterable, Optional
 
 from .processes import call_libc
 
-_MS_BIND, _MS_REC = 4096, 16384
+_MS_BIND = 4096
+_MS_REC = 16384
 
 
 def is_open(path: str, account: Dict[str, int]) -> bool:

@@ -22,8 +22,10 @@ from .facts import java_version
 def main(arguments: List[str]) -> None:
     """Make one archive on this host."""
     folder, java_home, archive_name, class_path, key = arguments
-    home, archive = Path(folder), Path(folder, f"{archive_name}.jsa")
-    class_list, version = home / "lists" / f"{archive_name}.lst", java_version(java_home)
+    home = Path(folder)
+    archive = Path(folder, f"{archive_name}.jsa")
+    class_list = home / "lists" / f"{archive_name}.lst"
+    version = java_version(java_home)
     made = make_archive(Path(java_home), version, archive, class_list, home / class_path)
     if not made:
         with suppress(FileNotFoundError):

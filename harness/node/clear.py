@@ -27,9 +27,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Set
 
-_LIMIT_S, _PAUSE_S = 30.0, 0.02
-_TRIES, _TRY_PAUSE_S = 5, 2.0
-_HOSTS, _UNITS = Path("/etc/hosts"), Path("/etc/systemd/system")
+_LIMIT_S = 30.0
+_PAUSE_S = 0.02
+_TRIES = 5
+_TRY_PAUSE_S = 2.0
+_HOSTS = Path("/etc/hosts")
+_UNITS = Path("/etc/systemd/system")
 
 
 def main(arguments: List[str]) -> None:
@@ -56,7 +59,9 @@ def clear(plan: Dict[str, Any]) -> bool:
 
     A supervisor may call it at its own end: its own process, and those above it, are left.
     """
-    folder, base, user_id = Path(plan["folder"]), Path(plan["base"]), None
+    folder = Path(plan["folder"])
+    base = Path(plan["base"])
+    user_id = None
     if not _is_owned(plan):
         return False
     clusters = {path.name for path in (base / "clusters").glob("*")}
@@ -95,7 +100,8 @@ def _processes(folder: str, user_id: Optional[int]) -> Set[int]:
         with suppress(OSError):
             words = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
             parent_of[int(entry.name)] = int(words[1])
-            user, command_line = entry.stat().st_uid, (entry / "cmdline").read_bytes()
+            user = entry.stat().st_uid
+            command_line = (entry / "cmdline").read_bytes()
             names_it = f"{folder}/".encode() in command_line and os.geteuid() in (0, user)
             if words[0] not in "ZX" and (names_it or user == user_id):
                 processes.add(int(entry.name))

@@ -28,7 +28,8 @@ _PAUSE_S = 0.02
 
 def start(arguments: List[str]) -> None:
     """Start the daemons of these kinds that do not run."""
-    plan_path, kinds = arguments[0], arguments[1:]
+    plan_path = arguments[0]
+    kinds = arguments[1:]
     plan = json.loads(Path(plan_path).read_text())
     with (Path(plan["folder"]) / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # no other start of the cluster is at work here

@@ -35,7 +35,8 @@ _CONTAINER = re.compile(r"/(container_[0-9e_]+)/")
 
 def pack(arguments: List[str]) -> None:
     """Send all files, in the order of their names."""
-    folder, wanted = arguments[0], re.compile(arguments[1])
+    folder = arguments[0]
+    wanted = re.compile(arguments[1])
     try:
         with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
             for here, folders, names in os.walk(folder):

@@ -80,7 +80,9 @@ def survey(folder: str, java: str) -> None:
         if request_line.strip() != "facts":
             print(time.time(), flush=True)
             continue
-        disk_usage, command, version = shutil.disk_usage(folder), shutil.which(java), ""
+        disk_usage = shutil.disk_usage(folder)
+        command = shutil.which(java)
+        version = ""
         if command:
             version = java_version(str(Path(command).resolve().parent.parent)) or "unknown"
         facts = {
@@ -137,14 +139,16 @@ def block_device(number: int, blocks: Path = Path("/sys/dev/block")) -> str:
 
 def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
     """The facts of a host that is to become a node."""
-    user_home, is_root = str(Path.home()), os.geteuid() == 0
+    user_home = str(Path.home())
+    is_root = os.geteuid() == 0
     base_folder = str(_ROOTS_BASE) if is_root else f"{user_home}/.mapreduce-harness"
     above = (Path(base_folder), *Path(base_folder).parents)
     nearest = next(str(folder) for folder in above if folder.is_dir())
     clusters = Path(base_folder, "clusters")
     patterns = ("*/complete", "hadoop-*/classes-*", "hadoop-*/tasks-*")
     files = [file for pattern in patterns for file in Path(base_folder).glob(pattern)]
-    hostname, names = socket.gethostname(), request["names"].items()
+    hostname = socket.gethostname()
+    names = request["names"].items()
     return {
         "python": next(filter(is_open, (sys.executable, "/usr/bin/python3")), ""),
         "user": pwd.getpwuid(os.geteuid()).pw_name,

@@ -17,7 +17,8 @@ from typing import Any, Dict, Iterable
 from .facts import find_tool
 
 ACCOUNT = "mapreduce-harness"  # where we connect as root; otherwise whoever connects
-_TAG, _MARK = 0x4D52, 0x4000000
+_TAG = 0x4D52
+_MARK = 0x4000000
 _FIRST = "tcp flags & (syn | ack) == syn"
 _NOT_AN_ANSWER = "tcp flags & (syn | ack) != (syn | ack) accept"
 _DAEMON_PORTS = "tcp sport >= 1024"
@@ -61,7 +62,8 @@ def prepare(plan: Dict[str, Any], plan_file: Path) -> None:
 
     The plan has the account's numbers then, in its file, too.  Safe to repeat.
     """
-    folder, base = Path(plan["folder"]), Path(plan["base"])
+    folder = Path(plan["folder"])
+    base = Path(plan["base"])
     if plan["user"] == ACCOUNT:
         try:
             pwd.getpwnam(ACCOUNT)

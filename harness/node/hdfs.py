@@ -26,12 +26,14 @@ _NAMENODE_LIMIT_S = 20.0  # by then its supervisor knows whether it hangs
 def main(arguments: List[str]) -> None:
     """Do one operation."""
     services, operation = arguments[:2]
-    reason, status = "", 0
+    reason = ""
+    status = 0
     try:
         getattr(Client(json.loads(services)), operation)(*arguments[2:])
         sys.stdout.flush()
     except WebError as error:
-        reason, status = str(error), error.status
+        reason = str(error)
+        status = error.status
     except BrokenPipeError:  # the reader has enough
         sys.stderr.close()
         raise SystemExit(1) from None
@@ -61,7 +63,8 @@ class Client:
 
     def read(self, *paths: str) -> None:
         """Copy files to standard output, each behind a line {"path", "bytes"}."""
-        output, chunk = sys.stdout.buffer, memoryview(bytearray(_CHUNK))
+        output = sys.stdout.buffer
+        chunk = memoryview(bytearray(_CHUNK))
         for hdfs_path in paths:
             status = read_json(self.request("GET", hdfs_path, "GETFILESTATUS"))["FileStatus"]
             if status["type"] != "FILE":
@@ -120,7 +123,8 @@ class Client:
             raise WebError(f"{hdfs_path} is not an absolute path", 400)
         query = urlencode(dict(parameters, **{"op": operation, "user.name": self.services["user"]}))
         url_path = f"/webhdfs/v1{quote(hdfs_path)}?{query}"
-        address, limit_s = self.services["nn"], _NAMENODE_LIMIT_S
+        address = self.services["nn"]
+        limit_s = _NAMENODE_LIMIT_S
         return checked(send(address, method, url_path, secret=self.secret, timeout_s=limit_s))
 
     def transfer(

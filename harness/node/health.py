@@ -40,7 +40,8 @@ def main(_arguments: List[str]) -> None:
     look = HealthCheck(request).look if request["until"] == "healthy" else partial(work, request)
     started = time.monotonic()
     while True:
-        missing, died = look(), dict(read_deaths(request.get("deaths")))
+        missing = look()
+        died = dict(read_deaths(request.get("deaths")))
         if not missing or died or time.monotonic() - started > request["limit_s"]:
             break
         time.sleep(_PAUSE_S)
@@ -71,8 +72,10 @@ class HealthCheck:
     """
 
     def __init__(self, request: Dict[str, Any]) -> None:
-        self.request, self.services = request, request["services"]
-        self.master, self.workers = request["master"], request["workers"]
+        self.request = request
+        self.services = request["services"]
+        self.master = request["master"]
+        self.workers = request["workers"]
         self.left = ["namenode", "resourcemanager", "datanode", "nodemanager", "historyserver"]
 
     def look(self) -> List[str]:

@@ -30,14 +30,19 @@ from typing import Dict, Iterator, List
 
 SECONDS = 2.0
 _WARM_UP_S = 0.4
-_LEAST_PIECE, _MOST_PIECE, _MOST_FILE = 64 * 1024, 16 * 2**20, 2**30
-_MOST_BUFFERED, _WINDOW_S, _WINDOWS = 256 * 2**20, 0.5, 30
+_LEAST_PIECE = 64 * 1024
+_MOST_PIECE = 16 * 2**20
+_MOST_FILE = 2**30
+_MOST_BUFFERED = 256 * 2**20
+_WINDOW_S = 0.5
+_WINDOWS = 30
 _LIMIT_S = 120.0
 
 
 def main(arguments: List[str]) -> None:
     """Run one load."""
-    load, parameters = arguments[0], arguments[1:]
+    load = arguments[0]
+    parameters = arguments[1:]
     if load == "serve":
         serve(parameters[0])
     elif load == "cores":
@@ -72,7 +77,8 @@ def measure_disk(folder: str, rate: float) -> Dict[str, float]:
     """Rates of a file in *folder*: each piece written to the disk, and read past the page cache."""
     piece_size = piece_bytes(rate)
     with _temporary_file(folder) as handle:
-        content, written = os.urandom(piece_size), Meter()
+        content = os.urandom(piece_size)
+        written = Meter()
         while written.total < _MOST_FILE:
             os.write(handle, content)
             os.fdatasync(handle)
@@ -97,11 +103,14 @@ def measure_buffered(folder: str, rate: float) -> Dict[str, float]:
     Memory takes up the first of it: the rate is that of the last of several windows, once it is
     near the one expected; or when much was written and it never was.
     """
-    piece_size, total, window_rate = piece_bytes(rate), 0, 0.0
+    piece_size = piece_bytes(rate)
+    total = 0
+    window_rate = 0.0
     content = os.urandom(piece_size)
     with _temporary_file(folder) as handle:
         for _ in range(_WINDOWS):
-            started, written = time.monotonic(), 0
+            started = time.monotonic()
+            written = 0
             while time.monotonic() < started + _WINDOW_S and total + written < _MOST_BUFFERED:
                 os.write(handle, content)
                 written += piece_size
@@ -132,7 +141,9 @@ class Meter:
     """Bytes per second from the end of the warm-up on."""
 
     def __init__(self) -> None:
-        self.first, self.warm, self.last = time.monotonic(), 0.0, 0.0
+        self.first = time.monotonic()
+        self.warm = 0.0
+        self.last = 0.0
         self.total = self.measured = 0
 
     def count(self, size: int) -> None:
@@ -192,7 +203,8 @@ def _send(connection: socket.socket, rate: float) -> None:
     """Send for a while; little may wait in the kernel, or it would take long to pass."""
     buffered = min(2**22, max(2**15, round(rate / 8)))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffered)
-    content, end = bytes(2**16), time.monotonic() + _WARM_UP_S + SECONDS
+    content = bytes(2**16)
+    end = time.monotonic() + _WARM_UP_S + SECONDS
     while time.monotonic() < end:
         connection.sendall(content[: max(4096, buffered // 4)])
     connection.shutdown(socket.SHUT_WR)

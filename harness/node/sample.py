@@ -29,8 +29,12 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_NAMES_LIMIT_S, _STOP_LIMIT_S = 5.0, 5.0
-_INPUT, _CHUNK, _MOST_LINE, _MOST_ERROR = 0, 2**16, 1024, 300
+_NAMES_LIMIT_S = 5.0
+_STOP_LIMIT_S = 5.0
+_INPUT = 0
+_CHUNK = 2**16
+_MOST_LINE = 1024
+_MOST_ERROR = 300
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -82,7 +86,8 @@ def own_processes(root: Path, tree: int) -> Dict[int, Tuple[int, int, int]]:
 
     Ours are *tree* and all below it, or all of our user's where it is 0.
     """
-    processes, user = {}, os.geteuid()
+    processes = {}
+    user = os.geteuid()
     for entry in os.listdir(str(root)):
         if entry.isdigit():
             with suppress(OSError):  # it has ended
@@ -139,7 +144,8 @@ def between(before: Reading, after: Reading) -> Optional[Dict[str, Any]]:
         min(max(getattr(after, name) - getattr(before, name), 0) / total_ticks, 1.0)
         for name in ("idle", "iowait", "steal")
     )
-    busy, pressure = max(1.0 - idle - iowait - steal, 0.0), None
+    busy = max(1.0 - idle - iowait - steal, 0.0)
+    pressure = None
     if before.waited_us is not None and after.waited_us is not None:
         elapsed_us = max(1e6 * (after.at_s - before.at_s), 1.0)
         pressure = min(max(after.waited_us - before.waited_us, 0) / elapsed_us, 1.0)
@@ -240,7 +246,8 @@ def identity() -> Dict[str, str]:
 
 def main(arguments: List[str]) -> None:
     """Identify this machine, and sample it as requested."""
-    interval_s, probe_arguments = float(arguments[0]), arguments[1:]
+    interval_s = float(arguments[0])
+    probe_arguments = arguments[1:]
     with suppress(BrokenPipeError):
         print(json.dumps({**identity(), "cores": os.cpu_count() or 1}), flush=True)
         wanted = os.read(_INPUT, _CHUNK).strip()
@@ -262,7 +269,8 @@ def main(arguments: List[str]) -> None:
 
 def write_samples(interval_s: float, probe: Optional[Probe]) -> None:
     """Write samples until standard input ends, or the probe does."""
-    last, next_sample_s = read_counters(), time.monotonic() + interval_s
+    last = read_counters()
+    next_sample_s = time.monotonic() + interval_s
     sources: List[Any] = [_INPUT, probe] if probe else [_INPUT]
     while True:
         ready = select.select(sources, [], [], max(0.0, next_sample_s - time.monotonic()))[0]

@@ -57,7 +57,8 @@ from .processes import adopt_orphans, call_libc, catch_signals, drop_to, end_des
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # versions 2 and 1 of control groups, as a container sees its own
 MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
-_CLONE_NEWUTS, _CLONE_NEWNET = 0x04000000, 0x40000000
+_CLONE_NEWUTS = 0x04000000
+_CLONE_NEWNET = 0x40000000
 _PR_SET_PDEATHSIG = 1
 _BRIDGE = "cluster"
 
@@ -310,7 +311,8 @@ class ClusterSupervisor(Supervisor):
 def _make_node(node_plan: Dict[str, Any], home_namespaces: Dict[str, int]) -> Dict[str, int]:
     """Make the namespaces of a node, linked to the bridge; descriptors that keep them alive."""
     call_libc("unshare", _CLONE_NEWNET | _CLONE_NEWUTS)
-    namespaces, link_name = _open_namespaces(), node_plan["link"]
+    namespaces = _open_namespaces()
+    link_name = node_plan["link"]
     call_libc("sethostname", node_plan["name"].encode(), len(node_plan["name"]))
     _run("ip", "link", "set", "lo", "up")
     call_libc("setns", home_namespaces["net"], _CLONE_NEWNET)

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any, Dict, List, Union
 
 _UNSAID = "not known: nothing here says it"
-_GET_MTU, _GET_SETTINGS, _ETHTOOL = 0x8921, 0x00000001, 0x8946  # of linux/sockios.h and ethtool.h
+_GET_MTU = 0x8921
+_GET_SETTINGS = 0x00000001
+_ETHTOOL = 0x8946  # of linux/sockios.h and ethtool.h
 _CGROUPS, _LIMITS = "/sys/fs/cgroup", (  # of both versions of control groups
     "cpu.max", "cpu.weight", "cpuset.cpus", "memory.max", "memory.high", "memory.swap.max",
     "io.max", "cpu.cfs_quota_us", "cpu.shares", "memory.limit_in_bytes",
@@ -38,7 +40,8 @@ _HIDDEN = re.compile(
 
 def system_facts(folders: Dict[str, str]) -> Dict[str, Any]:
     """Facts of this node; *folders* are those whose disks are described, by names for them."""
-    memory, pages = fields("/proc/meminfo"), "/sys/kernel/mm/transparent_hugepage"
+    memory = fields("/proc/meminfo")
+    pages = "/sys/kernel/mm/transparent_hugepage"
     java = fields(f"{os.environ.get('JAVA_HOME', '')}/release", "=")
     java_names = ("IMPLEMENTOR", "IMPLEMENTOR_VERSION", "JAVA_RUNTIME_VERSION", "JAVA_VERSION")
     marks = set(re.findall("docker|lxc|kubepods|containerd|libpod", read("/proc/1/cgroup")))
@@ -110,8 +113,10 @@ def hide(text: str) -> str:
 
 def processor() -> Dict[str, Any]:
     """The processors, by the kernel's files about them and its description of the first."""
-    first, folder = fields("/proc/cpuinfo"), Path("/sys/devices/system/cpu")
-    cpus, caches = list(folder.glob("cpu[0-9]*")), sorted(folder.glob("cpu0/cache/index*"))
+    first = fields("/proc/cpuinfo")
+    folder = Path("/sys/devices/system/cpu")
+    cpus = list(folder.glob("cpu[0-9]*"))
+    caches = sorted(folder.glob("cpu0/cache/index*"))
     places = ("topology/physical_package_id", "topology/core_id")
     cores = {tuple(read(cpu / place) for place in places) for cpu in cpus}
     cores = {core for core in cores if core[0].isdigit()}
@@ -135,7 +140,8 @@ def processor() -> Dict[str, Any]:
 
 def disk(folder: str) -> Dict[str, Any]:
     """The file system that a folder is on, or will be on, and the whole disk below that."""
-    place, nowhere = f"{os.path.realpath(folder)}/", "not known: no file system has this folder"
+    place = f"{os.path.realpath(folder)}/"
+    nowhere = "not known: no file system has this folder"
     mounted = ["", "", "none", "", "", nowhere, "-", nowhere, "none", nowhere]
     for line in read("/proc/self/mountinfo").splitlines():  # the last of two at one place is on top
         words = line.split(" ")

@@ -21,7 +21,8 @@ _PAUSE_S = 60.0
 
 def main(arguments: List[str]) -> None:
     """Wait until the cluster is to be removed, then become the command that does it."""
-    folder, command_argv = Path(arguments[0]), arguments[1:]
+    folder = Path(arguments[0])
+    command_argv = arguments[1:]
     word = os.read(0, 64)
     if word == b"end\n":
         return

@@ -35,7 +35,8 @@ from .processes import call_libc, catch_signals, drop_to
 
 _CHUNK = 2**16
 _LINGER_S = 0.2
-_PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG = 1, 2
+_PR_SET_PDEATHSIG = 1
+_PR_GET_PDEATHSIG = 2
 
 
 class CallerGoneError(Exception):
@@ -45,7 +46,8 @@ class CallerGoneError(Exception):
 def join_groups(arguments: List[str]) -> None:
     """Join the control groups, and become the command."""
     separator = arguments.index("--")
-    groups, command_argv = arguments[:separator], arguments[separator + 1 :]
+    groups = arguments[:separator]
+    command_argv = arguments[separator + 1 :]
     for group in groups:
         with open(group, "w") as processes:
             processes.write("0")
@@ -56,7 +58,8 @@ def become(arguments: List[str]) -> None:
     """Become the command under an account; the signal at our parent's end stays what it was."""
     import ctypes
 
-    number, parent = ctypes.c_int(), os.getppid()
+    number = ctypes.c_int()
+    parent = os.getppid()
     call_libc("prctl", _PR_GET_PDEATHSIG, ctypes.byref(number), 0, 0, 0)
     drop_to({"uid": int(arguments[0]), "gid": int(arguments[1])})  # which forgets the signal
     call_libc("prctl", _PR_SET_PDEATHSIG, number.value, 0, 0, 0)
@@ -68,7 +71,8 @@ def become(arguments: List[str]) -> None:
 
 def main(arguments: List[str]) -> None:
     """Wait for the first piece, run the command, end as it does."""
-    streams, command_argv = arguments[0], arguments[1:]
+    streams = arguments[0]
+    command_argv = arguments[1:]
     wake_pipe = catch_signals(signal.SIGCHLD)
     reading, writing = os.pipe()
     command_input = CommandInput(writing)

@@ -51,7 +51,8 @@ _LARGEST_BINARY_EVENT = 1 << 20
 # Names and messages (stack traces, mostly) are cut: what is kept must not grow with the file.
 _LONGEST_TEXT = 4000
 # Hadoop's schema goes 8 deep and has 40 types; recursion in C must not exhaust the stack.
-_DEEPEST_TYPE, _MOST_TYPES = 16, 200
+_DEEPEST_TYPE = 16
+_MOST_TYPES = 200
 # A job has a few sets of counter names; of a foreign file no more are remembered than these.
 _MOST_NAME_SETS = 1000
 
@@ -125,12 +126,15 @@ def read_history(pieces: IO[bytes] | Iterable[bytes], source: str) -> JobTrace:
 def _read_json(pieces: Iterable[bytes], symbols: frozenset[bytes], job: _Job) -> None:
     """Give *job* the events in *pieces*, which start behind the first two lines of the file."""
     skipped = symbols - {event_type.encode() for event_type in _READ}
-    number, unended, unended_bytes = 2, list[bytes](), 0
+    number = 2
+    unended = list[bytes]()
+    unended_bytes = 0
     for chunk in chain(pieces, [b"\n"]):
         *lines, rest = chunk.split(b"\n")
         if lines:
             lines[0] = b"".join((*unended, lines[0]))
-            unended, unended_bytes = [], 0
+            unended = []
+            unended_bytes = 0
         unended.append(rest)
         unended_bytes += len(rest)
         for line in lines:
@@ -227,8 +231,10 @@ def _read_binary(pieces: Iterator[bytes], start: int, schema: Any, job: _Job) ->
     """Give *job* the events in *pieces*, the first of which starts at the file's byte *start*."""
     from fastavro import schemaless_reader
 
-    data, is_last = b"", False
-    stream, event_start = BytesIO(), 0
+    data = b""
+    is_last = False
+    stream = BytesIO()
+    event_start = 0
     while not is_last or event_start < len(data):
         job.place = start + event_start
         try:
@@ -250,7 +256,8 @@ def _read_binary(pieces: Iterator[bytes], start: int, schema: Any, job: _Job) ->
                 more += chunk or b""
             start += event_start
             data = unread + more
-            stream, event_start = BytesIO(data), 0
+            stream = BytesIO(data)
+            event_start = 0
             continue
         event_start = stream.tell()
         event_type = event.get("type") if isinstance(event, dict) else None
@@ -264,7 +271,8 @@ class Counters(Mapping[str, int]):
     __slots__ = ("_positions", "_values")
 
     def __init__(self, positions: Mapping[str, int], values: array[int]) -> None:
-        self._positions, self._values = positions, values
+        self._positions = positions
+        self._values = values
 
     def __getitem__(self, name: str) -> int:
         return self._values[self._positions[name]]
@@ -285,7 +293,8 @@ class _Job:
 
     def __init__(self, source: str, unit: Literal["line", "byte"]) -> None:
         self.place: int | None = None
-        self._source, self._unit = source, unit
+        self._source = source
+        self._unit = unit
         self._job_id = ""
         self._facts: dict[str, Any] = {}
         self._finished_tasks: dict[str, int] = {}

@@ -152,7 +152,8 @@ class Reader:
     """Finds events of some classes; *messages* are regular expressions."""
 
     def __init__(self, messages: Messages) -> None:
-        flags, starts = re.ASCII | re.DOTALL, list[str]()
+        flags = re.ASCII | re.DOTALL
+        starts = list[str]()
         self._rules: dict[str, list[tuple[str, re.Pattern[str], re.Pattern[str]]]] = {}
         for logger, rules in messages.items():
             compiled = self._rules[logger] = []

@@ -30,7 +30,9 @@ from harness.text import excerpt
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-HEAD, CHUNK, SLOT = 4096, 32768, 48
+HEAD = 4096
+CHUNK = 32768
+SLOT = 48
 _MAGIC = b"LTRACE01"
 _HEADER = Struct("<8siiqqqqiiii")
 _SUMS = Struct("<32q")
@@ -38,7 +40,8 @@ _HISTOGRAM = Struct("<64q")
 _OWNER = Struct("<ii40s")
 _SPAN = Struct("<iiqqqqq")
 _LONGS = Struct("<ii5q")
-_TEXT, _NUMBERS = -1, -2
+_TEXT = -1
+_NUMBERS = -2
 
 # The recorder's file holds fewer chunks.
 _MOST_CHUNKS = 1024
@@ -52,7 +55,8 @@ _VISIBLE = dict.fromkeys((*range(32), *range(127, 160)), "?")
 
 _UNITS_HEAD = Struct("<8sii")
 _UNITS_MAGIC = b"LTUNITS1"
-_LONG_UNIT, _STEP_S = 0x8000, 32e-9
+_LONG_UNIT = 0x8000
+_STEP_S = 32e-9
 # A map of 128 MiB has a million records of 100 bytes; this is five hundred times as much.
 MOST_UNITS_BYTES = 1 << 28
 
@@ -148,7 +152,8 @@ def _spans(
     last_ns = max((max(span.start_ns, span.end_ns) for span in recorded), default=0)
     around: dict[int, list[tuple[int, int]]] = {}
     for number, span in enumerate(recorded):
-        start_s, end_ns = moment(span.start_ns), span.end_ns or last_ns
+        start_s = moment(span.start_ns)
+        end_ns = span.end_ns or last_ns
         moment(end_ns)
         enclosing = around.setdefault(span.thread, [])
         while enclosing and enclosing[-1][1] <= span.start_ns:
@@ -184,9 +189,11 @@ def _record_loop(recording: bytes, source: str) -> RecordLoop:
         raise _recording_error("sums of the record loop that no task reaches", source)
     (records, read_ns, alone_ns, spilling_ns, overlapped, outputs, sampled_ns, samples,
      exact_ns) = loop_sums[:9]  # fmt: skip
-    blocked_ns, blocked, reduce_function_ns, spilling_read_ns, read_samples = (
-        loop_sums[11], loop_sums[12], loop_sums[15], loop_sums[16], loop_sums[17],
-    )  # fmt: skip
+    blocked_ns = loop_sums[11]
+    blocked = loop_sums[12]
+    reduce_function_ns = loop_sums[15]
+    spilling_read_ns = loop_sums[16]
+    read_samples = loop_sums[17]  # fmt: skip
     # A sample may split a total, and never exceed it.
     most_ns = alone_ns + spilling_ns + reduce_function_ns
     output_ns = min(sampled_ns * outputs / samples, most_ns) if samples else exact_ns

@@ -123,7 +123,8 @@ def read_task_log(
     out of count; a second task in the same log; a message that does not read like Hadoop's; a
     moment that is not within *window*.
     """
-    collected_task, attempt_id = _Task(source), ""
+    collected_task = _Task(source)
+    attempt_id = ""
     for event in _TASK_READER.events(lines, source, zone, window):
         if event.name not in _MOMENTS:
             collected_task.take(event)
@@ -158,7 +159,8 @@ class _Task:
 
     def take(self, event: Event) -> None:
         """Let the next event of the buffer, a spill or the merge follow from those before."""
-        running, numbers = self._running, event.numbers()
+        running = self._running
+        numbers = event.numbers()
         match event.name:
             case "buffer":
                 self._ring_ints = 4 * numbers[1]
@@ -200,7 +202,8 @@ class _Task:
                 if len(self.spills) >= _MOST_SPILLS:
                     what = f"more than {_MOST_SPILLS} spills"
                     raise ParseError(what, source=self._source, line=event.number)
-                self._running, self._last_index = None, index
+                self._running = None
+                self._last_index = index
                 is_last = event.thread != "SpillThread"
                 self.spills.append(SpillLog(finish_s=event.at_s, last=is_last, **running))
             case _:  # reset: the spill's space is given back
@@ -272,7 +275,8 @@ def read_shuffle_log(
     log ends, and a last line without an end, are left out (the task was killed).  `ParseError` with
     *source* and line: an end without a start, or a message that does not read like Hadoop's.
     """
-    shuffle, events = _Shuffle(source), _SHUFFLE_READER.events(lines, source, zone, window)
+    shuffle = _Shuffle(source)
+    events = _SHUFFLE_READER.events(lines, source, zone, window)
     for count, event in enumerate(events, start=1):
         if count > _MOST_EVENTS:
             raise ParseError(f"more than {_MOST_EVENTS} lines", source=source, line=event.number)
@@ -346,7 +350,8 @@ class _Shuffle:
                 if started is None:
                     raise order_error(event, "a merge", self._source)
                 start_s, segments = started
-                finish_s, size_bytes = max(event.at_s, start_s), event.numbers()[-1]
+                finish_s = max(event.at_s, start_s)
+                size_bytes = event.numbers()[-1]
                 self.merges.append(MergeTimes(merger, start_s, finish_s, segments, size_bytes))
             case _:
                 # The final merge ends with the last of these lines.

@@ -93,7 +93,8 @@ def fit_costs(
     weights = np.array([1 / scale_s[phase_row.phase] for phase_row in rows])
     sides = np.array([SIDES[phase_row.phase not in _OF_MAPS] for phase_row in rows])
     columns = _tell_apart(common, sides, weights)
-    names, design = list(columns), np.column_stack(list(columns.values()))
+    names = list(columns)
+    design = np.column_stack(list(columns.values()))
     column_groups = groups(design * weights[:, None])
     base_names = [name.removesuffix("_map").removesuffix("_reduce") for name in names]
     fit = fit_by_typical(design, target, weights, np.array([typical[name] for name in base_names]))
@@ -126,7 +127,8 @@ def _cost(
     fit: RobustFit, mean: np.ndarray, source: str, group: tuple[str, ...], design: np.ndarray
 ) -> Statistic:
     """The cost that is a *mean* of columns, not distinguished from those of its *group*."""
-    value, error = float(mean @ fit.coefficients), fit.error(mean)
+    value = float(mean @ fit.coefficients)
+    error = fit.error(mean)
     if group:
         source += f"; share of its group's sum by {_SOURCE}, known to its own size at best"
         error = max(error, value)
@@ -150,18 +152,21 @@ def _tell_apart(
 
     One cost after the other is cut, unless that leaves costs that cannot be distinguished.
     """
-    columns, joined = dict(common), _grouped(common, weights)
+    columns = dict(common)
+    joined = _grouped(common, weights)
     for cost_name, column in common.items():
         halves = {f"{cost_name}_{side}": column * (sides == side) for side in SIDES}
         if all(half.any() for half in halves.values()):
             apart = {name: kept for name, kept in columns.items() if name != cost_name} | halves
             if (of_apart := _grouped(apart, weights)) <= joined:
-                columns, joined = apart, of_apart
+                columns = apart
+                joined = of_apart
     return columns
 
 
 def _grouped(columns: Mapping[str, np.ndarray], weights: np.ndarray) -> set[str]:
-    names, design = list(columns), np.column_stack(list(columns.values()))
+    names = list(columns)
+    design = np.column_stack(list(columns.values()))
     return {names[place] for members in groups(design * weights[:, None]) for place in members}
 
 
@@ -215,7 +220,8 @@ def _group(
         for row_numbers in part_rows:
             mean_terms[list(columns)] += member_terms[row_numbers].sum(axis=0) / all_tasks
     members = tuple(names[column] for column in columns)
-    total_s, error_s = float(mean_terms @ fit.coefficients), fit.error(mean_terms)
+    total_s = float(mean_terms @ fit.coefficients)
+    error_s = fit.error(mean_terms)
     return CostGroup(
         names=members,
         sum_s=total_s,
@@ -232,7 +238,8 @@ def _diagnostics(
     for phase in PHASES:
         if not (row_numbers := _rows_of(rows, phase)):
             continue
-        measured, explained = target[row_numbers], fitted[row_numbers]
+        measured = target[row_numbers]
+        explained = fitted[row_numbers]
         residual = float(np.sum((measured - explained) ** 2))
         total = float(np.sum((measured - measured.mean()) ** 2))
         relative = np.abs(measured - explained) / np.maximum(measured, 1e-3)

@@ -121,7 +121,8 @@ _APART = 2.0
 
 def tasks(observation: Observation, ratios: Ratios) -> list[Task]:
     """Successful attempts of an observation, with what their counters mean."""
-    trace, config = observation.trace, observation.config
+    trace = observation.trace
+    config = observation.config
     return [
         Task(
             attempt,
@@ -165,7 +166,8 @@ class _Combined:
     @classmethod
     def of(cls, task: Task) -> _Combined | None:
         """`None` where the counters are not those of a map that combines."""
-        records, size = task["MAP_OUTPUT_RECORDS"], task["MAP_OUTPUT_BYTES"]
+        records = task["MAP_OUTPUT_RECORDS"]
+        size = task["MAP_OUTPUT_BYTES"]
         again = task["COMBINE_INPUT_RECORDS"] - records  # what the merge saw of the spills
         final = task["COMBINE_OUTPUT_RECORDS"] - again
         if task.attempt.kind != "map" or not size or again < 0 or not 0 < final <= records:
@@ -174,7 +176,8 @@ class _Combined:
         final_bytes = task["MAP_OUTPUT_MATERIALIZED_BYTES"] / task.ratios[_MAP_OUTPUT_CODEC]
         if not final_bytes:
             return None
-        left, bytes_of_each = again or final, (size - final_bytes) / max(1, records - final)
+        left = again or final
+        bytes_of_each = (size - final_bytes) / max(1, records - final)
         left_bytes = final_bytes + (left - final) * bytes_of_each
         pairs = (records, size), (left, left_bytes), (final, final_bytes)
         return cls(task.attempt.host, spills, again > 0, *pairs)
@@ -190,10 +193,12 @@ def combiner_statistics(combining: Sequence[Task]) -> dict[str, Statistic]:
     may have other keys; their common slope is the exponent.  Without jobs whose combiners saw
     different numbers of records there is none, and the shares are those of any number.
     """
-    jobs, maps = defaultdict[str, list[Task]](list), list[_Combined]()
+    jobs = defaultdict[str, list[Task]](list)
+    maps = list[_Combined]()
     for task in combining:
         jobs[task.job].append(task)
-    distances, lines = [], 0  # from the mean of their line: of records, of records and bytes left
+    distances = []
+    lines = 0  # from the mean of their line: of records, of records and bytes left
     for of_job in jobs.values():
         combined = [each for task in of_job if (each := _Combined.of(task)) is not None]
         groups = math.fsum(task["REDUCE_INPUT_GROUPS"] for task in of_job)
@@ -299,7 +304,8 @@ def compression_ratios(observations: Sequence[Observation]) -> dict[str, Statist
     for statistic in (_INPUT_CODEC, _MAP_OUTPUT_CODEC, _OUTPUT_CODEC):
         jobs_with = [job for job in observations if _compressed(job)[statistic]]
         jobs_without = [job for job in observations if not _compressed(job)[statistic]]
-        value, source = 1.0, "compression is off"
+        value = 1.0
+        source = "compression is off"
         if jobs_with:
             if statistic not in _DENSITIES or not jobs_without:
                 continue

@@ -36,7 +36,8 @@ _SHUFFLES = frozenset({"shuffle_s", "copy_s"})
 _LARGEST_SLOPE = 3.0
 # A correction is used where rates that have nothing to do with the times would do as well in no
 # more of the cases than this.
-_LEVEL, _PERMUTATIONS = 0.05, 1999
+_LEVEL = 0.05
+_PERMUTATIONS = 1999
 
 
 def fit_profile(
@@ -64,7 +65,8 @@ def fit_profile(
             where="profiling trials",
             fix="read the failed trials' reasons, or profile other cells (predict.profile_on)",
         )
-    warnings, speed = list[str](), speed or fit_speed(succeeded)
+    warnings = list[str]()
+    speed = speed or fit_speed(succeeded)
     codecs = compression_ratios(succeeded)
     # Counters can be read where each compression that a job uses has a known ratio.
     readable = [
@@ -77,7 +79,8 @@ def fit_profile(
             f"{unread} of {len(succeeded)} jobs use a compression whose ratio is not known:"
             " profile cells with and without it"
         )
-    rows, readable_tasks = list[PhaseRow](), list[Task]()
+    rows = list[PhaseRow]()
+    readable_tasks = list[Task]()
     for observation, ratios in readable:
         rows += phase_rows(observation, ratios, speed, warnings)
         readable_tasks += tasks(observation, ratios)
@@ -121,7 +124,8 @@ def jobs_per_trial(observations: Iterable[Observation]) -> dict[str, Statistic]:
     counts = [float(jobs) for jobs in Counter(open_ended).values()]
     if not counts:
         return {}
-    spread, source = standard_deviation(counts), "jobs of each profiling trial"
+    spread = standard_deviation(counts)
+    source = "jobs of each profiling trial"
     mean = Statistic(value=fmean(counts), count=len(counts), spread=spread, source=source)
     return {JOBS_PER_TRIAL: mean}
 
@@ -163,7 +167,8 @@ def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
     if count - len(cells) < 2:
         note = f"{count} trials in repeated cells are too few for a correction"
         return _no_correction(reference, note)
-    squares, corrected_squares = [], []
+    squares = []
+    corrected_squares = []
     for index, points in enumerate(cells):
         for place, (x, y) in enumerate(points):
             others = [*points[:place], *points[place + 1 :]]
@@ -172,7 +177,8 @@ def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
             error_y = y - fmean(other_y for _, other_y in others)
             squares.append(error_y**2)
             corrected_squares.append((error_y - slope * error_x) ** 2)
-    plain, corrected = math.sqrt(fmean(squares)), math.sqrt(fmean(corrected_squares))
+    plain = math.sqrt(fmean(squares))
+    corrected = math.sqrt(fmean(corrected_squares))
     coefficient = _slope(cells)
     gain = 1 - corrected / plain if plain > 0 else 0.0
     note = f"leave-one-out over {count} trials of {len(cells)} cells: spread "

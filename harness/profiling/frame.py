@@ -35,7 +35,8 @@ def task_ends(observation: Observation) -> dict[str, tuple[float, float, Source]
     """
     ends: dict[str, tuple[float, float, Source]] = {}
     for task in sorted(observation.task_times, key=lambda task: task.source == "spans"):
-        start_s, end_s = task.start_up_s, task.end_s
+        start_s = task.start_up_s
+        end_s = task.end_s
         if start_s is not None and end_s is not None and min(start_s, end_s) >= 0:
             ends[task.attempt_id] = start_s, end_s, task.source
     return ends
@@ -43,7 +44,9 @@ def task_ends(observation: Observation) -> dict[str, tuple[float, float, Source]
 
 def shown_parts(observation: Observation) -> Iterator[tuple[str, float, str]]:
     """Each part of the frame that one job shows: name, seconds as measured, where that is from."""
-    job_trace, cluster, source = observation.trace, observation.cluster, "job history"
+    job_trace = observation.trace
+    cluster = observation.cluster
+    source = "job history"
     if job_trace.attempts:
         first = min(attempt.start_s for attempt in job_trace.attempts)
         last = max(attempt.finish_s for attempt in job_trace.attempts)
@@ -59,7 +62,8 @@ def shown_parts(observation: Observation) -> Iterator[tuple[str, float, str]]:
     # Negative where more ran at once than slots exist.
     if idle_s and statistics.median(idle_s) >= 0:
         yield from (("task_gap_s", seconds, source) for seconds in idle_s)
-    maps, reduces = job_trace.succeeded("map"), job_trace.succeeded("reduce")
+    maps = job_trace.succeeded("map")
+    reduces = job_trace.succeeded("reduce")
     if maps and reduces:
         waited_s = reduces[0].start_s - max(attempt.finish_s for attempt in maps)
         if waited_s >= 0:
@@ -83,7 +87,8 @@ def measure_frame(
     At reference speed, or as measured without a *speed*.  A start or an end of tasks that neither
     spans nor logs show is the fitted one of *costs*, and marked assumed.
     """
-    seen, sources = defaultdict[str, list[float]](list), defaultdict[str, set[str]](set)
+    seen = defaultdict[str, list[float]](list)
+    sources = defaultdict[str, set[str]](set)
     for observation in observations:
         factor = observation.at_reference(1.0, speed) if speed else 1.0
         for name, seconds, source in shown_parts(observation):
@@ -100,7 +105,8 @@ def measure_frame(
         if name in seen
     }
     for side, (place, cost) in itertools.product(SIDES, _FITTED.items()):
-        fitted, name = side_costs(costs or {}, side).get(cost), f"{side}_{place}_s"
+        fitted = side_costs(costs or {}, side).get(cost)
+        name = f"{side}_{place}_s"
         if name not in frame and fitted:
             changes = {"source": f"the fitted {cost}", "assumed": True, "group": (), "nodes": {}}
             frame[name] = fitted.model_copy(update=changes)
@@ -150,7 +156,8 @@ def profiled_jobs(
     """
     jobs = []
     for observation in observations:
-        job_trace, cluster = observation.trace, observation.cluster
+        job_trace = observation.trace
+        cluster = observation.cluster
         own_s, ends, _ = own_frame(observation, frame, speed)
         times_s: dict[str, float | None] = {**measured([job_trace], [own_s], ends)}
         times_s["map_slowdown_s"] = map_slowdown(job_trace, cluster.map_slots)

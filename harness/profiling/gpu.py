@@ -106,8 +106,11 @@ def _test_job(
 ) -> dict[str, Statistic]:
     smallest = min((job.job_input.input_bytes, job.trial.cell.id) for job in device_jobs)[1]
     jobs = [observation for observation in device_jobs if observation.trial.cell.id == smallest]
-    load_s, kernel_s, mapper_s = list[float](), list[float](), list[float]()
-    recorded_s, last_phase_s = list[float](), list[float]()
+    load_s = list[float]()
+    kernel_s = list[float]()
+    mapper_s = list[float]()
+    recorded_s = list[float]()
+    last_phase_s = list[float]()
     for job in jobs:
         maps = {attempt.attempt_id: attempt for attempt in job.trace.succeeded("map")}
         waited_s = max(0.0, next(iter(maps.values())).start_s - job.trace.submit_s)
@@ -131,7 +134,8 @@ def _test_job(
                 task.finish_s - (task.sort_finish_s or task.finish_s) for task in reduces.values()
             )
             last_phase_s.append(job.at_reference(math.fsum(phases_s), speed))
-    reduce_s, reduce_source = recorded_s, "spans: reduce function of all reduces"
+    reduce_s = recorded_s
+    reduce_source = "spans: reduce function of all reduces"
     if len(recorded_s) < len(last_phase_s):
         reduce_s = last_phase_s
         reduce_source = "job history: last phase of all reduces, with its writing"

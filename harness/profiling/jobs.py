@@ -47,7 +47,8 @@ def map_slowdown(job_trace: JobTrace, map_slots: int) -> float | None:
     of the first wave's maps that were done by then; of all of the first wave if none was.  It is
     negative where the first wave is slower for other reasons.  `None` where either is empty.
     """
-    maps, reduces = job_trace.succeeded("map"), job_trace.succeeded("reduce")
+    maps = job_trace.succeeded("map")
+    reduces = job_trace.succeeded("reduce")
     if not reduces:
         return None
     reduces_start = reduces[0].start_s

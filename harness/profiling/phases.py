@@ -68,7 +68,8 @@ def phase_rows(
     between hosts), are left out; *warnings* says so.
     """
     trace = observation.trace
-    all_tasks, recorded = tasks(observation, ratios), part_times(observation)
+    all_tasks = tasks(observation, ratios)
+    recorded = part_times(observation)
     maps = [task for task in all_tasks if task.attempt.kind == "map"]
     maps_end = max((task.attempt.finish_s for task in maps), default=trace.submit_s)
     reduces = trace.succeeded("reduce") if trace.num_reduces else ()
@@ -141,7 +142,8 @@ def _terms(
 
 
 def _history_phases(attempt: TaskAttempt, maps_end: float) -> dict[str, float]:
-    shuffled, merged = attempt.shuffle_finish_s, attempt.sort_finish_s
+    shuffled = attempt.shuffle_finish_s
+    merged = attempt.sort_finish_s
     if attempt.kind == "map" and attempt.map_finish_s is not None:
         return {
             "map_main_s": attempt.map_finish_s - attempt.start_s,

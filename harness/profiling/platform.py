@@ -44,7 +44,8 @@ LEVEL = 0.9  # of the intervals of costs
 LOGGED_SPILL = "spill_s"
 # Where nothing is recorded: seconds of the processor that a map took, of jobs whose functions do
 # next to nothing; typical ones for each task, record and byte.
-MAP_CPU, _WITHOUT_FUNCTIONS = "map_cpu_s", {"sort", "shuffle"}
+MAP_CPU = "map_cpu_s"
+_WITHOUT_FUNCTIONS = {"sort", "shuffle"}
 TYPICAL_CPU = {"cpu_s_per_task": 0.14, "cpu_s_per_record": 2e-6, "cpu_s_per_byte": 5e-9}
 # What is worked on in each part of a task, by the costs of its units, in their order.
 _MERGE = ("merge_s_per_byte", "merge_s_per_early_byte", "merge_cpu_s_per_record",
@@ -67,7 +68,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "map_write_s": _WRITE,
     "reduce_write_s": _WRITE,
 }  # fmt: skip
-COMPUTING, COMPUTED = "computing", ("collect_s", "spill_sort_s")
+COMPUTING = "computing"
+COMPUTED = ("collect_s", "spill_sort_s")
 COMPUTING_BY_LOGS = (
     "computing_by_logs"  # the same where nothing is recorded, and so of spills alone
 )
@@ -94,7 +96,8 @@ _SHARED = {
 WAITING = 8 * MIB  # of a disk that is slower on purpose, docs/clusters/slower.md
 _FEW_STARTS = 2  # of a cluster: so many say nothing of a third
 FEWEST = 3  # trials, or starts, of which an interval can come
-_ROUNDS, _CLOSE = 20, 1e-4
+_ROUNDS = 20
+_CLOSE = 1e-4
 _SHORTEST_S = 0.001  # a part that took less says nothing of what it costs
 # The jobs of dfsio count what they moved, and what that took, themselves: in no part of a task.
 _DFSIO = "mapreduce.harness.jobs.Dfsio$Moved"
@@ -130,7 +133,8 @@ def works(
         tuple[str, str, str, str, bool], list[tuple[float, Mapping[str, float]]]
     ](list)  # fmt: skip
     for observation in observations:
-        trial, (_, start, _) = observation.trial, observation.trace.job_id.split("_")
+        trial = observation.trial
+        (_, start, _) = observation.trace.job_id.split("_")
         attempts = {attempt.attempt_id: attempt for attempt in observation.trace.attempts}
         times = {each.attempt_id: each for each in observation.task_times if each.source == source}
         factor = observation.at_reference(1.0, speed)
@@ -249,7 +253,8 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
         design = np.array([[row.counts[name] for name in shown] for row in chosen])
         target = np.array([row.seconds for row in chosen])
         typical = np.array([expected[name] for name in shown])
-        starts, trials = [row.start for row in chosen], [row.trial for row in chosen]
+        starts = [row.start for row in chosen]
+        trials = [row.trial for row in chosen]
         units = np.array(starts if len({*starts}) > _FEW_STARTS else trials)
         names_of_units = [*dict.fromkeys(units.tolist())]
         kept = np.array([units != unit for unit in names_of_units])
@@ -303,7 +308,8 @@ def _computing(rows: Sequence[Work]) -> dict[str, Cost]:
     if len(logs) >= FEWEST:
         total = math.fsum(logs.values())
         without = {trial: math.exp((total - log) / (len(logs) - 1)) for trial, log in logs.items()}
-    value, half = math.exp(fmean(logs.values())), _half_width(np.array([*without.values()]))
+    value = math.exp(fmean(logs.values()))
+    half = _half_width(np.array([*without.values()]))
     ends = {"low": max(0.0, value - half), "high": value + half} if without else {}
     parts = dict.fromkeys(row.part for row in rows if row.part in (*COMPUTED, MAP_CPU))
     source = f"{' and '.join(parts)}, beside typical costs"
@@ -321,7 +327,8 @@ def _fit(
     was spared its work, as a reduce that copies from its own node, outweighs all that did it.
     """
     for _ in range(_ROUNDS):
-        weights, before = 1 / np.maximum(target, design @ costs), costs
+        weights = 1 / np.maximum(target, design @ costs)
+        before = costs
         costs = fit_by_typical(design, target, weights, typical).coefficients
         if np.allclose(costs, before, rtol=_CLOSE, atol=0):
             break

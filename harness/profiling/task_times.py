@@ -82,7 +82,8 @@ def recorded_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes | Red
 
 def recorded_map_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes:
     """Times of the map *attempt*, as *recording* recorded it."""
-    record_loop, merges = recording.loop, recording.named("merge")
+    record_loop = recording.loop
+    merges = recording.named("merge")
     loop_span = _first_span(recording, "map_loop")
     loop_end = loop_span.finish_s if loop_span else None
     merge_start = merges[0].start_s if merges else None
@@ -95,7 +96,9 @@ def recorded_map_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes:
         sort_s = sum(part.wall_s for part in parts if part.name == "sort")
         combine_s = sum(part.wall_s for part in parts if part.name == "combine")
         is_last = span.thread != "SpillThread"
-        records, file_bytes, overlapped = span.amount, None, 0
+        records = span.amount
+        file_bytes = None
+        overlapped = 0
         if len(span.details) == 5:
             records, file_bytes, _, overlapped, _ = span.details
         spills.append(
@@ -135,8 +138,10 @@ def recorded_map_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes:
 
 def recorded_reduce_times(recording: TaskSpans, attempt: TaskAttempt) -> ReduceTimes:
     """Times of the reduce *attempt*, as *recording* recorded it."""
-    shuffle, reducer = _first_span(recording, "shuffle"), _first_span(recording, "run_reducer")
-    record_loop, loop_span = recording.loop, _first_span(recording, "reduce_loop")
+    shuffle = _first_span(recording, "shuffle")
+    reducer = _first_span(recording, "run_reducer")
+    record_loop = recording.loop
+    loop_span = _first_span(recording, "reduce_loop")
     waits = [_interval(span) for span in recording.named("wait_memory")]
     visits = [_interval(span) for span in recording.named("visit")]
     waited_s = None
@@ -181,7 +186,9 @@ def recorded_segments(recording: TaskSpans) -> Iterable[SegmentTimes]:
         while visit >= 0 and recording.spans[visit].name != "visit":
             visit = recording.spans[visit].parent
         address = recording.spans[visit].text if visit >= 0 else ""
-        sent_bytes, raw_bytes, is_on_disk = span.amount, span.amount, 0
+        sent_bytes = span.amount
+        raw_bytes = span.amount
+        is_on_disk = 0
         if len(span.details) > 2:
             sent_bytes, raw_bytes, is_on_disk = span.details[:3]
         yield SegmentTimes(
@@ -360,7 +367,8 @@ def _overlaps(task_log: TaskLog, loop_end: float | None) -> list[_Overlap] | Non
         reset = loop_end if spill.reset_s is None else min(spill.reset_s, loop_end)
         during_s = max(finish - spill.start_s, 0.0)
         until_reset_s = max(reset - spill.start_s, 0.0)
-        collected, is_full = spill.collected or 0, False
+        collected = spill.collected or 0
+        is_full = False
         if spill.room_records is not None and spill.room_bytes is not None:
             # Full by its metadata, or by keys and values.
             records = next_spill.records

@@ -104,12 +104,15 @@ def _adjust_field(
         is_met = True
         for worker, rates in requested.items():
             for control, rate in rates.items():
-                setting, reached = settings[worker][control], measured[worker][control]
+                setting = settings[worker][control]
+                reached = measured[worker][control]
                 limit = Limit(requested=rate, setting=setting, measured=reached)
                 limits[worker][control] = limit
                 if not limit.is_met:
-                    is_met, corrected = False, setting * rate / reached
-                    least, most = rate / MOST_CORRECTION, rate * MOST_CORRECTION
+                    is_met = False
+                    corrected = setting * rate / reached
+                    least = rate / MOST_CORRECTION
+                    most = rate * MOST_CORRECTION
                     settings[worker][control] = min(most, max(least, corrected))
         if is_met:
             return limits

@@ -28,8 +28,10 @@ from harness.units import format_bytes
 CHUNK_BYTES = 2**18
 MOST_HEADER_BYTES = 2**20  # of one member: long names and extended headers are read into memory
 _LEAST_FREE_BYTES = 2**28
-MOST_FILES, MOST_BYTES = 200_000, 2**36  # of one archive
-_START_S, _LEAST_RATE = 120.0, 2**16  # seconds for a stream's start; bytes per second from then on
+MOST_FILES = 200_000
+MOST_BYTES = 2**36  # of one archive
+_START_S = 120.0
+_LEAST_RATE = 2**16  # seconds for a stream's start; bytes per second from then on
 MOST_S = 3600.0
 _WORD = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"  # which stays in its folder on any system
 _PLAIN_NAME = re.compile(f"{_WORD}(/{_WORD})*")
@@ -47,7 +49,9 @@ def in_time(pieces: Iterable[bytes], where: str, most_s: float = MOST_S) -> Iter
 
     The limit of the time of waiting grows with the bytes that have come, to *most_s* seconds.
     """
-    iterator, waited_s, size = iter(pieces), 0.0, 0
+    iterator = iter(pieces)
+    waited_s = 0.0
+    size = 0
     while True:
         started_s = time.monotonic()
         piece = next(iterator, b"")
@@ -57,7 +61,8 @@ def in_time(pieces: Iterable[bytes], where: str, most_s: float = MOST_S) -> Iter
         size += len(piece)
         limit_s = min(most_s, _START_S + size / _LEAST_RATE)
         if waited_s > limit_s:
-            size_text, limit_text = format_bytes(size), f"{limit_s:.3g} s"
+            size_text = format_bytes(size)
+            limit_text = f"{limit_s:.3g} s"
             raise RefusedArchiveError(
                 f"{size_text} have come in {waited_s:.3g} s, beyond the limit of {limit_text}",
                 where=where,
@@ -76,9 +81,11 @@ def pack(entries: Entries, target: IO[bytes], owner: int = 0) -> None:
         for name, content in entries.items():
             entry = tarfile.TarInfo(name)
             entry.uid = entry.gid = owner
-            entry.mtime, entry.mode = JAR_TIME, 0o644
+            entry.mtime = JAR_TIME
+            entry.mode = 0o644
             if content is None:
-                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                entry.type = tarfile.DIRTYPE
+                entry.mode = 0o755
                 archive.addfile(entry)
             elif isinstance(content, bytes):
                 entry.size = len(content)
@@ -102,12 +109,15 @@ def unpack(pieces: Iterable[bytes], wanted: re.Pattern[str], into: Path, where: 
     than `MOST_BYTES`, or `MOST_FILES`, or with a name twice.
     An archive that ends between two files looks whole: whoever brings the pieces has to notice it.
     """
-    reader, written = PiecesReader(pieces), dict[Path, None]()
-    count, total_bytes = 0, 0
+    reader = PiecesReader(pieces)
+    written = dict[Path, None]()
+    count = 0
+    total_bytes = 0
     try:
         with tarfile.open(fileobj=reader, mode="r|", bufsize=CHUNK_BYTES) as archive:
             for member in archive:
-                count, total_bytes = count + 1, total_bytes + member.size
+                count = count + 1
+                total_bytes = total_bytes + member.size
                 if count > MOST_FILES:
                     raise _refused_error(f"more than {MOST_FILES} files", where)
                 if member.size < 0 or total_bytes > MOST_BYTES:
@@ -192,5 +202,6 @@ class PiecesReader(io.RawIOBase):
         self.allowance -= size
         if self.allowance < 0:
             raise tarfile.ReadError("a header without an end")
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
         return size

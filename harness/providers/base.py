@@ -77,7 +77,9 @@ class Cluster(ABC):
 
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe a cluster; *home* is the Hadoop home of this machine."""
-        self.name, self.spec, self.home = name, spec, home
+        self.name = name
+        self.spec = spec
+        self.home = home
         self.folder = states.cluster_folder(name)
         self.hdfs = Hdfs(lambda: self.gateway, self._hdfs_argv)
         self._state: StateFile | None = None
@@ -201,7 +203,8 @@ class Cluster(ABC):
 
     def ran_on(self) -> Mapping[str, RanOn]:
         """Versions that tasks run with, by the worker's name, as the workers report them."""
-        workers, hadoop = self.hosts[1:], self.home.versions().hadoop
+        workers = self.hosts[1:]
+        hadoop = self.home.versions().hadoop
         return node_versions(workers, lambda host: self.agent(host, "facts", "versions"), hadoop)
 
     @property
@@ -219,7 +222,8 @@ class Cluster(ABC):
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name; safe to print."""
-        every, folder = daemons.daemons(self.layout), f"{self.layout.base}/logs"
+        every = daemons.daemons(self.layout)
+        folder = f"{self.layout.base}/logs"
         hosts = {host.name: host for host in self.hosts}
         logs = [(hosts[daemon.member.name], f"{folder}/{daemon.key}.log") for daemon in every]
         texts = at_once(lambda log: log_tail(*log, lines), logs)
@@ -241,7 +245,8 @@ class Cluster(ABC):
 
     def _supervision(self) -> dict[str, Any]:
         """Files of the gateway's supervisor, which starts the history server when told to."""
-        base, started = self.layout.base, f"historyserver-{self.layout.master.name}"
+        base = self.layout.base
+        started = f"historyserver-{self.layout.master.name}"
         return {"deaths": f"{base}/deaths", "control": f"{base}/control", "start": started}
 
     def _expected_daemons(self) -> dict[str, dict[str, str]]:

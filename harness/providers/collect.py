@@ -78,7 +78,8 @@ def collect(
 
 def _receive(source: Source, command: Running, pattern: re.Pattern[str]) -> list[Path]:
     """The files of one stream; the command is over afterwards."""
-    output, where = command.stdout, f"{source.host.name}: {printable(source.folder)}"
+    output = command.stdout
+    where = f"{source.host.name}: {printable(source.folder)}"
     assert output is not None
     waits = IdleTimeout(command, IDLE_S)
 
@@ -89,11 +90,13 @@ def _receive(source: Source, command: Running, pattern: re.Pattern[str]) -> list
     try:
         try:
             pieces = in_time(iter(read, b""), where)
-            problem, paths = "", unpack(pieces, pattern, source.into, where)
+            problem = ""
+            paths = unpack(pieces, pattern, source.into, where)
         except RefusedArchiveError:
             raise
         except ClusterError as error:
-            problem, paths = error.what, []
+            problem = error.what
+            paths = []
         status = None
         with suppress(subprocess.TimeoutExpired):
             status = command.wait(_LAST_WORDS_S if problem else IDLE_S)

@@ -173,7 +173,8 @@ class IdleTimeout:
 
     def __init__(self, command: Running, limit_s: float) -> None:
         self.killed = False
-        self._command, self._limit_s = command, limit_s
+        self._command = command
+        self._limit_s = limit_s
 
     def waiting(self) -> AbstractContextManager[None]:
         """Count the time of the block as one wait."""
@@ -226,8 +227,10 @@ def run_to_end(
     `HostTimeoutError` when it takes more than *timeout* seconds; `ClusterError` for one that writes
     more than `MOST_OUTPUT`.
     """
-    pipe, outputs = command.stdin, (command.stdout, command.stderr)
-    end, where = time.monotonic() + timeout, f"{host_name}: {printable(' '.join(argv))[:200]}"
+    pipe = command.stdin
+    outputs = (command.stdout, command.stderr)
+    end = time.monotonic() + timeout
+    where = f"{host_name}: {printable(' '.join(argv))[:200]}"
 
     def send() -> None:
         assert pipe is not None

@@ -28,17 +28,21 @@ PARENT = "mapreduce-harness"
 PERIOD_US = 20_000  # shorter than usual: a task stands still for milliseconds, not for a tenth
 LEAST_QUOTA_US = 1000
 _REMOVE_LIMIT_S = 10.0
-_V1_CPU, _V1_DISK = "cpu", "blkio"
+_V1_CPU = "cpu"
+_V1_DISK = "blkio"
 _V2_CONTROLLERS = ("cpu", "io", "memory")  # with memory the kernel knows who has written a page
-_LEAST_BURST_BYTES, _LATENCY = 32 * 1024, "50ms"
+_LEAST_BURST_BYTES = 32 * 1024
+_LATENCY = "50ms"
 _TICKS_PER_S = 250  # a bucket must hold what passes between two ticks of the kernel's clock
 
 LOOP_CONTROL = Path("/dev/loop-control")
 DISK_TOOLS = {"mkfs.ext4": "e2fsprogs", "losetup": "mount"}
 WAITING_BYTES = 8 * 2**20
-FIRST_NUMBER, LAST_NUMBER = 200, 1000  # of devices, out of the way of others'
+FIRST_NUMBER = 200
+LAST_NUMBER = 1000  # of devices, out of the way of others'
 MOUNT_OPTIONS = "noatime,noinit_itable"  # the kernel would write tables for minutes otherwise
-_ADD_DEVICE, _REMOVE_DEVICE = 0x4C80, 0x4C81
+_ADD_DEVICE = 0x4C80
+_REMOVE_DEVICE = 0x4C81
 _SECTOR_BYTES = 512  # of the kernel's statistics, whatever the device's own is
 
 

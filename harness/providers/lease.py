@@ -26,7 +26,9 @@ from harness.providers.host import Host, at_once, end_command
 from harness.text import printable
 
 RUN_S = 60
-_RENEW_S, _CLOSE_S, _JOIN_S = 15.0, 2.0, 10.0
+_RENEW_S = 15.0
+_CLOSE_S = 2.0
+_JOIN_S = 10.0
 _REMOVE = "import sys; from harness.providers import remove_orphan; remove_orphan(*sys.argv[1:])"
 
 _watchdogs: list[subprocess.Popen[bytes]] = []  # of this process, which must collect them

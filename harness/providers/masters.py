@@ -19,11 +19,13 @@ CHUNK = 2**20
 LIMIT_S = 120.0
 _LOOK_S = 0.5
 _ANSWER_LIMIT_S = 60.0  # beyond the limit of the health check itself
-_MOST_LINE, _MOST_STDERR = 2**16, 2**16
+_MOST_LINE = 2**16
+_MOST_STDERR = 2**16
 _MASTER_OF = {
     "datanode": "namenode", "historyserver": "namenode", "nodemanager": "resourcemanager",
 }  # fmt: skip
-_MOST_NAMES, _SHOWN = 2000, 4
+_MOST_NAMES = 2000
+_SHOWN = 4
 
 Check = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -38,7 +40,8 @@ class Hdfs:
     def __init__(
         self, gateway: Callable[[], Host], command: Callable[[Sequence[str]], Sequence[str]]
     ) -> None:
-        self._gateway, self._command = gateway, command
+        self._gateway = gateway
+        self._command = command
 
     def list(self, hdfs_path: str) -> list[tuple[str, int, bool]]:
         """Name, bytes and is-a-folder of a folder's entries; `ClusterError` without it."""
@@ -179,9 +182,11 @@ def _refused_error(operation: str, stderr: str) -> ClusterError:
     lines = printable(stderr).splitlines() or ["no message"]
     try:
         answer = read_json(lines[-1])
-        reason, status = str(answer["error"]), int(answer["status"])
+        reason = str(answer["error"])
+        status = int(answer["status"])
     except (ValueError, KeyError, TypeError):
-        reason, status = lines[-1], 0
+        reason = lines[-1]
+        status = 0
     kind = RefusedError if status else ClusterError
     return kind(reason, where=f"HDFS or web service: {operation}", fix="harness cluster logs")
 
@@ -241,7 +246,8 @@ def await_healthy(
             where=where,
             fix="start it again; another command may have taken it down",
         )
-    dead, missing = _died(answer), _names(answer, "missing")
+    dead = _died(answer)
+    missing = _names(answer, "missing")
     if dead:
         what = f"{describe_endings(dead)} at start"
     else:

@@ -38,7 +38,8 @@ from harness.records.trial import ClusterSpec
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # they end a program
-_KILL_LIMIT_S, _END_LIMIT_S = 60.0, 30.0
+_KILL_LIMIT_S = 60.0
+_END_LIMIT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,8 @@ def stray_processes(folder: Path) -> list[Process]:
 
 def own_processes(file_name: str, start: str) -> list[Process]:
     """Processes of this user (root: any) with a word that starts so in their ``/proc`` file."""
-    processes, first_bytes = [], os.fsencode(start)
+    processes = []
+    first_bytes = os.fsencode(start)
     for process_id in parents():
         with suppress(OSError, ValueError):
             entry = Path(f"/proc/{process_id}")
@@ -235,7 +237,8 @@ class Owner(BaseModel):
 
     def __str__(self) -> str:
         """For people, with why a process of that number here is another one."""
-        text, own = f"process {self.process.pid} on {self.host}", place().partition(" ")[0]
+        text = f"process {self.process.pid} on {self.host}"
+        own = place().partition(" ")[0]
         if not self.process.is_elsewhere:
             return text
         is_here = self.process.place.startswith(own)
@@ -343,7 +346,8 @@ class DeferredInterrupt:
         return bool(self.waiting)
 
     def __enter__(self) -> Self:
-        self.waiting, self._handlers = [], {}
+        self.waiting = []
+        self._handlers = {}
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 handler = signal.getsignal(number)

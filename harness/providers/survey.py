@@ -34,12 +34,17 @@ from harness.units import MIB
 LIMIT_S = 30.0
 _ROUNDS = 5
 _MOST_LINE = 65536
-_MOST_VERSION, _MOST_ERROR, _MOST_TEXT = 80, 200, 4096
+_MOST_VERSION = 80
+_MOST_ERROR = 200
+_MOST_TEXT = 4096
 _WHOLE_NUMBERS = ("cores", "memory_bytes", "disk_bytes", "disk_free_bytes")
 
 LIBRARY = "libcuda.so.1"
 _GPU_LIMIT_S = 20.0
-_MOST_DEVICES, _MOST_OUTPUT, _MOST_MESSAGE, _MOST_NAME = 64, 2**16, 300, 80
+_MOST_DEVICES = 64
+_MOST_OUTPUT = 2**16
+_MOST_MESSAGE = 300
+_MOST_NAME = 80
 _DEVICE = re.compile(r"^/dev/(nvidia\d+)$", re.MULTILINE)
 _LIBRARY = re.compile(rf"^\s*{re.escape(LIBRARY)} .*=> (/\S+)$", re.MULTILINE)
 # a name may hold commas, so it stands between fields that do not
@@ -107,7 +112,8 @@ def _survey(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
     try:
         assert process.stdin is not None
         assert process.stdout is not None
-        stdin, stdout = process.stdin, process.stdout
+        stdin = process.stdin
+        stdout = process.stdout
         with time_limit(LIMIT_S, process.kill):  # when it is killed, our reading ends as well
             offset, within = min(
                 (_clock_offset(stdin, stdout) for _ in range(_ROUNDS)), key=lambda pair: pair[1]
@@ -128,7 +134,8 @@ def _survey(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
 
 def _clock_offset(stdin: IO[bytes], stdout: IO[bytes]) -> tuple[float, float]:
     """Seconds by which the host's clock is ahead of ours, and the bound of that."""
-    before, started = time.time(), time.monotonic()
+    before = time.time()
+    started = time.monotonic()
     host_time = float(_request(stdin, stdout, b"time"))
     round_trip = time.monotonic() - started
     if not math.isfinite(host_time):
@@ -281,7 +288,8 @@ def _device(output_line: str) -> Gpu | None:
     name = excerpt(",".join(fields[1:-2]), _MOST_NAME)
     if len(fields) < len(_FIELDS) or _number(fields[0]) is None or not name:
         return None
-    memory_mib, version = _number(fields[-2]), excerpt(fields[-1], _MOST_NAME)
+    memory_mib = _number(fields[-2])
+    version = excerpt(fields[-1], _MOST_NAME)
     memory_bytes = None if memory_mib is None else memory_mib * MIB
     return Gpu(name, memory_bytes, version if re.match(r"[0-9]", version) else None)
 

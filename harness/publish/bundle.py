@@ -33,7 +33,8 @@ from harness.store.files import json_bytes, remove_tree, rename_durably, sync_tr
 from harness.store.opener import Opener
 from harness.text import excerpt
 
-SUMS, REPLICATIONS = "SHA256SUMS", "replications"
+SUMS = "SHA256SUMS"
+REPLICATIONS = "replications"
 LEVELS = {
     "scores": "predictions from the profiles, and scores from the measured times",
     "traces": "profiles from what was recorded of each task, and all that follows",
@@ -100,7 +101,8 @@ def publish(
     name that is not for the public would be in the bundle; nothing is there then.
     """
     _refuse_existing(folder)
-    people, evaluations = authors or crate.NOBODY, [*map(_complete, runs)]
+    people = authors or crate.NOBODY
+    evaluations = [*map(_complete, runs)]
     if len({run.id for run in runs}) < len(runs):
         raise SpecError("a run is named twice", where=" ".join(run.id for run in runs))
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
@@ -149,7 +151,8 @@ def _refuse_existing(folder: Path) -> None:
 
 def _complete(run: Run) -> Evaluation:
     """Evaluation of a run that can be published; `DataError` says what it lacks."""
-    evaluation, version = Evaluation.of(run), run.read_manifest().schema_version
+    evaluation = Evaluation.of(run)
+    version = run.read_manifest().schema_version
     missing = [trial.id for trial in evaluation.plan if trial.id not in run.trial_ids()]
     go_on = "go on with it (harness all FILE), then publish again"
     planned = f"{len(missing)} of {len(evaluation.plan)} planned trials are missing"
@@ -186,7 +189,9 @@ def _write_reports(
 
     What happened in tasks is shown where a reader has what it was made from.
     """
-    documents, without_pdf, with_tasks = {}, "", level == "raw"
+    documents = {}
+    without_pdf = ""
+    with_tasks = level == "raw"
     for evaluation in evaluations:
         results = public_data(evaluation, clean, with_tasks=with_tasks)
         document = make_document(results)

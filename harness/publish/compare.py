@@ -119,7 +119,8 @@ def reproduce_bundle(
     bundle: Path, folder: Path, given: str
 ) -> Iterator[tuple[str, list[Difference]]]:
     """Each stage of each run after *given*, then the tables and the claim, with what differs."""
-    runs, opener = bundled_runs(bundle), Opener(bundle)
+    runs = bundled_runs(bundle)
+    opener = Opener(bundle)
     for run in runs:
         for stage, differences in reproduce(run, folder / run.id, given, is_lean=True):
             yield f"{stage} of {run.id}", differences
@@ -129,7 +130,8 @@ def reproduce_bundle(
         yield f"data/{name}.csv", list(_compare_tables(opener, Opener(folder), name))
     text = opener.read(bundle / "README.md", FIX).decode(errors="replace")
     stated = re.search(CLAIM.format("(.*?)"), text, re.DOTALL)
-    lines, made = stated[1].splitlines() if stated else [], make_claim(evaluations).lines
+    lines = stated[1].splitlines() if stated else []
+    made = make_claim(evaluations).lines
     differing = [
         Difference("", f"README.md: line {number} of the claim", old, new, None)
         for number, (old, new) in enumerate(zip_longest(lines, made), 1)
@@ -149,9 +151,12 @@ def _compare_tables(stored: Opener, made: Opener, name: str) -> Iterator[Differe
         for opener in (stored, made)
     )
     for key in sorted({*old_rows, *new_rows}):
-        old_row, new_row = old_rows.get(key, {}), new_rows.get(key, {})
+        old_row = old_rows.get(key, {})
+        new_row = new_rows.get(key, {})
         for column in old_row | new_row:
-            old, new, relative = old_row.get(column), new_row.get(column), None
+            old = old_row.get(column)
+            new = new_row.get(column)
+            relative = None
             place = f"data/{name}.csv: {key}: {column}"
             if old == new or _OF_LOGS.fullmatch(place):
                 continue
@@ -166,7 +171,8 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
 
     The record, with what the system is, lies in the bundle's `replications/` afterwards.
     """
-    published, opener = bundled_runs(bundle), Opener(bundle)
+    published = bundled_runs(bundle)
+    opener = Opener(bundle)
     runs = [measure(run).run for run in published]
     system = Pseudonyms.of(runs).text(json.dumps(system_document(runs)))
     old, new = map(system_facts, (opener.read(bundle / "system.json", FIX).decode(), system))
@@ -210,7 +216,8 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
     compared = list[tuple[str, str, str, bool | None]]()  # what, there, here, if the same
     is_same: bool | None
     for pair in published.comparisons:
-        old, new = _verdict(pair), again.get(pair_key(pair), "none")
+        old = _verdict(pair)
+        new = again.get(pair_key(pair), "none")
         if old != "undecided":
             what = f"{pair.quantity}, {pair.speed}: {pair.better} and {pair.worse}"
             compared.append((what, old, new, None if new in ("none", "undecided") else new == old))
@@ -227,12 +234,14 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
         for score_book in (published, measured)
     )
     for model, there in old_errors.items():
-        here, shown = new_errors.get(model), "no answer"
+        here = new_errors.get(model)
+        shown = "no answer"
         is_same = None
         if here is not None:
             is_within = there[1] <= here[0] <= there[2]
             is_apart = here[2] < there[1] or there[2] < here[1]
-            is_same, shown = is_within if is_within or is_apart else None, _ERROR.format(*here)
+            is_same = is_within if is_within or is_apart else None
+            shown = _ERROR.format(*here)
         compared.append((f"mean error of {model}", _ERROR.format(*there), shown, is_same))
     old_signs, new_signs = (_signs(score_book, of) for score_book in (published, measured))
     for model, sign in old_signs.items():
@@ -263,11 +272,16 @@ def _signs(score_book: ScoreBook, of: tuple[str, str]) -> dict[str, str]:
 
 def side_by_side(bundles: Sequence[Path]) -> SideBySide:
     """Compare *bundles*, each checked; `EvidenceError` names a file that was changed."""
-    sides, rows = list[dict[str, str]](), list[Row]()
-    quotes, why_open = dict[str, tuple[list[str], str]](), dict[str, list[str]]()
+    sides = list[dict[str, str]]()
+    rows = list[Row]()
+    quotes = dict[str, tuple[list[str], str]]()
+    why_open = dict[str, list[str]]()
     for bundle in bundles:
-        name, opener, runs = str(bundle), Opener(bundle), bundled_runs(bundle)
-        evaluations, rules_check = [*map(Evaluation.of, runs)], check(bundle)
+        name = str(bundle)
+        opener = Opener(bundle)
+        runs = bundled_runs(bundle)
+        evaluations = [*map(Evaluation.of, runs)]
+        rules_check = check(bundle)
         claim = make_claim(evaluations)
         system = system_facts(opener.read(bundle / "system.json", "get the bundle again").decode())
         measured = [digest(measured_part(each.experiment)) for each in evaluations]

@@ -34,11 +34,15 @@ from harness.text import excerpt, read_json
 Change = Callable[[str, str], str]
 KEYS = "keys of "
 
-_PARQUET, _AVRO, _RECORDING, _UNITS = b"PAR1", b"Avro-Binary\n", b"LTRACE01", b"LTUNITS1"
+_PARQUET = b"PAR1"
+_AVRO = b"Avro-Binary\n"
+_RECORDING = b"LTRACE01"
+_UNITS = b"LTUNITS1"
 # gzip, zip, bzip2, xz, zstd: what a task may have written among its logs.
 _PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _DAMAGE = (ArithmeticError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError)
-_PIECE_BYTES, _MOST_ROWS = 2**20, 2**26
+_PIECE_BYTES = 2**20
+_MOST_ROWS = 2**26
 # Names of files by level; no profile is made of units: rows of every few records of a task.
 _LEAN = rf"{MANIFEST}|{EXPERIMENT}|{PLAN}|({PROFILES}|{PREDICTIONS}|{SCORES})/.*"
 _TASK_LOG = rf"(.*/)?({TASK_LOG}|{SHUFFLE_LOG})\.gz"
@@ -47,7 +51,9 @@ _PUBLISHED = {
     "traces": rf"{_LEAN}|trials/\w+/({RECORD}|trace/(?!units\.).*|raw/(speed.*|{_TASK_LOG}))",
     "raw": rf"{_LEAN}|trials/\w+/({RECORD}|(trace|raw)/.*)|({'|'.join(DISCARDED)})/.*",
 }
-_TEXT, _START, _ROOM = -1, 8, SLOT - 8  # a slot with text, where that starts, and its bytes
+_TEXT = -1
+_START = 8
+_ROOM = SLOT - 8  # a slot with text, where that starts, and its bytes
 
 
 def published(run: Run, level: str) -> Iterator[str]:
@@ -57,7 +63,8 @@ def published(run: Run, level: str) -> Iterator[str]:
     `scores`: from which predictions and scores can be made again; `traces`: profiles, too; `raw`:
     all that was measured.
     """
-    pattern, records = re.compile(_PUBLISHED[level], re.DOTALL), run.trials()
+    pattern = re.compile(_PUBLISHED[level], re.DOTALL)
+    records = run.trials()
     for name in filter(pattern.fullmatch, sorted(run.opener.names(run.path))):
         if level == "traces" and re.fullmatch(_TASK_LOG, name, re.DOTALL):
             # As `observe` has it: a profile needs logs of tasks, and other trials need them where
@@ -157,7 +164,8 @@ def _history(data: bytes, change: Change) -> bytes:
 
     first, schema_line, events = data.split(b"\n", 2)
     schema = avro_schema(json.loads(schema_line), "a history")
-    stream, written = BytesIO(events), BytesIO()
+    stream = BytesIO(events)
+    written = BytesIO()
     while stream.tell() < len(events):
         event = schemaless_reader(stream, schema, None, return_named_type=True)
         schemaless_writer(written, schema, _walked(event, change))
@@ -175,7 +183,8 @@ def _recording(data: bytes, change: Change) -> bytes:
         texts = [(start + SLOT * (1 + slots[spans == n])).tolist() for n in np.unique(spans)]
         for offsets in ([start], *texts):
             parts = [data[at + _START : at + SLOT].rstrip(b"\0") for at in offsets]
-            before, room = b"".join(parts), _ROOM * len(offsets)
+            before = b"".join(parts)
+            room = _ROOM * len(offsets)
             changed = change(before.decode("utf-8", "surrogateescape"), "")
             after = changed.encode("utf-8", "surrogateescape")[:room]
             if after == before:
@@ -190,9 +199,12 @@ def _recording(data: bytes, change: Change) -> bytes:
 
 def _table(data: bytes, change: Change) -> bytes:
     """A table, written as `harness.store.tables` does."""
-    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    text, numbers = arrow.string(), (arrow.int64(), arrow.float64(), arrow.bool_())
-    known, written = (text, *numbers, arrow.list_(arrow.int64())), BytesIO()
+    arrow = import_module("pyarrow")
+    parquet = import_module("pyarrow.parquet")
+    text = arrow.string()
+    numbers = (arrow.int64(), arrow.float64(), arrow.bool_())
+    known = (text, *numbers, arrow.list_(arrow.int64()))
+    written = BytesIO()
     with parquet.ParquetFile(BytesIO(data), page_checksum_verification=True) as file:
         columns = {
             field.name: next((each for each in known if each == field.type), None)
@@ -200,7 +212,8 @@ def _table(data: bytes, change: Change) -> bytes:
         }
         if None in columns.values() or file.metadata.num_rows * len(columns) > _MOST_ROWS:
             raise DataError("a column or a number of rows that no table has")
-        texts, groups = [name for name in columns if columns[name] == text], file.num_row_groups
+        texts = [name for name in columns if columns[name] == text]
+        groups = file.num_row_groups
         if not any(
             word is not None and change(word, name) != word
             for group in range(groups)

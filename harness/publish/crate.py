@@ -65,8 +65,10 @@ def citation(claim: Claim, authors: Sequence[Author], licence: str) -> str:
         "references": [{**software, "authors": makers}],
         **({"license": licence} if licence else {}),
     }
-    stream, yaml = StringIO(), YAML()
-    yaml.width, yaml.default_flow_style = 4096, False
+    stream = StringIO()
+    yaml = YAML()
+    yaml.width = 4096
+    yaml.default_flow_style = False
     yaml.dump(document, stream)
     return stream.getvalue()
 

@@ -68,7 +68,8 @@ def hardware_of(evaluation: Evaluation) -> str:
 
 def runs(evaluation: Evaluation) -> Iterator[Row]:
     """One row: the run, whether it is blind, at which level its pairs are tested."""
-    run, manifest = evaluation.run, evaluation.run.read_manifest()
+    run = evaluation.run
+    manifest = evaluation.run.read_manifest()
     ends_s = [record.finished_s for record in run.trials().values()]
     yield {
         "id": run.id,
@@ -88,7 +89,8 @@ def cells(evaluation: Evaluation) -> Iterator[Row]:
     axes = varying(evaluation.cells.values())
     is_profiled = {trial.cell.id: trial.profiling for trial in evaluation.plan}
     for key, cell in evaluation.cells.items():
-        values, workload = axis_values(cell), cell.workload
+        values = axis_values(cell)
+        workload = cell.workload
         yield {
             "cell": key,
             "label": label(cell, axes),
@@ -248,9 +250,12 @@ def make_claim(evaluations: Sequence[Evaluation], end_s: float | None = None) ->
 
 def _lines(evaluation: Evaluation) -> list[str]:
     """Four lines about one run; the form is fixed (docs/rules.md), as it is computed again."""
-    run, score_book = evaluation.run, evaluation.run.read_scores()
-    ranking, name = score_book.ranking("raw"), f"- {evaluation.experiment.name} ({run.id}):"
-    noise, first = "not known", f"{name} no model can be ranked."
+    run = evaluation.run
+    score_book = evaluation.run.read_scores()
+    ranking = score_book.ranking("raw")
+    name = f"- {evaluation.experiment.name} ({run.id}):"
+    noise = "not known"
+    first = f"{name} no model can be ranked."
     if ranking is not None and ranking.models:
         floors: dict[str, dict[str, float | None]] = {model: {} for model in ranking.models}
         for score in score_book.scores:
@@ -265,7 +270,8 @@ def _lines(evaluation: Evaluation) -> list[str]:
             noise = f"{100 * median(numbers):.1f} %"
         errors = dict(zip(ranking.models, ranking.errors, strict=True))
         lowest, highest = (f"{100 * errors[ranking.nearest[place]]:.1f} %" for place in (0, -1))
-        over, (*others, last) = f"off on average over {ranking.cells} cells", ranking.nearest
+        over = f"off on average over {ranking.cells} cells"
+        (*others, last) = ranking.nearest
         first = f"{name} {last} is nearest by {ranking.quantity}, {lowest} {over}."
         if others:
             first = f"{name} no model is nearest by {ranking.quantity}: {', '.join(others)} and"

@@ -35,7 +35,9 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
 
     `Run.check_evidence`, `seal.check` and `reproduce` hold for it as for any other run.
     """
-    copy, hashes, left_out = Run(target), dict[str, str](), Counter[str]()
+    copy = Run(target)
+    hashes = dict[str, str]()
+    left_out = Counter[str]()
 
     def change(text: str, key: str) -> str:
         text = pseudonyms.change(text, key)
@@ -59,7 +61,8 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
         elif not _write(run, name, path, change, is_packed=is_packed):
             left_out[_OPAQUE] += 1
         if name == SEAL or name.startswith(PROFILES):
-            before, after = run.opener.sha256(run.path / name), copy.opener.sha256(path)
+            before = run.opener.sha256(run.path / name)
+            after = copy.opener.sha256(path)
             hashes |= {before: after} if before != after else {}
     if pseudonyms.ids and run.is_scored:  # scores are in the order of the ids of cells
         stored = copy.read_scores()
@@ -89,7 +92,8 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
 
 def _write(run: Run, name: str, path: Path, change: Change, *, is_packed: bool) -> bool:
     """Write the file *name* of *run*, changed, to *path*; not a log that nobody can look into."""
-    source, is_changed = run.path / name, is_packed
+    source = run.path / name
+    is_changed = is_packed
     path = path.with_name(path.name + PACKED) if is_packed else path
     try:
         with path.open("xb") as file:
@@ -114,16 +118,20 @@ def _write(run: Run, name: str, path: Path, change: Change, *, is_packed: bool) 
 
 def _make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
     """Make the evidence of each trial of *copy*, its chain, and its end, like those of *run*."""
-    hashes, opener = dict[str, str](), copy.opener
+    hashes = dict[str, str]()
+    opener = copy.opener
     for folder in folders(copy.path / "trials"):
-        own, name = opener.hashes(folder), f"trials/{folder.name}"
+        own = opener.hashes(folder)
+        name = f"trials/{folder.name}"
         tables = {key: sha for key, sha in own.items() if key.startswith("trace/")}
         evidence = Evidence(measured={key: own[key] for key in own.keys() - tables.keys()})
         made_from = evidence.hashes(name)[name] if tables else ""
         evidence = evidence.model_copy(update={"tables": tables, "made_from": made_from})
         (folder / EVIDENCE).write_bytes(json_bytes(evidence.model_dump(mode="json")))
         hashes |= evidence.hashes(name)
-    lines, content, previous = [*Chain(run.opener).lines().values()], b"", ""
+    lines = [*Chain(run.opener).lines().values()]
+    content = b""
+    previous = ""
     last = {line.name: line.sha256 for line in lines}
     for line in lines:
         name = pseudonyms.name(line.name)
@@ -137,6 +145,7 @@ def _make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
         changes = {"name": name, "sha256": sha, "previous": previous}
         document = line.model_copy(update=changes).model_dump(mode="json")
         text = json_bytes(document, indent=None)
-        content, previous = content + text, hashlib.sha256(text).hexdigest()
+        content = content + text
+        previous = hashlib.sha256(text).hexdigest()
     (copy.path / CHAIN).write_bytes(content)
     (copy.path / FINISHED).write_bytes(previous.encode())

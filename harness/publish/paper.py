@@ -164,7 +164,8 @@ def paper_figures(results: ReportData, document: Document) -> dict[str, Figure]:
 
 def paper_tables(results: ReportData) -> dict[str, Table]:
     """Tables by the names of their files: what was measured, scores, pairs of models, costs."""
-    quantity, time = results.answered, ANSWERED[results.answered]
+    quantity = results.answered
+    time = ANSWERED[results.answered]
     pairs = [
         (
             *(pair.better, pair.worse, str(pair.cells)),
@@ -211,7 +212,8 @@ def _part(shown: Table, heads: Collection[str], caption: str, only: Mapping[str,
     kept = [name in heads for name in shown.columns]
     rows = [dict(zip(shown.columns, texts, strict=True)) for texts in shown.texts()]
     texts = [[*compress(row.values(), kept)] for row in rows if only.items() <= row.items()]
-    columns, align = [*compress(shown.columns, kept)], "".join(compress(shown.align, kept))
+    columns = [*compress(shown.columns, kept)]
+    align = "".join(compress(shown.align, kept))
     return table(caption, columns, align, texts)
 
 
@@ -221,7 +223,8 @@ def _drawn(figure: Figure, kind: str) -> bytes:
 
     from matplotlib.backend_bases import get_registered_canvas_class
 
-    drawn, file = draw_alone(figure), io.BytesIO()
+    drawn = draw_alone(figure)
+    file = io.BytesIO()
     with drawing():
         mpl.rc("svg", fonttype="none")
         mpl.rc("pdf", fonttype=42)

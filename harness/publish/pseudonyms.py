@@ -47,7 +47,9 @@ _PROPERTY = re.compile(
 )
 _SECRET_NAME = re.compile("TOKEN|KEY|PASSW|SECRET|CREDENTIAL")
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
-_LEAST_SECRET, _MOST_NAME, _MOST_WORDS = 6, 255, 10**6  # characters; words that are remembered
+_LEAST_SECRET = 6
+_MOST_NAME = 255
+_MOST_WORDS = 10**6  # characters; words that are remembered
 _MOST_FOOTER = 2**20  # bytes of a table that are not packed
 
 _COMMON = re.compile(
@@ -105,7 +107,8 @@ _IN_TEXT = {
     ),
 }
 _RATE = re.compile(r"[\d.]*[kKMGT]?i?(B|bit)/s\W*")
-_LETTERS, _WORD = re.compile("[a-z]+"), re.compile(r"<?[^\s\"'<>,;]+(?:\"\s*:)?")
+_LETTERS = re.compile("[a-z]+")
+_WORD = re.compile(r"<?[^\s\"'<>,;]+(?:\"\s*:)?")
 
 # A name begins where no letter or digit is before it, or the escape of a control or of a byte.
 _LEFT = r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=%[0-9A-F]{2}))"
@@ -205,7 +208,9 @@ class Pseudonyms:
 
     def found_in(self, folder: Path) -> Iterator[tuple[str, str]]:
         """Each name, each secret of the environment and each private key in a file of *folder*."""
-        opener, remains, secrets = Opener(folder), set[str](), environment_secrets()
+        opener = Opener(folder)
+        remains = set[str]()
+        secrets = environment_secrets()
 
         def search(text: str, _: str) -> str:
             names = (match for match in self._known.finditer(text) if match.lastgroup != "word")
@@ -276,13 +281,15 @@ class Pseudonyms:
     def _number(self) -> None:
         """Number all hosts, users and queues in their order."""
         for kind in ("host", "user", "queue"):
-            width, number = len(str(len(self._noted[kind]))), 0
+            width = len(str(len(self._noted[kind])))
+            number = 0
             # `dn1.example.org` is before `dn1`, and gives it its number.
             for name in sorted(self._noted[kind], key=lambda each: ("." not in each, each)):
                 if kind in self._kept or name in self.originals:
                     continue
                 number += 1
-                pseudonym, first = f"{kind}-{number:0{width}}", name
+                pseudonym = f"{kind}-{number:0{width}}"
+                first = name
                 if kind == "host" and "." in name:
                     first, _, domain = name.partition(".")
                     self.originals[name] = f"{pseudonym}.example"
@@ -309,7 +316,8 @@ class Pseudonyms:
 
     def _replace(self, match: re.Match[str]) -> str:
         """What stands in the place of a *match* of the pattern."""
-        text, kind = match[0], match.lastgroup or ""
+        text = match[0]
+        kind = match.lastgroup or ""
         if kind in ("name", "word"):
             return self._forms[text]
         if kind in ("path", "known"):

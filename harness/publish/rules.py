@@ -34,8 +34,12 @@ from harness.store.run import FINISHED
 from harness.store.seal import SEAL
 from harness.text import excerpt, read_json
 
-VERSION, RULES_FILE = "1.0", "rules.json"
-FEWEST_REPEATS, FEWEST_CELLS, MOST_DISTURBED, MOST_FLOOR = 5, 6, 0.2, 0.05
+VERSION = "1.0"
+RULES_FILE = "rules.json"
+FEWEST_REPEATS = 5
+FEWEST_CELLS = 6
+MOST_DISTURBED = 0.2
+MOST_FLOOR = 0.05
 # Digests of the experiments of experiments/publish; a test holds them to the files.
 READY = {"publish-cpu": "d64afc7b107053aa", "publish-gpu": "77f604f1a807f0cf"}
 # Keys of `cluster` that say where an experiment is measured, and not what.
@@ -136,7 +140,8 @@ class BundledRun:
         return is_ready, f"experiment {experiment.name}, digest {measured}"
 
     def _is_not_overridden(self) -> Decision:
-        overrides, places = self.run.read_manifest().overrides, [f"cluster.{key}" for key in PLACE]
+        overrides = self.run.read_manifest().overrides
+        places = [f"cluster.{key}" for key in PLACE]
         others = [each for each in overrides if not each.startswith(tuple(places))]
         return not others, f"overrides: {_some(others)}"
 
@@ -160,7 +165,8 @@ class BundledRun:
         return fewest >= FEWEST_CELLS, f"{fewest} scored, fewest: {workload}"
 
     def _is_of_release(self) -> Decision:
-        manifest, by_model = self.run.read_manifest(), self.run.read_predictions()
+        manifest = self.run.read_manifest()
+        by_model = self.run.read_predictions()
         named = f"harness {manifest.harness}, commit {manifest.commit or 'not known'}"
         if manifest.harness != self.release["harness"] or not manifest.commit:
             return None, f"code: of {named}, and {self.release['harness']} decides"
@@ -171,7 +177,8 @@ class BundledRun:
 
     def _has_one_profile(self) -> Decision:
         workloads = {row["cell"]: row["workload"] for row in self.rows("cells", use="score")}
-        profiles, others = self.run.profile_hashes(), list[str]()
+        profiles = self.run.profile_hashes()
+        others = list[str]()
         for model, made in self.run.read_predictions().items():
             cells = [each.cell for each in made if each.profile != profiles[workloads[each.cell]]]
             others += [f"of {model} in cell {cell}" for cell in cells]
@@ -224,18 +231,21 @@ class BundledRun:
 
     def _is_disclosed(self) -> Decision:
         system = read_json(self.bundle.read(self.bundle.root / "system.json", FIX))
-        count, lacking = len(system["experiments"]), undisclosed(system)
+        count = len(system["experiments"])
+        lacking = undisclosed(system)
         lacking += ["a run"] if count != len(self.table("runs")) else []
         return not lacking, f"of {count} experiments, not known or missing: {_some(lacking)}"
 
     def _is_sealed(self) -> Decision:
-        (row,), run = self.rows("runs"), self.run
+        (row,) = self.rows("runs")
+        run = self.run
         run.seal.check()
         measured = read_json(run.opener.read(run.path / ORIGINALS, FIX))["files"][SEAL]
         return measured == row["sealed"], f"sealed as measured: {measured[:16]}"
 
     def _is_whole(self) -> Decision:
-        run, ended = self.run, {row["trial"] for row in self.rows("trials")}
+        run = self.run
+        ended = {row["trial"] for row in self.rows("trials")}
         others = sorted(ended ^ {*run.trial_ids()})
         has_end = run.opener.read(run.path / FINISHED, FIX).strip() != b""
         is_whole = run.check_evidence() and has_end and not others
@@ -262,7 +272,8 @@ class BundledRun:
 
     def labels(self) -> dict[str, str]:
         """What no division takes away, each label with what it stands for."""
-        plan, records = self.run.read_plan(), self.run.trials().values()
+        plan = self.run.read_plan()
+        records = self.run.trials().values()
         limited = {hardware(trial.cell) for trial in plan if trial.cell.cluster.limited}
         on_cpu = [record.trial.id for record in records if "cpu" in record.device.split(", ")]
         local = [row["trial"] for row in self.rows("trials") if row["start"].startswith("local")]
@@ -279,7 +290,8 @@ class BundledRun:
 
 def check(bundle: Path) -> Check:
     """Decide all rules for *bundle* by its files alone; of several runs the worst answer counts."""
-    opener, claimed = Opener(bundle), ""
+    opener = Opener(bundle)
+    claimed = ""
     opener.require_plain()
     release = {"harness": __version__} | {name: model_code(name) for name in MODELS}
     checked = _decide(opener, release)
@@ -287,7 +299,8 @@ def check(bundle: Path) -> Check:
         return checked
     try:
         stored = read_json(opener.read(bundle / RULES_FILE, FIX))
-        claimed, named = str(stored["division"]), {**stored["release"]}
+        claimed = str(stored["division"])
+        named = {**stored["release"]}
         # What that release decided is decided once more: this one may have other models.
         then = checked if named == release else _decide(opener, named)
         follows = rules_document(then, claimed)
@@ -301,7 +314,8 @@ def check(bundle: Path) -> Check:
 def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
     """All answers and labels for *bundle*, as *release* decides."""
     table = cache(partial(read_table, bundle))
-    answers, labels = list[Answer](), defaultdict[str, list[str]](list)
+    answers = list[Answer]()
+    labels = defaultdict[str, list[str]](list)
     runs = [BundledRun(bundle, "", "", table, release)]  # of which nothing can be decided
     try:
         named = [(row["run"], row["id"]) for row in table("runs")]
@@ -316,9 +330,11 @@ def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
             try:
                 is_met, value = decide(run)
             except _UNREADABLE as error:
-                is_met, value = False if isinstance(error, EvidenceError) else None, _reason(error)
+                is_met = False if isinstance(error, EvidenceError) else None
+                value = _reason(error)
             value = excerpt(f"{run.id}: {value}" if len(runs) > 1 else value, 300)
-            place, outcome = file.format(run=f"runs/{run.id}"), _OUTCOMES[is_met]
+            place = file.format(run=f"runs/{run.id}")
+            outcome = _OUTCOMES[is_met]
             checked.append(Answer(rule=rule, title=title, outcome=outcome, file=place, value=value))
         answers.append(min(checked, key=lambda each: [*_OUTCOMES.values()].index(each.outcome)))
     joined = {label: "; ".join(dict.fromkeys(texts)) for label, texts in labels.items()}

@@ -115,7 +115,8 @@ def complete(value: Any, fields: Any, unsaid: str) -> Any:
     if fields is None or (fields is _NODE and str(value).startswith("the same as ")):
         return value
     if not isinstance(value, dict):
-        unsaid, value = value if str(value).startswith("not known") else unsaid, {}
+        unsaid = value if str(value).startswith("not known") else unsaid
+        value = {}
     if isinstance(fields, str):
         fields = dict.fromkeys(fields.split(", "))
     elif "*" in fields:
@@ -126,8 +127,10 @@ def complete(value: Any, fields: Any, unsaid: str) -> Any:
 
 def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
     stored = manifest.model_dump(mode="json")
-    systems, gpus = stored["systems"] or {"every node": _NOT_ASKED}, stored["gpus_found"]
-    versions, copies = stored["versions"] or {}, ("h2d_bps", "d2h_bps", "rates_missing")
+    systems = stored["systems"] or {"every node": _NOT_ASKED}
+    gpus = stored["gpus_found"]
+    versions = stored["versions"] or {}
+    copies = ("h2d_bps", "d2h_bps", "rates_missing")
     confs = {label: _conf(evaluation, key) for key, label in evaluation.labels.items()}
     known = [conf for conf in confs.values() if conf]  # none of cells without a trial that is done
     common = set.intersection(*(set(conf.items()) for conf in known)) if known else set()
@@ -181,7 +184,8 @@ def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
 def _jvm(several: Collection[str]) -> Any:
     """What the options of JVMs of a kind say of them."""
     options = " | ".join(sorted(several))
-    heap, collector = re.search(r"-Xmx(\S+)", options), re.search(r"-XX:\+Use(\w+)GC", options)
+    heap = re.search(r"-Xmx(\S+)", options)
+    collector = re.search(r"-XX:\+Use(\w+)GC", options)
     known = {"options": options, "heap": heap and heap[1], "collector": collector and collector[1]}
     return complete(known, _JVM, "not known: no option says so, and the JVM chose")
 
@@ -190,7 +194,8 @@ def _clusters(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
     """What the cluster of each cell was; one entry where all are the same."""
     entries = dict[str, Any]()
     for key, cell in evaluation.cells.items():
-        spec, node = cell.cluster, cell.cluster.node
+        spec = cell.cluster
+        node = cell.cluster.node
         provider = PROVIDERS.get(spec.provider, ExistingCluster)  # of imported jobs: not ours
         entry: dict[str, Any] = {"hardware": hardware(cell), "block_bytes": block_bytes(spec)}
         entry["replication"] = client_properties(spec).get("dfs.replication", _NO_CONF)
@@ -239,7 +244,8 @@ def disclosure(runs: Sequence[Run]) -> str:
     """How each run was measured, what was dropped, how far it reaches: `disclosure.md`."""
     texts = []
     for evaluation in map(Evaluation.of, sorted(runs, key=lambda run: run.id)):
-        run, experiment = evaluation.run, evaluation.experiment
+        run = evaluation.run
+        experiment = evaluation.experiment
         results = evaluation.report_data(with_tasks=False)
         manifest = run.read_manifest()
         attempts = [

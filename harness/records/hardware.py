@@ -36,7 +36,8 @@ class Cost(Record):
     def _holds_its_value(self) -> Cost:
         if (self.low is None) != (self.high is None):
             raise ValueError("the interval has one end: give both, or neither")
-        low, high = self.low or 0.0, math.inf if self.high is None else self.high
+        low = self.low or 0.0
+        high = math.inf if self.high is None else self.high
         if not low <= self.value <= high:
             raise ValueError(f"the interval {low} to {high} lacks its value {self.value}")
         return self

@@ -120,7 +120,9 @@ class Night(Record):
 
     def facts_since(self, before: Night) -> tuple[str, ...]:
         """What of its facts is not as in the night *before*."""
-        names, old, new = sorted({*before.facts, *self.facts}), before.facts, self.facts
+        names = sorted({*before.facts, *self.facts})
+        old = before.facts
+        new = self.facts
         return tuple(
             f"{name}: {old.get(name, 'not known')} before, {new.get(name, 'not known')} since"
             for name in names

@@ -217,11 +217,14 @@ class ShuffleLog:
 
 def covered_s(intervals: Iterable[Interval], within: Interval = (-math.inf, math.inf)) -> float:
     """Seconds of *within* that one or more of *intervals*, each a start and a finish, cover."""
-    total_s, reached_s = 0.0, within[0]
+    total_s = 0.0
+    reached_s = within[0]
     for start_s, finish_s in sorted(intervals):
-        left_s, right_s = max(start_s, reached_s), min(finish_s, within[1])
+        left_s = max(start_s, reached_s)
+        right_s = min(finish_s, within[1])
         if right_s > left_s:
-            total_s, reached_s = total_s + right_s - left_s, right_s
+            total_s = total_s + right_s - left_s
+            reached_s = right_s
     return total_s
 
 

@@ -26,7 +26,8 @@ MOST_CLOCK_S = 1.0  # by which the clock of a host may differ from ours
 # master has seen its end.  Zones differ by a quarter of an hour at least.
 _WINDOW_S = 3 * MOST_CLOCK_S
 
-CUDA, CPU = "cuda", "cpu"
+CUDA = "cuda"
+CPU = "cpu"
 # The group of the GPU jobs' own counters, and which counts the work of each kind of device.
 DEVICE_COUNTER = "mapreduce.harness.gpu.Device"
 _DEVICE_COUNTERS = {CPU: f"{DEVICE_COUNTER}.DEVICE_CPU", CUDA: f"{DEVICE_COUNTER}.DEVICE_CUDA"}

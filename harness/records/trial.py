@@ -33,8 +33,11 @@ SchemaVersion = Annotated[int, Field(ge=1, le=SCHEMA_VERSION)]
 
 # A control is one rate by which a node is limited, by its name: cores in cores, the others in bytes
 # per second.
-CORES, DISK_WRITE, DISK_READ = "cores", "disk_write", "disk_read"
-NETWORK_OUT, NETWORK_IN = "network_out", "network_in"
+CORES = "cores"
+DISK_WRITE = "disk_write"
+DISK_READ = "disk_read"
+NETWORK_OUT = "network_out"
+NETWORK_IN = "network_in"
 # The controls of each field of `Hardware`; those of one field are measured together.
 CONTROLS: dict[str, tuple[str, ...]] = {
     "cores": (CORES,),

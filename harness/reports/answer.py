@@ -25,7 +25,8 @@ _MOST_LACKING = 3  # names of statistics: a line for each model, not a page
 
 def headline(results: ReportData) -> str:
     """Say in one sentence which model is nearest; where there are no scores, what is missing."""
-    ranking, done = results.score_book.ranking("raw"), len(results.trials)
+    ranking = results.score_book.ranking("raw")
+    done = len(results.trials)
     done -= len(results.failed_trials)
     if ranking is not None:
         return verdict_sentence(results, ranking)
@@ -47,12 +48,14 @@ def verdict_sentence(results: ReportData, ranking: Ranking) -> str:
     if not ranking.models:
         return f"No verdict: {ranking.reason}."
     first, *others = ranking.nearest
-    times, pairs = ANSWERED[ranking.quantity], first_pairs(results, ranking)
+    times = ANSWERED[ranking.quantity]
+    pairs = first_pairs(results, ranking)
     if not others:
         summary = results.summary(first, ranking.speed, quantity=ranking.quantity)
         error = percent(ranking.errors[0])
         if summary is not None and summary.cells == ranking.cells:
-            mean, label = summary.metrics["mape"], f"{interval_name(summary.cells)} "
+            mean = summary.metrics["mape"]
+            label = f"{interval_name(summary.cells)} "
             error = share_with_interval(mean.value, mean.low, mean.high, label)
         if len(ranking.models) == 1:
             return f"{first} is off by {error} on average: predicted {times}."
@@ -83,7 +86,8 @@ def verdict_sentence(results: ReportData, ranking: Ranking) -> str:
 def facts(results: ReportData) -> Facts:
     """What the verdict rests on, what would decide what is open, and what may change it."""
     ranking = results.score_book.ranking("raw")
-    rests_on, open_pairs = list[str](), list[str]()
+    rests_on = list[str]()
+    open_pairs = list[str]()
     if ranking is not None and ranking.models:
         by_cell = {score.cell: score for score in results.scores(ranking.quantity, "raw")}
         repeats = sorted({score.trials for score in by_cell.values()})
@@ -123,8 +127,10 @@ def facts(results: ReportData) -> Facts:
 
 def _caveats(results: ReportData, ranking: Ranking | None) -> list[str]:
     """What may change the verdict: what is missing, failed, disturbed, left out, not as asked."""
-    ran, measured = len(results.trials), {each.cell for each in results.measurements}
-    trials, sentences = count(ran, "trial"), []
+    ran = len(results.trials)
+    measured = {each.cell for each in results.measurements}
+    trials = count(ran, "trial")
+    sentences = []
     if (missing := results.planned - ran) > 0:
         wanted = {prediction.cell for prediction in results.predictions}
         text = (

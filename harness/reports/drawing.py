@@ -27,11 +27,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 WIDE = 9.4  # inches: the width of a page of HTML
-COLUMN, PAGE = 3.5, 7.16  # of a paper in two columns
-INK, MUTED, GRID, SURFACE = "#1b1f24", "#56606c", "#dde2e8", "#ffffff"
+COLUMN = 3.5
+PAGE = 7.16  # of a paper in two columns
+INK = "#1b1f24"
+MUTED = "#56606c"
+GRID = "#dde2e8"
+SURFACE = "#ffffff"
 _ENTRY = 2.3  # inches: the longest entry of a legend
-BAND, BAD = "#ccd5e0", "#b3261e"
-MERGING, COPYING, STARTING = "#5288c7", "#bd5d0c", "#6b7683"  # of parts of tasks
+BAND = "#ccd5e0"
+BAD = "#b3261e"
+MERGING = "#5288c7"
+COPYING = "#bd5d0c"
+STARTING = "#6b7683"  # of parts of tasks
 SERIES = (
     "#1f5fa8", "#b4500a", "#0b7a69", "#7a479f", "#b02f62", "#67660a", "#46525f", "#8a3a2a",
 )  # fmt: skip
@@ -47,7 +54,11 @@ VARIABLES = {
     STARTING: "var(--starting)",
     **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES, start=1)},
 }
-_RISING, _FALLING, _UPRIGHT, _LEVEL, _CROSSED = "////", r"\\\\", "|||", "---", "xx"
+_RISING = "////"
+_FALLING = r"\\\\"
+_UPRIGHT = "|||"
+_LEVEL = "---"
+_CROSSED = "xx"
 # Colour of phases and parts of tasks, with the hatch of each: grey before and after the work, the
 # colour of its phase within it, one for all waiting; what only logs show, a sum, is crossed.
 _HATCHES: dict[str, dict[str, str]] = {
@@ -203,10 +214,12 @@ def render_figure(figure: Figure) -> str:
         name for attribute in values if "#" in attribute for name in _REFERENCE.findall(attribute)
     }
     for element in elements:
-        element.tag, element.tail = element.tag.rpartition("}")[2], None
+        element.tag = element.tag.rpartition("}")[2]
+        element.tail = None
         element.text = (element.text or "").strip() or None
         tooltips = canvas.tooltips.get(element.get("id", ""), ())
-        attributes, element.attrib = element.attrib, {}
+        attributes = element.attrib
+        element.attrib = {}
         for name, attribute in attributes.items():
             if name == "style":
                 declared = dict(part.split(": ", 1) for part in attribute.split("; "))
@@ -271,7 +284,8 @@ def draw_alone(figure: Figure, width: float | None = None) -> Drawing:
 
 def marker(workload: int, model: int) -> dict[str, Any]:
     """How a point is drawn: its shape shows the workload; its filling and colour the model."""
-    colour, fill = SERIES[model % len(SERIES)], _FILLS[model % len(_FILLS)]
+    colour = SERIES[model % len(SERIES)]
+    fill = _FILLS[model % len(_FILLS)]
     return {
         "marker": _SHAPES[workload % len(_SHAPES)],
         "fillstyle": "full" if fill == "none" else fill,
@@ -313,10 +327,15 @@ def stacked(
 
     def draw(canvas: Canvas) -> None:
         plot_axes = canvas.figure.add_subplot()
-        names, row, group, left_s, right_s = [], -1.0, stacks[0].group, 0.0, 0.0
+        names = []
+        row = -1.0
+        group = stacks[0].group
+        left_s = 0.0
+        right_s = 0.0
         for stack in stacks:
             row += 1.5 if stack.group != group else 1.0
-            group, ends_s = stack.group, [0.0, 0.0]
+            group = stack.group
+            ends_s = [0.0, 0.0]
             for texture, length_s, tooltip in stack.pieces:
                 side = int(length_s > 0)
                 times_s = (ends_s[side], ends_s[side] + length_s)
@@ -325,7 +344,8 @@ def stacked(
             plot_axes.annotate(number(sum(ends_s)), (ends_s[1], row), (4, 0), va="center",
                                textcoords="offset points", fontsize=8.5)  # fmt: skip
             names.append((row, stack.name))
-            left_s, right_s = min(left_s, ends_s[0]), max(right_s, ends_s[1])
+            left_s = min(left_s, ends_s[0])
+            right_s = max(right_s, ends_s[1])
         room_s = 0.09 * (right_s - left_s) or 1.0
         row_axes(plot_axes, names, (1.03 * left_s, right_s + room_s), label)
         if left_s:

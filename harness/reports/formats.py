@@ -200,7 +200,9 @@ def render_hibench(document: Document) -> str:
         # Three decimals, and no 0 before the point: so ``bc`` writes them.
         seconds = f"{float(duration):.3f}"
         seconds = seconds.removeprefix("0") if seconds != "0.000" else "0"
-        name, date, time = hibench_name(workload), f"{ended:%Y-%m-%d}", f"{ended:%H:%M:%S}"
+        name = hibench_name(workload)
+        date = f"{ended:%Y-%m-%d}"
+        time = f"{ended:%H:%M:%S}"
         node_rate = rate // record.trial.cell.cluster.workers
         lines.append(_HIBENCH_LINE.format(name, date, time, size, seconds, rate, node_rate))
     return "\n".join(lines) + "\n"

@@ -23,8 +23,11 @@ from harness.stats.shifts import FEWEST_NIGHTS
 from harness.text import printable
 
 ACTIVE = ("open", "confirmed")
-_NIGHTS, _FIGURES, _TEXTS = 120, 24, 4  # that are shown: the page stays below 2 MB
-_FIRST, _MODELS = "all cells: mean job time", "models: measured over predicted"
+_NIGHTS = 120
+_FIGURES = 24
+_TEXTS = 4  # that are shown: the page stays below 2 MB
+_FIRST = "all cells: mean job time"
+_MODELS = "models: measured over predicted"
 _LEAST = 3.0  # percent up and down: noise is not drawn as if it were a change
 _LEAD = (
     "Each point is the mean of a night, in percent from the median of all nights here of the same"
@@ -42,7 +45,8 @@ def nightly_document(
 ) -> Document:
     """Make the page; *alarms* as they stand now, *notes* are sentences on what may change them."""
     ordered = sorted(alarms, key=lambda each: (each.state not in ACTIVE, -each.raised))
-    figures, lead = _figures(nights, ordered), _LEAD
+    figures = _figures(nights, ordered)
+    lead = _LEAD
     if len(nights) > _NIGHTS or len(figures) > _FIGURES:
         lead += f" Drawn are the last {_NIGHTS} of {len(nights)} nights and {_FIGURES} of"
         lead += f" {len(figures)} figures, at most: otava.csv has all."
@@ -90,7 +94,8 @@ def sentence(alarm: Alarm, nights: Sequence[Night]) -> str:
 
 def headline(nights: Sequence[Night], alarms: Sequence[Alarm]) -> str:
     """Say in one sentence what is open, or that nothing is; *alarms* open ones first."""
-    active, compared = sum(each.state in ACTIVE for each in alarms), len(comparable(nights))
+    active = sum(each.state in ACTIVE for each in alarms)
+    compared = len(comparable(nights))
     if active:
         text = "An alarm is open" if active == 1 else f"{active} alarms are open, the last"
         return f"{text}: {sentence(alarms[0], nights)}."
@@ -193,7 +198,8 @@ def _figure(
         for (label, line), colour in zip(lines.items(), cycle(SERIES), strict=False):
             points: dict[bool, list[tuple[float, float, str]]] = {True: [], False: []}
             for number, each in sorted(line.items()):
-                night, tooltip = nights[number - 1], f"{_dated(nights, number)}: {_written(each)}"
+                night = nights[number - 1]
+                tooltip = f"{_dated(nights, number)}: {_written(each)}"
                 is_compared = night.whole and night.series == nights[-1].series
                 points[is_compared].append((number, fmean(each), f"{label} {tooltip}"))
             bars = [(x, end) for x, each in line.items() for end in (min(each), max(each), nan)]
@@ -236,7 +242,8 @@ def _figure(
 
 def open_metrics(name: str, nights: Sequence[Night], alarms: Sequence[Alarm]) -> str:
     """Write the last night, and the alarms of all, as OpenMetrics text."""
-    last, errors = nights[-1:], defaultdict[str, list[float]](list)
+    last = nights[-1:]
+    errors = defaultdict[str, list[float]](list)
     points = [(each, fmean(each.raw)) for night in last for each in night.points if each.raw]
     for point, ratio in points:
         if point.kind == "residual" and ratio:
@@ -261,7 +268,8 @@ def open_metrics(name: str, nights: Sequence[Night], alarms: Sequence[Alarm]) ->
     }  # fmt: skip
     text = ""
     for family, (help_text, samples) in families.items():
-        full, unit = f"harness_nightly_{family}", family.rpartition("_")[2]
+        full = f"harness_nightly_{family}"
+        unit = family.rpartition("_")[2]
         text += f"# TYPE {full} gauge\n# HELP {full} {help_text}\n"
         text += f"# UNIT {full} {unit}\n" if unit in ("seconds", "ratio") else ""
         for labels, value in samples:
@@ -273,13 +281,15 @@ def open_metrics(name: str, nights: Sequence[Night], alarms: Sequence[Alarm]) ->
 
 def otava_csv(nights: Sequence[Night]) -> str:
     """Write the nights that the last one can be compared with, a column for each number."""
-    chosen, text = comparable(nights), io.StringIO()
+    chosen = comparable(nights)
+    text = io.StringIO()
     names = dict.fromkeys(point.name for night in chosen for point in night.points)
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["time", "commit", *map(printable, names)])
     for night in chosen:
         means = {point.name: fmean(point.raw) for point in night.points if point.raw}
-        time, commit = moment(night.time_s)[:19].replace(" ", "T"), night.facts.get("commit", "")
+        time = moment(night.time_s)[:19].replace(" ", "T")
+        commit = night.facts.get("commit", "")
         values = (means.get(name, "nan") for name in names)
         writer.writerow([f"{time}Z", commit if commit.isalnum() else "", *values])
     return text.getvalue()
@@ -295,7 +305,8 @@ def junit_suites(
     active = [alarm for alarm in alarms if alarm.state in ACTIVE]
     for name, point in (points | measured).items():
         about = [sentence(each, nights) for each in active if is_about(each, point, nights)]
-        outcome, message = "failure" if about else "", "; ".join(about)
+        outcome = "failure" if about else ""
+        message = "; ".join(about)
         if not about and not (name in measured and nights[-1].whole):
             outcome = "skipped"
             message = "; ".join(("the last night lacks it, or is not whole", *nights[-1].lacks))

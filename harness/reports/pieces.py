@@ -149,7 +149,8 @@ def _spans(task: TaskSpans, parts: dict[str, str], thread: str = "") -> Iterator
 
 def _main_layers(attempt: TaskAttempt, task: TaskSpans) -> Iterator[Piece]:
     """What a recorded task's main thread did: outer pieces first, the more exact over them."""
-    main_start, last_end = task.spans[0].start_s, max(span.finish_s for span in task.spans)
+    main_start = task.spans[0].start_s
+    last_end = max(span.finish_s for span in task.spans)
     first_span = {span.name: span for span in reversed(task.spans)}
     process_start = min(
         max(task.process_start_s or attempt.start_s, attempt.start_s), main_start
@@ -185,7 +186,8 @@ def _logged_map(attempt: TaskAttempt, log_times: MapTimes) -> TaskPieces:
     layers = []
     if log_times.start_up_s is not None and log_times.end_s is not None:
         tail_s = (log_times.merge_s or 0.0) + log_times.end_s + (log_times.flush_s or 0.0)
-        loop_start, reached = attempt.start_s + log_times.start_up_s, attempt.finish_s - tail_s
+        loop_start = attempt.start_s + log_times.start_up_s
+        reached = attempt.finish_s - tail_s
         layers.append(Piece(attempt.start_s, loop_start, "start"))
         layers.append(Piece(loop_start, reached, "map_loop"))
         for length_s, part in ((log_times.flush_s, "wait_spill"), (log_times.merge_s, "merge")):
@@ -203,7 +205,8 @@ def _logged_reduce(attempt: TaskAttempt, log_times: ReduceTimes) -> TaskPieces:
     if log_times.start_up_s is None or log_times.shuffle_s is None or log_times.end_s is None:
         return TaskPieces([], [])
     start = attempt.start_s + log_times.start_up_s
-    merged, done = start + log_times.shuffle_s, attempt.finish_s - log_times.end_s
+    merged = start + log_times.shuffle_s
+    done = attempt.finish_s - log_times.end_s
     last_copy = max((segment.finish_s for segment in log_times.segments), default=merged)
     layers = [
         Piece(attempt.start_s, start, "start"),

@@ -100,7 +100,8 @@ def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
     while waiting:
         place = waiting.pop()
         waiting += children.get(place, [])[::-1]
-        span_row, count = by_place[place], len(threads[place[0]])
+        span_row = by_place[place]
+        count = len(threads[place[0]])
         span_row.threads = f"{span_row.threads} (x{count})" if count > 1 else span_row.threads
         ordered += [span_row, *_record_sums(span_row, task.loop)]
 
@@ -109,7 +110,9 @@ def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
 
     main_start = min((span.start_s for span in task.spans), default=task.opened_s)
     main_end = max((span.finish_s for span in task.spans), default=task.opened_s)
-    before, after, process_start = [], [], task.process_start_s
+    before = []
+    after = []
+    process_start = task.process_start_s
     if process_start:
         if attempt and process_start > attempt.start_s:
             before.append(piece("launch the container", attempt.start_s, process_start))
@@ -125,7 +128,8 @@ def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
 
 def _record_sums(span_row: Row, loop: RecordLoop) -> Iterable[Row]:
     """Sums over records, below the span of their loop."""
-    split, calls = "read_s" in loop.sampled, "output_s" in loop.sampled
+    split = "read_s" in loop.sampled
+    calls = "output_s" in loop.sampled
     sums: list[tuple[str, float, int, bool]] = []
     if span_row.name == "map loop" and loop.records:
         alone = loop.records - loop.overlapped
@@ -169,7 +173,8 @@ def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) 
         where = f"{attempt.kind} on {attempt.host}"
         title = f"{attempt.attempt_id}: {where}, {_duration_text(attempt)}"
     scale = f"0{format_duration(end - start):>{columns - 1}}"
-    lines, thread = [one_line(title), "", f"{heads[0]}  {scale}"], "main"
+    lines = [one_line(title), "", f"{heads[0]}  {scale}"]
+    thread = "main"
     for span_row, head in zip(shown, heads[1:], strict=True):
         if span_row.threads != thread:
             thread = span_row.threads
@@ -231,7 +236,8 @@ def _bar(span_row: Row, start: float, end: float, columns: int) -> str:
     for span_start, span_finish in span_row.intervals:
         first = min(int((span_start - start) / step), columns - 1)
         for column in range(first, max(last_column(span_finish), first) + 1):
-            left, right = start + column * step, start + (column + 1) * step
+            left = start + column * step
+            right = start + (column + 1) * step
             overlap_s = min(span_finish, right) - max(span_start, left)
             covered_s[column] += max(overlap_s, step * 1e-3)
     shades = [_SHADES[min(4, int(4 * seconds / step + 0.999))] for seconds in covered_s]
@@ -254,20 +260,23 @@ def chrome_events(traced_job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[
         return round((moment_s - traced_job.submit_s) * 1e9)
 
     def work(name: str, times: tuple[int, int], process: int, thread: int, args: Any) -> Any:
-        start, duration = times[0] / 1e3, (times[1] - times[0]) / 1e3
+        start = times[0] / 1e3
+        duration = (times[1] - times[0]) / 1e3
         event = {"name": name, "ph": "X", "ts": start, "dur": duration}
         return event | {"pid": process, "tid": thread, "args": args}
 
     def metadata(kind: str, process: int, thread: int, **args: Any) -> Mapping[str, Any]:
         return {"name": kind, "ph": "M", "pid": process, "tid": thread, "args": args}
 
-    number, times = next(threads), (0, nanoseconds(traced_job.finish_s))
+    number = next(threads)
+    times = (0, nanoseconds(traced_job.finish_s))
     yield metadata("process_name", 1, number, name=f"{traced_job.job_id} {traced_job.name}")
     yield work("job", times, 1, number, {"state": traced_job.state})
     processes = {}
     for process, attempt in enumerate(traced_job.attempts, start=2):
         processes[attempt.attempt_id] = process
-        number, times = next(threads), (nanoseconds(attempt.start_s), nanoseconds(attempt.finish_s))
+        number = next(threads)
+        times = (nanoseconds(attempt.start_s), nanoseconds(attempt.finish_s))
         yield metadata("process_name", process, number, name=f"{attempt.task_id} on {attempt.host}")
         yield metadata("process_sort_index", process, number, sort_index=process)
         args = {"attempt": attempt.attempt_id, "state": attempt.state, **attempt.counters}
@@ -275,8 +284,10 @@ def chrome_events(traced_job: JobTrace, tasks: Iterable[TaskSpans]) -> Iterator[
     for recording in tasks:
         if recording.attempt_id not in processes:
             continue
-        process, numbers = processes[recording.attempt_id], dict[str, int]()
-        limits, before = list[tuple[int, int]](), dict[tuple[str, int], int]()
+        process = processes[recording.attempt_id]
+        numbers = dict[str, int]()
+        limits = list[tuple[int, int]]()
+        before = dict[tuple[str, int], int]()
         for span in recording.spans:
             if span.thread not in numbers:
                 numbers[span.thread] = next(threads)

@@ -87,9 +87,11 @@ _MICRO = {
     "hdfs_copy_s_per_byte": {NETWORK_IN, NETWORK_OUT},
     "network_s_per_byte": {NETWORK_IN, NETWORK_OUT},
 }
-_STARTS, _FRAMES = "sleep", 2  # so many of it come first: nothing but start-up
+_STARTS = "sleep"
+_FRAMES = 2  # so many of it come first: nothing but start-up
 _END_S = 5.0  # of a cluster, and of the fit
-_NOISE, _LEAST_S = 0.1, 0.1  # of what a part takes, relative and absolute, before it is measured
+_NOISE = 0.1
+_LEAST_S = 0.1  # of what a part takes, relative and absolute, before it is measured
 _PRIOR = 1e-4  # information on each cost beforehand: little, so that telling costs apart counts
 _TOLD_S = 0.005  # a part that should take less tells nothing of its costs
 _SORT_RECORD = 654.0  # bytes of a line of `sort`, as its counters have them
@@ -106,8 +108,11 @@ def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
 
     Of tasks that are not recorded, those parts that their logs show.
     """
-    workload, spec, properties = workload_of(cell), cell.workload, effective_configuration(cell)
-    arguments, copies = workload.arguments(spec), _copies(cell)
+    workload = workload_of(cell)
+    spec = cell.workload
+    properties = effective_configuration(cell)
+    arguments = workload.arguments(spec)
+    copies = _copies(cell)
     sizes = workload.plan_input(spec, block_bytes(cell.cluster)).sizes
     if spec.name == "dfsio":
         size = spec.input_bytes / len(sizes)
@@ -118,9 +123,11 @@ def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
         return {}
     width = float(arguments["record"]) if spec.name == "shuffle" else _SORT_RECORD
     read = sum(sizes) / len(sizes)
-    records, room = read / width, 0.8 * MIB * int(properties["mapreduce.task.io.sort.mb"])
+    records = read / width
+    room = 0.8 * MIB * int(properties["mapreduce.task.io.sort.mb"])
     spills = math.ceil((read + 16 * records) / room)
-    maps, reduces = len(sizes), int(properties["mapreduce.job.reduces"])
+    maps = len(sizes)
+    reduces = int(properties["mapreduce.job.reduces"])
     work: dict[str, tuple[float, ...]] = {
         "map_read_s": (read, records, 1.0),
         "collect_s": (read, records),
@@ -148,9 +155,11 @@ def offered_information(
 
     Each cost counts in multiples of itself, or of a typical one where that is more.
     """
-    rows, errors = [], []
+    rows = []
+    errors = []
     for part, counts in work.items():
-        row, names = dict.fromkeys(TYPICAL, 0.0), PARTS[part]
+        row = dict.fromkeys(TYPICAL, 0.0)
+        names = PARTS[part]
         row |= {name: n * max(costs[name], TYPICAL[name])
                 for name, n in zip(names, counts, strict=True)}  # fmt: skip
         rows.append([*row.values()])
@@ -161,7 +170,8 @@ def offered_information(
 
 def known_costs(run: Run) -> dict[str, float]:
     """Every cost as *run* tells it: from its jobs, else from rates of nodes, else a typical one."""
-    evaluation, expected = Evaluation.of(run), expected_costs(run)
+    evaluation = Evaluation.of(run)
+    expected = expected_costs(run)
     observed = [each for record in evaluation.done.values() for each in evaluation.observe(record)]
     fitted = fit_platform(_works(observed), expected)
     return expected | {name: cost.value for name, cost in fitted.items() if not cost.group}
@@ -205,7 +215,8 @@ class Calibration:
         if not starts:
             raise SpecError("a calibration needs its job that only starts", where="workloads",
                             fix="leave the workloads as they are")  # fmt: skip
-        cell, versions = starts[0].cell, self.session.versions
+        cell = starts[0].cell
+        versions = self.session.versions
         self.session.trials = tuple(
             Trial.of(cell, number, versions, profiling=True) for number in range(_FRAMES)
         )
@@ -218,7 +229,8 @@ class Calibration:
 
     def next_trials(self, run: Run) -> list[Trial]:
         """The job that tells most for each second it takes; none where the budget is spent."""
-        attempts, versions = run.attempts(), self.session.versions
+        attempts = run.attempts()
+        versions = self.session.versions
         estimator = Estimator([(run.read_manifest().created_s, attempts)])
         made = {input_of(record.trial.cell) for record in attempts}
         costs = known_costs(run)
@@ -239,7 +251,8 @@ class Calibration:
         chosen = next(self.choose(known, offered, np.array(seconds), left_s), None)
         if chosen is None:
             return []
-        cell, look = self.cells[keys[chosen[0]]], 1 + len(run.read_plan())
+        cell = self.cells[keys[chosen[0]]]
+        look = 1 + len(run.read_plan())
         reason = f"{workload_of(cell).name}: gain {chosen[1]:.2f} in {seconds[chosen[0]]:.0f} s"
         self.session.console.say(f"{reason}; {left_s:.0f} s of the budget are left")
         facts = {"profiling": True, "look": look, "reason": reason}
@@ -257,7 +270,8 @@ class Calibration:
 
         For each: its largest cost, `holds`, `moved` or `cannot tell`, and that cost there and here.
         """
-        versions, chosen = self.session.versions, dict[str, Cell]()
+        versions = self.session.versions
+        chosen = dict[str, Cell]()
         for cell in self.cells.values():  # the largest of both
             name = cell.workload.name
             if name in _CHECKED and cell.workload.input_bytes >= _CHECKED[name]:
@@ -272,7 +286,8 @@ class Calibration:
         if not observed:
             fix = "read their reasons, then run the command again"
             raise DataError("none of its jobs ended well", where=str(run.path), fix=fix)
-        seen, answers = _works(observed), []
+        seen = _works(observed)
+        answers = []
         for names in dict.fromkeys(PARTS.values()):
             rows = [row for row in seen
                     if PARTS.get(row.part) == names and any(row.counts.values())]  # fmt: skip
@@ -319,7 +334,8 @@ def hardware_of(
 
     *by_logs*: as on a cluster that already runs, where no task is recorded and no rate measured.
     """
-    evaluation, manifest = Evaluation.of(run), run.read_manifest()
+    evaluation = Evaluation.of(run)
+    manifest = run.read_manifest()
     began_s = manifest.created_s
     by_name = {name: record.trial.cell.workload.name for name, record in evaluation.done.items()}
     if unknown := sorted({*workloads} - {*by_name.values()}):
@@ -335,7 +351,8 @@ def hardware_of(
     if not observed:
         when = f" within {within_s:g} s" if done else ""
         raise DataError(f"no trial is done{when}", where=str(run.path), fix="run the command again")
-    speed, micro = fit_speed(observed), {} if by_logs else micro_costs(manifest.micro)
+    speed = fit_speed(observed)
+    micro = {} if by_logs else micro_costs(manifest.micro)
     costs = fit_platform(_works(observed, by_logs=by_logs), TYPICAL | micro)
     known = {
         "machine": {
@@ -404,7 +421,9 @@ def frame_of(observed: Sequence[Observation]) -> dict[str, Cost]:
         if not (by_trial := seen.get(name)):
             continue
         middles = [float(np.median(each)) for each in by_trial.values()]
-        value, count, ends = fmean(middles), len(middles), {}
+        value = fmean(middles)
+        count = len(middles)
+        ends = {}
         if count > 1:
             half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * stdev(middles) / math.sqrt(count)
             ends = {"low": max(0.0, value - half), "high": value + half}

@@ -33,7 +33,8 @@ class ContainerLogs:
     """
 
     def __init__(self, place: str) -> None:
-        self._opener, self._server = Opener(Path(place)), ""
+        self._opener = Opener(Path(place))
+        self._server = ""
         if place.startswith("http:"):
             self._server = urlsplit(place).netloc
         if not (ADDRESS.fullmatch(self._server) if self._server else Path(place).is_dir()):
@@ -54,7 +55,9 @@ class ContainerLogs:
         """
         attempts = [each for each in trace.attempts
                     if each.state == "succeeded" and is_name(each.host)]  # fmt: skip
-        count, folders, opener = 0, self._folders, self._opener
+        count = 0
+        folders = self._folders
+        opener = self._opener
         with TemporaryDirectory(prefix="harness-logs-") as scratch:
             if self._server:
                 hosts = {attempt.container_id: attempt.host for attempt in attempts}

@@ -14,9 +14,11 @@ from harness.evaluate.model_inputs import workload_of
 from harness.records.trial import Cell, TrialRecord
 
 # The rule while nothing was measured: seen on two cores, within a factor of two.
-CLUSTER_START_S, END_S = 15.0, 8.0  # before its first trial; from the last one to the report
+CLUSTER_START_S = 15.0
+END_S = 8.0  # before its first trial; from the last one to the report
 LIMITING_S = 20.0  # more, where nodes are limited and measured first
-TRIAL_S, GENERATION_S = 9.0, 6.0  # of each job; of each input on each cluster
+TRIAL_S = 9.0
+GENERATION_S = 6.0  # of each job; of each input on each cluster
 BYTES_PER_S = 12 * 2**20
 SOME_JOBS = 5  # of a trial that takes as many as it needs
 
@@ -32,17 +34,23 @@ class Estimator:
     def __init__(self, runs: Sequence[tuple[float, Sequence[TrialRecord]]]) -> None:
         """Take the times of *runs* apart; those of failed trials do not count."""
         self._points: dict[tuple[str, bool], list[tuple[int, float]]] = defaultdict(list)
-        starts_s, gaps_s, self.run_count = list[float](), list[float](), len(runs)
+        starts_s = list[float]()
+        gaps_s = list[float]()
+        self.run_count = len(runs)
         for ended_s, attempts in runs:
-            start, inputs = "", set[str]()
+            start = ""
+            inputs = set[str]()
             for record in attempts:
-                before_s, ended_s = record.started_s - ended_s, record.finished_s  # noqa: PLW2901
+                before_s = record.started_s - ended_s
+                ended_s = record.finished_s  # noqa: PLW2901
                 if record.state != "done" or not record.job_ids or before_s < 0:  # or taken over
                     continue
                 if record.job_ids[0].split("_")[1] != start:  # when the cluster was started
-                    start, inputs = record.job_ids[0].split("_")[1], set()
+                    start = record.job_ids[0].split("_")[1]
+                    inputs = set()
                 (gaps_s if inputs else starts_s).append(before_s)
-                cell, prepare_s = record.trial.cell, record.harness_s.get("prepare_s", 0.0)
+                cell = record.trial.cell
+                prepare_s = record.harness_s.get("prepare_s", 0.0)
                 rest_s = (record.finished_s - record.started_s - prepare_s) / len(record.job_ids)
                 for likeness in _likenesses(cell):
                     self._points[likeness, False].append((cell.workload.input_bytes, rest_s))
@@ -51,7 +59,8 @@ class Estimator:
                 inputs.add(input_of(cell))
         # The low one: a run that was interrupted for hours began again then.
         self.start_s = median_low(starts_s) if starts_s else CLUSTER_START_S
-        self.gap_s, self.end_s = mean(gaps_s or [0.0]), END_S * self.start_s / CLUSTER_START_S
+        self.gap_s = mean(gaps_s or [0.0])
+        self.end_s = END_S * self.start_s / CLUSTER_START_S
 
     def knows(self, cell: Cell) -> bool:
         """Whether the workload of *cell* was measured here."""
@@ -64,7 +73,8 @@ class Estimator:
         From trials of the cell, else of those that differ by input alone, else of its workload's,
         else of all: by the line over their inputs; where all have one, by the rule in proportion.
         """
-        jobs, size = workload_of(cell).jobs(cell.workload), cell.workload.input_bytes
+        jobs = workload_of(cell).jobs(cell.workload)
+        size = cell.workload.input_bytes
         count = 1 if is_generation else jobs or SOME_JOBS
         constant_s = GENERATION_S if is_generation else TRIAL_S
         for likeness in _likenesses(cell):

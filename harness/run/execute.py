@@ -97,7 +97,8 @@ class Execution:
     def execute(self, trials: Sequence[Trial], done: set[str]) -> None:
         """Run those of *trials* that are not *done*."""
         pending = [trial for trial in trials if trial.id not in done]
-        total, waiting = len(trials), {trial.id for trial in pending}
+        total = len(trials)
+        waiting = {trial.id for trial in pending}
         self.console.step(total - len(waiting), total, self._left_s(waiting), "")
         with os_error_as_machine_error(self.run.path, is_long=True):
             for _, group in groupby(pending, key=lambda trial: trial.cell.cluster.id):
@@ -119,7 +120,8 @@ class Execution:
 
     def _left_s(self, waiting: Iterable[str]) -> float | None:
         """Seconds that the trials *waiting* take, at the pace of those that are done."""
-        durations, planned = self.durations, self.estimates_s
+        durations = self.durations
+        planned = self.estimates_s
         if not durations:
             return sum(planned.get(trial_id, 0.0) for trial_id in waiting) or None
         mean_s = sum(durations.values()) / len(durations)
@@ -184,11 +186,13 @@ class Execution:
     @contextmanager
     def _start_cluster(self, cluster_spec: ClusterSpec) -> Iterator[Cluster]:
         """Start a cluster and record what it is; try twice, unless failures stop the run."""
-        workers, provider = cluster_spec.workers, cluster_spec.provider
+        workers = cluster_spec.workers
+        provider = cluster_spec.provider
         self.console.say(f"cluster: starting {workers} workers ({provider})")
         started_s = time.monotonic()
         with ExitStack() as stack:
-            start, name = PROVIDERS[cluster_spec.provider], cluster_name(self.run)
+            start = PROVIDERS[cluster_spec.provider]
+            name = cluster_name(self.run)
             for starts_left in reversed(range(_STARTS)):
                 try:
                     cluster = stack.enter_context(start(name, cluster_spec, self.home))
@@ -224,12 +228,14 @@ class Execution:
         self.run.require_space()
         runner.seal = "" if trial.profiling else self.seal()
         with self.interrupt:
-            folder, stopwatch = self.run.start_trial(trial), Stopwatch(self.wall)
+            folder = self.run.start_trial(trial)
+            stopwatch = Stopwatch(self.wall)
             with monitor.sample(folder.raw):
                 outcome = runner.run(trial, folder.raw)
             loads = monitor.loads(folder.raw)
             if outcome.state == "done" and (shift := stopwatch.find_shift()):
-                outcome.state, outcome.reason = "failed", shift
+                outcome.state = "failed"
+                outcome.reason = shift
             if outcome.state != "done":
                 self.run.require_space()  # a full disk fails everything: no trial is to blame
             if outcome.is_cluster_lost:

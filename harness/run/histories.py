@@ -36,8 +36,10 @@ from harness.text import excerpt
 from harness.workloads.base import MOST_FILES
 from harness.workloads.history import COMBINER
 
-LIMIT, MEMORY = "mapreduce.job.running.{}.limit", "mapreduce.{}.memory.mb"
-_OPTIONS, _OLD_OPTIONS = "mapreduce.{}.java.opts", "mapred.child.java.opts"
+LIMIT = "mapreduce.job.running.{}.limit"
+MEMORY = "mapreduce.{}.memory.mb"
+_OPTIONS = "mapreduce.{}.java.opts"
+_OLD_OPTIONS = "mapred.child.java.opts"
 _NAMES = READ_NAMES | {"dfs.replication", *(form.format(kind) for kind in KINDS
                                             for form in (LIMIT, MEMORY))}  # fmt: skip
 _HEAP_OPTION = re.compile(
@@ -83,7 +85,8 @@ def read_jobs(
 
     A job that is there twice counts once.  Others than *only* these ids, if any, do not.
     """
-    jobs, left_out = dict[str, PastJob](), dict[str, str]()
+    jobs = dict[str, PastJob]()
+    left_out = dict[str, str]()
     for source in (each for place in places
                    for each in list_sources(place, left_out.__setitem__)):  # fmt: skip
         named = JOB.match(source.key)  # the files of a run have no id in their names
@@ -159,7 +162,8 @@ def configuration_of(
     chosen = {name: known[name].strip() for name in names if known.get(name, "").strip()}
     shared_options = chosen.pop(_OLD_OPTIONS, "")
     for kind in KINDS:
-        options, memory = _OPTIONS.format(kind), MEMORY.format(kind)
+        options = _OPTIONS.format(kind)
+        memory = MEMORY.format(kind)
         words = (known.get(options, "").strip() or shared_options).split()
         chosen[options] = " ".join(filter(_HEAP_OPTION.fullmatch, words))
         chosen.setdefault(memory, "1024")  # Hadoop's default

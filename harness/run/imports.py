@@ -57,7 +57,8 @@ Planned = tuple[Trial, PastJob]
 
 _UNKNOWN = Versions(hadoop="unknown", java="unknown")
 _TASK_MB = 1024  # Hadoop's default, for which -1 stands
-_LEAST_BLOCK, _CHECKSUM_BYTES = 65536, 512
+_LEAST_BLOCK = 65536
+_CHECKSUM_BYTES = 512
 _MOST_NAMED = 3
 _MOST_ALIKE = 50  # jobs that a profile of one is made of
 _QUESTION = "How far off are the models for jobs that have run before?"
@@ -118,7 +119,10 @@ def import_jobs(
     names = family_names(jobs)
     if anonymiser is not None:
         names = {family: f"job-{number}" for number, family in enumerate(sorted(names), 1)}
-    cluster, plan, families, notes = cluster_of(jobs), list[Planned](), [], list[str]()
+    cluster = cluster_of(jobs)
+    plan = list[Planned]()
+    families = []
+    notes = list[str]()
     if (groups := host_groups(jobs)) > 1:
         notes.append(
             f"the hosts are {groups} groups, and no job ran on hosts of two: where these are"
@@ -135,7 +139,8 @@ def import_jobs(
             notes.append(f"{name} is left out: {error.what}")
             continue
         plan += chosen
-        profiled, count = sum(t.profiling for t, _ in chosen), len({t.cell.id for t, _ in chosen})
+        profiled = sum(t.profiling for t, _ in chosen)
+        count = len({t.cell.id for t, _ in chosen})
         numbers = {"cells": count, "profiled": profiled, "scored": len(chosen) - profiled}
         if not numbers["scored"]:
             why = "never vary in size or setting" if count == 1 else "end with none that is new"
@@ -173,7 +178,8 @@ def write_run(
     *change* is made to its files; *facts* are entries of its manifest.  *logs* are copied as far as
     they are there.
     """
-    scratch, experiment = target.with_name(f".{target.name}.new"), experiment_of(target.name, plan)
+    scratch = target.with_name(f".{target.name}.new")
+    experiment = experiment_of(target.name, plan)
     lock = exclusive_lock(target.with_name(".import.lock"), f"import into {target.parent}")
     with lock, os_error_as_machine_error(target, is_long=True):
         remove_tree(scratch)  # of one that was killed
@@ -307,7 +313,8 @@ def plan_family(
     scored = {*ids[cut:]} - {*ids[:cut]}
     if not scored and until_s is None:
         cut = len(jobs)
-    repeats, trials = Counter[str](), []
+    repeats = Counter[str]()
+    trials = []
     for place, (job, cell, key) in enumerate(zip(jobs, cells, ids, strict=True)):
         if place < cut or key in scored:
             trial = Trial.of(cell, repeats[key], _UNKNOWN, profiling=place < cut)
@@ -319,7 +326,8 @@ def plan_family(
 def experiment_of(name: str, plan: Sequence[Planned]) -> Experiment:
     """Give what stands for the experiment of a run *name* of *plan*: the values on each axis."""
     cells = [trial.cell for trial, _ in plan]
-    cluster, node = cells[0].cluster, cells[0].cluster.node.model_dump(exclude_none=True)
+    cluster = cells[0].cluster
+    node = cells[0].cluster.node.model_dump(exclude_none=True)
     specs = defaultdict[str, list[WorkloadSpec]](list)
     configuration = defaultdict[str, dict[str, None]](dict)
     for cell in cells:

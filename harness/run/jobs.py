@@ -131,7 +131,8 @@ def job_progress(log: Path, properties: Mapping[str, str]) -> str:
     The shares are of the work of all maps and all reduces: half of a task counts as a half.
     """
     splits = _SPLITS.split(log.read_bytes().decode("utf-8", "replace"))  # number, rest, ...
-    jobs, reduces = len(job_ids(log)), properties.get("mapreduce.job.reduces", "1")
+    jobs = len(job_ids(log))
+    reduces = properties.get("mapreduce.job.reduces", "1")
     if not jobs or len(splits) < 3:
         return "starting the job's client"
     maps_done, reduces_done = (_SHARES.findall(splits[-1]) or [("0", "0")])[-1]
@@ -151,7 +152,8 @@ def last_line(log: Path, width: int = 300) -> str:
 
 def fetch_history(cluster: Cluster, job: str, raw: Path, number: int, wait_s: float) -> JobTrace:
     """History of *job*, the *number*-th of its trial, copied to *raw*; `JobError`: not in time."""
-    history, configuration = raw / f"job-{number}-history.jhist", raw / f"job-{number}-conf.xml"
+    history = raw / f"job-{number}-history.jhist"
+    configuration = raw / f"job-{number}-conf.xml"
     deadline = time.monotonic() + wait_s
     while not _copy_history(cluster, job, history, configuration):
         if time.monotonic() > deadline:
@@ -233,7 +235,8 @@ class Inputs:
         input_plan = workload.plan_input(workload_spec, block_bytes)
         if input_plan.key in self.ready:
             return self.ready[input_plan.key]
-        cluster, hdfs = self.jobs.cluster, self.jobs.cluster.hdfs
+        cluster = self.jobs.cluster
+        hdfs = self.jobs.cluster.hdfs
         what = f"{workload_spec.name} {workload_spec.input_bytes} bytes"
         self.say(f"input: {what} in {len(input_plan.files)} files")
         target = f"{cluster.root}/input/{input_plan.key}"

@@ -48,7 +48,8 @@ def record_command(
     words = ["harness", *sys.argv[1:]]
     for override, cleaned in zip(given, overrides, strict=True):
         words = [word.replace(override, cleaned) for word in words]
-    manifest, node_spec = run.read_manifest(), experiment.cluster.node
+    manifest = run.read_manifest()
+    node_spec = experiment.cluster.node
     gpus = None
     if any(node_spec.gpus) or node_spec.gpus_found:
         origin = "found on the nodes" if node_spec.gpus_found else "declared, not detected"
@@ -92,7 +93,8 @@ def record_versions(
     if any(trial.id == trial_id(trial.cell, trial.repetition, planned) for trial in trials):
         for component in _DECISIVE:
             for worker, versions in ran_on.items():
-                recorded, current = known.get(component, ""), getattr(versions, component)
+                recorded = known.get(component, "")
+                current = getattr(versions, component)
                 before = recorded if isinstance(recorded, str) else recorded.get(worker, "")
                 if before and current and before != current:
                     raise DataError(
@@ -101,7 +103,8 @@ def record_versions(
                         where=str(run.path),
                         fix="measure again: the same command with --new",
                     )
-    nodes, version_texts = dict[str, str | dict[str, str]](), dict[str, str]()
+    nodes = dict[str, str | dict[str, str]]()
+    version_texts = dict[str, str]()
     for component in (*_DECISIVE, "kernel") if ran_on else ():
         by_node = {worker: getattr(versions, component) for worker, versions in ran_on.items()}
         common, *others = set(by_node.values())

@@ -30,7 +30,8 @@ from harness.store import Run, Store
 from harness.store.files import exclusive_lock, json_bytes
 from harness.store.history import FOLDER, History
 
-_COMMAND_S, _GIT_S = 60.0, 3600.0
+_COMMAND_S = 60.0
+_GIT_S = 3600.0
 SAME_NIGHT_S = 12 * 3600.0  # within which an interrupted night is gone on with
 # What the stages of `reproduce` are made by; predictions by their models.
 _MADE_BY = {"trace": "parser", "profiles": "profile fit", "scores": "scoring"}
@@ -68,8 +69,10 @@ def measure_night(
     `MachineError`: another harness does so.
     """
     session = Session(text, source, results_dir, overrides, console)
-    seed, on_alarm = session.experiment.seed, session.experiment.nightly.on_alarm
-    history, store = History(results_dir / session.experiment.name / FOLDER), Store(results_dir)
+    seed = session.experiment.seed
+    on_alarm = session.experiment.nightly.on_alarm
+    history = History(results_dir / session.experiment.name / FOLDER)
+    store = Store(results_dir)
     with exclusive_lock(history.folder / "lock", f"the history {history.path}"):
         entries = history.entries(repairs=True)
         while True:
@@ -148,9 +151,11 @@ def replay(run: Run) -> tuple[tuple[str, ...], dict[str, float]]:
     Each stage is given what is stored of the stage before, so that every difference is its own.
     Returns the names, and logarithms of new over stored points of all of it together.
     """
-    names, given = dict[str, None](), "raw"
+    names = dict[str, None]()
+    given = "raw"
     while given:
-        start, given = given, ""
+        start = given
+        given = ""
         with TemporaryDirectory(prefix="harness-nightly-") as folder:
             for stage, differences in reproduce(run, Path(folder), start):
                 if differences:
@@ -173,7 +178,8 @@ def replay(run: Run) -> tuple[tuple[str, ...], dict[str, float]]:
 
 def _trials_again(session: Session, run: Run, entries: Sequence[Entry]) -> list[Trial]:
     """Trials of the cells that tonight seem to have moved, in turn with others; none at the end."""
-    evaluation, confirm = Evaluation.of(run), session.experiment.nightly.confirm
+    evaluation = Evaluation.of(run)
+    confirm = session.experiment.nightly.confirm
     line = night(evaluation)
     nights = [each for each in (*entries, line) if isinstance(each, Night)]
     same = tables([each for each in nights if each.series == line.series])
@@ -187,10 +193,12 @@ def _trials_again(session: Session, run: Run, entries: Sequence[Entry]) -> list[
         f"{', '.join(suspected)} seem to have moved: measured {confirm} times again"
     )
     others = [cell for cell in cells.values() if cell not in chosen]
-    numbers, trials = Counter(trial.cell.id for trial in evaluation.plan), list[Trial]()
+    numbers = Counter(trial.cell.id for trial in evaluation.plan)
+    trials = list[Trial]()
     for turn in range(confirm):
         for cell in (*chosen, *others[turn % max(len(others), 1) :][:1]):
-            number, versions = numbers[cell.id], session.versions
+            number = numbers[cell.id]
+            versions = session.versions
             reason = f"it seems to have moved: {evaluation.labels[cell.id]}"
             trials.append(Trial.of(cell, number, versions, look=1, reason=reason))
             numbers[cell.id] += 1

@@ -38,11 +38,15 @@ def make_plan(
     new there its generation.  *is_finished*: all is measured anew.
     """
     axes = varying(trial.cell for trial in trials)
-    planned, expected, total_s = list[dict[str, Any]](), dict[str, tuple[float, float]](), 0.0
+    planned = list[dict[str, Any]]()
+    expected = dict[str, tuple[float, float]]()
+    total_s = 0.0
     for _, group in groupby(trials, key=lambda trial: trial.cell.cluster.id):
         inputs = set[str]()
         for trial in group:
-            cell, cell_id, record = trial.cell, trial.cell.id, records.get(trial.id)
+            cell = trial.cell
+            cell_id = trial.cell.id
+            record = records.get(trial.id)
             if cell_id not in expected:
                 work_s = min(experiment.trial_limit_s, estimator.seconds(cell))
                 generation_s = estimator.seconds(cell, is_generation=True)

@@ -178,14 +178,18 @@ class Preflight:
     def warn(self) -> None:
         """Report before anything is started what will not be what its author expects."""
         warnings = [*self._unknown_properties(), *self.overridden_properties()]
-        predict, memory = self.experiment.predict, machine_facts().get("memory_bytes") or math.inf
+        predict = self.experiment.predict
+        memory = machine_facts().get("memory_bytes") or math.inf
         if self.experiment.repeat == 1:
             warnings.append("repeat: 1 shows no noise, so nothing is proved: write repeat: 2")
         scored = sum(not is_profiling(cell, predict) for cell in self.cells)
         if predict.models and scored < FEWEST_CELLS:
             few = f"{scored} of {len(self.cells)} cells are scored, below {FEWEST_CELLS} there"
             warnings.append(f"{few} is no interval: give an axis more values")
-        cores, offered, contention, needed = os.cpu_count() or 1, 0, "", 0
+        cores = os.cpu_count() or 1
+        offered = 0
+        contention = ""
+        needed = 0
         for cell in self.cells if self.is_here else ():
             offered = max(offered, cell.cluster.node.gpus * cell.cluster.workers)
             slots = effective(cell.cluster, effective_configuration(cell))

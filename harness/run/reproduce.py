@@ -32,7 +32,9 @@ def reproduce(
     run.check_evidence()
     if run.seal.exists():
         run.seal.check()
-    experiment, plan, stages = run.experiment(), run.read_plan(), list(STAGES)
+    experiment = run.experiment()
+    plan = run.read_plan()
+    stages = list(STAGES)
     first = stages.index(given) + 1 if given in stages else 0
     first = first if run.measured is run else max(first, 1)  # traces are the run's
     has_traces = not is_lean or next(run.path.glob(STAGES["trace"]), None) is not None

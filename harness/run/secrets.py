@@ -19,7 +19,8 @@ _MOST_CHARACTERS = 2**16
 
 def user_secrets() -> Secrets:
     """The secrets of this process, read with the rights of its user."""
-    SECRETS.find_key, SECRETS.read = digest_key, read_secret
+    SECRETS.find_key = digest_key
+    SECRETS.read = read_secret
     return SECRETS
 
 

@@ -94,7 +94,8 @@ class Session:
         cells = expand(experiment)
         refuse_cells(cells, find_refusals, self.source, self.text)
         refuse_inputs(cells, self.source, self.text)
-        mode, provider = experiment.tracing.mode, experiment.cluster.provider
+        mode = experiment.tracing.mode
+        provider = experiment.cluster.provider
         if mode in PROVIDERS[provider].traces:
             return experiment
         self.console.say(
@@ -148,7 +149,8 @@ class Session:
 
     def plan(self) -> dict[str, Any]:
         """All trials with what the newest run of the experiment has of them; starts nothing."""
-        experiment, trials = self.experiment, self.trials
+        experiment = self.experiment
+        trials = self.trials
         self.preflight.warn()
         self.preflight.warn_of_lacks()
         try:
@@ -171,7 +173,8 @@ class Session:
 
     def estimator(self) -> Estimator:
         """What the newest runs that this machine measured say of the time that trials take."""
-        here, known = machine_facts(), list[tuple[float, list[TrialRecord]]]()
+        here = machine_facts()
+        known = list[tuple[float, list[TrialRecord]]]()
         for run in reversed(Store(self.results_dir).all_runs()):
             with suppress(DataError):  # a damaged run says nothing
                 manifest = run.read_manifest()
@@ -183,21 +186,25 @@ class Session:
 
     def next_trials(self, run: Run) -> list[Trial]:
         """Trials of the next look at the data: none where it has a verdict or no time is left."""
-        evaluation, look = self.evaluation(run), 1 + max(trial.look for trial in self.trials)
+        evaluation = self.evaluation(run)
+        look = 1 + max(trial.look for trial in self.trials)
         times_s: dict[str, list[float]] = defaultdict(list)
         for record in evaluation.done.values():
             if not record.trial.profiling:
                 times_s[record.trial.cell.id].append(record.finished_s - record.started_s)
-        cells, reason = list[str](), "no scored trial was done"
+        cells = list[str]()
+        reason = "no scored trial was done"
         if times_s:
             cells, reason = next_repeats(evaluation.score(), evaluation.measurements())
-        spent_s, numbers = sum(map(sum, times_s.values())), Counter(t.cell.id for t in self.trials)
+        spent_s = sum(map(sum, times_s.values()))
+        numbers = Counter(t.cell.id for t in self.trials)
         trials: list[Trial] = []
         for cell_id in cells if look < LOOKS else ():
             spent_s += fmean(times_s[cell_id])
             if spent_s > self.experiment.budget_s:
                 break
-            cell, number = evaluation.cells[cell_id], numbers[cell_id]
+            cell = evaluation.cells[cell_id]
+            number = numbers[cell_id]
             trials.append(Trial.of(cell, number, self.versions, look=look, reason=reason))
             numbers[cell_id] += 1
         if not trials:
@@ -209,7 +216,8 @@ class Session:
 
     def more_of_fastest(self, run: Run) -> list[Trial]:
         """What the fastest cells of each input lack of their repeats: none at the end."""
-        evaluation, look = self.evaluation(run), 1 + max(trial.look for trial in self.trials)
+        evaluation = self.evaluation(run)
+        look = 1 + max(trial.look for trial in self.trials)
         times_s: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         for each in evaluation.measurements():
             times_s[each.input][each.cell].append(each.raw_s["job_s"])
@@ -255,7 +263,8 @@ class Session:
         trials to be added at the end until there is none: of itself those that a verdict takes;
         *more_here* on the cluster that has just run the last one.
         """
-        experiment, trials = self.experiment, self.trials
+        experiment = self.experiment
+        trials = self.trials
         self.preflight.require()
         self.preflight.look()
         self.preflight.warn()
@@ -311,7 +320,8 @@ class Session:
                 self.trials = (*self.trials, *added)
                 execution.execute(self.trials, set(run.trials()))
             run.finish()
-        planned, records = {trial.id for trial in self.trials}, run.trials().values()
+        planned = {trial.id for trial in self.trials}
+        records = run.trials().values()
         return run, sum(each.state != "done" for each in records if each.trial.id in planned)
 
     def seal(self, run: Run) -> str:
@@ -341,7 +351,8 @@ class Session:
             earlier_answers = [*reversed(run.analyses()), run]
             same = [each for each in earlier_answers if each.experiment().predict == wanted.predict]
             if not same and not asks:
-                other, new = run.experiment().predict, wanted.predict
+                other = run.experiment().predict
+                new = wanted.predict
                 names = [name for name in ("models", "code", "profile_on")
                          if getattr(other, name) != getattr(new, name)]  # fmt: skip
                 what = f"run {run.id} was asked with other {' and '.join(names)} than the file's"
@@ -359,7 +370,8 @@ class Session:
 
     def newest(self) -> Run:
         """The newest run with trials that measured what the file measures; else `DataError`."""
-        store, experiment = Store(self.results_dir), self.experiment
+        store = Store(self.results_dir)
+        experiment = self.experiment
         latest = store.latest(experiment.name)  # or the error that there is none
         runs = [run for run in store.fitting(experiment) if run.trial_ids()]
         if runs:
@@ -383,7 +395,8 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
 
     Checked as a file with these values: `SpecError` has all that is wrong.
     """
-    experiment, measured = run.experiment(), run.measured
+    experiment = run.experiment()
+    measured = run.measured
     if experiment.cluster.provider == HISTORY:  # no file has its cells
         if profile_on:
             what = "which jobs feed its profiles was fixed when the run was imported"
@@ -398,7 +411,8 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
     text = measured.opener.read(measured.path / EXPERIMENT, "name an experiment file").decode()
     source = str(measured.path / EXPERIMENT)
     # A path in the option is the user's; what the run names runs only where it is known here.
-    given, codes = models.split(","), experiment.predict.code
+    given = models.split(",")
+    codes = experiment.predict.code
     of_run = [*codes.values(), *(each.code for each in experiment.workloads if each.code)]
     by_path = {f"{code.file}:{code.class_name}": code for code in of_run}
     never = Code(file="a file", class_name="of its experiment", sha256="0" * 64)

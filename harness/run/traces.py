@@ -80,7 +80,8 @@ def write_trace(run: Run, record: TrialRecord, traces: Sequence[JobTrace]) -> li
 
 def remake_trace(run: Run, record: TrialRecord) -> bool:
     """Make a trial's trace tables from its raw logs; `False`: no history, or none to be read."""
-    trial_id, traces = record.trial.id, list[JobTrace]()
+    trial_id = record.trial.id
+    traces = list[JobTrace]()
     raw = run.raw(trial_id)
     histories = [history for name in raw.names() if (history := _HISTORY.fullmatch(name))]
     try:

@@ -88,7 +88,8 @@ class TrialRunner:
         try:
             self._measure(trial, raw_folder, outcome)
         except HarnessError as error:
-            outcome.state, outcome.reason = "failed", error.what
+            outcome.state = "failed"
+            outcome.reason = error.what
             outcome.is_interrupted = isinstance(error, StoppedError)
             # Of a job that did not end, something may still run.  What the file system refuses
             # leaves the cluster as it was; every other error of a cluster makes it unfit.
@@ -108,15 +109,18 @@ class TrialRunner:
 
     def _measure(self, trial: Trial, raw_folder: Path, outcome: Outcome) -> None:
         """Run the jobs of *trial*, prove them right and collect their logs, with a lap for each."""
-        cluster, workload_spec = self.cluster, trial.cell.workload
-        workload, lap_start_s = workload_of(trial.cell), time.monotonic()
+        cluster = self.cluster
+        workload_spec = trial.cell.workload
+        workload = workload_of(trial.cell)
+        lap_start_s = time.monotonic()
         subject = f"{workload_spec.name} {format_bytes(workload_spec.input_bytes)}"
 
         def end_lap(name: str, next_step: str) -> None:
             nonlocal lap_start_s
             self.note(f"{subject}: {next_step}")
             current_s = time.monotonic()
-            outcome.seconds[name], lap_start_s = current_s - lap_start_s, current_s
+            outcome.seconds[name] = current_s - lap_start_s
+            lap_start_s = current_s
 
         def save_thread_dumps() -> None:
             with suppress(HarnessError, OSError):  # a stuck job is ended whatever becomes of them
@@ -178,7 +182,8 @@ class TrialRunner:
         if not outcome.job_ids:
             raise JobError("the client's log names no job", fix="read client-0.log of the trial")
         if planned is not None and len(outcome.job_ids) != planned:
-            ran, name = len(outcome.job_ids), workload_spec.name
+            ran = len(outcome.job_ids)
+            name = workload_spec.name
             raise JobError(f"{ran} jobs ran, and a trial of {name} has {planned}")
         input_records = ready_input.sample.get("records")
         for trace in outcome.traces:
@@ -195,7 +200,8 @@ class TrialRunner:
             combines = workload.uses_combiner
             if complaint := unbalanced(trace, uses_combiner=combines, input_records=input_records):
                 raise JobError(f"the counters of {trace.job_id} do not add up: {complaint}")
-        hdfs, folder = self.cluster.hdfs, workload.outputs(workload_spec, output)
+        hdfs = self.cluster.hdfs
+        folder = workload.outputs(workload_spec, output)
         parts = sorted(
             f"{folder}/{name}"
             for name, _, is_folder in hdfs.list(folder)

@@ -121,7 +121,8 @@ class Tuning:
         """Yield *most* steps, or as many until the gain that is expected is below the noise."""
         base = best = self.basis.base
         for number in range(most):
-            optimizers, learned = _OPTIMIZERS, self.learn()
+            optimizers = _OPTIMIZERS
+            learned = self.learn()
             if number == 0:  # far from the job's own, they tell most of what a model cannot know
                 optimizers += ("hadoop",)
             made, _ = proposals(
@@ -140,7 +141,8 @@ class Tuning:
                 self.console.say("nothing is expected to be faster than the job's own settings")
                 return
             if self.times_s:
-                gain, noise = 1 - predicted_s / self.mean_s(best.id), self.noise(best.id)
+                gain = 1 - predicted_s / self.mean_s(best.id)
+                noise = self.noise(best.id)
                 if gain <= noise:
                     self.console.say(
                         f"the next one is expected to save {gain:.1%}, and the noise is {noise:.1%}"
@@ -158,7 +160,8 @@ class Tuning:
 
     def learn(self) -> dict[str, Learned]:
         """How far off the judge, and the model of MRTuner's factors, are at what was measured."""
-        cells, learned = [*self.cells.values()], dict[str, Learned]()
+        cells = [*self.cells.values()]
+        learned = dict[str, Learned]()
         profiles = {self.basis.profile.workload: self.basis.profile}
         for model in {self.judge, PTC_WAVE} if cells else ():
             answers = zip(cells, predict_cells(model, cells, profiles, {}), strict=True)
@@ -214,7 +217,8 @@ class Tuning:
 
     def take_in(self, evaluation: Evaluation, number: int, cells: dict[str, Cell]) -> None:
         """Learn from a step that was measured, from settings with which the job fails as well."""
-        base, run = self.basis.base, evaluation.run
+        base = self.basis.base
+        run = evaluation.run
         done = {record.trial.cell.id for record in evaluation.done.values()}
         failed = {key: cell for key, cell in cells.items() if key not in done}
         if base.id in failed:
@@ -258,7 +262,8 @@ class Tuning:
         By pairs of both in one step and repetition, which ran one behind the other: what the
         machine does from one step to the next is in neither.  Without a pair that of the means.
         """
-        slow_s, fast_s = self.times_s[slow], self.times_s[fast]
+        slow_s = self.times_s[slow]
+        fast_s = self.times_s[fast]
         gains = [math.log(slow_s[key] / fast_s[key]) for key in slow_s.keys() & fast_s.keys()]
         return gains or [math.log(self.mean_s(slow) / self.mean_s(fast))]
 

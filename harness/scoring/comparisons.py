@@ -59,7 +59,8 @@ def compare(
             framed[each.quantity, each.speed].add(each.cell)
         else:
             by_model.setdefault(each.model, {})[each.cell] = each
-    rankings, comparisons = [], []
+    rankings = []
+    comparisons = []
     for (quantity, speed), by_model in groups.items():
         ranked, cells, left_out = _common(by_model)
         errors = {
@@ -170,16 +171,19 @@ def _pairs(
         seconds = zip(rows[better], rows[worse], strict=True)
         verdict: Verdict = "undecided"
         if all(one.predicted_s == other.predicted_s for one, other in seconds):
-            verdict, reason = "equal", "both predict the same times"
+            verdict = "equal"
+            reason = "both predict the same times"
         elif not floors:
             reason = "the noise is not known, because no cell was measured twice"
         elif not any(floors):
             reason = "the noise is not known, because repeats do not differ at all"
         elif tests.equal[place] <= error:
-            verdict, reason = "equal", f"their errors differ by less than {100 * margin:g} points"
+            verdict = "equal"
+            reason = f"their errors differ by less than {100 * margin:g} points"
         elif tests.distinct[place] <= error:
             chance = max(0.01, 100 * float(tests.distinct[place]))
-            verdict, reason = "nearer", f"chance gives as much in at most {chance:.2g} % of cases"
+            verdict = "nearer"
+            reason = f"chance gives as much in at most {chance:.2g} % of cases"
         else:
             reason = _what_would_tell(tests, place, cells, error / int(open_pairs), margin)
         inputs = varied_inputs([each.input for each in cells])
@@ -212,7 +216,8 @@ def _what_would_tell(
 
     from harness.stats.pairs import fewest
 
-    variance, noise = float(tests.variance[place]), float(tests.noise[place])
+    variance = float(tests.variance[place])
+    noise = float(tests.noise[place])
     profile = float(np.nan_to_num(tests.profile[place]))
     more = np.unique(np.geomspace(1, _MOST_MORE, 60).round())
     # What each explains, which shrinks with its number, and whether it adds a degree of freedom.
@@ -223,7 +228,8 @@ def _what_would_tell(
         ways.append((noun, variance - profile, tests.units, True))
     if profile:
         ways.append(("profiling cell", profile, tests.refits, False))
-    difference, texts = float(tests.difference[place]), {}
+    difference = float(tests.difference[place])
+    texts = {}
     for noun, part, number, adds in ways:
         variances = max(0.0, variance - part) + part * number / (number + more)
         freedoms = tests.units - 1 + adds * more

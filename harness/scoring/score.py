@@ -201,7 +201,8 @@ def _scores(
     whatif_s = {each.cell: predicted_times(each) for each in predictions if each.model == BASELINE}
     scores = []
     for prediction, speed in product(predictions, SPEEDS):
-        cell, first = prediction.cell, trials[prediction.cell][0]
+        cell = prediction.cell
+        first = trials[prediction.cell][0]
         for quantity, (level, predicted_s) in predicted_times(prediction).items():
             shown_as = "body_s" if level == "estimate" else MEASURED_AS.get(quantity, quantity)
             kind = (first.workload, shown_as, speed)

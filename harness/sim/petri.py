@@ -31,7 +31,8 @@ Arc = tuple[str, str, int]
 
 MOST_PLACED = 400  # nodes; a larger net is placed by the tool that opens it
 _GRAMMAR = "http://www.pnml.org/version-2009/grammar"
-_COLUMN, _ROW = 74, 62  # distance of neighbours, in the tools' pixels
+_COLUMN = 74
+_ROW = 62  # distance of neighbours, in the tools' pixels
 
 
 @dataclass(frozen=True, slots=True)

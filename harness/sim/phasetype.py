@@ -43,7 +43,8 @@ Floats = NDArray[np.float64]
 NEGLIGIBLE = 1e-14
 _FIRST_PANEL = 2.0**-2  # the first panel ends at this share of the shortest mean,
 _FIRST_TABLE_PANEL = 2.0**-20  # and that of the inverse here: below it, F is one power of t
-_PARTS, _NODES = 4, 16  # of a panel, and of a part
+_PARTS = 4
+_NODES = 16  # of a panel, and of a part
 _NO_TAIL = 1e-18  # the panels end where n S is below this,
 _NO_TABLE_TAIL = 1e-60  # and those of the inverse where S is
 _KNOTS = (np.arange(32) + 1) / 32  # of the inverse, in one panel
@@ -93,7 +94,9 @@ def panels(
 
     The panels are [0, width], [width, 2 width], [2 width, 4 width], ...; the nodes lie in [0, 1].
     """
-    rates, times, diagonal = 1 / means, width * nodes, np.arange(len(means))
+    rates = 1 / means
+    times = width * nodes
+    diagonal = np.arange(len(means))
     powers = short_powers(rates, times)
     while True:
         first_row = powers[:, 0]
@@ -110,7 +113,8 @@ def panels(
 
 def short_powers(rates: Floats, times: Floats) -> Floats:
     """exp(Q t) for times so short that the largest rate x time is far below 1."""
-    size, fastest = len(rates), float(rates.max())
+    size = len(rates)
+    fastest = float(rates.max())
     # exp(Q t) = exp(-q t) exp((Q + q I) t), whose matrix has no negative element.
     matrix = np.zeros((size + 1, size + 1))
     matrix[np.arange(size), np.arange(size)] = 1 - rates / fastest
@@ -166,7 +170,9 @@ class Quantiles:
             return np.zeros_like(minus_log_u)
         exponents = np.clip(minus_log_u / copies, 1e-290, 700.0)
         wanted = np.log(_hazard(-np.expm1(-exponents), np.exp(-exponents)))
-        x, y, slope = self.log_hazard, self.log_time, self.slope
+        x = self.log_hazard
+        y = self.log_time
+        slope = self.slope
         left = np.clip(np.searchsorted(x, wanted) - 1, 0, len(x) - 2)
         width = x[left + 1] - x[left]
         share = (wanted - x[left]) / width

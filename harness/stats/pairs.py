@@ -93,17 +93,20 @@ def pair_tests(
     noise_of_cells = gap_noise(lower, upper, floors[..., None, :])
     noise = (noise_of_cells**2).sum(axis=-1) / cells**2
     difference = gaps.mean(axis=-1)
-    low, high = gaps.min(axis=-1), gaps.max(axis=-1)
+    low = gaps.min(axis=-1)
+    high = gaps.max(axis=-1)
     variance = of_units = noise
     if cells > 1:
         freedom = len(kept) - 1
         of_units = mean_variance(gaps, kept)
         variance = np.maximum(of_units, _LEAST_NOISE * noise)
-    profile, of_profile = np.full(difference.shape, np.nan), 1
+    profile = np.full(difference.shape, np.nan)
+    of_profile = 1
     if refits is not None:
         off = np.abs(refits - 1)
         moved = (off[..., first, :] - off[..., second, :]).mean(axis=-1)
-        profile, of_profile = jackknife_variance(np.moveaxis(moved, 0, -1)), len(refits) - 1
+        profile = jackknife_variance(np.moveaxis(moved, 0, -1))
+        of_profile = len(refits) - 1
     added = np.nan_to_num(profile)
     if cells > 1:
         share = variance / np.maximum(variance + added, np.finfo(float).tiny)
@@ -112,10 +115,12 @@ def pair_tests(
         freedoms = np.minimum(freedom, 1 / (share**2 / freedom + (1 - share) ** 2 / of_profile))
         if cells >= FEWEST_CELLS:
             half = stdtrit(freedoms, (1 + LEVEL) / 2) * np.sqrt(of_units + added)
-            low, high = difference - half, difference + half
+            low = difference - half
+            high = difference + half
         scale = np.sqrt(variance + added)
         scale[scale == 0] = np.finfo(float).tiny
-        distance, inner = np.abs(difference) / scale, (margin - np.abs(difference)) / scale
+        distance = np.abs(difference) / scale
+        inner = (margin - np.abs(difference)) / scale
     else:
         # Around the middle, the errors differ by twice what the measured mean lies from it.
         freedoms = np.where(added > 0, min(freedom, of_profile), freedom)
@@ -184,7 +189,8 @@ def fewest(
 
     from scipy.special import stdtrit
 
-    scales, size = np.sqrt(variances), abs(difference)
+    scales = np.sqrt(variances)
+    size = abs(difference)
     proved = size >= (stdtrit(freedoms, 1 - error / 2) + POWER_QUANTILE) * scales
     proved |= margin - size >= (stdtrit(freedoms, 1 - error) + POWER_QUANTILE) * scales
     return int(np.argmax(proved)) if proved.any() else None
@@ -204,8 +210,11 @@ def change_tests(
     from scipy.special import stdtr, stdtrit
 
     parts = np.maximum(variances, np.finfo(float).tiny ** 0.25)  # what never varies is certain
-    variance, scale = parts.sum(axis=0), np.sqrt(parts.sum(axis=0))
-    freedom, size = variance**2 / (parts**2 / freedoms).sum(axis=0), np.abs(gaps)
+    variance = parts.sum(axis=0)
+    scale = np.sqrt(parts.sum(axis=0))
+    freedom = variance**2 / (parts**2 / freedoms).sum(axis=0)
+    size = np.abs(gaps)
     half = stdtrit(freedom, (1 + LEVEL) / 2) * scale
-    distinct, equal = 2 * stdtr(freedom, -size / scale), stdtr(freedom, (size - margin) / scale)
+    distinct = 2 * stdtr(freedom, -size / scale)
+    equal = stdtr(freedom, (size - margin) / scale)
     return gaps - half, gaps + half, holm(distinct), holm(equal)

@@ -89,8 +89,10 @@ def prediction_interval(
     rank = int((1 - level) * (len(residuals) + 1) + 1e-9) - int((~bounded).sum())
     if rank <= 0:
         return None
-    centres, reach = logarithms[bounded], np.abs(residuals[bounded])
-    low, high = np.sort(centres - reach)[rank - 1], np.sort(centres + reach)[-rank]
+    centres = logarithms[bounded]
+    reach = np.abs(residuals[bounded])
+    low = np.sort(centres - reach)[rank - 1]
+    high = np.sort(centres + reach)[-rank]
     return float(np.exp(low)), float(np.exp(high))
 
 
@@ -137,12 +139,15 @@ def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[
     if sample.size < FEWEST_CELLS:
         return float(sample.min()), float(sample.max())
     kept = kept_cells(inputs or [""] * sample.size)
-    replicates, mean = kept @ sample / kept.sum(axis=1), float(sample.mean())
-    influences, units = replicates.mean() - replicates, len(kept)
+    replicates = kept @ sample / kept.sum(axis=1)
+    mean = float(sample.mean())
+    influences = replicates.mean() - replicates
+    units = len(kept)
     if not (variance := float((influences**2).mean())):
         return mean, mean
     bend = float((influences**3).mean()) / variance**1.5 / (3 * units**0.5) or 1e-9
-    student, spread = stdtrit(units - 1, (1 + LEVEL) / 2), ((units - 1) * variance) ** 0.5
+    student = stdtrit(units - 1, (1 + LEVEL) / 2)
+    spread = ((units - 1) * variance) ** 0.5
     low, high = (
         float(mean - spread * (np.cbrt(1 + 3 * bend * (end - bend / 2)) - 1) / bend)
         for end in (student, -student)

@@ -50,7 +50,8 @@ class RobustFit:
     def error(self, combination: np.ndarray) -> float:
         """Standard error of the sum of *combination* x coefficients."""
         columns = np.flatnonzero(combination)
-        part, factors = self.covariance[np.ix_(columns, columns)], combination[columns]
+        part = self.covariance[np.ix_(columns, columns)]
+        factors = combination[columns]
         return float(np.sqrt(max(0.0, factors @ part @ factors))) if len(columns) else 0.0
 
 
@@ -68,7 +69,8 @@ def nnls_robust(
     Columns that are zero in every row get coefficient 0 and an infinite variance.
     """
     factor = np.ones(len(target)) if weights is None else np.asarray(weights, dtype=float)
-    rows, values = design * factor[:, None], target * factor
+    rows = design * factor[:, None]
+    values = target * factor
     lengths = np.linalg.norm(rows, axis=0)
     used_columns = lengths > 0
     unit = rows[:, used_columns] / lengths[used_columns]

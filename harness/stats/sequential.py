@@ -34,7 +34,8 @@ def most_useful(noise: Numbers, repeats: Numbers, number: int) -> list[int]:
     """
     import numpy as np
 
-    counts, chosen = np.array(repeats, dtype=float), []
+    counts = np.array(repeats, dtype=float)
+    chosen = []
     for _ in range(number):
         gains = noise**2 / (counts * (counts + 1))
         chosen.append(int(np.argmax(gains)))

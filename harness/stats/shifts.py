@@ -25,15 +25,25 @@ SHORTEST = 3
 FEWEST_BEFORE = 5  # nights before a stretch
 FEWEST_NIGHTS = FEWEST_BEFORE + SHORTEST
 MOST_NIGHTS = 365  # that a test looks back
-CLIP, _CLIP_OF_MANY, _MANY, _FIRM_CLIP = 3.4, 5.0, 4, 12.0
-HORIZON, FALSE_ALARMS = 90, 0.007  # nights, and the chance of any alarm in them where nothing moves
+CLIP = 3.4
+_CLIP_OF_MANY = 5.0
+_MANY = 4
+_FIRM_CLIP = 12.0
+HORIZON = 90
+FALSE_ALARMS = 0.007  # nights, and the chance of any alarm in them where nothing moves
 # An autocorrelation is drawn to none as if so many nights more had none, and counts as so many of
 # its standard errors larger: one that is taken for too small raises false alarms.
-_PRIOR_NIGHTS, _CAUTION, _MOST = 50.0, 2.7, 0.6
+_PRIOR_NIGHTS = 50.0
+_CAUTION = 2.7
+_MOST = 0.6
 # What a stretch must show beyond the threshold if nights are autocorrelated, or it is longer than
 # so many nights, as there is much to be seen then, or if one night that was measured again is it.
-_FOR_AUTOCORRELATION, _FOR_LENGTH, _LONG, _FOR_FIRM = 1.5, 0.4, 12, 0.7
-_OF_QUARTILES, _AT_TWO_AND_A_HALF = 1.349, 0.98  # spreads of a normal distribution
+_FOR_AUTOCORRELATION = 1.5
+_FOR_LENGTH = 0.4
+_LONG = 12
+_FOR_FIRM = 0.7
+_OF_QUARTILES = 1.349
+_AT_TWO_AND_A_HALF = 0.98  # spreads of a normal distribution
 # Chances of a quiet series to exceed a score within `HORIZON` nights, and the scores: simulated by
 # these tests on 200,000 series (tests/stats/test_shifts.py); the last one goes on as a line.
 _EXCEEDED = ((0.05, 2.470), (0.01, 2.875), (0.001, 3.405), (0.0001, 3.848), (1e-8, 5.620))
@@ -63,9 +73,11 @@ def scan(values: Numbers, clip: Numbers, firm: Flags | None = None) -> tuple[Num
     with np.errstate(invalid="ignore", divide="ignore"):
         scores = _standardised(values, np.where(is_firm, _FIRM_CLIP, clip))
         known &= ~np.isnan(scores)
-        scores, weights = np.where(known, scores, 0.0), known.astype(float)
+        scores = np.where(known, scores, 0.0)
+        weights = known.astype(float)
         size, variance, phi, before, since = _sides(scores, weights, LAGS[rows])
-        total, lags = before + since, LAGS[rows, None]
+        total = before + since
+        lags = LAGS[rows, None]
         phi = phi * total / (total + _PRIOR_NIGHTS) + _CAUTION / np.sqrt(total)
         phi = np.clip(np.nan_to_num(phi), 0.0, _MOST)
         t = size / np.sqrt(variance * (_of_mean(before, phi) + _of_mean(since, phi)))
@@ -89,7 +101,8 @@ def estimate(column: Numbers, lag: int) -> tuple[float, float | None, float | No
     Values far from the others of their side count as at `CLIP`; the interval is `None` where fewer
     than four nights are known.
     """
-    known, sides = ~np.isnan(column), column[:, None].copy()
+    known = ~np.isnan(column)
+    sides = column[:, None].copy()
     if not (known[:-lag].any() and known[-lag:].any()):
         return 0.0, None, None
     if known[:-lag].sum() > FEWEST_BEFORE:
@@ -97,7 +110,8 @@ def estimate(column: Numbers, lag: int) -> tuple[float, float | None, float | No
         for side in (sides[:-lag], sides[-lag:]):
             middle = np.nanmedian(side)
             np.clip(side, middle - reach, middle + reach, out=side)
-    sides, weights = np.nan_to_num(sides - np.nanmedian(sides)), known[:, None].astype(float)
+    sides = np.nan_to_num(sides - np.nanmedian(sides))
+    weights = known[:, None].astype(float)
     of_lag = _sides(sides, weights, np.asarray([lag]))
     size, variance, phi, *counts = (float(each[0, 0]) for each in of_lag)
     freedom = sum(counts) - 2
@@ -117,24 +131,29 @@ def _sides(values: Numbers, known: Numbers, lags: NDArray[np.int_]) -> tuple[Num
     """
     is_since = np.arange(len(values)) >= len(values) - lags[:, None]
     both = known[1:] * known[:-1]  # of neighbours
-    products, ends = values[1:] * values[:-1], values[1:] * known[:-1] + values[:-1] * known[1:]
+    products = values[1:] * values[:-1]
+    ends = values[1:] * known[:-1] + values[:-1] * known[1:]
     sides = []
     for nights, pairs in ((~is_since, ~is_since[:, 1:]), (is_since, is_since[:, :-1])):
-        side, inner = nights.astype(float), pairs.astype(float)
+        side = nights.astype(float)
+        inner = pairs.astype(float)
         count = side @ known
         mean = side @ values / count
         products_within = inner @ products - mean * (inner @ ends) + mean**2 * (inner @ both)
         sides.append((count, mean, side @ values**2 - count * mean**2, products_within))
     (before, since), (level, later), squares_within, neighbours = zip(*sides, strict=True)
-    total, squares = before + since, np.maximum(sum(squares_within), 1e-24)
+    total = before + since
+    squares = np.maximum(sum(squares_within), 1e-24)
     phi = (total * sum(neighbours) / squares + 1) / np.maximum(total - 4, 1)  # its bias taken off
     return later - level, squares / np.maximum(total - 2, 1), phi, before, since
 
 
 def _standardised(values: Numbers, bound: Numbers) -> Numbers:
     """Distances from each series' median in its robust standard deviations, within *bound*."""
-    ordered, number = np.sort(values, axis=0), (~np.isnan(values)).sum(axis=0)  # NaN last
-    columns, last = np.arange(values.shape[1]), np.maximum(number - 1, 0)
+    ordered = np.sort(values, axis=0)
+    number = (~np.isnan(values)).sum(axis=0)  # NaN last
+    columns = np.arange(values.shape[1])
+    last = np.maximum(number - 1, 0)
     lower, middle, upper = (
         (ordered[last * part // 4, columns] + ordered[-(-last * part // 4), columns]) / 2
         for part in (1, 2, 3)

@@ -50,7 +50,8 @@ def mean_floors(cells: Sequence[Sequence[float]]) -> list[float | None]:
         for values, spread in zip(cells, spreads, strict=True)
         if spread is not None
     ]
-    freedom, shared = sum(weight for weight, _ in known), None
+    freedom = sum(weight for weight, _ in known)
+    shared = None
     if freedom:
         shared = math.sqrt(math.fsum(weight * square for weight, square in known) / freedom)
     floors = list[float | None]()
@@ -78,7 +79,8 @@ def split_by_start(cells: Sequence[Sequence[Sequence[float]]]) -> tuple[float, f
         within += own / mean**2
         between += (statistics.variance(every) * (len(every) - 1) - own) / mean**2
         size += len(every) - sum(len(values) ** 2 for values in known) / len(every)
-        repeats, starts = repeats + len(every) - len(known), starts + len(known) - 1
+        repeats = repeats + len(every) - len(known)
+        starts = starts + len(known) - 1
     if not starts:
         return None
     of_starts = (between - starts * within / repeats) / size

@@ -36,7 +36,8 @@ from harness.text import excerpt
 
 __all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name", "os_error_as_machine_error"]
 
-_STAMP, _TICK_S = "%Y%m%dT%H%M%SZ", 2**-16
+_STAMP = "%Y%m%dT%H%M%SZ"
+_TICK_S = 2**-16
 RUN_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{4}")
 _MOST_NAMED = 6
 
@@ -46,7 +47,8 @@ class Store:
 
     def __init__(self, results_dir: Path, *, clock: Callable[[], float] = time.time) -> None:
         """Keep results under *results_dir*, which need not exist; *clock* gives epoch seconds."""
-        self.results_dir, self._clock = results_dir, clock
+        self.results_dir = results_dir
+        self._clock = clock
 
     def open_run(
         self,
@@ -211,7 +213,8 @@ def new_analysis(
     *experiment* is what is asked, *plan* the trials of the run with their use in it, *version* that
     of the harness that asks.  Needs no lock: every analysis has a folder of its own.
     """
-    measured, now_s = run.measured, time.time()
+    measured = run.measured
+    now_s = time.time()
     name = _new_name(now_s, measured.analyses())
     analysis = Run(measured.path / ANALYSES / f".{name}")
     changes = {"run": name, "created_s": round(now_s, 3), "analysis_of": measured.id}

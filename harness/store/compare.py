@@ -39,7 +39,9 @@ def compare_files(stored: Opener, again: Opener, pattern: str) -> Iterator[Diffe
         old, new = (dict(_values(opener, name)) for opener in (stored, again))
         places = (place for place in old | new if old.get(place) != new.get(place))
         for model, place in islice(places, _MOST):
-            before, after, relative = old.get((model, place)), new.get((model, place)), None
+            before = old.get((model, place))
+            after = new.get((model, place))
+            relative = None
             if isinstance(before, int | float) and isinstance(after, int | float) and before:
                 relative = (after - before) / abs(before)
             yield Difference(model, place, before, after, relative)
@@ -53,9 +55,11 @@ def _values(opener: Opener, name: str) -> Iterator[tuple[tuple[str, str], Any]]:
     if path.suffix not in (".json", ".jsonl"):
         yield ("", name), opener.sha256(path)
         return
-    content, is_predictions = opener.read(path, _UNREADABLE), path.suffix == ".jsonl"
+    content = opener.read(path, _UNREADABLE)
+    is_predictions = path.suffix == ".jsonl"
     for number, text in enumerate(content.splitlines() if is_predictions else [content]):
-        row, start = opener.parse_json(text, path, _UNREADABLE), name
+        row = opener.parse_json(text, path, _UNREADABLE)
+        start = name
         if is_predictions:
             start = row.get("cell", f"{name}[{number}]")
             row = {key: value for key, value in row.items() if key not in _ORIGIN}

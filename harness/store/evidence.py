@@ -27,7 +27,9 @@ from harness.store.files import folders, json_bytes, os_error_as_machine_error, 
 from harness.store.opener import PACKED, Opener
 from harness.text import excerpt
 
-EVIDENCE, CHAIN, SCORES = "evidence.json", "trials.jsonl", "scores"
+EVIDENCE = "evidence.json"
+CHAIN = "trials.jsonl"
+SCORES = "scores"
 _RESTORE = "restore it from a copy, or measure again: harness all FILE --new"
 _MOST_NAMED = 12
 _DERIVED = ("profiles/*.json", "predictions/sealed*.json")
@@ -76,7 +78,8 @@ class Chain:
     """`trials.jsonl` of the run of *opener*, which may have none: what was stored, in order."""
 
     def __init__(self, opener: Opener) -> None:
-        self._opener, self.path = opener, opener.root / CHAIN
+        self._opener = opener
+        self.path = opener.root / CHAIN
 
     def append(self, name: str, sha: str, *, starts: bool = False) -> None:
         """
@@ -90,7 +93,8 @@ class Chain:
             lines = self.lines()
             if {line.name: line.sha256 for line in lines.values()}.get(name) == sha:
                 return
-            previous, stored_s = next(reversed(lines), ""), round(time.time(), 3)
+            previous = next(reversed(lines), "")
+            stored_s = round(time.time(), 3)
             line = Line(name=name, sha256=sha, stored_s=stored_s, previous=previous)
             add(json_bytes(line.model_dump(mode="json"), indent=None))
 
@@ -108,7 +112,8 @@ def chained(
 
     `EvidenceError`: one has not the hash of the line before as its *previous*.
     """
-    lines, previous = dict[str, Linked](), ""
+    lines = dict[str, Linked]()
+    previous = ""
     content = opener.read(path, fix) if path.exists() else b""
     for number, text in enumerate(content[: content.rfind(b"\n") + 1].splitlines(), 1):
         where = path.with_name(f"{path.name}:{number}")
@@ -150,14 +155,16 @@ def growing(opener: Opener, path: Path) -> Iterator[Callable[[bytes], None]]:
 
 def write_evidence(folder: Path, opener: Opener) -> None:
     """Hash what was measured in the trial in *folder*, and note it in the chain of its run."""
-    evidence, name = Evidence(measured=_hash_files(folder, opener)), f"trials/{folder.name}"
+    evidence = Evidence(measured=_hash_files(folder, opener))
+    name = f"trials/{folder.name}"
     write_file(folder / EVIDENCE, json_bytes(evidence.model_dump(mode="json")), folder)
     Chain(opener).append(name, evidence.hashes(name)[name], starts=True)
 
 
 def add_tables(folder: Path, tables: Path, opener: Opener, scratch: Path) -> None:
     """Note the *tables* that will be the trace of the trial in *folder*, if it has evidence."""
-    path, name = folder / EVIDENCE, f"trials/{folder.name}"
+    path = folder / EVIDENCE
+    name = f"trials/{folder.name}"
     if path.exists():
         evidence = opener.read_record(Evidence, path, _RESTORE)
         noted = {f"trace/{key}": sha for key, sha in opener.hashes(tables).items()}
@@ -174,7 +181,9 @@ def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool
     *last_line* is the hash of the chain's last line when the run came to its end, if it has.
     Scores count only where they are to be read: *with_scores*.
     """
-    lines, stored, problems = Chain(opener).lines(), dict[str, str](), list[str]()
+    lines = Chain(opener).lines()
+    stored = dict[str, str]()
+    problems = list[str]()
     run_path = opener.root
     trial_folders = folders(run_path / "trials")
     if not lines and not any((folder / EVIDENCE).exists() for folder in trial_folders):

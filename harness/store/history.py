@@ -10,7 +10,8 @@ from harness.store.evidence import chained, growing
 from harness.store.files import json_bytes, os_error_as_machine_error, sync_folder
 from harness.store.opener import Opener
 
-FOLDER, HISTORY = "nightly", "history.jsonl"
+FOLDER = "nightly"
+HISTORY = "history.jsonl"
 _RESTORE = "restore it from a copy, or begin a new one: move it away"
 _CUT = "harness nightly FILE takes such an end off, and writes the night again from its run"
 

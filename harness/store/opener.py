@@ -39,7 +39,8 @@ _NEWER = (
     "use the harness that wrote it or a later one (git pull; make setup),"
     " or another folder with --results-dir"
 )
-_FOLDER, _FILE = os.O_PATH | os.O_DIRECTORY, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+_FOLDER = os.O_PATH | os.O_DIRECTORY
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _NOT_PLAIN = (errno.ELOOP, errno.ENOTDIR, errno.ENXIO)
 
 R = TypeVar("R", bound=Record)
@@ -55,7 +56,8 @@ class Opener:
 
     def __init__(self, root: Path, base: Path | None = None) -> None:
         """Open nothing yet: *root* need not exist."""
-        self.root, self._base = root, base
+        self.root = root
+        self._base = base
 
     def open(self, path: Path, fix: str, most_bytes: int = _MOST_BYTES) -> FileIO:
         """Plain file at *path*, to be read; `DataError` for any other, with *fix* if missing."""
@@ -71,7 +73,8 @@ class Opener:
             except FileNotFoundError as error:
                 raise DataError(f"{path.name} is missing", where=str(path), fix=fix) from error
             except OSError as error:
-                name, error.filename = Path(error.filename).name, str(path)
+                name = Path(error.filename).name
+                error.filename = str(path)
                 if error.errno not in _NOT_PLAIN:
                     raise
                 raise _not_plain_error(name, path) from error

@@ -44,7 +44,8 @@ from harness.store.seal import ANALYSES, PLAN, PREDICT, PREDICTIONS, PROFILES, R
 from harness.store.trials import DISCARDED, RECORD, RawLogs, TrialFolder, read_trial
 from harness.units import MIB, format_bytes
 
-EXPERIMENT, FINISHED = "experiment.yaml", "finished"
+EXPERIMENT = "experiment.yaml"
+FINISHED = "finished"
 SCORES_FILE = "scores.json"
 
 # A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
@@ -66,7 +67,9 @@ class Run:
 
     def __init__(self, path: Path, note: str = "", base: Path | None = None) -> None:
         """Open the run at *path*, whose links lead into *base*."""
-        self.path, self.id, self.note = path, path.name, note
+        self.path = path
+        self.id = path.name
+        self.note = note
         self.opener = Opener(path, base)
         self._incoming = path / "incoming"
         self.measured: Run = self
@@ -90,8 +93,10 @@ class Run:
 
     def experiment(self) -> Experiment:
         """Read the experiment as it was resolved when the run was opened."""
-        manifest, path = self.read_manifest(), self.path / MANIFEST
-        value, version = manifest.experiment, manifest.schema_version
+        manifest = self.read_manifest()
+        path = self.path / MANIFEST
+        value = manifest.experiment
+        version = manifest.schema_version
         return self.opener.validate(Experiment.model_validate, value, path, _NEW_RUN, version)
 
     def fits(self, experiment: Experiment) -> bool:
@@ -169,7 +174,8 @@ class Run:
 
     def trials(self) -> dict[str, TrialRecord]:
         """Trials that have ended, by id, failed ones too, with their use in the plan."""
-        opener, plan = self.measured.opener, self.path / PLAN
+        opener = self.measured.opener
+        plan = self.path / PLAN
         planned = self.opener.read_lines(Trial, plan, _NEW_RUN) if plan.exists() else ()
         trials = {trial.id: trial for trial in planned}
         records = [read_trial(opener, path, path.name) for path in folders(self._trials)]
@@ -201,7 +207,8 @@ class Run:
 
     def take_in(self, other: Run, record: TrialRecord, trial: Trial) -> None:
         """Copy the record and the logs of a trial that *other* measured, for the use of *trial*."""
-        target, folder = self._trials / trial.id, self._incoming / trial.id
+        target = self._trials / trial.id
+        folder = self._incoming / trial.id
         source = other.trial_dir(trial.id)
         with os_error_as_machine_error(target):
             for file_name in ("raw/" + name for name in other.opener.names(source / "raw")):
@@ -294,7 +301,8 @@ class Run:
 
     def link_to(self, folder: Path, given: Sequence[str]) -> Run:
         """Make a run of links in *folder*, to plan, records, logs and what else is *given*."""
-        measured, source = self.measured.path.resolve(), self.path.resolve()
+        measured = self.measured.path.resolve()
+        source = self.path.resolve()
         own = source.relative_to(measured)  # of an analysis: its place in the run
         names = [own / MANIFEST, own / PLAN, *(own / name for name in given if name != "trace")]
         of_trial = [RECORD, "raw", *(name for name in given if name == "trace")]

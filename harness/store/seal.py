@@ -19,7 +19,10 @@ from harness.store.files import folders, json_bytes, write_file
 from harness.store.opener import Opener
 from harness.text import excerpt
 
-ANALYSES, PLAN, PROFILES, PREDICTIONS = "analyses", "plan.jsonl", "profiles", "predictions"
+ANALYSES = "analyses"
+PLAN = "plan.jsonl"
+PROFILES = "profiles"
+PREDICTIONS = "predictions"
 SEAL = f"{PREDICTIONS}/sealed.json"
 PREDICT = "predict again, which makes an analysis with a seal of its own: harness predict RUN"
 
@@ -36,7 +39,9 @@ class RunSeal:
     """The seal at *path* of the run of *opener*; what is half-done lies in *scratch*."""
 
     def __init__(self, opener: Opener, scratch: Path) -> None:
-        self._opener, self._run, self._scratch = opener, opener.root, scratch
+        self._opener = opener
+        self._run = opener.root
+        self._scratch = scratch
         self.path = opener.root / SEAL
 
     def exists(self) -> bool:

@@ -141,7 +141,8 @@ def read_columns(
 
 def read_parts(opener: Opener, folder: Path, table_name: str) -> Iterator[dict[str, Any]]:
     """Columns of `attempts` or `spans` by their names, part after part; none without a table."""
-    file_path, columns = folder / f"{table_name}.parquet", _BY_NAME[table_name]
+    file_path = folder / f"{table_name}.parquet"
+    columns = _BY_NAME[table_name]
     for part in read_columns(opener, file_path, columns) if file_path.exists() else ():
         yield dict(zip(columns, part, strict=True))
 
@@ -168,7 +169,8 @@ def _arrow_type(hint: Any) -> Any:
     plain = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
     if hint in plain:
         return plain[hint]
-    origin, args = get_origin(hint), get_args(hint)
+    origin = get_origin(hint)
+    args = get_args(hint)
     if origin is Literal:
         return arrow.string()
     if origin in (Union, types.UnionType):
@@ -295,7 +297,8 @@ def read_recordings(opener: Opener, folder: Path) -> Iterator[TaskSpans]:
 
 def read_units(opener: Opener, folder: Path) -> Iterator[UnitTimes]:
     """Times of units, one attempt at a time; none where none were asked for."""
-    file_path, numpy = folder / "units.parquet", import_module("numpy")
+    file_path = folder / "units.parquet"
+    numpy = import_module("numpy")
 
     def stretches() -> Iterator[tuple[tuple[str, int], list[float]]]:
         """Consecutive rows of one attempt in one part of the table; they may go on in the next."""

@@ -27,7 +27,8 @@ from harness.store.files import (
 from harness.store.opener import Opener
 from harness.text import excerpt
 
-RECORD, DISCARDED = "trial.json", ("retried", "warmup", "disturbed")
+RECORD = "trial.json"
+DISCARDED = ("retried", "warmup", "disturbed")
 _RERUN = (
     "restore it from a copy, or move the trial's folder out of the run:"
     " harness run FILE measures it again"
@@ -49,7 +50,9 @@ class TrialFolder:
 
     def __init__(self, trial: Trial, opener: Opener, incoming: Path) -> None:
         """Make an empty folder for *trial* in *incoming*; it will belong to the run of *opener*."""
-        self.trial, self._opener, self._run = trial, opener, opener.root
+        self.trial = trial
+        self._opener = opener
+        self._run = opener.root
         self._folder = incoming / check_name(trial.id, "a trial")
         remove_tree(self._folder)
         self.raw = self._folder / "raw"
@@ -140,7 +143,8 @@ class RawLogs:
 
     def __init__(self, opener: Opener, folder: Path) -> None:
         """Read under *folder*, of which no more logs are expected."""
-        self._opener, self._folder = opener, folder
+        self._opener = opener
+        self._folder = folder
         packed = [name for name in opener.names(folder) if name.endswith(".gz")]
         self._names = tuple(sorted(name.removesuffix(".gz") for name in packed))
 

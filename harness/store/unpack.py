@@ -35,7 +35,8 @@ from harness.store.run import LEAST_FREE_BYTES
 from harness.text import excerpt
 from harness.units import format_bytes
 
-MOST_MEMBERS, MOST_BYTES = 250_000, 2**38  # six times what a run of 500 trials has, or more
+MOST_MEMBERS = 250_000
+MOST_BYTES = 2**38  # six times what a run of 500 trials has, or more
 _MOST_PARTS = 16  # of a name
 _BROKEN = (tarfile.TarError, zlib.error, EOFError, ValueError)
 _PACK = "ask for another: tar czf RUN.tar.gz -C results/EXPERIMENT RUN  packs a run"
@@ -60,7 +61,8 @@ def unpack(archive: Path, results_dir: Path) -> Unpacked:
             with os_error_as_machine_error(archive):
                 _extract(archive, scratch)
             run = _packed_run(archive, scratch)
-            name, experiment_name = run.read_manifest().run, run.experiment().name
+            name = run.read_manifest().run
+            experiment_name = run.experiment().name
             has_evidence = run.check_evidence()
             for each in (run, *run.analyses()):
                 each.check_evidence()

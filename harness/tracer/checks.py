@@ -17,7 +17,8 @@ from harness.records.tasks import TaskLog, TaskSpans, covered_s
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 
 # Seconds of an attempt that its main thread may leave uncovered: the larger of the two.
-LEAST_GAP_S, GAP_SHARE = 0.05, 0.01
+LEAST_GAP_S = 0.05
+GAP_SHARE = 0.01
 SLEEP_SHARE = 0.02
 WORK = "pretended work"  # what the job Sleep calls its span
 SLEPT_COUNTER = "mapreduce.harness.jobs.Sleep$Slept"  # the group of its counters
@@ -141,7 +142,8 @@ def check_whole(observed_job: Observed) -> Check:
 
 def check_cover(observed_job: Observed) -> Check:
     """Launch, start of the JVM and main cover each attempt's time by the history."""
-    name, expected = "main thread covers each attempt", "all but 1 % or 50 ms"
+    name = "main thread covers each attempt"
+    expected = "all but 1 % or 50 ms"
     worst_share = 0.0  # relative to what is allowed
     observed = "no recording"
     for recording, attempt in observed_job.recorded("map", "reduce"):
@@ -263,7 +265,8 @@ def check_killed(observed_job: Observed, record: int) -> Check:
 
     Sums of a slow loop are kept once a second, so the last records may be missing.
     """
-    tasks, attempts = observed_job.tasks, observed_job.trace.attempts
+    tasks = observed_job.tasks
+    attempts = observed_job.trace.attempts
     failed = [attempt.attempt_id for attempt in attempts if attempt.state == "failed"]
     recordings = [tasks[attempt_id] for attempt_id in failed if attempt_id in tasks]
     records = sum(recording.loop.records for recording in recordings)

@@ -46,7 +46,9 @@ _OUTPUT = "/harness/selftest"
 _SPILLING = {"mapreduce.task.io.sort.mb": "1", "mapreduce.job.reduces": "2"}
 _ROWS = 20_000
 # The sleeps are long beside what a cold JVM takes for all else in the same phase: some 50 ms.
-_MAPS, _RECORDS, _KILLED = 2, 60, 30
+_MAPS = 2
+_RECORDS = 60
+_KILLED = 30
 _SLEEPS = {
     "sleep.maps": str(_MAPS),
     "sleep.records": str(_RECORDS),
@@ -189,7 +191,8 @@ class JobBench:
         application = job_id.replace("job_", "application_", 1)
         self.cluster.container_logs(application, folder / "containers")
         self.cluster.hdfs.delete(_OUTPUT)
-        recordings, task_logs = {}, {}
+        recordings = {}
+        task_logs = {}
         for path in sorted(folder.rglob(SPANS_FILE)):
             with path.open("rb") as file:
                 task = read_ltrace(iter(partial(file.read, _CHUNK), b""), str(path))

@@ -39,7 +39,8 @@ class Objective:
 
     def seconds(self, values: Values) -> Numbers:
         """Seconds for each of the settings in *values*, on top of those that the job has."""
-        job, model = self.job, MODELS[self.model]
+        job = self.job
+        model = MODELS[self.model]
         count = len(next(iter(values.values())))
         self.evaluations += count
         num_maps = np.full(count, job.job_input.num_splits)

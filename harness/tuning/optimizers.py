@@ -42,8 +42,10 @@ from harness.units import MIB
 
 SEARCHED = 20_000  # evaluations of a model that answers many at once
 ASKED_ONE_BY_ONE = 600
-_CONFIDENCE, _SHARE = 0.99, 0.1  # that one of so many samples is among the best tenth
-_SHRINK, _SMALLEST = 0.5, 0.01
+_CONFIDENCE = 0.99
+_SHARE = 0.1  # that one of so many samples is among the best tenth
+_SHRINK = 0.5
+_SMALLEST = 0.01
 _INDIFFERENT = 1e-3  # share of a job time that no setting is worth
 _WIDE = 8  # times as many at once, by a model that answers many
 PTC_WAVE = "ptc-wave"  # by which MRTuner's factors are chosen
@@ -146,7 +148,8 @@ def _factor_rows(profile: Profile, job: Job) -> Iterator[dict[str, float]]:
 
     Of more waves or reduces than `_MOST_OF_A_FACTOR` so many are tried, at about equal ratios.
     """
-    slots, total = job.cluster, sum(job.files)
+    slots = job.cluster
+    total = sum(job.files)
     most_waves = max(1, math.ceil(total / SMALLEST_BYTES / slots.map_slots))
     by_count = dict[int, int]()  # of several splits that make as many maps, the largest
     for waves in _spread(range(1, most_waves + 1)):
@@ -201,7 +204,8 @@ def sort_buffer_mb(profile: Profile, job: Job, split_bytes: float, spill_percent
 
 def _one_spill(profile: Profile, job: Job, choice: Choice) -> None:
     """Give *choice* a sort buffer for one spill, or the largest that the heap has room for."""
-    split, most = choice.values.get(SPLIT, job.job_input.split_bytes), job.largest_sort_mb
+    split = choice.values.get(SPLIT, job.job_input.split_bytes)
+    most = job.largest_sort_mb
     percent = choice.values.get("sort_spill_percent", job.configuration.sort_spill_percent)
     wanted = sort_buffer_mb(profile, job, split, percent)
     size, records = map_output(profile, split)
@@ -226,7 +230,8 @@ def derived(profile: Profile, job: Job, plan: Mapping[str, float]) -> dict[str, 
             size_ratio = max(1.0, records) / law.value
             share = float(grown_share(share, size_ratio, known["combine_bytes_exponent"].value))
         final *= share
-    segment, heap = final / plan["num_reduces"], job.configuration.reduce_heap_bytes
+    segment = final / plan["num_reduces"]
+    heap = job.configuration.reduce_heap_bytes
     reduce_input = segment * maps
     room = 0.7 if reduce_input <= 0.7 * heap else 0.9
     limit = math.ceil(110 * segment / (room * heap)) / 100
@@ -262,11 +267,14 @@ def search(
     profile: Profile, job: Job, model: str, *, evaluations: int = 0, seed: int = 1
 ) -> Choice:
     """Recursive random search over *model* in so many *evaluations* (0: as its speed allows)."""
-    objective, space = Objective(model, profile, job), job.space()
+    objective = Objective(model, profile, job)
+    space = job.space()
     is_fast = model.startswith("whatif")  # it answers thousands in the time of one
     budget = evaluations or (SEARCHED if is_fast else ASKED_ONE_BY_ONE)
-    random, curve = np.random.default_rng(seed), list[tuple[int, float]]()
-    best, best_s = np.full(len(space), 0.5), math.inf
+    random = np.random.default_rng(seed)
+    curve = list[tuple[int, float]]()
+    best = np.full(len(space), 0.5)
+    best_s = math.inf
 
     def look(places: Numbers) -> tuple[Numbers, float]:
         """The best of *places*, rows of shares of each range, and its seconds."""
@@ -275,7 +283,8 @@ def search(
         seconds[np.isnan(seconds)] = math.inf
         place = int(seconds.argmin())
         if seconds[place] < best_s:
-            best, best_s = places[place], float(seconds[place])
+            best = places[place]
+            best_s = float(seconds[place])
             curve.append((objective.evaluations, best_s))
         return places[place], float(seconds[place])
 
@@ -290,7 +299,8 @@ def search(
             moved = centre + size * random.uniform(-1, 1, (count, len(space)))
             place, seconds = look(np.clip(moved, 0, 1))
             if seconds < centre_s:
-                centre, centre_s = place, seconds
+                centre = place
+                centre_s = seconds
             else:
                 size *= _SHRINK
     if not math.isfinite(best_s):

@@ -122,7 +122,8 @@ class Job:
     def space(self) -> list[Setting]:
         """The ranges that a search takes; what has one value alone is left out."""
         slots = max(1, self.cluster.reduce_slots)
-        split, buffer_mb = self.largest_split, self.largest_sort_mb
+        split = self.largest_split
+        buffer_mb = self.largest_sort_mb
         settings = [
             Setting(SPLIT, min(max(SMALLEST_BYTES, self.smallest_split), split), split, "count"),
             Setting("sort_buffer_mb", min(16, buffer_mb), buffer_mb, "count"),

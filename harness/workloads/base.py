@@ -25,7 +25,8 @@ MOST_FILES = 100_000  # of one input: a NameNode on one machine holds them, and 
 SIZES = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 PACKAGE = "mapreduce.harness.jobs"
-JOBS, GPU = "harness-jobs.jar", "harness-gpu.jar"
+JOBS = "harness-jobs.jar"
+GPU = "harness-gpu.jar"
 _PACKAGES = {JOBS: PACKAGE, GPU: "mapreduce.harness.gpu"}
 
 File = tuple[str, Iterable[bytes]]  # name and chunks
@@ -286,7 +287,8 @@ def unbalanced(trace: JobTrace, *, uses_combiner: bool, input_records: int | Non
     if input_records is not None:
         rules.append(("MAP_INPUT_RECORDS", input_records, "records of the input"))
     if trace.num_reduces:
-        map_output, combine_input = count("MAP_OUTPUT_RECORDS"), count("COMBINE_INPUT_RECORDS")
+        map_output = count("MAP_OUTPUT_RECORDS")
+        combine_input = count("COMBINE_INPUT_RECORDS")
         if uses_combiner:
             least = max(combine_input, map_output)  # each spill combines
             rules.append(("COMBINE_INPUT_RECORDS", least, "MAP_OUTPUT_RECORDS, or more"))

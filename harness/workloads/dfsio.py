@@ -105,7 +105,8 @@ class Dfsio(Workload):
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Each file once, with the bytes that it should have."""
-        stored, reported = dict[str, Content](), dict[str, Content]()
+        stored = dict[str, Content]()
+        reported = dict[str, Content]()
         report = "a file, its CRC-32, bytes and nanoseconds"
         for output_file in outputs:
             if output_file[0].startswith("part-data-"):
@@ -134,5 +135,6 @@ class Dfsio(Workload):
 def _content(chunks: Iterable[bytes]) -> Content:
     file_bytes = checksum = 0
     for chunk in chunks:
-        file_bytes, checksum = file_bytes + len(chunk), zlib.crc32(chunk, checksum)
+        file_bytes = file_bytes + len(chunk)
+        checksum = zlib.crc32(chunk, checksum)
     return file_bytes, checksum

@@ -198,7 +198,9 @@ def read_sequence(file: File) -> File:
 
     `JobError` where it is none, is compressed, damaged, or ends within a record.
     """
-    name, pending, rest = file[0], bytearray(), iter(file[1])
+    name = file[0]
+    pending = bytearray()
+    rest = iter(file[1])
 
     def take(count: int) -> bytes:
         while len(pending) < count and (chunk := next(rest, None)) is not None:
@@ -217,19 +219,23 @@ def read_sequence(file: File) -> File:
         return written[start:]
 
     def lines() -> Iterator[bytes]:
-        start, value_class = take(30), take(1)
+        start = take(30)
+        value_class = take(1)
         value_class += take(value_class[0] if value_class else 0)
-        is_plain, mark = take(6) == bytes(6), take(16)
+        is_plain = take(6) == bytes(6)
+        mark = take(16)
         if start != b"SEQ\6" + _TEXT or value_class not in (_TEXT, _NUMBER) or not is_plain:
             raise JobError(f"{name}: it is not a plain sequence file of texts")
         while length := take(4):
             if length == b"\xff" * 4 and take(16) == mark:
                 continue
-            size, key_size = int.from_bytes(length), int.from_bytes(take(4))
+            size = int.from_bytes(length)
+            key_size = int.from_bytes(take(4))
             record = take(size) if key_size <= size <= _MOST_RECORD else b""
             if not record or len(record) < size:
                 raise JobError(f"{name}: it is damaged, or ends within a record")
-            key, value = record[:key_size], record[key_size:]
+            key = record[:key_size]
+            value = record[key_size:]
             is_text = value_class == _TEXT
             shown_value = text_of(value) if is_text else b"%d" % int.from_bytes(value, signed=True)
             yield b"%s\t%s\n" % (text_of(key), shown_value)
@@ -246,7 +252,8 @@ def read_matches(
     `JobError` for a line that is not *what* it should be.
     """
     for number, line in enumerate(read_lines(file[1]), start=1):
-        text, place = line.removesuffix(b"\n"), f"{file[0]}:{number}"
+        text = line.removesuffix(b"\n")
+        place = f"{file[0]}:{number}"
         if not (match := pattern.fullmatch(text)):
             raise JobError(f"{place}: {shown(text)} is not {what}")
         yield place, match

@@ -96,7 +96,8 @@ class GpuWorkload(Workload):
         """
         arguments = self.arguments(spec)
         record_bytes = self.record_bytes(arguments)
-        records_together, least = arguments.get(self.together, 1), arguments.get(self.least, 1)
+        records_together = arguments.get(self.together, 1)
+        least = arguments.get(self.least, 1)
         unit_bytes = record_bytes * records_together
         nearest = max(least, (spec.input_bytes + unit_bytes // 2) // unit_bytes)
         record_count = nearest * records_together
@@ -153,10 +154,12 @@ class GpuMatmul(GpuWorkload):
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `tiles` of the result, `stride`, and `checks`: every n-th times the vector."""
         arguments = self.arguments(spec)
-        tile, inner = arguments["tile"], arguments["inner"]
+        tile = arguments["tile"]
+        inner = arguments["inner"]
         pair_bytes = self.record_bytes(arguments)
         stride = max(1, -(-spec.input_bytes // (pair_bytes * inner) // MOST_TILES))
-        signs, count = signs_of(tile), 0
+        signs = signs_of(tile)
+        count = 0
         checks: list[NDArray[np.float64]] = []
         for rows in read_rows(spec.name, input_files, pair_bytes):
             for left, right in rows.view("<f4").reshape(-1, 2, tile, tile):
@@ -175,9 +178,13 @@ class GpuMatmul(GpuWorkload):
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every tile in its place and undamaged, and the sampled ones right within rounding."""
         arguments = self.arguments(spec)
-        tile, inner = arguments["tile"], arguments["inner"]
-        tile_bytes, columns = HEAD.itemsize + 4 * tile * tile, columns_of(max(1, sample["tiles"]))
-        count, signs, checks = 0, signs_of(tile), sample["checks"]
+        tile = arguments["tile"]
+        inner = arguments["inner"]
+        tile_bytes = HEAD.itemsize + 4 * tile * tile
+        columns = columns_of(max(1, sample["tiles"]))
+        count = 0
+        signs = signs_of(tile)
+        checks = sample["checks"]
         # Each of `tile` elements in a sum is wrong by roundings of inner x tile terms below 1.
         allowed = _SLACK * float(np.finfo(np.float32).eps) * inner * tile * math.sqrt(tile)
         for file_name, file_chunks in outputs:
@@ -253,11 +260,13 @@ class GpuSbs(GpuWorkload):
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `frames` (all), `stride`, and `depths`: a checksum of every *stride*-th one."""
         arguments = self.arguments(spec)
-        frame_bytes, shifts = self.record_bytes(arguments), arguments["shifts"]
+        frame_bytes = self.record_bytes(arguments)
+        shifts = arguments["shifts"]
         costs = frame_bytes // 6 * shifts
         frames = spec.input_bytes // frame_bytes
         stride = max(1, -(-frames * costs // MOST_COSTS), -(-frames // MOST_FRAMES))
-        count, depths = 0, []
+        count = 0
+        depths = []
         for rows in read_rows(spec.name, input_files, frame_bytes):
             for row in rows[-count % stride :: stride]:
                 frame = row.reshape(arguments["height"], arguments["width"], 3)
@@ -269,7 +278,9 @@ class GpuSbs(GpuWorkload):
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """As many frames as the input has, in their order, and the sampled ones to the byte."""
         size = self.record_bytes(self.arguments(spec)) // 6
-        count, stride, expected = 0, sample["stride"], sample["depths"]
+        count = 0
+        stride = sample["stride"]
+        expected = sample["depths"]
         for file_name, file_chunks in outputs:
             for frame in regroup(file_chunks, size):
                 if len(frame) != size:
@@ -287,13 +298,16 @@ def depth_of(frame: Bytes, shifts: int, radius: int) -> Bytes:
     """Depth of one frame (rows, columns, RGB), by the definition, all shifts at once."""
     luma = (frame.astype(np.int32) @ np.array([77, 150, 29], np.int32)) >> 8
     view = luma.shape[1] // 2
-    left, right, columns = luma[:, :view], luma[:, view:], np.arange(view)
+    left = luma[:, :view]
+    right = luma[:, view:]
+    columns = np.arange(view)
     costs = np.stack(
         [np.abs(left - right[:, np.maximum(columns - shift, 0)]) for shift in range(shifts)]
     )
     padded = np.pad(costs, ((0, 0), (radius + 1, radius), (radius + 1, radius)), "edge")
     # Sum over each window: the running sums at its corners.
-    sums, side = padded.cumsum(axis=1).cumsum(axis=2), 2 * radius + 1
+    sums = padded.cumsum(axis=1).cumsum(axis=2)
+    side = 2 * radius + 1
     differences = sums[:, side:, side:] - sums[:, :-side, side:] - sums[:, side:, :-side]
     differences += sums[:, :-side, :-side]
     depth: Bytes = (255 * differences.argmin(axis=0) // (shifts - 1)).astype(np.uint8)

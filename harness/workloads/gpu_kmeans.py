@@ -27,7 +27,8 @@ from harness.workloads.kmeans import lloyd, nearest_centres, shift
 MOST_POINTS = 2_000_000  # that the proof has in memory; of more it takes a sample
 # Points at a border, compared in another precision, go to another centre: a share of them, or a
 # few, each of which moves a centre by its distance over the number of points.
-_FLIP, _FLIPS = 1e-4, 4
+_FLIP = 1e-4
+_FLIPS = 4
 _DEVIATIONS = 10  # by which a sample's centre may miss that of all points
 _NUMBER = rb"[-+]\d\.\d{9}e[-+]\d\d"
 _LINE = re.compile(rb"(\d{5})\t(\d{12})\t(\d{5})\t(" + _NUMBER + rb"(?: " + _NUMBER + rb")*)")
@@ -78,9 +79,12 @@ class GpuKMeans(GpuWorkload):
         the root mean square distance of a point from its centre, per coordinate.
         """
         arguments = self.arguments(spec)
-        centres, point_bytes = arguments["k"], self.record_bytes(arguments)
+        centres = arguments["k"]
+        point_bytes = self.record_bytes(arguments)
         stride = -(-spec.input_bytes // point_bytes // MOST_POINTS) or 1
-        compared, start, count = list[Singles](), list[Singles](), 0
+        compared = list[Singles]()
+        start = list[Singles]()
+        count = 0
         for points in read_points(spec.name, input_files, "<f4", arguments["dimensions"]):
             start.append(points[: max(centres - count, 0)])
             compared.append(points[-count % stride :: stride])
@@ -110,11 +114,14 @@ class GpuKMeans(GpuWorkload):
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every centre once, where the proof has it after as many iterations, and all points."""
         arguments = self.arguments(spec)
-        dimensions, centres = arguments["dimensions"], dict[int, list[float]]()
-        points, iterations = 0, set[int]()
+        dimensions = arguments["dimensions"]
+        centres = dict[int, list[float]]()
+        points = 0
+        iterations = set[int]()
         for output_file in outputs:
             for place, match in read_matches(output_file, _LINE, "a centre"):
-                number, coordinates = int(match[1]), list(map(float, match[4].split(b" ")))
+                number = int(match[1])
+                coordinates = list(map(float, match[4].split(b" ")))
                 if (count := len(coordinates)) != dimensions:
                     return f"{place}: the centre has {count} coordinates, not {dimensions}"
                 if number in centres:
@@ -126,7 +133,9 @@ class GpuKMeans(GpuWorkload):
             return f"the output has {len(centres)} centres, not {arguments['k']}"
         if reason := difference({"points": points}, sample):
             return reason
-        most, moves, last = arguments["iterations"], sample["iterations"], max(iterations)
+        most = arguments["iterations"]
+        moves = sample["iterations"]
+        last = max(iterations)
         if len(iterations) != 1 or not 1 <= last <= most:
             return f"the centres are of the iterations {sorted(iterations)[:5]}, {most} at most"
         # A sample's centres do not say when all points stand still; moves near *epsilon* pass.

@@ -98,7 +98,8 @@ class KMeans(Workload):
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many points as the size asked holds, spread evenly over the fewest files that fit."""
         arguments = self.arguments(spec)
-        size, centres = 8 * arguments["dimensions"], arguments["centres"]
+        size = 8 * arguments["dimensions"]
+        centres = arguments["centres"]
         points, files = whole_records(spec, block_bytes, size, least_records=centres)
         content = {"mixture": VERSION, "seed": spec.seed, "points": points, "files": files}
         names = ("clusters", "dimensions", "spread")
@@ -119,11 +120,15 @@ class KMeans(Workload):
         base64) and the `sums` of all coordinates.  Raises `JobError` for damaged points.
         """
         arguments = self.arguments(spec)
-        centres, width = arguments["centres"], arguments["dimensions"]
+        centres = arguments["centres"]
+        width = arguments["dimensions"]
         in_memory = spec.input_bytes <= IN_MEMORY_BYTES
         stride = 1 if in_memory else max(spec.input_bytes // (8 * width) // SAMPLED, 1)
-        start, chosen = np.zeros((0, width)), [np.zeros((0, width))]
-        sums, count, bits = np.zeros(width), 0, 0
+        start = np.zeros((0, width))
+        chosen = [np.zeros((0, width))]
+        sums = np.zeros(width)
+        count = 0
+        bits = 0
         for block in read_points(self.name, input_files, ">f8", width):
             points = block.astype(np.float64)
             start = np.concatenate((start, points[: max(centres - len(start), 0)]))
@@ -163,7 +168,8 @@ class KMeans(Workload):
         """The centres of each iteration, and as many iterations as it takes."""
         arguments = self.arguments(spec)
         steps = read_steps(outputs, arguments["centres"], arguments["dimensions"])
-        made, due = len(steps) - 1, arguments["iterations"]
+        made = len(steps) - 1
+        due = arguments["iterations"]
         for iteration, (before, after) in enumerate(itertools.pairwise(steps), start=1):
             if shift(before.centres, after.centres) <= arguments["epsilon"]:
                 due = iteration
@@ -177,12 +183,14 @@ class KMeans(Workload):
         pairs = zip(steps, sample["steps"], strict=True)
         for number, (step, (centres, points)) in enumerate(pairs):
             if (wrong := np.flatnonzero(step.points != np.array(points))).size:
-                actual, due = step.points[wrong[0]], points[wrong[0]]
+                actual = step.points[wrong[0]]
+                due = points[wrong[0]]
                 return f"iteration {number}: centre {wrong[0]} has {actual} points, not {due}"
             errors = np.abs(step.centres - np.array(centres)).max(axis=1)
             # The start is taken over, digit by digit.
             if errors.max() > (_TOLERANCE * sample["scale"] if number else 0):
-                centre, error = errors.argmax(), errors.max()
+                centre = errors.argmax()
+                error = errors.max()
                 return f"iteration {number}: centre {centre} misses a coordinate by {error:.3g}"
         return ""
 
@@ -203,11 +211,14 @@ class MahoutKMeans(KMeans):
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """The centres of each iteration, and every point with the nearest of the last ones."""
-        arguments, files = self.arguments(spec), iter(outputs)
+        arguments = self.arguments(spec)
+        files = iter(outputs)
         steps = [(name, list(chunks)) for name, chunks in itertools.islice(files, 1)]
         if reason := super().complaint(spec, steps, sample):
             return reason
-        width, count, bits = arguments["dimensions"], 0, 0
+        width = arguments["dimensions"]
+        count = 0
+        bits = 0
         centres = read_steps(steps, arguments["centres"], width)[-1].centres
         for block in read_points(self.name, files, ">f8", width + 1):
             points = np.ascontiguousarray(block[:, :-1])
@@ -221,7 +232,8 @@ class MahoutKMeans(KMeans):
 
 def read_steps(outputs: Iterable[File], centres: int, width: int) -> list[Step]:
     """Steps in the output; `JobError` names a line that is not the next centre's."""
-    places, points = list[Floats](), list[int]()
+    places = list[Floats]()
+    points = list[int]()
     for output_file in outputs:
         for place, match in read_matches(output_file, _LINE, "a centre"):
             iteration, centre = divmod(len(places), centres)
@@ -292,7 +304,8 @@ def improbability(steps: list[Step], sample: Sample) -> str:
     errors of those of the sample: points of a mixture are independent of their numbers, so any
     rule that picks by number draws a fair sample.
     """
-    start, total = np.array(sample["start"]), int(sample["records"])
+    start = np.array(sample["start"])
+    total = int(sample["records"])
     if (steps[0].centres != start).any() or steps[0].points.any():
         return "iteration 0: the start is not the first points"
     chosen = np.frombuffer(base64.b64decode(sample["points"]), "<f8").reshape(-1, start.shape[1])
@@ -302,7 +315,8 @@ def improbability(steps: list[Step], sample: Sample) -> str:
             return f"iteration {number}: its means are not those of all {total} points"
         nearest = nearest_centres(chosen, before.centres)
         for centre, place in enumerate(after.centres):
-            near, share = chosen[nearest == centre], after.points[centre] / total
+            near = chosen[nearest == centre]
+            share = after.points[centre] / total
             share_error = np.sqrt(max(share * (1 - share), 1 / total) / len(chosen))
             allowed = _SIGMAS * share_error + 1 / len(chosen)
             if abs(len(near) / len(chosen) - share) > allowed:

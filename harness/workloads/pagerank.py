@@ -50,7 +50,8 @@ COMPARED = 5000  # of the largest ranks, and as many by chance
 
 CYCLE = 256
 DANGLING = 16
-LEAST, MOST = 10, 512  # links of a page that has any
+LEAST = 10
+MOST = 512  # links of a page that has any
 MOST_PAGES = 2**31 - 2
 
 # Places in a line: page, rank with its decimal point, links.
@@ -165,7 +166,8 @@ class PageRank(Workload):
             return f"the ranks have the mean {graph.ranks.mean():.12g}, not {sample['mean']:.12g}"
         ranks = np.empty(len(graph.pages))
         ranks[graph.pages] = graph.ranks
-        compared, expected = np.array(sample["pages"]), np.array(sample["ranks"])
+        compared = np.array(sample["pages"])
+        expected = np.array(sample["ranks"])
         errors = np.abs(ranks[compared] / expected - 1)
         worst = int(errors.argmax())
         if errors[worst] <= TOLERANCE:
@@ -213,7 +215,8 @@ class PegasusPageRank(PageRank):
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records`, links and ranks that each job reads, and what is due of the ranks."""
-        count, links = self.page_count(spec), [np.zeros((0, 2), np.int64)]
+        count = self.page_count(spec)
+        links = [np.zeros((0, 2), np.int64)]
         for rows in read_rows(self.name, input_files, 2 * _LINK):
             digits = rows.reshape(-1, 2, _LINK) - np.uint8(ord("0"))  # below "0" they are large
             pages = digits[:, :, :ID_DIGITS] @ 10 ** np.arange(ID_DIGITS)[::-1]
@@ -224,8 +227,10 @@ class PegasusPageRank(PageRank):
                 raise bad_input_error(self.name, f"{shown(rows[first[0]].tobytes())} {reason}")
             links.append(pages)
         start, end = np.concatenate(links).T
-        order, degrees = np.argsort(start, kind="stable"), np.bincount(start, minlength=count)
-        numbers, ends = np.arange(count), end[order].astype(np.int32)
+        order = np.argsort(start, kind="stable")
+        degrees = np.bincount(start, minlength=count)
+        numbers = np.arange(count)
+        ends = end[order].astype(np.int32)
         graph = Graph(numbers, np.ones(count), degrees, ends, np.zeros(count, np.uint64))
         # Ranks come out without links.
         return {**self.due(spec, graph, lossy=True), "records": count + len(ends), "links": 0}
@@ -273,7 +278,8 @@ def cycle(seed: int, number: int) -> tuple[int, ...]:
     # The first draw of a seed that is not that of the links.
     bits = int(noise(~seed & 2**64 - 1, number, 1, 8).view("<u8")[0, 0])
     degrees = quantiles()
-    step, start = bits | 1, bits >> 8
+    step = bits | 1
+    start = bits >> 8
     return tuple(degrees[(page * step + start) % CYCLE] for page in range(CYCLE))
 
 
@@ -306,7 +312,8 @@ def graph_size(seed: int, size: int, block: int, files: int) -> GraphSize:
 def _unbounded_graph_size(seed: int, size: int, files: int) -> GraphSize:
     """As many pages as *size* bytes hold; the last one has fewer links where it must."""
     whole, remaining = divmod(size, CYCLE_BYTES)
-    pages, last = whole * CYCLE, cycle(seed, whole - 1)[-1] if whole else 0
+    pages = whole * CYCLE
+    last = cycle(seed, whole - 1)[-1] if whole else 0
     for links in cycle(seed, whole):
         if remaining < line_bytes(0):
             break
@@ -315,7 +322,9 @@ def _unbounded_graph_size(seed: int, size: int, files: int) -> GraphSize:
         remaining -= line_bytes(last)
         if last < links:
             break
-    sizes, before, page = list[int](), 0, 0
+    sizes = list[int]()
+    before = 0
+    page = 0
     for count in even_sizes(pages, files):
         page += count
         after = size - remaining if page == pages else bytes_before(seed, page)
@@ -374,7 +383,8 @@ def power_iteration(
         line_ranks = ranks[graph.pages]
         incoming = matrix.T @ np.where(is_dangling, 0.0, line_ranks / divisors)
         shared = 0.0 if lossy else line_ranks[is_dangling].sum() / count
-        before, ranks = ranks, 1 - damping + damping * (incoming + shared)
+        before = ranks
+        ranks = 1 - damping + damping * (incoming + shared)
         if lossy and np.abs(ranks - before).max() <= MOVED:
             break
     return ranks
@@ -385,7 +395,8 @@ def read_graph(files: Iterable[File]) -> Graph:
     empty = np.zeros(0, np.int64)
     graphs = [Graph(empty, np.zeros(0), empty, empty.astype(np.int32), empty.astype(np.uint64))]
     for name, chunks in files:
-        tail, line = b"", 1
+        tail = b""
+        line = 1
         for chunk in regroup(chunks, _BLOCK):
             body, end, tail = (tail + chunk).rpartition(b"\n")
             if end:
@@ -413,7 +424,8 @@ def _read_block(name: str, first: int, lines: bytes) -> Graph:
 
     def read_numbers(places: Ints, digits: int) -> tuple[Ints, Marks]:
         """Numbers of so many digits at these places, and which of them are not numbers."""
-        values, wrong = np.zeros(len(places), np.int64), np.zeros(len(places), np.bool_)
+        values = np.zeros(len(places), np.int64)
+        wrong = np.zeros(len(places), np.bool_)
         for offset in range(digits):
             digit = data[places + offset] - np.uint8(ord("0"))  # below "0" it wraps to large ones
             wrong |= digit > 9

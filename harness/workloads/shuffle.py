@@ -38,7 +38,10 @@ class Shuffle(Workload):
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `records`, `bytes`, `files`, and `checksum` of the records in any order (hex)."""
-        record_bytes, checksum_sum, records, file_count = self.arguments(spec)["record"], 0, 0, 0
+        record_bytes = self.arguments(spec)["record"]
+        checksum_sum = 0
+        records = 0
+        file_count = 0
         for input_file in input_files:
             file_count += 1
             for rows in read_rows(self.name, [input_file], record_bytes, together=2**22):
@@ -57,7 +60,9 @@ class Shuffle(Workload):
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """What all reduces report, in sum, and how evenly."""
-        shares, moved_bytes, checksum_sum = list[int](), 0, 0
+        shares = list[int]()
+        moved_bytes = 0
+        checksum_sum = 0
         for file_name, file_chunks in outputs:
             reduce_line = b"".join(file_chunks)
             line_match = _LINE.fullmatch(reduce_line)

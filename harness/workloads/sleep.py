@@ -23,7 +23,8 @@ RECORD = 96  # bytes
 _LONGEST = 3_600_000
 # What may be slept beyond what was asked: a share of all, and the delay that is not made up for, of
 # each task's last pause.  A machine that stood still for longer gave no known duration.
-_SHARE, _DELAY_S = 0.1, 1.0
+_SHARE = 0.1
+_DELAY_S = 1.0
 _LINE = re.compile(
     rb"(\d{1,7})\t(\d{1,18})\t([0-9a-f]{16})|(read|map|reduce)\t(\d{1,18})\t(\d{1,18})"
 )
@@ -58,13 +59,18 @@ class Sleep(Workload):
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Return `files`, `records`, and `keys`: under each, records and checksum."""
         arguments = self.arguments(spec)
-        key_count, copy_count = arguments["keys"], arguments["outputs"]
+        key_count = arguments["keys"]
+        copy_count = arguments["outputs"]
         copy_bytes = arguments["bytes"]
-        key_counts, key_sums = np.zeros(key_count, np.int64), np.zeros(key_count, np.uint64)
-        records, file_count, columns = 0, 0, np.arange(copy_bytes) % RECORD
+        key_counts = np.zeros(key_count, np.int64)
+        key_sums = np.zeros(key_count, np.uint64)
+        records = 0
+        file_count = 0
+        columns = np.arange(copy_bytes) % RECORD
         together = max(1, 2**22 // copy_bytes) * RECORD  # a record becomes *copy_bytes* bytes here
         for input_file in input_files:
-            first_row, file_count = 0, file_count + 1
+            first_row = 0
+            file_count = file_count + 1
             for row_block in read_rows(self.name, [input_file], RECORD, together):
                 row_hashes = row_bits(row_block[:, columns])
                 row_numbers = np.arange(first_row, first_row + len(row_hashes))
@@ -88,13 +94,15 @@ class Sleep(Workload):
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every key with its records, and every phase with its calls and seconds."""
-        by_key, expected = dict[str, list[int]](), sample["keys"]  # records and checksum
+        by_key = dict[str, list[int]]()
+        expected = sample["keys"]  # records and checksum
         slept_phases = dict[str, tuple[int, int]]()  # calls and nanoseconds, by phase
         file_count = 0
         for output_file in outputs:
             file_count += 1
             for place, line_match in read_matches(output_file, _LINE, "a key or a phase"):
-                phase_name, key = (line_match[4] or b"").decode(), str(int(line_match[1] or -1))
+                phase_name = (line_match[4] or b"").decode()
+                key = str(int(line_match[1] or -1))
                 if phase_name in slept_phases or key in by_key:
                     return f"{place}: {phase_name or f'key {key}'} is reported twice"
                 if phase_name:
@@ -108,7 +116,9 @@ class Sleep(Workload):
                     for totals in (by_key.get(key), expected.get(key))
                 )
                 return f"key {key} arrived with {arrived_text}, but {sent_text} were sent"
-        arguments, records, map_count = self.arguments(spec), sample["records"], sample["files"]
+        arguments = self.arguments(spec)
+        records = sample["records"]
+        map_count = sample["files"]
         planned_phases = {
             "read": (map_count, records),
             "map": (map_count, records),

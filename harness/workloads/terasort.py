@@ -85,7 +85,9 @@ def totals_of(files: Iterable[File], *, ordered: bool) -> dict[str, int | str]:
 
     `JobError` for a file that is cut short, or at the first descent of keys over all files.
     """
-    records, checksum_sum, last_key = 0, 0, b""
+    records = 0
+    checksum_sum = 0
+    last_key = b""
     for file in files:
         first_row = records
         for block in read_rows("terasort", [file], ROW_BYTES, _BLOCK):

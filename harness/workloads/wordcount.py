@@ -82,7 +82,8 @@ class WordCount(Workload):
             if has_hibench_form(spec):  # keys are not counted
                 pairs = read_sequence(input_file)[1]
                 file_chunks = (pair_line.partition(b"\t")[2] for pair_line in pairs)
-            partial_word, last_byte = b"", b"\n"
+            partial_word = b""
+            last_byte = b"\n"
             for text_block in regroup(file_chunks, _BLOCK):
                 # Lines end by LF, CR or CRLF, which may be cut between two blocks.
                 records += text_block.count(b"\n")
@@ -108,7 +109,8 @@ class WordCount(Workload):
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every word of the input once, with its count, and no other word."""
-        expected, counts = sample["counts"], dict[str, int]()
+        expected = sample["counts"]
+        counts = dict[str, int]()
         for output_file in outputs:
             lines = read_sequence(output_file) if has_hibench_form(spec) else output_file
             for place, match in read_matches(lines, _COUNT, "a word, a tab and its count"):

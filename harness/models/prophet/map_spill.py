@@ -130,7 +130,8 @@ def spill_times(map_task: MapTask, spills: Spills) -> dict[str, Any]:
         function = map_times_without_waits(map_task, spills, one_spill_s)
     overlap_s = function["map_while_spilling_s"]  # (5)
     map_s = overlap_s + function["map_while_not_spilling_s"]  # (4)
-    spill_s, last_s = thread_spills * one_spill_s, last_spill_s(spills, map_task)  # (2), (3)
+    spill_s = thread_spills * one_spill_s
+    last_s = last_spill_s(spills, map_task)  # (2), (3)
     return {
         "spill_out_bytes": full_bytes,
         "one_spill_s": one_spill_s,
@@ -212,7 +213,8 @@ def map_while_one_spill_s(spills: Spills, map_task: MapTask) -> float:
 
 def map_times_with_waits(spills: Spills, map_task: MapTask) -> dict[str, float]:
     """Seconds of a map function whose buffer is full before a spill ends, (u12) and (u13)."""
-    headroom, last_records = spills.headroom_records, spills.last_spill_records
+    headroom = spills.headroom_records
+    last_records = spills.last_spill_records
     before_last = spills.spill_thread_spills - 1
     a = while_spilling_s_per_output(map_task)
     b = map_task.map_s_per_record / map_task.map_records_selectivity
@@ -243,7 +245,8 @@ def waiting_for_spill_s(answer: Mapping[str, Any]) -> float:
 
     It is not a term of `map_and_spill_s`, but says where the history's "map finish" is.
     """
-    headroom, last_records = answer["headroom_records"], answer["last_spill_records"]
+    headroom = answer["headroom_records"]
+    last_records = answer["last_spill_records"]
     if answer["spill_thread_spills"] == 0 or last_records > headroom:
         return 0.0
     beside_s = last_records / headroom * answer["map_while_one_spill_s"]

@@ -78,7 +78,8 @@ class View:
 
     def statistic(self, name: str) -> Statistic | None:
         """Statistic for this cell's codec, else a reduce's cost; `None` where there is neither."""
-        statistics, costs = self.profile.statistics, side_costs(self.profile.costs, "reduce")
+        statistics = self.profile.statistics
+        costs = side_costs(self.profile.costs, "reduce")
         if name in _WITH_CODEC and self.config.map_output_compressed:
             # A byte takes the network no longer for being part of something compressed.
             fallback = statistics.get(name) if name == COPY else None
@@ -94,7 +95,8 @@ class View:
 
     def require_statistics(self) -> None:
         """``MissingStatistic`` for what the cell needs and the profile neither has nor implies."""
-        names, compressed = _OF_MAP_ONLY_JOBS, self.config.map_output_compressed
+        names = _OF_MAP_ONLY_JOBS
+        compressed = self.config.map_output_compressed
         if self.config.num_reduces:
             names = _OF_JOBS_WITH_REDUCES
             if self.config.use_combiner:
@@ -242,7 +244,8 @@ class Prophet:
         view.require_statistics()
         statistics, costs, config, _ = inputs_of_cell(profile, configuration, cluster, job_input)
         job, of_maps, of_reduces = read_job(statistics, costs, config, ANY_CLUSTER, "mr2")
-        map_flow, side = m.map_flow(job), None
+        map_flow = m.map_flow(job)
+        side = None
         if configuration.num_reduces:
             lists = view.machine_lists()
             if m.has_combine_law(job):  # for spills of this cell
@@ -265,7 +268,9 @@ class Prophet:
         )
         pool_times = {pool: job_times(plan, pool, side) for pool in POOLS}
         separate = pool_times["separate"]
-        reduces, reduce_task_s, waves_before = separate.reduces, None, separate.map_waves
+        reduces = separate.reduces
+        reduce_task_s = None
+        waves_before = separate.map_waves
         details: dict[str, Any]
         if reduces:
             details = _of_reduces(view, answer, reduces)

@@ -123,7 +123,8 @@ class Setting:
 
     def memory_merge_s(self, compressed_bytes: float, records: float, outputs: int) -> float:
         """MEMMERGE of a batch of so many map *outputs* [s]."""
-        costs, (written_bytes, _) = self.costs, self.merged_file(compressed_bytes, records, outputs)
+        costs = self.costs
+        (written_bytes, _) = self.merged_file(compressed_bytes, records, outputs)
         return (
             records * (costs.merge_cpu_s_per_record + costs.combine_cpu_s_per_record)
             + written_bytes / self.ratio * costs.map_output_compress_s_per_byte
@@ -303,10 +304,13 @@ class _Copiers:
         self.heads = sorted(first_place.values(), reverse=True)
         self.returned: list[int] = []
         number = min(setting.parallel_copies, len(self.heads))  # no more than hosts are ever busy
-        self.place, self.left, self.copy_s = [_NO_PLACE] * number, [0] * number, [0.0] * number
+        self.place = [_NO_PLACE] * number
+        self.left = [0] * number
+        self.copy_s = [0.0] * number
         self.segment = [Segment(0.0, 0.0, 0.0)] * number
         self.ready = [math.inf] * number
-        self.idle, self.busy = list(range(number)), 0
+        self.idle = list(range(number))
+        self.busy = 0
         self.refill([])
 
     def refill(self, done_copiers: Sequence[int]) -> None:
@@ -316,7 +320,9 @@ class _Copiers:
             if (place := self.following[self.place[copier]]) != _NO_PLACE:
                 heapq.heappush(self.returned, place)
         idle = sorted([*self.idle, *done_copiers]) if self.idle else done_copiers
-        heads, returned, assigned = self.heads, self.returned, 0
+        heads = self.heads
+        returned = self.returned
+        assigned = 0
         for copier in idle:
             if returned and not (heads and heads[-1] < returned[0]):
                 place = heapq.heappop(returned)
@@ -390,17 +396,28 @@ def run_shuffle(  # noqa: PLR0915 - calls cost time
     groups: Sequence[Group], setting: Setting, trace: list[dict[str, Any]] | None = None
 ) -> Outcome:
     """Copy all *groups*; *trace* gains one entry for each round and each wait."""
-    copiers, mergers = _Copiers(groups, setting), _Mergers(setting)
-    largest, limit, threshold = setting.largest_in_memory, setting.limit, setting.threshold
-    segments, copy_s, ready, left = copiers.segment, copiers.copy_s, copiers.ready, copiers.left
-    places, running = range(len(segments)), mergers.running
+    copiers = _Copiers(groups, setting)
+    mergers = _Mergers(setting)
+    largest = setting.largest_in_memory
+    limit = setting.limit
+    threshold = setting.threshold
+    segments = copiers.segment
+    copy_s = copiers.copy_s
+    ready = copiers.ready
+    left = copiers.left
+    places = range(len(segments))
+    running = mergers.running
     copy_clock = used_bytes = committed_bytes = compressed_bytes = records = 0.0
     rounds = waits = stalls = 0
-    commit, direct, batches, done = list[Segment](), list[Segment](), list[_Batch](), list[int]()
+    commit = list[Segment]()
+    direct = list[Segment]()
+    batches = list[_Batch]()
+    done = list[int]()
     while copiers.busy:
         while running and running[0][0] <= copy_clock:  # REMOVEMEMOUTS
             used_bytes -= running.popleft()[1]
-        slowest, is_full = -1.0, False
+        slowest = -1.0
+        is_full = False
         for copier in places:
             if copy_clock < ready[copier]:
                 continue
@@ -425,24 +442,29 @@ def run_shuffle(  # noqa: PLR0915 - calls cost time
             if is_full := used_bytes > limit:  # ISFULL
                 break
         if slowest < 0:  # LASTEDCLOCK: nothing is there to copy
-            copy_clock, waits = max(copy_clock, min(ready)), waits + 1
+            copy_clock = max(copy_clock, min(ready))
+            waits = waits + 1
             if trace is not None:
                 trace.append({"wait_until_s": copy_clock})
             continue
-        rounds, start, copy_clock = rounds + 1, copy_clock, copy_clock + slowest
+        rounds = rounds + 1
+        start = copy_clock
+        copy_clock = copy_clock + slowest
         if not copy_clock < math.inf:
             raise not_finite_error("prophet")
         if direct or batches:
             mergers.store(direct, batches, copy_clock)
         if is_full:
-            copy_clock, stalls = max(copy_clock, mergers.memory_clock), stalls + 1
+            copy_clock = max(copy_clock, mergers.memory_clock)
+            stalls = stalls + 1
         if trace is not None:
             trace.append({
                 "round": rounds, "fetched": copiers.hosts_of_round(start, copier), "full": is_full,
                 "copy_clock_s": copy_clock, "used_bytes": used_bytes,
                 "committed_bytes": committed_bytes, **mergers.state_after(batches),
             })  # fmt: skip
-        direct, batches = [], []
+        direct = []
+        batches = []
         if done:
             copiers.refill(done)
             done.clear()

@@ -114,7 +114,8 @@ def map_task(values: Mapping[str, Any], job: Job, costs: Costs) -> dict[str, Any
     """Section 4's quantities, the merge of equal spill files, Eqs. (24) to (36); `map_task_s`."""
     answer = map_and_spill(values)
     # Codec and combiner are in the bytes of a file, What-If's combiner in its records.
-    num_spills, out_records = answer["num_spills"], answer["map_out_records"]
+    num_spills = answer["num_spills"]
+    out_records = answer["map_out_records"]
     share = 1 / num_spills if num_spills else 0.0
     _, combined = m.combined_shares(out_records * share, job)
     dataflow = Dataflow(
@@ -142,7 +143,9 @@ def map_task(values: Mapping[str, Any], job: Job, costs: Costs) -> dict[str, Any
 
 def after_shuffle(outcome: Outcome, job: Job, costs: Costs) -> dict[str, Any]:
     """Merge in three steps, reduce, write: Eqs. (65) to (89) for files and segments of any size."""
-    dataflow, files, segments = merge_steps(outcome, job), outcome.disk_files, outcome.left
+    dataflow = merge_steps(outcome, job)
+    files = outcome.disk_files
+    segments = outcome.left
     stored_bytes = sum((size for size, _ in files), 0.0)
     stored_bytes += sum((segment.compressed_bytes for segment in segments), 0.0)
     in_records = sum((records for _, records in files), 0.0)
@@ -150,7 +153,8 @@ def after_shuffle(outcome: Outcome, job: Job, costs: Costs) -> dict[str, Any]:
     dataflow.reduce_in_bytes = stored_bytes / job.ratio  # (83)
     dataflow.reduce_in_records = in_records  # (84)
     vars(dataflow).update(r.reduce_output(dataflow, job))
-    step1_s, step2_s = r.step1_s(dataflow, job, costs), r.step2_s(dataflow, job, costs)
+    step1_s = r.step1_s(dataflow, job, costs)
+    step2_s = r.step2_s(dataflow, job, costs)
     ratio = job.statistics.output_compression_ratio
     return {
         **vars(dataflow),
@@ -174,8 +178,10 @@ def merge_steps(outcome: Outcome, job: Job) -> Dataflow:
 
     Step 2: the evicted segments that no file holds join the first pass from memory (W28).
     """
-    segments, files = outcome.left, list(outcome.disk_files)
-    config, in_memory = job.config, list[File]()
+    segments = outcome.left
+    files = list(outcome.disk_files)
+    config = job.config
+    in_memory = list[File]()
     max_retained_bytes = config.reduce_buffer_percent * (
         config.shuffle_buffer_percent * config.reduce_heap_bytes
     )  # (66)
@@ -252,7 +258,8 @@ def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes
         return JobTimes(maps, [], map_waves, 0, maps_end + plan.job_overhead_s)
     slots = plan.map_slots
     if pool == "separate":
-        slots, free_at = plan.reduce_slots, []
+        slots = plan.reduce_slots
+        free_at = []
     # Step 4: reduces may start when this many maps are done.
     needed = math.ceil(plan.slowstart * len(maps) - 1e-9)
     may_start = sorted(end for _, end in maps)[needed - 1] if needed > 0 else 0.0

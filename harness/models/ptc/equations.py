@@ -125,7 +125,8 @@ def producer(waves: Waves) -> dict[str, float]:
 
 def transporter(waves: Waves, producer_s: float, method: str) -> dict[str, float]:
     """Equation (2): T_transporter = leftover + (m r - m + 1)/(m r) D_s/v + t_lrw(D_s)."""
-    last, reduce_waves = waves.network_copy_wave_s, waves.reduce_waves
+    last = waves.network_copy_wave_s
+    reduce_waves = waves.reduce_waves
     capacity = (waves.map_waves - 1) * last / reduce_waves
     window = closed_window(waves, producer_s) if method == "closed" else wave_window(waves)
     leftover = max(capacity - window, 0.0)

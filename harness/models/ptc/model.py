@@ -92,7 +92,8 @@ class PTC:
         answer = answers[self.method]
         published = published_quantities(profile, quantities)
         # What a history shows is What-If's, but a mean reduce wave's copying is the shuffle.
-        history, reduce_task_s = measurable(tasks), None
+        history = measurable(tasks)
+        reduce_task_s = None
         if answer["reduce_waves"]:
             copying = answer["transporter_s"] / answer["reduce_waves"]
             history["shuffle_s"] = copying
@@ -166,7 +167,8 @@ def _timeline(quantities: Quantities, answer: Mapping[str, Any]) -> tuple[TaskSp
     The maps' waves share the producer's time evenly.  The first wave of reduces starts when it may
     and ends with what it has left to do behind the maps; the others follow it.
     """
-    map_waves, reduce_waves = answer["map_waves"], answer["reduce_waves"]
+    map_waves = answer["map_waves"]
+    reduce_waves = answer["reduce_waves"]
     maps_end = answer["producer_s"]
     ends = [maps_end * wave / map_waves for wave in range(1, map_waves + 1)]
     maps = _wave_spans(quantities.num_maps, quantities.map_slots, 0.0, ends)

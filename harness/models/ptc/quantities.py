@@ -82,7 +82,8 @@ def predict_ptc(given: Mapping[str, Any], method: str = "wave") -> dict[str, Any
 
 def evaluate_quantities(quantities: Quantities, method: str) -> dict[str, Any]:
     """`predict_ptc` for quantities that have been checked."""
-    map_waves, reduce_waves = quantities.map_waves, quantities.reduce_waves
+    map_waves = quantities.map_waves
+    reduce_waves = quantities.reduce_waves
     wave_times = dict.fromkeys(
         ("network_copy_wave_s", "local_io_wave_s", "reduce_buffer_saving_wave_s"), 0.0
     )
@@ -149,9 +150,11 @@ def estimate_quantities(
         "map_task_s": tasks["map_task_s"],
         "slowstart": configuration.reduce_slowstart,
     }
-    warnings, rates = list[str](), dict[str, Any]()
+    warnings = list[str]()
+    rates = dict[str, Any]()
     for rate, (name, side) in _LOCAL_RATES.items():
-        cost, where = side_costs(profile.costs, side).get(name), f"profile of {profile.workload!r}"
+        cost = side_costs(profile.costs, side).get(name)
+        where = f"profile of {profile.workload!r}"
         s_per_byte = check_number(name, cost.value, where=where) if cost else 0.0
         rates[rate] = _rate_of(s_per_byte, cluster.reduce_slots)
         if cost and cost.assumed and configuration.num_reduces:
@@ -254,5 +257,6 @@ def _rate_of(cost: float, streams: int) -> float:
 
 def _value(profile: Profile, name: str, *, above: bool = False) -> float:
     """A number of the profile, from 0 on or *above* it; ``ModelError`` for any other."""
-    known, where = {**profile.statistics, **profile.frame}, f"profile of {profile.workload!r}"
+    known = {**profile.statistics, **profile.frame}
+    where = f"profile of {profile.workload!r}"
     return check_number(name, known[name].value, where=where, above=above)

@@ -99,7 +99,8 @@ def expected_net_time(
 ) -> dict[str, float]:
     """Exact mean and standard deviation of T, and the means of its two maxima, in s."""
     shared, (of_maps, of_reduces) = _means_of(phases, variant)
-    map_stage, reduce_stage = _maximum(of_maps, num_maps), _maximum(of_reduces, num_reduces)
+    map_stage = _maximum(of_maps, num_maps)
+    reduce_stage = _maximum(of_reduces, num_reduces)
     return {
         "map_stage_expected_s": map_stage.mean,
         "reduce_stage_expected_s": reduce_stage.mean,
@@ -136,7 +137,8 @@ def stage_ends(
     block_runs = max(1, _BLOCK // tasks) if tasks else runs
     for start in range(0, runs if tasks else 0, block_runs):
         block = ends[start : start + block_runs]
-        durations, delays = np.zeros((len(block), tasks)), np.empty((len(block), tasks))
+        durations = np.zeros((len(block), tasks))
+        delays = np.empty((len(block), tasks))
         for phase_mean in means:
             if phase_mean:
                 generator.standard_exponential(out=delays)

@@ -25,7 +25,9 @@ STAND_IN = "gpu_stand_in"  # statistic: 1 where the processor did the work of th
 
 # Drawn with slots (4.2), which the paper's net does not have: so many runs, of so many tasks in
 # sum, as take no longer than the rest of a prediction.
-_SLOT_RUNS, _FEWEST_RUNS, _SLOT_TASKS = 100, 20, 100_000
+_SLOT_RUNS = 100
+_FEWEST_RUNS = 20
+_SLOT_TASKS = 100_000
 
 
 def _answer_phases(case: CaseInput) -> dict[str, Any]:
@@ -70,7 +72,8 @@ class SpnGc:
         given, warnings = self._parameters(profile, configuration, cluster, job_input)
         readings = self._readings(given)
         answer = readings.pop(SCORED)
-        num_maps, num_reduces = answer["num_maps"], configuration.num_reduces
+        num_maps = answer["num_maps"]
+        num_reduces = configuration.num_reduces
         if num_maps != job_input.num_splits:
             warnings.append(
                 f"{job_input.num_splits} splits, and equation (5) makes {num_maps} maps of them"

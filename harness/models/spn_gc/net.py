@@ -91,9 +91,12 @@ def timed_net(
         what = f"a net of {num_maps} maps and {num_reduces} reduces"
         raise ModelError(f"{what} is too large to list", where=WHERE)
     shared_read = variant == "shared_read"
-    maps, reduces = range(1, num_maps + 1), range(1, num_reduces + 1)
+    maps = range(1, num_maps + 1)
+    reduces = range(1, num_reduces + 1)
     map_nodes = _MAP[variant] if num_reduces or not shared_read else _MAP[variant][:-1]
-    map_places, map_transitions, last = map_nodes[::2], map_nodes[1::2], map_nodes[-1]
+    map_places = map_nodes[::2]
+    map_transitions = map_nodes[1::2]
+    last = map_nodes[-1]
     places = ["start", *(["loaded"] if shared_read else [])]
     places += [f"{name}_{number}" for number in maps for name in map_places]
     places += [] if shared_read else ["map_outputs"]
@@ -101,7 +104,8 @@ def timed_net(
         f"{name}_{number}" for number in reduces for name in ("fetched", "merged", "reduced")
     ]
     # Arcs stand in the order of the transitions, and in that of the specification.
-    inputs, outputs = [("start", "load", 1)], []
+    inputs = [("start", "load", 1)]
+    outputs = []
     if shared_read:
         inputs.append(("loaded", "read", 1))
         outputs.append(("load", "loaded", 1))

@@ -121,10 +121,12 @@ def spn_phases(parameters: Mapping[str, Any], rules: str = "paper") -> Numbers:
     if rules not in RULES:
         raise range_error("rules", rules, "paper or mr2", WHERE)
     inputs = Parameters(**read_fields(Parameters, parameters, WHERE), mr2=rules == "mr2")
-    share, where = inputs.sort_record_percent, f"{WHERE}, paper rules"
+    share = inputs.sort_record_percent
+    where = f"{WHERE}, paper rules"
     if not inputs.mr2 and not 0 < share < 1:
         raise range_error("sort_record_percent", share, "between 0 and 1", where)
-    num_map_tasks, num_reduces = num_maps(inputs), inputs.num_reduces or math.inf
+    num_map_tasks = num_maps(inputs)
+    num_reduces = inputs.num_reduces or math.inf
     shuffle_bytes = inputs.scale * inputs.test_map_output_bytes * inputs.m_test / num_reduces
     sizes: Numbers = {
         "num_maps": num_map_tasks,
@@ -204,9 +206,11 @@ def t3_to_gpu_s(inputs: Parameters) -> float:
 
     Under mr2 rules with the local share of the disk's reads (S03) and the whole split (S05).
     """
-    local_share, copied_bytes = 1.0, inputs.gpu_block_bytes
+    local_share = 1.0
+    copied_bytes = inputs.gpu_block_bytes
     if inputs.mr2:
-        local_share, copied_bytes = local_read_fraction(inputs), inputs.split_bytes
+        local_share = local_read_fraction(inputs)
+        copied_bytes = inputs.split_bytes
     return (
         inputs.split_bytes * (local_share / inputs.disk_read_bps + 1 / inputs.mem_read_bps)
         + inputs.cpu_ratio * inputs.map_s
@@ -237,9 +241,11 @@ def t5_from_gpu_s(inputs: Parameters, sizes: Numbers) -> float:
 
     Under mr2 rules the map's output, not its split; the spill writes the disk (S08).
     """
-    copied_bytes, written = inputs.split_bytes, 1 / inputs.disk_write_bps
+    copied_bytes = inputs.split_bytes
+    written = 1 / inputs.disk_write_bps
     if inputs.mr2:
-        copied_bytes, written = sizes["map_out_bytes_per_task"], 0.0
+        copied_bytes = sizes["map_out_bytes_per_task"]
+        written = 0.0
     return copied_bytes * (1 / inputs.gpu_d2h_bps + written + 1 / inputs.mem_write_bps)
 
 
@@ -281,10 +287,12 @@ def t6_spill_s(inputs: Parameters, sizes: Numbers) -> float:
     """
     spill = 1 / inputs.mem_read_bps + 1 / inputs.disk_write_bps
     if inputs.mr2:
-        volume_bytes, count = sizes["map_out_bytes_per_task"], 1
+        volume_bytes = sizes["map_out_bytes_per_task"]
+        count = 1
         disk_passes = sizes["merge_passes_over_data"]
     else:
-        volume_bytes, count = sizes["spill_total_bytes"], sizes["num_spills"]
+        volume_bytes = sizes["spill_total_bytes"]
+        count = sizes["num_spills"]
         disk_passes = sizes["num_merges"]
     return float(volume_bytes * (count * spill + disk_passes * _around(inputs)))
 
@@ -301,7 +309,8 @@ def t7_shuffle_s(inputs: Parameters, sizes: Numbers) -> float:
     volume_bytes = inputs.scale / max(1, inputs.num_reduces) * inputs.test_map_output_bytes
     local_share = local_read_fraction(inputs)
     if inputs.mr2:
-        volume_bytes, local_share = sizes["shuffle_bytes"], 1 / inputs.num_datanodes
+        volume_bytes = sizes["shuffle_bytes"]
+        local_share = 1 / inputs.num_datanodes
     remote_share = 1 - local_share
     return volume_bytes * (
         local_share / inputs.disk_read_bps
@@ -337,12 +346,17 @@ def t9_reduce_s(inputs: Parameters, sizes: Numbers) -> float:
 
     Under mr2 rules all blocks of the reduce, at its own time on the device.
     """
-    shuffle_bytes, device_seconds, function_seconds = sizes["shuffle_bytes"], 0.0, 0.0
+    shuffle_bytes = sizes["shuffle_bytes"]
+    device_seconds = 0.0
+    function_seconds = 0.0
     if inputs.reduce_uses_gpu:
-        gpu_rounds, of_bytes, of_seconds = 1, inputs.test_input_bytes, inputs.map_gpu_s
+        gpu_rounds = 1
+        of_bytes = inputs.test_input_bytes
+        of_seconds = inputs.map_gpu_s
         if inputs.mr2:
             gpu_rounds = ceil_ratio(sizes["gpu_blocks_per_reduce"], inputs.gpu_block_concurrency)
-            of_bytes, of_seconds = inputs.test_map_output_bytes, inputs.reduce_gpu_s
+            of_bytes = inputs.test_map_output_bytes
+            of_seconds = inputs.reduce_gpu_s
         block_seconds = inputs.gpu_block_bytes / inputs.gpu_h2d_bps
         if of_bytes:
             block_share = inputs.gpu_block_bytes / of_bytes

@@ -137,7 +137,8 @@ def is_multi_spill(task_units: TaskUnits, config: JobConfig) -> bool:
         value = task_units.counters.get(f"{TASK_COUNTER}.{name}")
         return None if value is None else check_count(name, value, where=WHERE)
 
-    output_bytes, written = read_counter("MAP_OUTPUT_BYTES"), read_counter("MAP_OUTPUT_RECORDS")
+    output_bytes = read_counter("MAP_OUTPUT_BYTES")
+    written = read_counter("MAP_OUTPUT_RECORDS")
     sorts = task_units.kind == "map" and config.num_reduces
     if not sorts or output_bytes is None or not written:
         return False
@@ -145,7 +146,8 @@ def is_multi_spill(task_units: TaskUnits, config: JobConfig) -> bool:
     combined = read_counter("COMBINE_INPUT_RECORDS")
     after_combiner = read_counter("COMBINE_OUTPUT_RECORDS")
     if not config.use_combiner:
-        combined, after_combiner = written, written
+        combined = written
+        after_combiner = written
     if None in (spilled, combined, after_combiner):
         buffer_bytes = MIB * config.sort_buffer_mb * config.sort_spill_percent
         return output_bytes + METADATA_BYTES * written > buffer_bytes

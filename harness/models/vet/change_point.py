@@ -79,7 +79,8 @@ def split_errors(ordered: Times) -> Times:
 
 def _line_errors(unit_times: Times) -> Times:
     """Section 3.2: Syy - Sxy^2/Sxx of the first 1, 2, ... units at x = 1, 2, ...; of one 0."""
-    errors, before = np.empty_like(unit_times), np.zeros((3, 1))
+    errors = np.empty_like(unit_times)
+    before = np.zeros((3, 1))
     for start in range(0, len(unit_times), _CHUNK):
         chunk = unit_times[start : start + _CHUNK]
         count = np.arange(start + 1.0, start + len(chunk) + 1)

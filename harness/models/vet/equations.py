@@ -65,7 +65,9 @@ def vet_ordered(
     capped = check_flag("cap_at_observed", cap_at_observed, where=WHERE)
     shape: dict[str, Any] = {}
     if buckets is None:
-        is_enough, set_aside_s, unit_times = len(ordered) >= 2 * omega, 0.0, ordered
+        is_enough = len(ordered) >= 2 * omega
+        set_aside_s = 0.0
+        unit_times = ordered
     else:
         bucket_count = check_count("buckets", buckets, where=WHERE, low=1)
         if bucket_count < 2 * omega:
@@ -73,7 +75,8 @@ def vet_ordered(
             raise ModelError(message, where=WHERE)
         bucket_units, set_aside = divmod(len(ordered), bucket_count)
         is_enough = len(ordered) >= UNITS_OF_BUCKET * bucket_count
-        set_aside_s, unit_times = float(ordered[:set_aside].sum()), ordered[:0]
+        set_aside_s = float(ordered[:set_aside].sum())
+        unit_times = ordered[:0]
         if is_enough:
             unit_times = ordered[set_aside:].reshape(bucket_count, bucket_units).sum(axis=1)
         shape = {"buckets": bucket_count, "set_aside": set_aside, "bucket_units": bucket_units}
@@ -158,7 +161,8 @@ def hill_points(unit_seconds: Any, k_values: Any) -> tuple[HillPoint, ...]:
     """(8): H(k), the mean log excess of the k largest units, and alpha = 1/H (V01), of each k."""
     if not isinstance(k_values, Sequence) or isinstance(k_values, str):
         raise range_error("k_values", k_values, "a list of whole numbers", WHERE)
-    ordered, points = order_units(unit_seconds), []
+    ordered = order_units(unit_seconds)
+    points = []
     unit_count = len(ordered)
     for value in k_values:
         k = check_count("k", value, where=WHERE, low=1)
@@ -221,7 +225,8 @@ def vet_of_tasks(tasks: Sequence[VetTask], task_seconds: Any = None) -> VetJob:
     quartiles: Sequence[float | None] = [None, None, None]
     if vets:  # by linear interpolation, as most tools have them
         quartiles = vets * 3 if len(vets) == 1 else quantiles(vets, n=4, method="inclusive")
-    real_mean_s, ideal_mean_s = _mean(real_times), _mean(ideal_times)
+    real_mean_s = _mean(real_times)
+    ideal_mean_s = _mean(ideal_times)
     return VetJob(
         vet_tasks=tuple(task.vet for task in tasks),
         tasks_used=len(used),
@@ -255,7 +260,8 @@ def pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 def ks_two_sample(sample_a: Sequence[float], sample_b: Sequence[float]) -> KsTest:
     """D = max |F1 - F2| and its two-sided p-value, exact for small samples."""
-    first, second = _read_numbers("sample_a", sample_a), _read_numbers("sample_b", sample_b)
+    first = _read_numbers("sample_a", sample_a)
+    second = _read_numbers("sample_b", sample_b)
     for name, sample in (("sample_a", first), ("sample_b", second)):
         if not sample:
             raise range_error(name, sample, "a list with a value", WHERE)

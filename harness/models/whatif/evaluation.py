@@ -123,7 +123,8 @@ def evaluate_rows(
     # 0/0 where a case does not apply; what is left of it makes the job's time NaN.
     with np.errstate(all="ignore"):
         job, of_maps, of_reduces = inputs.select(rows)
-        dataflow, spills = m.map_flow(job), np.zeros(1)
+        dataflow = m.map_flow(job)
+        spills = np.zeros(1)
         if np.any(job.config.num_reduces):
             for stage in (
                 m.spill_flow,
@@ -179,7 +180,8 @@ def python_numbers(values: Mapping[str, Numbers]) -> dict[str, Any]:
 
 def map_counters(dataflow: Dataflow, job: Job) -> Quantities:
     """What the counters of a map task should show, section 7 (W03)."""
-    uses_combiner, combines_again = job.config.use_combiner, dataflow.combine_in_final_merge
+    uses_combiner = job.config.use_combiner
+    combines_again = dataflow.combine_in_final_merge
     file_records = dataflow.num_spills * dataflow.spill_file_records
     is_merged = dataflow.num_spills > 1
     files = dataflow.intermediate_merge_spills + dataflow.num_spills
@@ -242,7 +244,8 @@ def map_times(dataflow: Dataflow, job: Job, costs: Costs) -> Quantities:
 
 def reduce_times(dataflow: Dataflow, job: Job, costs: Costs) -> Quantities:
     """Phases of a reduce task, Eq. (82), and Eq. (91) with the write phase (W33) [s]."""
-    inmem, ondisk = sh.inmem_merge_s(dataflow, job, costs), sh.ondisk_merge_s(dataflow, job, costs)
+    inmem = sh.inmem_merge_s(dataflow, job, costs)
+    ondisk = sh.ondisk_merge_s(dataflow, job, costs)
     steps = {
         "step1_s": r.step1_s(dataflow, job, costs),
         "step2_s": r.step2_s(dataflow, job, costs),
@@ -273,7 +276,9 @@ def job_times(
     Stages run one after the other (W35).  But in the printed form tasks have setup and cleanup
     (W04); those of maps are in the answer.
     """
-    times, config, cluster = dict(tasks), job.config, job.cluster
+    times = dict(tasks)
+    config = job.config
+    cluster = job.cluster
     if not job.printed:
         for task, costs in (("map_task_s", of_maps), ("reduce_task_s", of_reduces)):
             if task in times:

@@ -287,9 +287,12 @@ def _read(part: type[Any], given: Given, kind: str) -> Arrays:
 
 def _check_together(config: Arrays, cluster: Arrays, rules: str) -> None:
     """Ranges that depend on the rules or on another field."""
-    where, mr2 = f"what-if configuration, {rules} rules", rules == "mr2"
-    reduces, slots = config["num_reduces"] > 0, cluster["reduce_slots_per_node"]
-    limit, merge = config["shuffle_segment_limit_percent"], config["shuffle_merge_percent"]
+    where = f"what-if configuration, {rules} rules"
+    mr2 = rules == "mr2"
+    reduces = config["num_reduces"] > 0
+    slots = cluster["reduce_slots_per_node"]
+    limit = config["shuffle_segment_limit_percent"]
+    merge = config["shuffle_merge_percent"]
     buffer_mb = config["sort_buffer_mb"]
     no_limit = reduces & ~((limit > 0) & (limit < merge))
     wanted_limit = "above 0 and below shuffle_merge_percent"

@@ -124,7 +124,8 @@ def grown_share(share: Numbers, size_ratio: Numbers, exponent: Numbers) -> Numbe
 
 def combined_shares(records: Numbers, job: Job) -> tuple[Numbers, Numbers]:
     """Shares of bytes and of records that a spill's combiner leaves of *records* (W42)."""
-    known, has_law = job.statistics, has_combine_law(job)
+    known = job.statistics
+    has_law = has_combine_law(job)
     shares = known.combine_bytes_selectivity, known.combine_records_selectivity
     if not np.any(has_law):
         return shares
@@ -136,7 +137,8 @@ def combined_shares(records: Numbers, job: Job) -> tuple[Numbers, Numbers]:
 
 def combined_again(outputs: Numbers, job: Job) -> tuple[Numbers, Numbers]:
     """Shares of bytes and of records that a combiner leaves of so many of its own *outputs*."""
-    known, has_law = job.statistics, has_combine_law(job)
+    known = job.statistics
+    has_law = has_combine_law(job)
     shares = known.combine_bytes_selectivity, known.combine_records_selectivity
     if not np.any(has_law):
         return shares
@@ -212,7 +214,8 @@ def combine_in_final_merge(spills: Counts, final_spills: Counts, job: Job) -> Fl
 
 def map_merge(dataflow: Dataflow, job: Job) -> Quantities:
     """Eqs. (24) to (33); one spill is renamed, not merged (W14)."""
-    spill_count, merge_factor = dataflow.num_spills, job.config.merge_factor
+    spill_count = dataflow.num_spills
+    merge_factor = job.config.merge_factor
     reads = inter_merge(spill_count, merge_factor)  # (25)
     fan_in = final_merge(spill_count, merge_factor)  # (27)
     combine = combine_in_final_merge(spill_count, fan_in, job)

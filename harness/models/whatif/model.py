@@ -78,11 +78,13 @@ _UNIT_COSTS = dict(zip(COSTS, np.eye(len(COSTS)), strict=True))
 
 def measurable(answer: Mapping[str, Numbers]) -> dict[str, Numbers]:
     """Phases of an evaluation as the history shows them, in seconds per task."""
-    setup, cleanup = answer.get("setup_cpu_s", 0.0), answer.get("cleanup_cpu_s", 0.0)
+    setup = answer.get("setup_cpu_s", 0.0)
+    cleanup = answer.get("cleanup_cpu_s", 0.0)
     function = answer["map_read_s"] + answer["map_function_s"]
     if "map_write_s" in answer:
         return {"map_main_s": setup + function + answer["map_write_s"], "map_tail_s": cleanup}
-    spill, spills = answer["spill_s"], answer["num_spills"]
+    spill = answer["spill_s"]
+    spills = answer["num_spills"]
     last_spill = spill / (spills + (spills == 0))
     return {
         "map_main_s": setup + function + answer["collect_s"] + (spill - last_spill),
@@ -227,7 +229,8 @@ class WhatIf:
                 "map_times_s": [time_s + around_s["map"] for time_s in tasks["map_times_s"]],
                 "after_shuffle_s": tasks["after_shuffle_s"] + around_s["reduce"],
             }
-            body_s, published_s = separate["job_s"], schedule(**(tasks | longer))["job_s"]
+            body_s = separate["job_s"]
+            published_s = schedule(**(tasks | longer))["job_s"]
         return Prediction(
             model=self.name,
             body_s=body_s,
@@ -292,8 +295,11 @@ def _simulated_s(
     of: Mapping[str, Numbers], config: Mapping[str, Numbers], map_slots: Numbers
 ) -> Numbers:
     """The `job_s` of `schedule` with separate pools, of equal tasks in waves: a closed form [s]."""
-    map_s, shuffle_s, num_maps = of["map_task_s"], of["shuffle_s"], config["num_maps"]
-    after_s, maps_end_s = sum(of[name] for name in AFTER_SHUFFLE), of["map_waves"] * map_s
+    map_s = of["map_task_s"]
+    shuffle_s = of["shuffle_s"]
+    num_maps = config["num_maps"]
+    after_s = sum(of[name] for name in AFTER_SHUFFLE)
+    maps_end_s = of["map_waves"] * map_s
     maps_needed = np.ceil(config["reduce_slowstart"] * num_maps - 1e-9)
     may_start_s = np.ceil(maps_needed / map_slots) * map_s
     # Of the ends of waves and the shares of the shuffle behind them, the first or last is latest.
@@ -335,7 +341,8 @@ def inputs_of_cell(
 
 def around_tasks_s(profile: Profile, side: str) -> float:
     """Setup and cleanup of a map or a reduce in seconds, 0 where the profile has none."""
-    costs, where = side_costs(profile.costs, side), f"profile of {profile.workload!r}"
+    costs = side_costs(profile.costs, side)
+    where = f"profile of {profile.workload!r}"
     return sum(
         check_number(name, costs[name].value, where=where) for name in AROUND_TASKS if name in costs
     )

@@ -39,7 +39,8 @@ def eviction_flow(dataflow: Dataflow, job: Job) -> Quantities:
     left = dataflow.segments_left_in_memory
     candidates = left * dataflow.segment_bytes  # (67)
     evicted = segments_evicted(left, candidates, allowed, dataflow.segment_bytes)
-    is_evicted, one_file = evicted > 0, disk_files < job.config.merge_factor
+    is_evicted = evicted > 0
+    one_file = disk_files < job.config.merge_factor
     segments_per_file = np.where(one_file, evicted, is_evicted)
     file_bytes = segments_per_file * dataflow.segment_compressed_bytes
     file_records = segments_per_file * dataflow.segment_records
@@ -68,7 +69,8 @@ def step1_s(dataflow: Dataflow, job: Job, costs: Costs) -> Numbers:
 
 def printed_steps(dataflow: Dataflow, job: Job) -> Quantities:
     """Eqs. (72) to (75), (77) to (80) and (87) as printed; 0 without files (W29)."""
-    merge_factor, from_memory = job.config.merge_factor, dataflow.files_from_memory
+    merge_factor = job.config.merge_factor
+    from_memory = dataflow.files_from_memory
     disk_bytes = (
         dataflow.num_merged_files * dataflow.merged_file_bytes
         + dataflow.num_unmerged_files * dataflow.unmerged_file_bytes
@@ -107,8 +109,10 @@ def single_pass_steps(dataflow: Dataflow, job: Job) -> Quantities:
     the evicted segments.  With fewer than F files there is none, and step 1 made a file at most.
     Each file left on disk is read once by the reduce function, (87) (W32).
     """
-    merge_factor, on_disk = job.config.merge_factor, dataflow.num_disk_files
-    one_pass, waits = on_disk > merge_factor, on_disk >= merge_factor
+    merge_factor = job.config.merge_factor
+    on_disk = dataflow.num_disk_files
+    one_pass = on_disk > merge_factor
+    waits = on_disk >= merge_factor
     smallest = smallest_merged_units(dataflow.num_shuffle_merges, merge_factor)
     units = np.where(one_pass, on_disk - merge_factor + smallest, 0.0)
     waiting = np.where(waits, dataflow.segments_evicted, 0.0)
@@ -155,7 +159,8 @@ def step3_s(dataflow: Dataflow, job: Job, costs: Costs) -> Numbers:
 
 def reduce_input(dataflow: Dataflow, job: Job) -> Quantities:
     """Input of the reduce function, Eqs. (83) and (84)."""
-    file_count, left = dataflow.num_shuffle_files, dataflow.segments_left_in_memory
+    file_count = dataflow.num_shuffle_files
+    left = dataflow.segments_left_in_memory
     return {
         "reduce_in_bytes": file_count * dataflow.shuffle_file_bytes / job.ratio
         + left * dataflow.segment_compressed_bytes / job.ratio,

@@ -61,7 +61,8 @@ def file_flow(dataflow: Dataflow, job: Job) -> Quantities:
     A segment on disk is a file of one segment that no combiner sees, so that one form serves both.
     """
     has_output = dataflow.segment_bytes != 0
-    merged, maps = has_output & dataflow.segments_go_to_memory, job.config.num_maps
+    merged = has_output & dataflow.segments_go_to_memory
+    maps = job.config.num_maps
     each = np.where(merged, segments_per_shuffle_file(dataflow, job), 1.0)
     bytes_share, records_share = combined_again(each, job)
     bytes_selectivity = np.where(merged, bytes_share, 1.0)
@@ -81,7 +82,8 @@ def file_flow(dataflow: Dataflow, job: Job) -> Quantities:
 
 def printed_merges(dataflow: Dataflow, job: Job) -> Quantities:
     """Eqs. (55) to (61) as printed: a merged file is never merged again."""
-    file_count, merge_factor = dataflow.num_shuffle_files, job.config.merge_factor
+    file_count = dataflow.num_shuffle_files
+    merge_factor = job.config.merge_factor
     beyond_first = np.floor((file_count - 2 * merge_factor + 1) / merge_factor)
     merge_count = np.maximum(0.0, beyond_first + 1)  # (55)
     merged_bytes = merge_factor * dataflow.shuffle_file_bytes  # (57)
@@ -109,7 +111,8 @@ def repeated_merges(dataflow: Dataflow, job: Job) -> Quantities:
     other, and after r rounds and i merges F - i files have 1 + r (F - 1) units, and i files F - 1
     more.
     """
-    arrivals, merge_factor = dataflow.num_shuffle_files, job.config.merge_factor
+    arrivals = dataflow.num_shuffle_files
+    merge_factor = job.config.merge_factor
     merge_count = np.maximum(0.0, np.floor((arrivals - merge_factor) / (merge_factor - 1)))
     rounds = np.floor(merge_count / merge_factor)
     larger = merge_count - rounds * merge_factor

@@ -46,7 +46,8 @@ class AnsibleCluster(Cluster):
     provider = "ansible"
     own_need = "ssh"
     needs = (*Cluster.needs, own_need)
-    extra_fields, required_fields = frozenset({"hosts", "ssh", "exposed"}), frozenset({"hosts"})
+    extra_fields = frozenset({"hosts", "ssh", "exposed"})
+    required_fields = frozenset({"hosts"})
     description = "hosts that are reached by SSH, prepared by Ansible; systemd or plain processes"
     health_sees_all = False
     state_class = HostsState
@@ -71,7 +72,8 @@ class AnsibleCluster(Cluster):
     @classmethod
     def _end(cls, name: str) -> None:
         """End the daemons, and remove all that was put on the hosts."""
-        hosts_state, folder = HostsState.load(name), states.cluster_folder(name)
+        hosts_state = HostsState.load(name)
+        folder = states.cluster_folder(name)
         if hosts_state is None or not hosts_state.touched:
             return
         try:
@@ -202,7 +204,8 @@ class AnsibleCluster(Cluster):
                 sys.stderr.write(f"ansible: {task}\n")
 
         play("site.yml", inventory, self.folder / "ansible", progress=show)
-        hosts_state.up, hosts_state.maker = True, None
+        hosts_state.up = True
+        hosts_state.maker = None
         hosts_state.save()
 
     @property
@@ -222,7 +225,8 @@ class AnsibleCluster(Cluster):
     @property
     def hosts(self) -> tuple[Host, ...]:
         """The nodes, master first."""
-        hosts_state, layout = self._known, self.layout
+        hosts_state = self._known
+        layout = self.layout
         return tuple(
             SshHost(
                 member.name, member.address, layout.data(member), self._connection(member.name),
@@ -264,7 +268,8 @@ class AnsibleCluster(Cluster):
     def dead_daemons(self) -> dict[str, str]:
         """Daemons that have ended or hang, by each host's own record; all of one that is away."""
         dead: dict[str, str] = {}
-        every, deaths = daemons.daemons(self.layout), f"{self.layout.base}/deaths"
+        every = daemons.daemons(self.layout)
+        deaths = f"{self.layout.base}/deaths"
         for host in self.hosts:
             own = [daemon for daemon in every if daemon.member.name == host.name]
             daemon_names = {daemon.key: daemon.name for daemon in own}

@@ -113,7 +113,8 @@ def query(
     }  # fmt: skip
     host = SshHost(member.name, member.address, "/", connection)
     program = Path(node_facts.__file__).read_text()  # the host does not have the agent yet
-    argv, sent_at = ["python3", "-I", "-c", program, "preflight"], time.time()
+    argv = ["python3", "-I", "-c", program, "preflight"]
+    sent_at = time.time()
     completed = host.run(argv, 60, json.dumps(request).encode())
     received_at = time.time()
     try:
@@ -130,7 +131,8 @@ def query(
             fix="on the host: apt-get install -y python3  (3.9 or newer, not python3-minimal)",
         ) from error
     # the clock was read at any moment between: only what lies outside of that is an offset
-    earliest, latest = facts.time - received_at, facts.time - sent_at
+    earliest = facts.time - received_at
+    latest = facts.time - sent_at
     clock_s = 0.0 if earliest <= 0 <= latest else min(earliest, latest, key=abs)
     lack = ""
     if gpus:
@@ -197,7 +199,8 @@ def require_java(facts: Mapping[str, Facts]) -> bool:
 
 def _exposures(facts: Facts, ssh: SshAccess) -> list[tuple[str, str]]:
     """Why whoever reaches a host could use the cluster there, and how to prevent it."""
-    risk, exposures = "or accept that others can use the cluster: cluster.exposed: true", []
+    risk = "or accept that others can use the cluster: cluster.exposed: true"
+    exposures = []
     if not can_be_root(facts, ssh):
         problem = f"{excerpt(facts.user)} may set no packet filter"
         if ssh.become:
@@ -244,7 +247,8 @@ def _problems(facts: Facts, ssh: SshAccess, owner: str, room_bytes: int) -> list
         problem = f"its own name '{excerpt(facts.hostname, 80)}' does not resolve to an address"
         problems.append((problem, "give the host a name of plain letters, and have it resolved"))
     if facts.free_bytes < room_bytes:
-        free_mib, needed_mib = facts.free_bytes // 2**20, room_bytes // 2**20
+        free_mib = facts.free_bytes // 2**20
+        needed_mib = room_bytes // 2**20
         problem = f"the disk is too full: {free_mib} MiB are free where {needed_mib} MiB are needed"
         problems.append((problem, f"free some space below {excerpt(facts.home, 300)}"))
     if facts.gpus_lack:

@@ -193,7 +193,8 @@ class HostsState(StateFile):
         fresh: dict[str, dict[str, str]] = {}
         inventory = self.inventory()
         for member in self.members:
-            host_facts, bundle = facts[member.name], folder / f"{member.name}.tar.base64"
+            host_facts = facts[member.name]
+            bundle = folder / f"{member.name}.tar.base64"
             inventory["all"]["hosts"][member.name] |= {
                 "harness_home_archive": str(hadoop),
                 "harness_java_archive": "" if host_facts.fit_java else str(java),
@@ -231,7 +232,8 @@ class HostsState(StateFile):
         addresses = [*self.addresses] if member.name in self.fenced else []
         plan |= {**self.removal(member), "member": member.name, "addresses": addresses}
         plan["clear"] = True
-        conf, site_files = f"conf/{member.name}", site.site_files(self.spec, layout, member)
+        conf = f"conf/{member.name}"
+        site_files = site.site_files(self.spec, layout, member)
         files = {
             f"{conf}/{name}": text.encode()
             for name, text in site.conf_texts(site_files, self.secret).items()

@@ -56,7 +56,8 @@ class Outcome:
 
     def note(self, event: Mapping[str, Any], progress: Callable[[str], None] | None = None) -> bool:
         """Take in an event of the runner; `False`: it writes no file for it."""
-        event_kind, event_data = event.get("event", ""), event.get("event_data") or {}
+        event_kind = event.get("event", "")
+        event_data = event.get("event_data") or {}
         host_name = str(event_data.get("host", ""))
         task_name = printable(event_data.get("task", ""))
         task_result = event_data.get("res") or {}
@@ -143,7 +144,8 @@ def play(
     require_tools()
     import ansible_runner
 
-    outcome, stopped = Outcome(), threading.Event()
+    outcome = Outcome()
+    stopped = threading.Event()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     # The runner would take signals for itself, where it has the main thread.
     with _control_sockets(folder) as sockets, ThreadPoolExecutor(1, "ansible") as pool:

@@ -202,7 +202,8 @@ class DockerCluster(Cluster):
         if self._death_log is None:
             containers = {host.name: host.container for host in self.hosts}
             self._death_log = DeathLog(self._engine, containers)
-        deaths, ended = self._death_log.deaths(), self._death_log.ended_nodes()
+        deaths = self._death_log.deaths()
+        ended = self._death_log.ended_nodes()
         dead = dict[str, str]()
         for daemon in daemons.daemons(self.layout):
             how = deaths.get(daemon.key, "")

@@ -35,7 +35,8 @@ _VARIABLES = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 _LIMIT_S = 120.0
 _VERSION = "1.44"  # of the first request, which every engine answers: which versions it has
 _CONNECTIONS = 32
-_JOIN_LIMIT_S, _RETRY_S = 5.0, 1.0
+_JOIN_LIMIT_S = 5.0
+_RETRY_S = 1.0
 _ADDRESS = re.compile(r"(unix|tcp|http|https)://")
 _FIXES = {
     "Could not find the file": "harness cluster logs shows what the node has written",
@@ -164,7 +165,8 @@ class Engine:
     def containers(self, cluster: str) -> list[Any]:
         """Containers of a cluster, running or not, in the order of their names."""
         with self.translate_errors(f"containers of cluster {cluster!r}"):
-            wanted, listing = self._filter(cluster), self.client.containers.list
+            wanted = self._filter(cluster)
+            listing = self.client.containers.list
             containers = listing(all=True, filters=wanted, ignore_removed=True)
         return sorted(containers, key=lambda container: str(container.name))
 
@@ -265,7 +267,8 @@ class DeathLog:
         for line in lines.splitlines():
             with suppress(ValueError, KeyError, TypeError, AttributeError):
                 fields: Any = read_json(line)
-                daemon_key, unanswered_s = str(fields["key"]), fields.get("unanswered_s")
+                daemon_key = str(fields["key"])
+                unanswered_s = fields.get("unanswered_s")
                 if unanswered_s:
                     self._deaths[daemon_key] = describe_ending(int(unanswered_s))
                     continue

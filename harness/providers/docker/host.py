@@ -32,11 +32,15 @@ from harness.providers.docker.engine import Engine, EngineError
 from harness.providers.host import Host
 
 BASE = "/cluster"  # all that a node is given and writes lies in it
-LOGS, PIDS, AGENT = f"{BASE}/logs", f"{BASE}/daemons", f"{BASE}/node.pyz"
+LOGS = f"{BASE}/logs"
+PIDS = f"{BASE}/daemons"
+AGENT = f"{BASE}/node.pyz"
 AGENT_COMMAND = ("python3", "-I", "-S", AGENT)
 USER = 65_525  # the plain user of the image, who owns what nodes are given
-STDOUT, STDERR = 1, 2  # streams in the engine's frames
-_CHUNK, _BUFFER = 2**16, 2**20
+STDOUT = 1
+STDERR = 2  # streams in the engine's frames
+_CHUNK = 2**16
+_BUFFER = 2**20
 _FRAME_HEADER = 8  # bytes: the stream's number, three zeros, the length of what follows
 _NOT_READY = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _END_LIMIT_S = 10.0
@@ -50,7 +54,8 @@ class Connection:
 
     def __init__(self, connection: socket.socket, *owners: Any) -> None:
         """*owners* are what the client has made around the socket; they are closed with it."""
-        self._socket, self._owners = connection, owners
+        self._socket = connection
+        self._owners = owners
         self._guard = threading.Lock()  # a connection with TLS bears one thread at a time
         connection.settimeout(0.0)
 
@@ -74,7 +79,8 @@ class Connection:
                     missing -= len(content)
                     yield stream, content
                 else:
-                    stream, missing = waiting[0], int.from_bytes(waiting[4:_FRAME_HEADER], "big")
+                    stream = waiting[0]
+                    missing = int.from_bytes(waiting[4:_FRAME_HEADER], "big")
                     del waiting[:_FRAME_HEADER]
 
     def send(self, content: bytes) -> None:
@@ -124,7 +130,9 @@ class DockerRunning:
         """*outputs* (by stream) and *source* are closed in the end."""
         self.stdin, self.stdout, self.stderr = pipes
         self.returncode: int | None = None
-        self._engine, self._exec_id, self._label = engine, exec_id, label
+        self._engine = engine
+        self._exec_id = exec_id
+        self._label = label
         self._connection, self._outputs, self._source = connection, dict(outputs), source
         self._is_killed = False
         self._error: Exception | None = None
@@ -235,7 +243,8 @@ class DockerHost(Host):
         pipes: Sequence[IO[bytes] | None] = (None, None, None),
     ) -> DockerRunning:
         """Start *argv* with its streams carried; where that fails nothing stays open."""
-        command_label, client = f"{self.name}: {' '.join(argv)[:200]}", self.engine.client.api
+        command_label = f"{self.name}: {' '.join(argv)[:200]}"
+        client = self.engine.client.api
         # the engine reads two streams, and the order between them is lost
         streams = "one" if outputs[STDOUT] is outputs[STDERR] else "two"
         try:

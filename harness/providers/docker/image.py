@@ -32,7 +32,8 @@ from harness.text import excerpt, printable
 
 IMAGE = "mapreduce-harness/node"
 SOURCE = Path(__file__).resolve().parents[3] / "docker"
-DEBIAN, OWN = "debian:bookworm-slim", "mapreduce-harness/base:bookworm"
+DEBIAN = "debian:bookworm-slim"
+OWN = "mapreduce-harness/base:bookworm"
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy")
 _LAMBDAS = lambdas_file(CLASS_LIST.parent, "17")
 _BUILD_LIMIT_S = 1800.0

@@ -34,7 +34,8 @@ from harness.records.trial import CORES, DISK_READ, DISK_WRITE, NETWORK_IN, NETW
 from harness.text import excerpt
 from harness.units import MIB, format_bytes
 
-HOME, JAVA = "/opt/hadoop", "/opt/java"
+HOME = "/opt/hadoop"
+JAVA = "/opt/java"
 JAVA_COMMAND = f"{JAVA}/bin/java"
 TASKS_ARCHIVE = f"{HOME}/tasks.jsa"
 # of the block kept for benchmarks (RFC 2544); namespaces of the local provider use its lower part
@@ -83,7 +84,8 @@ def environment(layout: Layout, member: Member) -> dict[str, str]:
 
 def files(spec: ClusterSpec, layout: Layout, member: Member, secret: str) -> dict[str, bytes]:
     """Content of each file that *member* of the cluster with *secret* is given, by its path."""
-    conf, conf_files = layout.conf(member), site.site_files(spec, layout, member)
+    conf = layout.conf(member)
+    conf_files = site.site_files(spec, layout, member)
     texts = {f"{conf}/{name}": text for name, text in site.conf_texts(conf_files, secret).items()}
     plan = daemons.supervisor_plan(
         layout, [member], JAVA_COMMAND, lambda member: environment(layout, member),
@@ -125,7 +127,8 @@ class NodeMaker:
 
     def make(self, member: Member, rates: Rates | None = None, device: str = "") -> None:
         """Make a node with limits *rates* (of the disk *device*), give it its files, start it."""
-        client, container_name = self.engine.client.api, name_of(self.cluster, member.name)
+        client = self.engine.client.api
+        container_name = name_of(self.cluster, member.name)
         endpoint = client.create_endpoint_config(ipv4_address=member.address, aliases=[member.name])
         network = {network_name(self.cluster): endpoint}
         with self.engine.translate_errors(f"container {container_name}"):
@@ -145,7 +148,8 @@ class NodeMaker:
 
     def remake(self, node_name: str, rates: Rates, device: str) -> None:
         """Make a node anew, once the engine has removed it."""
-        container_name, client = name_of(self.cluster, node_name), self.engine.client.api
+        container_name = name_of(self.cluster, node_name)
+        client = self.engine.client.api
         try:
             with self.engine.translate_errors(f"container {container_name}"):
                 client.kill(container_name)

@@ -32,8 +32,11 @@ from harness.records.trial import ClusterSpec
 
 _CLIENT_CLASS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 _RUNNING = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
-_CLIENT_LIMIT_S, _POLL_S, _NODES_POLL_S = 120.0, 0.2, 3.0
-_GATHERING, _GATHER_LIMIT_S = ("NOT_START", "RUNNING", "RUNNING_WITH_FAILURE"), 60.0
+_CLIENT_LIMIT_S = 120.0
+_POLL_S = 0.2
+_NODES_POLL_S = 3.0
+_GATHERING = ("NOT_START", "RUNNING", "RUNNING_WITH_FAILURE")
+_GATHER_LIMIT_S = 60.0
 LIMITATIONS = (
     "only jobs run on its nodes: rates of disks and memory are missing for models that need them",
     "tasks are not traced: Hadoop's logs show their parts, but no times of records",
@@ -133,7 +136,8 @@ class ExistingCluster(Cluster):
 
     def _start(self) -> None:
         """Check that the cluster can hold what is requested, then make our folders."""
-        user, discovered = discovery.user_name(), discovery.discover(self.spec.site)
+        user = discovery.user_name()
+        discovered = discovery.discover(self.spec.site)
         discovery.refuse(self.spec, discovered.nodes, self.where)
         files = {name: SECRETS.conceal_all(pairs) for name, pairs in discovered.files.items()}
         with self._claiming():
@@ -145,7 +149,8 @@ class ExistingCluster(Cluster):
             )  # fmt: skip
             self._state.save()
         try:
-            layout, master = self.layout, self.layout.master
+            layout = self.layout
+            master = self.layout.master
             conf = Path(layout.conf(master))
             conf.mkdir(mode=0o700, parents=True, exist_ok=True)
             for file_name, text in site.conf_texts(self._client_files()).items():
@@ -193,7 +198,8 @@ class ExistingCluster(Cluster):
     def limitations(self) -> tuple[str, ...]:
         """What such a cluster cannot show."""
         sentences = []
-        client, cluster = self.home.versions().hadoop, self._known.version
+        client = self.home.versions().hadoop
+        cluster = self._known.version
         if client != cluster:
             sentences.append(f"Hadoop {cluster} runs there, as trials say; the client is {client}")
         if ignored := given.daemon_properties(self.spec):
@@ -253,7 +259,8 @@ class ExistingCluster(Cluster):
         deadline = time.monotonic() + timeout_s
         while True:
             # masters may still hold their containers when their applications have ended
-            containers, running = self.own_applications(), self.own_applications(_RUNNING)
+            containers = self.own_applications()
+            running = self.own_applications(_RUNNING)
             busy = [name for name, count in containers.items() if name in running or count > 0]
             if not busy:
                 return
@@ -289,10 +296,12 @@ class ExistingCluster(Cluster):
         if self._checked_s and now - self._checked_s < _NODES_POLL_S:
             return self._dead
         self._checked_s = now
-        kind, address = "namenode", self.services["nn"]
+        kind = "namenode"
+        address = self.services["nn"]
         try:
             discovery.namenode_state(address, UNANSWERED_S)
-            kind, address = "resourcemanager", self.services["rm"]
+            kind = "resourcemanager"
+            address = self.services["rm"]
             nodes = discovery.running_nodes(address, UNANSWERED_S)
         except ClusterError:
             waited_s = time.monotonic() - now

@@ -31,7 +31,8 @@ from harness.providers.survey import RanOn, version_text
 from harness.records.trial import ClusterSpec
 from harness.text import excerpt, read_json
 
-ACTIVE_LIMIT_S, _POLL_S = 60.0, 0.2
+ACTIVE_LIMIT_S = 60.0
+_POLL_S = 0.2
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@-]{0,63}", re.ASCII)
 _MOST_CONF = 16 * 2**20
 TIMEOUT_S = 30.0
@@ -73,7 +74,8 @@ def discover(overrides: Mapping[str, str], limit_s: float = ACTIVE_LIMIT_S) -> D
     """
     files = read_conf()
     configured = given.services({**site.merged(files), **overrides})
-    managers, role = configured.resourcemanagers, "ResourceManager"
+    managers = configured.resourcemanagers
+    role = "ResourceManager"
     services = {
         "nn": _find_active(configured.namenodes, namenode_state, "NameNode", limit_s),
         "rm": _find_active(managers, _resourcemanager_state, role, limit_s),
@@ -150,7 +152,8 @@ def _find_active(
     """
     deadline = time.monotonic() + limit_s
     while True:
-        states, has_answered = list[str](), False
+        states = list[str]()
+        has_answered = False
         for address in addresses:
             try:
                 service_state = state_of(address)
@@ -209,7 +212,8 @@ def refuse(spec: ClusterSpec, nodes: Sequence[Mapping[str, Any]], where: str) ->
     # offered to containers, whoever uses it now
     keys = ("availMemoryMB", "usedMemoryMB")
     sizes_mb = [sum(whole(node.get(key)) for key in keys) for node in nodes]
-    task_mb, slots = site.container_mb(spec.node.task_memory_bytes), effective(spec, {})
+    task_mb = site.container_mb(spec.node.task_memory_bytes)
+    slots = effective(spec, {})
     at_once = max(slots.map_slots, slots.reduce_slots)
     room = sum(size // task_mb for size in sizes_mb) - 1  # the application master takes one
     if room < at_once:
@@ -279,7 +283,8 @@ def ran_on(address: str, hadoop: str) -> RanOn:
             return {}
         return next(iter(elements(answer, "beans")), {})
 
-    runtime, system = bean("Runtime"), bean("OperatingSystem")
+    runtime = bean("Runtime")
+    system = bean("OperatingSystem")
     listed = elements(runtime, "SystemProperties")
     properties = {str(entry.get("key")): entry.get("value") for entry in listed}
     java = properties.get("java.runtime.version") or runtime.get("VmVersion")
@@ -330,7 +335,8 @@ def copy_logs(
 def _copy_log(address: str, url_path: str, target: Path) -> None:
     """Copy one log, without what the service writes around it: its length is in a line before."""
     with _get(address, url_path, "*/*") as pieces:
-        begin, header = b"", None
+        begin = b""
+        header = None
         for piece in pieces:
             begin += piece
             if (header := _HEADER.match(begin)) or len(begin) > _MOST_HEADER:

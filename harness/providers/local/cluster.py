@@ -74,7 +74,8 @@ class LocalCluster(Cluster):
         self.recording = recording
         self.first_port = 0  # of a cluster without namespaces
         # read by `harness.node.health` and by the supervisor, whose pipe *control* is
-        self.deaths, self.control = self.folder / "deaths", self.folder / "control"
+        self.deaths = self.folder / "deaths"
+        self.control = self.folder / "control"
         self._refusal = ""  # why it has no namespaces
 
     @classmethod
@@ -84,7 +85,8 @@ class LocalCluster(Cluster):
         if state is None:
             return cls(name, ClusterSpec(), HadoopHome.find())
         cluster = cls(name, state.spec, HadoopHome.find(Path(state.home)))
-        cluster.first_port, cluster.account = state.first_port, state.account
+        cluster.first_port = state.first_port
+        cluster.account = state.account
         cluster._state = state
         return cluster
 
@@ -134,7 +136,8 @@ class LocalCluster(Cluster):
         with self._claiming():
             member_count = 1 + self.spec.workers
             self.first_port = namespace.free_ports(member_count) if self._refusal else 0
-            layout, secret = self.layout, secrets.token_hex(32)
+            layout = self.layout
+            secret = secrets.token_hex(32)
             for entry_name in ("logs", "daemons", "classes", "etc"):
                 (self.folder / entry_name).mkdir()
             for member in layout.members:
@@ -227,7 +230,8 @@ class LocalCluster(Cluster):
 
     def drop_page_cache(self) -> list[str]:
         """Have nodes with limited disks read blocks from there next, not from memory; which do."""
-        nodes, part = self.disk_bytes(), limits.PARTS[0]
+        nodes = self.disk_bytes()
+        part = limits.PARTS[0]
         own = [host for host in self.hosts if host.name in nodes]
         at_once(lambda host: host.run(self.agent(host, "drop-cache", f"{host.folder}/{part}")), own)
         return list(nodes)
@@ -273,7 +277,9 @@ class LocalCluster(Cluster):
     @property
     def layout(self) -> Layout:
         """Nodes and folders, which this machine sees, too."""
-        workers, first, archive = self.spec.workers, self.first_port, self.home.archive
+        workers = self.spec.workers
+        first = self.first_port
+        archive = self.home.archive
         return Layout(
             make_flat_members(workers, first) if first else make_members(workers),
             str(self.folder), str(self.home.path),
@@ -347,11 +353,13 @@ class LocalCluster(Cluster):
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs to ``into/<node>/<container>/<file>``: real files alone."""
-        application, copies = application_name(application_id), []
+        application = application_name(application_id)
+        copies = []
         for member in self.layout.workers:
             logs = Path(self.layout.data(member), "userlogs", application)
             for log_file in sorted(logs.glob("*/*")):
-                container, log_name = log_file.parent, log_file.name
+                container = log_file.parent
+                log_name = log_file.name
                 is_log = CONTAINER.fullmatch(container.name) and LOG.fullmatch(log_name)
                 has_links = container.is_symlink() or log_file.is_symlink()
                 if is_log and not has_links and log_file.is_file():

@@ -92,7 +92,8 @@ def make(folder: Path, spec: ClusterSpec, data: Mapping[str, str]) -> dict[str, 
     Returned is what the supervisor needs to know of each limited worker: ``joins``, the groups, and
     ``disk``, what to mount where.
     """
-    requested, groups = requested_by_worker(spec), groups_of(folder)
+    requested = requested_by_worker(spec)
+    groups = groups_of(folder)
     with_disks = [worker for worker, node_rates in requested.items() if DISK_READ in node_rates]
     free_bytes = shutil.disk_usage(folder).free // max(1, len(with_disks))
     hardware: dict[str, dict[str, Any]] = {}
@@ -158,7 +159,8 @@ def set_limits(
         if CORES in node_rates:
             groups.set_cores(node_name, node_rates[CORES])
         if DISK_READ in node_rates:
-            read, write = node_rates[DISK_READ], node_rates[DISK_WRITE]
+            read = node_rates[DISK_READ]
+            write = node_rates[DISK_WRITE]
             groups.set_device(node_name, devices[node_name], read=read, write=write)
         if NETWORK_OUT not in node_rates:
             continue

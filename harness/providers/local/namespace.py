@@ -42,7 +42,8 @@ LOOPBACK_LIMITATIONS = (
     "after kill -9 of both supervisors, tasks of a running job last until the next command",
 )
 # Below what the kernel gives to connections (net.ipv4.ip_local_port_range), above most services.
-_LOWEST, _HIGHEST = 20_000, 32_000
+_LOWEST = 20_000
+_HIGHEST = 32_000
 _TRIES = 50
 
 

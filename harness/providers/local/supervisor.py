@@ -71,7 +71,8 @@ class ClusterState(StateFile):
         """*argv* on a node, or where their links meet; it is killed with ``nsenter``, outside."""
         process_id = self.supervisor().pid
         if node is None:
-            net, uts = "ns/net", "ns/uts"
+            net = "ns/net"
+            uts = "ns/uts"
         else:
             net, uts = (f"fd/{self.namespaces[node][kind]}" for kind in ("net", "uts"))
         user = [f"--user=/proc/{process_id}/ns/user", "--preserve-credentials"]
@@ -87,7 +88,8 @@ class ClusterState(StateFile):
         first = self.supervisor().pid
         if self.first_port:
             return {process_id: process_id for process_id in descendants_of(first)}
-        space, processes = Path(f"/proc/{first}/ns/pid"), {}
+        space = Path(f"/proc/{first}/ns/pid")
+        processes = {}
         for process_id in parents():
             with suppress(OSError):  # it has ended, or is another user's
                 if Path(f"/proc/{process_id}/ns/pid").readlink() == space.readlink():

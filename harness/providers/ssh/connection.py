@@ -54,7 +54,8 @@ class Connection:
 
     def __init__(self, host: str, access: SshAccess) -> None:
         """*host* is the name or address under which its key is pinned."""
-        self.host, self.access = host_name(host), access
+        self.host = host_name(host)
+        self.access = access
         self._lock = threading.Lock()
         self._clients: list[paramiko.SSHClient] = []
 
@@ -98,7 +99,9 @@ class Connection:
     def _connect(self) -> paramiko.SSHClient:
         import paramiko
 
-        host, access, client = self.host, self.access, paramiko.SSHClient()
+        host = self.host
+        access = self.access
+        client = paramiko.SSHClient()
         if pins_file().exists():
             client.get_host_keys().load(str(pins_file()))
         client.set_missing_host_key_policy(self)
@@ -167,7 +170,8 @@ def unreachable_error(error: BaseException, where: str) -> ClusterError:
         problem = "no such host"
         remedy = "write its address, or have its name resolved (/etc/hosts)"
     elif isinstance(error, ConnectionRefusedError):
-        problem, remedy = "nothing listens there", "start the host's sshd, or name its port"
+        problem = "nothing listens there"
+        remedy = "start the host's sshd, or name its port"
     elif isinstance(error, TimeoutError):
         problem = f"no answer within {CONNECT_S:g} s"
         remedy = "see whether the host runs, and whether a firewall is in between"
@@ -226,7 +230,8 @@ def host_name(text: str) -> str:
 
 def write_pin(host: str, port: int, key: str) -> None:
     """Put *key* (its kind and itself) in the place of what is pinned for the host, in one step."""
-    entry, known_hosts = host if port == 22 else f"[{host}]:{port}", pins_file()
+    entry = host if port == 22 else f"[{host}]:{port}"
+    known_hosts = pins_file()
     with exclusive():
         earlier_lines = known_hosts.read_text().splitlines() if known_hosts.exists() else []
         kept = [line for line in earlier_lines if line.split(" ")[0] != entry]

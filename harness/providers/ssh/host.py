@@ -118,7 +118,9 @@ class SshRunning:
         self.stdin: IO[bytes] | None = None
         self.stdout: IO[bytes] | None = None
         self.stderr: IO[bytes] | None = None
-        self._channel, self._where, self._kill_group = channel, where, kill_group
+        self._channel = channel
+        self._where = where
+        self._kill_group = kill_group
         self._killed = False
         self._copying: threading.Thread | None = None
         with deadline(channel):
@@ -150,7 +152,8 @@ class SshRunning:
 
     def with_pipes(self) -> SshRunning:
         """This, with its streams as pipes."""
-        channel, where = self._channel, self._where
+        channel = self._channel
+        where = self._where
         self.stdin = io.BufferedWriter(_Input(channel), _PIPE_PIECE)
         self.stdout = io.BufferedReader(_Output(channel.recv, where), _PIPE_PIECE)
         self.stderr = io.BufferedReader(_Output(channel.recv_stderr, where), _PIPE_PIECE)
@@ -202,7 +205,8 @@ class SshRunning:
 
     def _conclude(self) -> None:
         """Learn the status of a command that has ended; `ClusterError` where it is not known."""
-        exit_status, transport = self._channel.exit_status, self._channel.get_transport()
+        exit_status = self._channel.exit_status
+        transport = self._channel.get_transport()
         if exit_status >= 0:
             # a shell's number for a signal, given as `subprocess` gives it
             self.returncode = 128 - exit_status if 128 < exit_status <= 192 else exit_status
@@ -224,7 +228,8 @@ class _Output(io.RawIOBase):
     """What a command writes, as a stream; `ClusterError` where the connection fails."""
 
     def __init__(self, receive: Callable[[int], bytes], where: str) -> None:
-        self._receive, self._where = receive, where
+        self._receive = receive
+        self._where = where
 
     def readable(self) -> bool:
         return True

@@ -35,7 +35,9 @@ def errors_figure(results: ReportData) -> Figure | None:
         by_cell.setdefault(cell_score.cell, []).append(cell_score)
     if not by_cell:
         return None
-    cells, models, time = list(by_cell), results.scored_models, ANSWERED[results.answered]
+    cells = list(by_cell)
+    models = results.scored_models
+    time = ANSWERED[results.answered]
 
     def draw(canvas: Canvas) -> None:
         error_axes = canvas.figure.add_subplot()
@@ -105,7 +107,8 @@ def error_table(results: ReportData, quantity: str) -> Table:
         by_model = by_cell[cell, speed]
         errors = []
         for model in models:
-            text, tone = UNKNOWN, ""
+            text = UNKNOWN
+            tone = ""
             if scored := by_model.get(model):
                 text = percent(scored.signed_error, scored.floor, signed=True)
                 tone = signed_tone(scored.signed_error, scored.floor)

@@ -52,7 +52,8 @@ def matrix(results: ReportData, quantity: str, speed: Speed) -> Table:
     for model in models:
         row = [Value(model)]
         for other in models:
-            text, tone = UNKNOWN, ""
+            text = UNKNOWN
+            tone = ""
             if pair := pairs.get((model, other)):
                 low, high = sorted((-pair.low, -pair.high))
                 half_interval = (high - low) / 2 or None
@@ -68,5 +69,6 @@ def matrix(results: ReportData, quantity: str, speed: Speed) -> Table:
     caption = f"{QUANTITIES[quantity]}: by how many points the row's model is nearer"
     caption += f" ({interval_name(cells)}), over {cells} cells"
     caption += ", at reference speed" if speed == "reference" else ""
-    heads, is_folded = ("Model", *models), quantity not in _JOB_QUANTITIES
+    heads = ("Model", *models)
+    is_folded = quantity not in _JOB_QUANTITIES
     return table(caption, heads, "l" * len(heads), table_rows, folded=is_folded)

@@ -73,8 +73,10 @@ def correction_text(workload: str, speed: SpeedCorrection | None) -> str:
 
 def speed_over_time(results: ReportData) -> Figure | None:
     """Speed of the machine at each trial, in the order of running; `None` without a probe."""
-    rates, disturbed = results.relative_rates, results.disturbed_trials
-    rows, points = [], defaultdict[str, list[tuple[float, float, str]]](list)
+    rates = results.relative_rates
+    disturbed = results.disturbed_trials
+    rows = []
+    points = defaultdict[str, list[tuple[float, float, str]]](list)
     for position, record in enumerate(results.ordered_trials, start=1):
         if (speed := rates.get(record.trial.id)) is not None:
             kind = "profiling trial" if record.trial.profiling else "scored trial"
@@ -82,7 +84,8 @@ def speed_over_time(results: ReportData) -> Figure | None:
                 kind = "failed trial"
             elif record.trial.id in disturbed:
                 kind = "disturbed trial"
-            label, shown = results.label(record.trial.cell.id), percent(speed, 0.004)
+            label = results.label(record.trial.cell.id)
+            shown = percent(speed, 0.004)
             rows.append((str(position), record.trial.id, label, kind, shown))
             tooltip = f"trial {position}, {label}: {shown} of reference"
             points[kind].append((position, 100 * speed, tooltip))
@@ -121,10 +124,12 @@ def hardware_section(results: ReportData) -> Section:
     for record in results.ordered_trials:
         if record.state == "done" and record.disk_bytes:
             trials.setdefault(record.trial.cell.id, []).append(record)
-    texts, table_rows = [_LIMITS] if starts else [], []
+    texts = [_LIMITS] if starts else []
+    table_rows = []
     for cell_id, records in trials.items():
         cell = records[0].trial.cell
-        size, is_limited = cell.workload.input_bytes, cell.cluster.node.disk_bytes_per_s is not None
+        size = cell.workload.input_bytes
+        is_limited = cell.cluster.node.disk_bytes_per_s is not None
         read, written = (
             fmean(sum(disk.get(verb, 0) for disk in each.disk_bytes.values()) for each in records)
             for verb in ("read", "written")

@@ -71,7 +71,8 @@ def leaves(values: Mapping[str, Any]) -> list[tuple[str, str]]:
         several = value if isinstance(value, list | tuple) else [value]
         texts = []
         for each in several:
-            text, is_number = str(each), isinstance(each, int | float)
+            text = str(each)
+            is_number = isinstance(each, int | float)
             if each is None:  # among others: of limits
                 text = UNLIMITED
             elif is_number and name.endswith("_s") and each > 1e9:

@@ -114,7 +114,8 @@ def phase_means(
 def phases_figure(results: ReportData, place: int, workload: str) -> Figure | None:
     """Stacked mean seconds of each phase, as measured and by model; `None` without any."""
     mean_seconds, cells = phase_means(results, workload)
-    stacks, table_rows = [], []
+    stacks = []
+    table_rows = []
     for task_kind, phases in _KINDS.items():
         for source, means in mean_seconds.items():
             pieces = []
@@ -158,7 +159,8 @@ def level_table(results: ReportData, workload: str) -> Table:
                 if summary is None:
                     errors.append(UNKNOWN)
                     continue
-                noise, signed = error_noise(summary), summary.value("signed_error") or 0.0
+                noise = error_noise(summary)
+                signed = summary.value("signed_error") or 0.0
                 text = f"{percent(summary.value('mape'), noise)}"
                 text += f" ({percent(signed, noise, signed=True)})"
                 errors.append(Value(text, signed_tone(signed, summary.value("noise_floor"))))
@@ -215,7 +217,9 @@ def steps_figure(results: ReportData, place: int, workload: str) -> Figure | Non
     ]
     known = {phase for each in decompositions for phase in each.parts}
     names = {phase: name for phase, name in _STEP_NAMES.items() if phase in known}
-    stacks, table_rows, most = [], [], 0
+    stacks = []
+    table_rows = []
+    most = 0
     for model in results.models:
         if not (chosen := [each for each in decompositions if each.model == model]):
             continue

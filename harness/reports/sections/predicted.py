@@ -56,7 +56,8 @@ def section(results: ReportData) -> Section:
 def panel_ends(scores: Sequence[Score]) -> tuple[float, float]:
     """One range of seconds for all panels, to compare them by eye: from 0, or logarithmic."""
     times_s = [time_s for score in scores for time_s in (score.predicted_s, score.measured_s)]
-    lowest, highest = min(times_s, default=0.0), max(times_s, default=0.0)
+    lowest = min(times_s, default=0.0)
+    highest = max(times_s, default=0.0)
     is_logarithmic = lowest > 0 and highest / lowest > _LOGARITHMIC_FROM
     return (lowest / 1.3 if is_logarithmic else 0.0), highest * 1.18 or 1.0
 
@@ -94,11 +95,14 @@ def draw_points(
 ) -> None:
     """Draw a point per cell, with the spread of its repeats; its shape is that of its workload."""
     for place, workload in enumerate(results.workloads):
-        style, colour = marker(place, model), SERIES[model % len(SERIES)]
-        points, noises_s = [], []
+        style = marker(place, model)
+        colour = SERIES[model % len(SERIES)]
+        points = []
+        noises_s = []
         for score in scores:
             if results.workload_of(score.cell) == workload:
-                time_s, noise = (score.predicted_s, score.measured_s), noise_s(score)
+                time_s = (score.predicted_s, score.measured_s)
+                noise = noise_s(score)
                 predicted, measured = (seconds(each_s, noise) for each_s in time_s)
                 error = percent(score.signed_error, score.floor, signed=True)
                 tooltip = f"{results.label(score.cell)}: predicted {predicted}, measured {measured}"
@@ -115,7 +119,8 @@ def scatter_panel(
     results: ReportData, model: str, scores: Sequence[Score], ends: tuple[float, float]
 ) -> Figure:
     """Points of one model, the line of equality with bands of 10 % and 20 %, and the fit."""
-    place, time = results.models.index(model), TIMES[results.answered]
+    place = results.models.index(model)
+    time = TIMES[results.answered]
     summary = results.summary(model, "raw", quantity=results.answered)
     slope, intercept_s, r2 = (
         summary.value(f"calibration_{name}") if summary else None
@@ -174,11 +179,13 @@ def scatter_panel(
 
 def models_panel(results: ReportData) -> Figure | None:
     """All models in one panel, for a page of its own; `None` where nothing is scored."""
-    chosen, time = results.scores(results.answered, "raw"), TIMES[results.answered]
+    chosen = results.scores(results.answered, "raw")
+    time = TIMES[results.answered]
     workloads = [*dict.fromkeys(results.workload_of(score.cell) for score in chosen)]
 
     def draw(canvas: Canvas) -> None:
-        panel_axes, handles = draw_axes(canvas, panel_ends(chosen), time), list[Any]()
+        panel_axes = draw_axes(canvas, panel_ends(chosen), time)
+        handles = list[Any]()
         for model in results.scored_models:
             place = results.models.index(model)
             draw_points(results, canvas, panel_axes, [s for s in chosen if s.model == model], place)
@@ -196,7 +203,8 @@ def models_panel(results: ReportData) -> Figure | None:
         f"Measured over predicted {time} of every model: a point for each cell, with the spread of"
         " its repeats. The bands hold predictions within 10 % and 20 % of the measured time."
     )
-    title, data = f"Measured over predicted {time}", error_table(results, results.answered)
+    title = f"Measured over predicted {time}"
+    data = error_table(results, results.answered)
     height = _PANEL + 0.13 * (len(results.scored_models) + len(workloads) + 1)
     return Figure("predicted", title, _PANEL, height, caption, data, draw) if chosen else None
 
@@ -224,6 +232,7 @@ def calibration_figure(results: ReportData) -> Figure | None:
     metrics = [results.metrics[name] for name in known]
     described = "; ".join(f"{metric.title}: {metric.description}" for metric in metrics)
     caption = f"Calibration, with what is best as a line. {described}."
-    data, height = score_table(results, further="raw"), 1.5 + 0.32 * len(rows)
+    data = score_table(results, further="raw")
+    height = 1.5 + 0.32 * len(rows)
     title = f"Calibration of the {TIMES[results.answered]}"
     return Figure("calibration", title, _PANEL, height, caption, data, draw) if known else None

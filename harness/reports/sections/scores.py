@@ -68,7 +68,8 @@ def metric_text(results: ReportData, metric_name: str, summary: Summary | None) 
     """Value of a metric as people read it, with its interval where it has one."""
     if summary is None or metric_name not in summary.metrics:
         return UNKNOWN
-    metric, metric_value = results.metrics[metric_name], summary.metrics[metric_name]
+    metric = results.metrics[metric_name]
+    metric_value = summary.metrics[metric_name]
     noise = error_noise(summary) if "mape" in summary.metrics else None
     match metric.unit:
         case "share" if metric_value.low is not None:
@@ -168,7 +169,8 @@ def overview_table(results: ReportData) -> Table | None:
         for speed in results.speeds()
         if speed in metric.brief
     ]
-    pairs, table_rows = first_pairs(results, ranking), []
+    pairs = first_pairs(results, ranking)
+    table_rows = []
     for model in (*ranking.models, *ranking.left_out):
         summaries = {
             speed: results.summary(model, speed, quantity=ranking.quantity)

@@ -39,7 +39,8 @@ _STEPS = 1000  # pieces narrower than this part of the axis become one with thei
 _LEAST_END = 80  # this part of the axis at least shows that an attempt failed or was killed
 _RESOLUTION_S = 0.05
 _MOST_NUMBERS = 12  # of jobs above a timeline
-_LANE, _GAP = 0.13, 1.0  # of a schedule
+_LANE = 0.13
+_GAP = 1.0  # of a schedule
 _TOLERANCE_S = 1e-6
 
 # What people call the parts where they are drawn over time: a loop is one piece, whatever is known
@@ -129,7 +130,8 @@ def timeline(results: ReportData, place: int, record: TrialRecord, traced_job: J
     what = f"{len(trial_jobs)} jobs" if len(trial_jobs) > 1 else "one job"
     job_name = traced_job.name or traced_job.job_id
     title = f"{job_name}: attempts of {what} over time, by node and slot"
-    height, attempts = 1.45 + pitch * max(1, len(lane_names)), attempts_table(traced_job)
+    height = 1.45 + pitch * max(1, len(lane_names))
+    attempts = attempts_table(traced_job)
     return Figure(f"timeline{place}", title, WIDE, height, caption, attempts, draw)
 
 
@@ -145,7 +147,8 @@ def _draw_pieces(
     threads: TaskPieces,
 ) -> None:
     """Draw what the threads of an attempt of a job did, and at its end what became of it."""
-    (attempt, traced_job), (main, beside) = run, threads
+    (attempt, traced_job) = run
+    (main, beside) = threads
     if attempt.state != "succeeded":
         # A task may outlive what its master records of it.
         main, beside = (
@@ -233,7 +236,8 @@ def _draw_axes(
     lane_axes.xaxis.set_major_formatter(lambda tick, _: f"{tick:g}")
     lane_axes.spines["left"].set_visible(False)
     grid(lane_axes, "x")
-    first, several = trial_jobs[0], len(trial_jobs) > 1
+    first = trial_jobs[0]
+    several = len(trial_jobs) > 1
     which = "first job" if several else "job"
     lane_axes.set_xlabel(f"seconds since the {which} was submitted")
     end_s = trial_jobs[-1].finish_s - first.submit_s
@@ -257,7 +261,8 @@ def _caption(
     results: ReportData, record: TrialRecord, traced_job: JobTrace, trial_jobs: Sequence[JobTrace]
 ) -> str:
     unfinished = sum(attempt.state != "succeeded" for attempt in traced_job.attempts)
-    several, sums = "", ""
+    several = ""
+    sums = ""
     if len(trial_jobs) > 1:
         several = f"{len(trial_jobs)} jobs, one after the other, "
         sums = f", {seconds(math.fsum(each.job_s for each in trial_jobs), 0.3)} of them in jobs"
@@ -302,7 +307,8 @@ def schedule_figure(
 
     Of several *jobs* it is the one that took the median time.
     """
-    times_s, cell = [traced_job.job_s for traced_job in jobs], record.trial.cell.id
+    times_s = [traced_job.job_s for traced_job in jobs]
+    cell = record.trial.cell.id
     median_job = times_s.index(median_low(times_s))
     done = (*jobs[median_job].succeeded("map"), *jobs[median_job].succeeded("reduce"))
     tasks = {"measured": [Piece(task.start_s, task.finish_s, task.kind) for task in done]}
@@ -313,7 +319,8 @@ def schedule_figure(
     sizes = [len(of_source) for of_source in tasks.values()]
     if len(sizes) < 2 or not 0 < min(sizes) <= max(sizes) <= _MOST_DRAWN:
         return None
-    lanes, ends_s = {}, {}
+    lanes = {}
+    ends_s = {}
     for source, of_source in tasks.items():
         first_s = min(task.start for task in of_source)
         shifted = [Piece(*task.since(first_s), task.part) for task in of_source]
@@ -323,7 +330,8 @@ def schedule_figure(
 
     def draw(canvas: Canvas) -> None:
         lane_axes = canvas.figure.add_subplot()
-        names, lane_row = [], 0.0
+        names = []
+        lane_row = 0.0
         for source, of_source in lanes.items():
             names.append((lane_row + (len(of_source) - 1) / 2, one_line(source, 26)))
             for lane in of_source:

@@ -128,14 +128,16 @@ def _documents(results: ReportData) -> list[dict[str, Any]]:
 
 def trial_table(results: ReportData) -> Table:
     """Trials in the order in which they ran; several jobs of a trial have a column."""
-    ordered, rates = results.ordered_trials, results.relative_rates
+    ordered = results.ordered_trials
+    rates = results.relative_rates
     times = {measurement.trial: measurement for measurement in results.measurements}
     first_s = min((trial_record.started_s for trial_record in ordered), default=0.0)
     several = any(len(trial_record.job_ids) > 1 for trial_record in ordered)
     rules = results.disturbed_trials
     table_rows = []
     for position, trial_record in enumerate(ordered, start=1):
-        trial, measured = trial_record.trial, times.get(trial_record.trial.id)
+        trial = trial_record.trial
+        measured = times.get(trial_record.trial.id)
         swap_bps = trial_record.most("swap_bytes_per_s")
         remark = Value(f"device={trial_record.device}" if trial_record.device else "")
         if trial_record.state != "done":

@@ -146,9 +146,12 @@ def vet_table(results: ReportData, jobs: Sequence[JobVet]) -> Table:
 
     rows: list[tuple[str | Value, ...]] = []
     for job_vet, vet_kind in ((each, kind) for each in jobs for kind in each.kinds):
-        vet, tasks, buckets = vet_kind.job, len(vet_kind.attempts), vet_kind.buckets
+        vet = vet_kind.job
+        tasks = len(vet_kind.attempts)
+        buckets = vet_kind.buckets
         on_buckets = [buckets[size].vet_job if size in buckets else None for size in (1000, 100)]
-        low, high = ratio(vet.vet_quartile_1), ratio(vet.vet_quartile_3)
+        low = ratio(vet.vet_quartile_1)
+        high = ratio(vet.vet_quartile_3)
         remarks = [
             f"{name}: {part_of(flagged, tasks)}"
             for flag, name in zip(FLAGS, _FLAG_TEXTS, strict=True)
@@ -213,7 +216,9 @@ def _draw_curve(canvas: Canvas, unit_axes: Axes, unit_curve: VetCurve) -> None:
     late = task.n - task.change_point < _LATE * task.n
     units = [task.n + 1 - position if late else position for position in unit_curve.place]
     change = task.n + 1 - task.change_point if late else task.change_point
-    observed_s, ideal_s, width = unit_curve.observed_s, unit_curve.ideal_s, 1.6
+    observed_s = unit_curve.observed_s
+    ideal_s = unit_curve.ideal_s
+    width = 1.6
     (line,) = unit_axes.plot(units, observed_s, color=SERIES[0], linewidth=width, label="observed")
     tooltip = f"{unit_curve.attempt_id}: {task.n} units, {seconds(task.profiled_real_s)}"
     canvas.mark(line, tooltip)

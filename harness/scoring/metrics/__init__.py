@@ -10,7 +10,8 @@ from harness.scoring.metrics import errors
 
 _BOTH: tuple[Speed, ...] = ("raw", "reference")
 _RAW: tuple[Speed, ...] = ("raw",)
-_of_line, _robust = lines.number_of_line, lines.robust_number
+_of_line = lines.number_of_line
+_robust = lines.robust_number
 
 # Title, unit, what is best, how it is computed, what it is; `columns` and `brief`, if any.
 METRICS: dict[str, Metric] = {

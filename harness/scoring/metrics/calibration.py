@@ -40,10 +40,14 @@ def calibration(predicted: Numbers, measured: Numbers, kept: Masks) -> Lines:
     import numpy as np
 
     # From sums over centred times, in which little cancels.
-    x, y = predicted - predicted.mean(), measured - measured.mean()
+    x = predicted - predicted.mean()
+    y = measured - measured.mean()
     weights = kept / np.maximum(kept.sum(axis=1, keepdims=True), 1)
-    mean_x, mean_y = weights @ x, weights @ y
-    xx, xy, yy = weights @ x**2 - mean_x**2, weights @ (x * y) - mean_x * mean_y, weights @ y**2
+    mean_x = weights @ x
+    mean_y = weights @ y
+    xx = weights @ x**2 - mean_x**2
+    xy = weights @ (x * y) - mean_x * mean_y
+    yy = weights @ y**2
     yy -= mean_y**2
     is_line = (xx > _SMALLEST * (x**2).max()) & (yy > _SMALLEST * (y**2).max())
     xx = np.where(is_line & (kept.sum(axis=1) >= 3), xx, np.nan)
@@ -72,7 +76,8 @@ def number_of_line(
     if logarithmic:
         if predicted.min() <= 0:
             return None
-        predicted, measured = np.log(predicted), np.log(measured)
+        predicted = np.log(predicted)
+        measured = np.log(measured)
     kept = kept_cells([score.input for score in scores])
     all_and_kept = np.vstack([np.ones((1, len(scores)), dtype=bool), kept])
     value, *replicates = getattr(calibration(predicted, measured, all_and_kept), name).tolist()

@@ -46,7 +46,8 @@ def i_accu(actual_s: float, model_s: float, whatif_s: float) -> dict[str, float]
     >>> round(i_accu(actual_s=70, model_s=67, whatif_s=75)["i_accu_percent"], 2)
     2.86
     """
-    model, whatif = relative_error(model_s, actual_s), relative_error(whatif_s, actual_s)
+    model = relative_error(model_s, actual_s)
+    whatif = relative_error(whatif_s, actual_s)
     return {
         "i_accu_percent": 100 * (whatif - model),
         "prophet_error_percent": 100 * model,
