@@ -119,11 +119,11 @@ def junit(run: Run) -> str:
     scores = {(s.model, s.cell): s for s in score_book.scores if (s.quantity, s.speed) == of}
     for model, predictions in run.run.read_predictions().items():
         cases = suites[model] = []
-        for each in predictions:
-            score = scores.get((model, each.cell))
+        for prediction in predictions:
+            score = scores.get((model, prediction.cell))
             outcome = "skipped"
             if score is None:
-                lacks = ", ".join(each.not_applicable)
+                lacks = ", ".join(prediction.not_applicable)
                 message = f"not applicable: {lacks}" if lacks else "not measured"
             elif score.floor is None:
                 message = "the noise is not known: nothing was repeated"
@@ -132,7 +132,7 @@ def junit(run: Run) -> str:
                 error = percent(score.signed_error, score.floor, signed=True)
                 message = f"{of[0]} predicted {score.predicted_s:.4g}, measured"
                 message += f" {score.measured_s:.4g}: {error}, noise {floor_percent(score.floor)}"
-            cases.append((labels[each.cell], outcome, message))
+            cases.append((labels[prediction.cell], outcome, message))
     return junit_xml(suites)
 
 

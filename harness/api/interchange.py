@@ -89,10 +89,16 @@ def pkb_samples(run: Run) -> Iterator[bytes]:
             if str(fact) not in ("", "nan", "None")
         ]
         sample = {
-            "metric": metric, "value": number, "unit": unit, "timestamp": at_s,
-            "test": row["workload"], "product_name": "mapreduce-harness", "official": False,
-            "owner": "", "run_uri": run.run.id,
-        }  # fmt: skip
+            "metric": metric,
+            "value": number,
+            "unit": unit,
+            "timestamp": at_s,
+            "test": row["workload"],
+            "product_name": "mapreduce-harness",
+            "official": False,
+            "owner": "",
+            "run_uri": run.run.id,
+        }
         # Theirs is drawn at random; here the same run gives the same file.
         sample["sample_uri"] = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{sample}{pairs}"))
         sample["labels"] = ",".join(f"|{pair}|" for pair in pairs)
@@ -138,15 +144,15 @@ def _logged_task(task_id: str, attempts: Sequence[TaskAttempt]) -> Mapping[str, 
     """Rumen's object of a task, whose times are those of its attempts."""
     logged = [
         {
-            "attemptID": each.attempt_id,
-            "result": _RESULTS[each.state.upper()],
-            "hostName": f"/{_RACK}/{each.host}" if each.host else None,
-            "location": {"layers": [_RACK, each.host]} if each.host else None,
-            **{name: _ms(getattr(each, time)) for name, time in _TIMES.items()},
-            **{name: each.count(counter, -1) for name, counter in _COUNTERS.items()},
-            "resourceUsageMetrics": {name: each.count(key) for name, key in _RESOURCES.items()},
+            "attemptID": attempt.attempt_id,
+            "result": _RESULTS[attempt.state.upper()],
+            "hostName": f"/{_RACK}/{attempt.host}" if attempt.host else None,
+            "location": {"layers": [_RACK, attempt.host]} if attempt.host else None,
+            **{name: _ms(getattr(attempt, time)) for name, time in _TIMES.items()},
+            **{name: attempt.count(counter, -1) for name, counter in _COUNTERS.items()},
+            "resourceUsageMetrics": {name: attempt.count(key) for name, key in _RESOURCES.items()},
         }
-        for each in attempts
+        for attempt in attempts
     ]
     ended = [fields for fields in logged if fields["result"] == "SUCCESS"]
     last = (ended or logged)[-1]
@@ -157,7 +163,7 @@ def _logged_task(task_id: str, attempts: Sequence[TaskAttempt]) -> Mapping[str, 
         "taskID": task_id,
         "taskType": kind.upper(),
         "taskStatus": last["result"],
-        "startTime": _ms(min(each.start_s for each in attempts)),
+        "startTime": _ms(min(attempt.start_s for attempt in attempts)),
         "finishTime": last["finishTime"],
         **dict(zip(names, flow, strict=True)),
         "attempts": logged,
@@ -228,7 +234,7 @@ def _read_job(text: bytearray, source: str, line: int) -> JobTrace:
                 "attempts": sorted(attempts, key=itemgetter("start_s", "attempt_id")),
             }
         )
-        if min(job.submit_s, job.job_s, *(each.duration_s for each in job.attempts)) < 0:
+        if min(job.submit_s, job.job_s, *(attempt.duration_s for attempt in job.attempts)) < 0:
             raise ValueError("a time below 0, or an end before its start")
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         what = f"not a job of Rumen: {excerpt(f'{type(error).__name__}: {error}', 300)}"

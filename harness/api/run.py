@@ -77,10 +77,12 @@ class Run:
         rows = []
         with suppress(DataError):  # not scored yet: they are made from the traces
             known = self.run.read_scores().measurements
-        for each in self.evaluation.measurements(known):
-            row = each.model_dump(include={"cell", "trial", "range", "disturbed", "start"})
-            reference = {f"reference_{name}": time_s for name, time_s in each.reference_s.items()}
-            rows.append({**row, **each.raw_s, **reference})
+        for measurement in self.evaluation.measurements(known):
+            row = measurement.model_dump(include={"cell", "trial", "range", "disturbed", "start"})
+            reference = {
+                f"reference_{name}": time_s for name, time_s in measurement.reference_s.items()
+            }
+            rows.append({**row, **measurement.raw_s, **reference})
         return self._frame(rows, "cell", "trial", "job_s", "body_s", "frame_s")
 
     @cached_property
@@ -106,15 +108,15 @@ class Run:
         `not_applicable` names what a model without an answer lacks.
         """
         rows = []
-        for each in self.evaluation.predictions:
-            row = {name: value for name, value in each if not isinstance(value, dict | tuple)}
-            for quantity, levels in each.intervals.items():
+        for prediction in self.evaluation.predictions:
+            row = {name: value for name, value in prediction if not isinstance(value, dict | tuple)}
+            for quantity, levels in prediction.intervals.items():
                 for level, ends in levels.items():
                     low, high = ends or (None, None)
                     row |= {f"{quantity}_low_{level}": low, f"{quantity}_high_{level}": high}
             for name in ("warnings", "not_applicable"):
-                row[name] = "; ".join(getattr(each, name))
-            rows.append(row | each.measurable)
+                row[name] = "; ".join(getattr(prediction, name))
+            rows.append(row | prediction.measurable)
         return self._frame(rows, "model", "cell", "body_s", "job_s")
 
     @cached_property
@@ -125,7 +127,7 @@ class Run:
         Errors and `floor`, the noise of the cell's mean, are shares of `measured_s`.  Choose one
         `quantity` and one `speed` (`raw`, `reference`) before you take a mean.
         """
-        rows = [vars(each) for each in self.run.read_scores().scores]
+        rows = [vars(score) for score in self.run.read_scores().scores]
         return self._frame(rows, "model", "cell", "quantity", "speed")
 
     @cached_property
@@ -133,7 +135,7 @@ class Run:
         """Pairs of models: the `verdict` (`nearer`, `equal`, `undecided`), and its `reason`."""
         import pandas as pd
 
-        rows = [vars(each) for each in self.run.read_scores().comparisons]
+        rows = [vars(comparison) for comparison in self.run.read_scores().comparisons]
         return pd.DataFrame(rows, columns=[*Comparison.model_fields])
 
     @cached_property
@@ -190,7 +192,7 @@ class Run:
         values = [axis_values(cell) for cell in cells.values()]
         columns = {}
         for axis in dict.fromkeys(("workload", "input", *varying(cells.values()))):
-            column = pd.Series([each.get(axis) for each in values], index=[*cells])
+            column = pd.Series([value.get(axis) for value in values], index=[*cells])
             numbers = pd.to_numeric(column, errors="coerce")
             texts = column.map(str, na_action="ignore")
             columns[axis] = numbers if (numbers.notna() == column.notna()).all() else texts

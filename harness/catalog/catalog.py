@@ -129,8 +129,9 @@ class Catalog:
             fix = "make one: harness catalog add SOURCE"
             raise DataError(what, where=str(self.folder), fix=fix)
         with os_error_as_machine_error(self.folder):
-            stamps = [[path.name, (fact := path.lstat()).st_size, fact.st_mtime_ns]
-                      for path in paths]  # fmt: skip
+            stamps = [
+                [path.name, (fact := path.lstat()).st_size, fact.st_mtime_ns] for path in paths
+            ]
         rules = [[*pair] for pair in self.rules.items()]
         made_of = {"version": _INDEX_VERSION, "rules": rules, "batches": stamps}
         stored, known = (None, 0) if anew else self._stored(columns, made_of)
@@ -182,14 +183,16 @@ class Catalog:
         names = ("name", "mapper", "combiner", "reducer")
         jobs = [*zip(*(columns[name] for name in names), strict=True)]
         numbers = {name: np.asarray(columns[name], float) for name in NUMBERS}
-        return arrow.table({
-            "is_current": arrow.array(np.ones(len(jobs), bool)),
-            "batch": arrow.array(np.full(len(jobs), number)),
-            "row": arrow.array(np.arange(len(jobs))),
-            "family": arrow.array(families(self.rules, jobs), arrow.string()),
-            **{name: arrow.array(columns[name], arrow.string()) for name in _TEXTS},
-            **{name: arrow.array(values, from_pandas=True) for name, values in numbers.items()},
-        })  # fmt: skip
+        return arrow.table(
+            {
+                "is_current": arrow.array(np.ones(len(jobs), bool)),
+                "batch": arrow.array(np.full(len(jobs), number)),
+                "row": arrow.array(np.arange(len(jobs))),
+                "family": arrow.array(families(self.rules, jobs), arrow.string()),
+                **{name: arrow.array(columns[name], arrow.string()) for name in _TEXTS},
+                **{name: arrow.array(values, from_pandas=True) for name, values in numbers.items()},
+            }
+        )
 
 
 @contextmanager

@@ -57,7 +57,10 @@ def own_family(job: Parts) -> str:
     'sort # [o.e.SortMap, -, ?]'
     """
     name, *classes = job
-    short = ["?" if each is None else _PACKAGE.sub(r"\1.", each) or "-" for each in classes]
+    short = [
+        "?" if class_name is None else _PACKAGE.sub(r"\1.", class_name) or "-"
+        for class_name in classes
+    ]
     return f"{stem(name)} [{', '.join(short)}]"
 
 
@@ -113,12 +116,16 @@ def family_rows(table: Any) -> list[dict[str, Any]]:
         place = table.column_names.index(column)
         table = table.set_column(place, column, compute.if_else(is_success, table[column], None))
     wanted = {
-        "jobs": ("job_id", "count"), "succeeded": ("is_success", "sum"),
-        "least_job_s": ("job_s", "min"), "median_job_s": ("job_s", "approximate_median"),
-        "most_job_s": ("job_s", "max"), "least_input_bytes": ("input_bytes", "min"),
+        "jobs": ("job_id", "count"),
+        "succeeded": ("is_success", "sum"),
+        "least_job_s": ("job_s", "min"),
+        "median_job_s": ("job_s", "approximate_median"),
+        "most_job_s": ("job_s", "max"),
+        "least_input_bytes": ("input_bytes", "min"),
         "median_input_bytes": ("input_bytes", "approximate_median"),
-        "most_input_bytes": ("input_bytes", "max"), "last_submit_s": ("submit_s", "max"),
-    }  # fmt: skip
+        "most_input_bytes": ("input_bytes", "max"),
+        "last_submit_s": ("submit_s", "max"),
+    }
     groups = table.append_column("is_success", is_success).group_by("family")
     rows = groups.aggregate([*wanted.values()]).to_pylist()
     named = [

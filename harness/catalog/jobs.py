@@ -148,8 +148,12 @@ def past_job(trace: JobTrace, properties: Mapping[str, str] | None, problem: str
 
 def most_at_once(attempts: Iterable[TaskAttempt], kind: TaskKind) -> int:
     """The most *attempts* of a *kind* that ran at once; one that ends makes room for another."""
-    moments = [(at_s, step) for attempt in attempts if attempt.kind == kind
-               for at_s, step in ((attempt.start_s, 1), (attempt.finish_s, -1))]  # fmt: skip
+    moments = [
+        (at_s, step)
+        for attempt in attempts
+        if attempt.kind == kind
+        for at_s, step in ((attempt.start_s, 1), (attempt.finish_s, -1))
+    ]
     return max(accumulate(step for _, step in sorted(moments)), default=0)
 
 
@@ -246,8 +250,9 @@ def _times(trace: JobTrace) -> dict[str, float | None]:
     seconds = dict[str, list[float]]()
     for name, (kind, *ends) in _TIMES.items():
         moments = ([getattr(task, end) for end in ends] for task in tasks[kind])
-        seconds[name] = [end_s - start_s for start_s, end_s in moments
-                         if None not in (start_s, end_s)]  # fmt: skip
+        seconds[name] = [
+            end_s - start_s for start_s, end_s in moments if None not in (start_s, end_s)
+        ]
     for name, kind_tasks in zip(_CPU_TIMES, tasks.values(), strict=True):
         counts = (task.count("CPU_MILLISECONDS", -1) for task in kind_tasks)
         seconds[name] = [count / 1e3 for count in counts if count >= 0]

@@ -219,13 +219,21 @@ class _ServedJob(Source):
         if submit_s is None or finish_s is None or submit_s > finish_s:
             raise ParseError("the answer has no moments of the job", source=self.label)
         return JobTrace(
-            job_id=self.key, name=excerpt(job.get("name", ""), _LONGEST_TEXT),
-            user="", state=excerpt(job.get("state", "")),
-            submit_s=submit_s, launch_s=_moment(job, "startTime") or submit_s, finish_s=finish_s,
-            num_maps=_count(job, "mapsTotal"), num_reduces=_count(job, "reducesTotal"),
-            attempts=tuple(attempts), counters=totals["total"], map_counters=totals["map"],
-            reduce_counters=totals["reduce"], uberized=job.get("uberized") is True,
-        )  # fmt: skip
+            job_id=self.key,
+            name=excerpt(job.get("name", ""), _LONGEST_TEXT),
+            user="",
+            state=excerpt(job.get("state", "")),
+            submit_s=submit_s,
+            launch_s=_moment(job, "startTime") or submit_s,
+            finish_s=finish_s,
+            num_maps=_count(job, "mapsTotal"),
+            num_reduces=_count(job, "reducesTotal"),
+            attempts=tuple(attempts),
+            counters=totals["total"],
+            map_counters=totals["map"],
+            reduce_counters=totals["reduce"],
+            uberized=job.get("uberized") is True,
+        )
 
     def read_wanted(self) -> dict[str, str]:
         """Properties of the job that are wanted."""
@@ -234,8 +242,10 @@ class _ServedJob(Source):
         if not properties:
             raise ParseError("the answer has no properties", source=self.configuration_label)
         # A server writes what looks like a number, or a truth, as that; halves of pairs stay out.
-        texts = {name: value if isinstance(value := properties[name], str) else json.dumps(value)
-                 for name in WANTED & properties.keys()}  # fmt: skip
+        texts = {
+            name: value if isinstance(value := properties[name], str) else json.dumps(value)
+            for name in WANTED & properties.keys()
+        }
         return {name: text.encode(errors="replace").decode() for name, text in texts.items()}
 
     def _get(self, below: str = "") -> Any:
@@ -253,12 +263,16 @@ def _attempt(task: re.Match[str], answer: dict[str, Any]) -> TaskAttempt | None:
     if start_s is None or finish_s is None or start_s > finish_s:
         return None
     return TaskAttempt(
-        attempt_id=attempt_id, task_id=task[0], kind="map" if task[1] == "m" else "reduce",
-        state=state, start_s=start_s, finish_s=finish_s,
+        attempt_id=attempt_id,
+        task_id=task[0],
+        kind="map" if task[1] == "m" else "reduce",
+        state=state,
+        start_s=start_s,
+        finish_s=finish_s,
         host=excerpt(answer.get("nodeHttpAddress", "")).partition(":")[0],
         shuffle_finish_s=_moment(answer, "shuffleFinishTime"),
         sort_finish_s=_moment(answer, "mergeFinishTime"),
-    )  # fmt: skip
+    )
 
 
 def _moment(answer: dict[str, Any], name: str) -> float | None:

@@ -119,13 +119,13 @@ def calibrate(
         answers = calibration.check(known)
         columns = ("cost", "verdict", "from", "to")
         if as_json:
-            print_json({"costs": [dict(zip(columns, each, strict=True)) for each in answers]})
+            print_json({"costs": [dict(zip(columns, answer, strict=True)) for answer in answers]})
         else:
             rows = [
                 (name, verdict, f"{old:.3g}", f"{new:.3g}") for name, verdict, old, new in answers
             ]
             show_table(columns, rows)
-        raise SystemExit(int(any(each[1] == "moved" for each in answers)))
+        raise SystemExit(int(any(answer[1] == "moved" for answer in answers)))
     if output is None:
         raise click.UsageError("-o FILE names the file to write")
     run, hardware = calibration.measure()
@@ -276,7 +276,7 @@ def compare(
     if as_json:
         places = ("workload", "resource", "one_s", "other_s")
         shares = [dict(zip(places, row, strict=True)) for row in times]
-        shown = [each._asdict() for each in costs]
+        shown = [cost._asdict() for cost in costs]
         print_json({"costs": shown, "conditions": differing, "times": shares})
     elif not page:
         _show(document)
@@ -363,7 +363,7 @@ def show_ladder(
         if not jobs:
             fix = "name a run that has profiles of its own"
             raise DataError("it has no profiling trial", where=str(run.path), fix=fix)
-        seconds = sum(each.finished_s - each.started_s for each in jobs)
+        seconds = sum(job.finished_s - job.started_s for job in jobs)
         way = f"profiled in {run.id}, {len(jobs)} jobs in {seconds / 60:.0f} min"
         moved[way] = run.read_profiles()
     for other in noted:
@@ -372,8 +372,9 @@ def show_ladder(
     if plot:
         _draw_ladder(plot, rungs)
     if as_json:
-        numbers = [{**each._asdict(), "error": each.error, "covered": each.covered}
-                   for each in rungs]  # fmt: skip
+        numbers = [
+            {**rung._asdict(), "error": rung.error, "covered": rung.covered} for rung in rungs
+        ]
         print_json({"rungs": numbers})
     else:
         _show_ladder(target, rungs)
@@ -384,18 +385,20 @@ def _show_ladder(target: Evaluation, rungs: Sequence[Rung]) -> None:
     from statistics import fmean
 
     workload_of = {cell_id: cell.workload.name for cell_id, cell in target.cells.items()}
-    workloads = sorted({workload_of[each.cell] for each in rungs})
+    workloads = sorted({workload_of[rung.cell] for rung in rungs})
     rows = []
-    for way, model in dict.fromkeys((each.way, each.model) for each in rungs):
-        own = [each for each in rungs if (each.way, each.model) == (way, model)]
+    for way, model in dict.fromkeys((rung.way, rung.model) for rung in rungs):
+        own = [rung for rung in rungs if (rung.way, rung.model) == (way, model)]
         known = {each.cell: abs(each.error) for each in own if each.error is not None}
         errors = [*known.values()]
         texts = (f"{fmean(errors):.1%}", f"{max(errors):.1%}") if errors else ("no answer", "")
         covered = [each.covered for each in own if each.covered is not None]
         cover = f"{sum(covered)} of {len(covered)}" if covered else ""
-        of_workloads = [[e for cell, e in known.items() if workload_of[cell] == workload]
-                        for workload in workloads]  # fmt: skip
-        means = (f"{fmean(each):.1%}" if each else "" for each in of_workloads)
+        of_workloads = [
+            [e for cell, e in known.items() if workload_of[cell] == workload]
+            for workload in workloads
+        ]
+        means = (f"{fmean(of_workload):.1%}" if of_workload else "" for of_workload in of_workloads)
         rows.append((way, model, len(known), *texts, *means, cover))
     columns = ("profile", "model", "cells", "mean error", "largest", *workloads, "in 90 %")
     show_table(columns, rows)
@@ -407,15 +410,24 @@ def _draw_ladder(path: Path, rungs: Sequence[Rung]) -> None:
 
     from harness.reports.drawing import SERIES, SURFACE, WIDE, Canvas, drawing, grid
 
-    known = [(each.way, each.model, 100 * abs(each.error))
-             for each in rungs if each.error is not None]  # fmt: skip
+    known = [
+        (rung.way, rung.model, 100 * abs(rung.error)) for rung in rungs if rung.error is not None
+    ]
     table = pd.DataFrame(known, columns=["way", "model", "error"])
     means = table.pivot_table("error", "way", "model", sort=False).dropna()
     with drawing():
         canvas = Canvas(WIDE, 3.4)
         axes = canvas.figure.add_subplot()
-        means.plot(ax=axes, style="o-", color=[*SERIES], legend=False, xlabel="", ylim=(0, None),
-                   ylabel="mean error of job times, %", xticks=range(len(means)))  # fmt: skip
+        means.plot(
+            ax=axes,
+            style="o-",
+            color=[*SERIES],
+            legend=False,
+            xlabel="",
+            ylim=(0, None),
+            ylabel="mean error of job times, %",
+            xticks=range(len(means)),
+        )
         grid(axes, "y")
         canvas.figure.legend(loc="outside lower center", ncols=3)
         canvas.figure.savefig(path, dpi=200, facecolor=SURFACE)

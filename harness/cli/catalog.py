@@ -209,8 +209,10 @@ def show_similar(job: str, folder: Path, rules: Path | None, count: int, as_json
     rows = [[_cell(name, getattr(match, name)) for name in columns] for match in matches]
     show_table(columns, rows)
     best = matches[0]
-    lines = [(field, *(_cell("", value) for value in values))
-             for field, *values in map(astuple, best.differences)]  # fmt: skip
+    lines = [
+        (field, *(_cell("", value) for value in values))
+        for field, *values in map(astuple, best.differences)
+    ]
     show_table(("field", job, best.job_id, "adds"), lines)
 
 

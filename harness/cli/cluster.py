@@ -201,7 +201,7 @@ def list_clusters(as_json: bool) -> None:
     if as_json:
         print_json(facts)
     elif facts:
-        rows = [[*list(each.values())[:3], format_duration(each["lease_s"])] for each in facts]
+        rows = [[*list(fact.values())[:3], format_duration(fact["lease_s"])] for fact in facts]
         show_table(["cluster", "provider", "owner", "lease ends in"], rows)
 
 
@@ -308,7 +308,9 @@ def _attach(name: str | None) -> Cluster:
     state.require_ours(chosen)
     attached = providers.attach(chosen)
     if not attached.is_up():
-        others = sorted(other for other in existing_names if other != attached.name)
+        others = sorted(
+            existing_name for existing_name in existing_names if existing_name != attached.name
+        )
         fix = did_you_mean(attached.name, others) if others else "harness cluster up"
         what = f"no cluster {attached.name!r} is up"
         raise ClusterError(what, where=str(attached.folder), fix=fix)
@@ -329,15 +331,18 @@ def _show_hosts(hosts: list[dict[str, Any]]) -> None:
     columns = ["host", "address", "clock, s", "cores", "memory", "disk free", "java", "kernel"]
     rows = [
         (
-            host["name"], host["address"],
+            host["name"],
+            host["address"],
             f"{host['clock_s']:+.3f} \u00b1 {host['clock_within_s']:.3f}",
-            host["cores"], format_bytes(host["memory_bytes"]),
+            host["cores"],
+            format_bytes(host["memory_bytes"]),
             f"{format_bytes(host['disk_free_bytes'])} of {format_bytes(host['disk_bytes'])}",
-            host["java"], host["kernel"],
+            host["java"],
+            host["kernel"],
         )
         for host in hosts
         if not host["error"]
-    ]  # fmt: skip
+    ]
     if rows:
         show_table(columns, rows)
     for host in hosts:  # nodes on one machine see the same devices

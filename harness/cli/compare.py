@@ -71,7 +71,7 @@ def compare(
     if junit and not budgets:
         raise click.UsageError("--junit has a test case for each budget: give --budgets FILE")
     evaluations = [open_evaluation(name, results_dir) for name in names]
-    different = len({each.run.path.resolve() for each in evaluations})
+    different = len({evaluation.run.path.resolve() for evaluation in evaluations})
     if not 2 <= different == len(names):
         what = f"{len(names)} named, {different} of them different: two or more are compared"
         raise SpecError(what, where=" ".join(names), fix="'harness runs' lists what there is")

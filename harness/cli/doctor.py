@@ -34,8 +34,9 @@ def doctor(results_dir: Path, as_json: bool) -> None:
     findings = examine(results_dir)
     lacking = missing_needs(findings)
     if as_json:
-        ready = [{"name": name, "ready": not lacks, "lacks": lacks}
-                 for name, lacks in lacking.items()]  # fmt: skip
+        ready = [
+            {"name": name, "ready": not lacks, "lacks": lacks} for name, lacks in lacking.items()
+        ]
         print_json({"machine": machine_facts(), "findings": findings, "ready": ready})
     else:
         width = max(len(finding.name) for finding in findings)

@@ -100,7 +100,7 @@ def import_histories(
     if as_json:
         print_json({**imported._asdict(), "run": run.path})
     else:
-        show_table([*families[0]], [[*each.values()] for each in families])
+        show_table([*families[0]], [[*family.values()] for family in families])
         for note in notes:
             show_text(note)
         show_left_out([*left_out.items()], len(left_out))

@@ -62,7 +62,7 @@ def list_names(kind: str, as_json: bool) -> None:
     show_table(["name", "description"], rows)
     if kind != "workloads":
         return
-    scales = list(dict.fromkeys(scale for each in entries.values() for scale in each.scales))
+    scales = list(dict.fromkeys(scale for entry in entries.values() for scale in entry.scales))
     sizes = [
         (name, *(format_bytes(each.scales[key]) if key in each.scales else "" for key in scales))
         for name, each in entries.items()

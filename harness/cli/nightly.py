@@ -202,7 +202,7 @@ def open_history(path: Path) -> History:
 
     places = [path / HISTORY, path / FOLDER / HISTORY, *path.glob(f"*/{FOLDER}/{HISTORY}")]
     places = [path] if path.name == HISTORY else places
-    histories = sorted(each.absolute() for each in places if each.is_file())
+    histories = sorted(place.absolute() for place in places if place.is_file())
     if len(histories) == 1:
         return History(histories[0].parent)
     what = f"{len(histories) or 'no'} histories of nights are here"

@@ -134,7 +134,9 @@ def show_check(checked_rules: Check, folder: Path, *, as_json: bool) -> None:
         rules = checked_rules.model_dump(mode="json")
         print_json({"bundle": folder, **rules, "is_met": checked_rules.is_met})
         return
-    rows = [(each.rule, each.outcome, each.file, each.value) for each in checked_rules.answers]
+    rows = [
+        (answer.rule, answer.outcome, answer.file, answer.value) for answer in checked_rules.answers
+    ]
     show_table(("rule", "outcome", "file", "value"), rows)
     labels = [f"label: {label}: {text}" for label, text in checked_rules.labels.items()]
     for text in (*labels, *checked_rules.differing):

@@ -171,10 +171,10 @@ def predict(
     sizes = {key: cell.workload.input_bytes for key, cell in evaluation.cells.items()}
     times = ("body_s", "job_s", "published_s", "map_task_s", "reduce_task_s")
     rows = []
-    for each in sorted(predictions, key=lambda each: (sizes[each.cell], each.cell)):
-        seconds = (getattr(each, name) for name in times)
+    for prediction in sorted(predictions, key=lambda each: (sizes[each.cell], each.cell)):
+        seconds = (getattr(prediction, name) for name in times)
         texts = ("not applicable" if value is None else f"{value:.2f}" for value in seconds)
-        rows.append((evaluation.labels[each.cell], each.model, *texts))
+        rows.append((evaluation.labels[prediction.cell], prediction.model, *texts))
     columns = ("body, s", "job, s", "as published, s", "map task, s", "reduce task, s")
     show_table(("cell", "model", *columns), rows)
     if files:
@@ -368,10 +368,14 @@ def _measure_again(
         show_table(("what differs", "published", "here"), pairs)
         columns = ("conclusion", "published", "measured again", "outcome")
         show_table(
-            columns, [(each.what, *[*vars(each).values()][2:]) for each in replication.conclusions]
+            columns,
+            [
+                (conclusion.what, *[*vars(conclusion).values()][2:])
+                for conclusion in replication.conclusions
+            ],
         )
         for outcome in ("holds", "does not hold", "undecided"):
-            count = sum(each.outcome == outcome for each in replication.conclusions)
+            count = sum(conclusion.outcome == outcome for conclusion in replication.conclusions)
             click.echo(f"{outcome}: {count} of {len(replication.conclusions)} conclusions")
         show_text(f"record: {bundle}/replications/{replication.runs[0]}/replication.json")
-    return int(any(each.outcome == "does not hold" for each in replication.conclusions))
+    return int(any(conclusion.outcome == "does not hold" for conclusion in replication.conclusions))

@@ -82,7 +82,7 @@ def show(evaluation: Evaluation, as_json: bool) -> None:
         "command": manifest.command,
         "reused": manifest.reused,
         "limitations": manifest.limitations,
-        "analyses": {each.id: _verdict(each) for each in run.analyses()},
+        "analyses": {analysis.id: _verdict(analysis) for analysis in run.analyses()},
     }
     if as_json:
         print_json(facts)
@@ -131,7 +131,7 @@ def gc(results_dir: Path, remove: bool, as_json: bool) -> None:
     if not rows:
         show_text("nothing to remove: every run has a trial")
         return
-    texts = [(each["path"], each["reason"], format_bytes(each["bytes"])) for each in rows]
+    texts = [(row["path"], row["reason"], format_bytes(row["bytes"])) for row in rows]
     show_table(("what", "why", "size"), texts)
     show_text("removed" if remove else "harness gc --remove removes them")
 
@@ -139,10 +139,18 @@ def gc(results_dir: Path, remove: bool, as_json: bool) -> None:
 def describe(run: Run) -> dict[str, Any]:
     """What `harness runs` says of *run*, or of an analysis; of a damaged one, what is wrong."""
     facts: dict[str, Any] = {
-        "experiment": run.measured.path.parent.name, "run": run.id, "folder": run.path,
-        "when": "", "machine": "", "done": 0, "failed": 0, "planned": 0, "verdict": "",
-        "is_analysis": run.measured is not run, "bytes": _size_bytes(run.path),
-    }  # fmt: skip
+        "experiment": run.measured.path.parent.name,
+        "run": run.id,
+        "folder": run.path,
+        "when": "",
+        "machine": "",
+        "done": 0,
+        "failed": 0,
+        "planned": 0,
+        "verdict": "",
+        "is_analysis": run.measured is not run,
+        "bytes": _size_bytes(run.path),
+    }
     try:
         manifest = run.read_manifest()
         records = run.trials().values()

@@ -139,11 +139,14 @@ def tune_job(
     made, refused = proposals(
         basis, optimizers or [*OPTIMIZERS], models or [judging], judging, None, **of_search
     )
-    documents = [{**_document(each), "never_profiled": never_profiled(basis.profile, each.cell)}
-                 for each in made]  # fmt: skip
+    documents = [
+        {**_document(each), "never_profiled": never_profiled(basis.profile, each.cell)}
+        for each in made
+    ]
     if as_json:
-        print_json({"base": basis.note, "judge": judging, "proposals": documents,
-                    "refused": refused})  # fmt: skip
+        print_json(
+            {"base": basis.note, "judge": judging, "proposals": documents, "refused": refused}
+        )
     else:
         show_text(f"base: {basis.note}; judged by {judging}")
         _show(documents)
@@ -188,15 +191,17 @@ def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> Non
         if over_defaults:
             speed_up["over_defaults"] = dict(zip(speed_up, over_defaults, strict=True))
         rows = [step._asdict() for step in made]
-        vets = {kind: dict(zip(("own", "best"), pair, strict=True))
-                for kind, pair in loop.vet().items()}  # fmt: skip
+        vets = {
+            kind: dict(zip(("own", "best"), pair, strict=True)) for kind, pair in loop.vet().items()
+        }
         document = {"steps": rows, "speed_up": speed_up, "vet": vets, "properties": changed}
         print_json(document)
     else:
-        columns = ("step", "optimizer", "predicted, s", "measured, s", "own, s", "best, s",
-                   "run")  # fmt: skip
-        texts = [(number, step.optimizer, *(f"{time_s:.1f}" for time_s in step[2:]), step.run)
-                 for number, step in enumerate(made, start=1)]  # fmt: skip
+        columns = ("step", "optimizer", "predicted, s", "measured, s", "own, s", "best, s", "run")
+        texts = [
+            (number, step.optimizer, *(f"{time_s:.1f}" for time_s in step[2:]), step.run)
+            for number, step in enumerate(made, start=1)
+        ]
         show_table(columns, texts)
         ends = f"{low:.2f} to {high:.2f}, 95 %" if low and high else "no interval: too few repeats"
         if changed:
@@ -233,14 +238,18 @@ def _show(documents: Sequence[Mapping[str, Any]]) -> None:
 
     rows = [
         (
-            each["optimizer"], each["model"], number(each["own_job_s"]), number(each["job_s"]),
-            " to ".join(map(number, each["intervals"].get("80") or ())),
-            percent(each["saved"], signed=True),
-            " to ".join(percent(end, signed=True) for end in each["saved_ends"] or ()),
-            each["evaluations"] or "", f"{1000 * each['seconds']:.0f}",
+            document["optimizer"],
+            document["model"],
+            number(document["own_job_s"]),
+            number(document["job_s"]),
+            " to ".join(map(number, document["intervals"].get("80") or ())),
+            percent(document["saved"], signed=True),
+            " to ".join(percent(end, signed=True) for end in document["saved_ends"] or ()),
+            document["evaluations"] or "",
+            f"{1000 * document['seconds']:.0f}",
         )
-        for each in documents
-    ]  # fmt: skip
+        for document in documents
+    ]
     times = ("by it, s", "job, s", "80 % interval, s", "saved", "by refits")
     show_table(("optimizer", "model", *times, "evaluations", "ms"), rows)
     best = documents[0]
@@ -261,9 +270,12 @@ def _show(documents: Sequence[Mapping[str, Any]]) -> None:
 @click.option("--memory", metavar="SIZE", help="For all tasks of a node (default: as it is).")
 @click.option("--judge", default="whatif-mr2", help="The model that prices each job.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="FOLDER",
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
     help="Write the best one's part of site files into a new folder.",
-)  # fmt: skip
+)
 @json_option
 def tune_cluster(
     source: str,
@@ -337,7 +349,7 @@ def tune_cluster(
     if as_json:
         print_json({"judge": judge, "plans": rows})
     else:
-        properties_of_jobs = {name for each in bases.values() for name in each.base.configuration}
+        properties_of_jobs = {name for base in bases.values() for name in base.base.configuration}
         _show_plans(rows, names, is_limited=any("running" in name for name in properties_of_jobs))
     if output is not None:  # what was shown is not lost where this fails
         with os_error_as_machine_error(output):
@@ -356,10 +368,13 @@ def _show_plans(
     """
     columns = ("map_slots", "reduce_slots", "task_memory", "dfs.blocksize")
     texts = [
-        (*(row[column] for column in columns), *(f"{row['job_s'][name]:.1f}" for name in names),
-         f"{row['total_s']:.1f}")
+        (
+            *(row[column] for column in columns),
+            *(f"{row['job_s'][name]:.1f}" for name in names),
+            f"{row['total_s']:.1f}",
+        )
         for row in rows[:_SHOWN]
-    ]  # fmt: skip
+    ]
     show_table((*columns, *(f"{name}, s" for name in names), "mix, s"), texts)
     if is_limited:
         click.echo("jobs have a limit of running tasks: more slots than that are idle")
@@ -393,18 +408,33 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
     if as_json:
         print_json({"regrets": rows, "mean": mean_regret(rows)})
         return
-    columns = ("input", "model", "cells", "chosen", "regret", "noise", "saved", "curse", "ranks",
-               "measured")  # fmt: skip
+    columns = (
+        "input",
+        "model",
+        "cells",
+        "chosen",
+        "regret",
+        "noise",
+        "saved",
+        "curse",
+        "ranks",
+        "measured",
+    )
     texts = [
         (
-            row["input"], row["model"], f"{row['cells']} of {row['of']}", row["chosen"] or "any",
-            percent(row["regret"]), percent(row["noise"]),
+            row["input"],
+            row["model"],
+            f"{row['cells']} of {row['of']}",
+            row["chosen"] or "any",
+            percent(row["regret"]),
+            percent(row["noise"]),
             percent(row["from_default"], signed=True),
             "" if row["curse"] is None else percent(row["curse"], signed=True),
-            "" if row["ranks"] is None else f"{row['ranks']:.2f}", f"{row['measured']:.3g}",
+            "" if row["ranks"] is None else f"{row['ranks']:.2f}",
+            f"{row['measured']:.3g}",
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     show_table(columns, texts)
     means = ", ".join(f"{model} {percent(value)}" for model, value in mean_regret(rows).items())
     click.echo(f"mean regret: {means}")

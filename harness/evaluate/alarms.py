@@ -80,8 +80,11 @@ class Table:
                 groups.setdefault(named, []).append(place)
         by_kind = sorted(groups.items(), key=lambda item: _KINDS.index(item[0][0]))
         lowest = {tuple(places): named for named, places in by_kind}  # of those with its columns
-        return [Factor(*named, tuple(places)) for named, places in by_kind
-                if lowest[tuple(places)] == named]  # fmt: skip
+        return [
+            Factor(*named, tuple(places))
+            for named, places in by_kind
+            if lowest[tuple(places)] == named
+        ]
 
 
 def tables(entries: Sequence[Entry]) -> list[Table]:
@@ -95,7 +98,7 @@ def tables(entries: Sequence[Entry]) -> list[Table]:
         numbers, own = zip(*(row for row in whole if row[1].series.id == series), strict=True)
         points = {point.name: point for night in own for point in night.points}
         values = pd.DataFrame([levels(night.points, night.offsets) for night in own])
-        again = pd.DataFrame([{each.name: each.again for each in one.points} for one in own])
+        again = pd.DataFrame([{point.name: point.again for point in one.points} for one in own])
         columns = [points[name] for name in values]
         made.append(Table(numbers, columns, values.to_numpy(), (again > 0).to_numpy(), own))
     return made
@@ -112,18 +115,20 @@ class Judge:
         # Each column from its median: a night that lacks one shifts no mean.
         centred = self.columns - self.columns.median()
         firm = pd.DataFrame(table.firm)
-        members = [[*each.members] for each in self.factors]
+        members = [[*factor.members] for factor in self.factors]
         shape = len(members), len(centred)
-        self.values = np.reshape([centred[each].mean(axis=1) for each in members], shape).T
-        is_firm: list[Flags] = [firm[each].any(axis=1) for each in members]
+        self.values = np.reshape([centred[member].mean(axis=1) for member in members], shape).T
+        is_firm: list[Flags] = [firm[member].any(axis=1) for member in members]
         self.firm = np.reshape(np.asarray(is_firm, dtype=bool), shape).T
-        self.clips = np.asarray([shifts.clip_of(len(each.members)) for each in self.factors])
+        self.clips = np.asarray([shifts.clip_of(len(factor.members)) for factor in self.factors])
         # Kinds of factors share the chance of a false alarm as 1, 1/2, 1/3 ..., common ones first.
-        self.kinds = np.asarray([each.of for each in self.factors])
+        self.kinds = np.asarray([factor.of for factor in self.factors])
         counts = Counter(self.kinds)
         shares = 1 / np.arange(1, len(counts) + 1)
-        limits = {of: shifts.threshold(count, shifts.FALSE_ALARMS * share / shares.sum())
-                  for (of, count), share in zip(counts.items(), shares, strict=True)}  # fmt: skip
+        limits = {
+            of: shifts.threshold(count, shifts.FALSE_ALARMS * share / shares.sum())
+            for (of, count), share in zip(counts.items(), shares, strict=True)
+        }
         self.thresholds = np.asarray([limits[of] for of in self.kinds])
 
     def judge(self, *, last: bool = True) -> list[Alarm]:
@@ -158,13 +163,22 @@ class Judge:
             size = median(own.values() or [0.0])
             cells = [p.cell for p in points if p.name in own]
             self._raise(f"code: {name}", name, night, night, size=(size,) * 3, cells=cells)
-        cells = [name.removeprefix(INPUT_OF) for name, fact in now.facts.items()
-                 if name.startswith(INPUT_OF) and before.facts.get(name, fact) != fact]  # fmt: skip
+        cells = [
+            name.removeprefix(INPUT_OF)
+            for name, fact in now.facts.items()
+            if name.startswith(INPUT_OF) and before.facts.get(name, fact) != fact
+        ]
         if cells:
-            places = [place for place, each in enumerate(self.factors)
-                      if any(points[column].cell in cells for column in each.members)]  # fmt: skip
-            sizes = [shifts.estimate(self.values[: night + 1, place], 1)[0] for place in places
-                     if self.factors[place].name in cells]  # fmt: skip
+            places = [
+                place
+                for place, each in enumerate(self.factors)
+                if any(points[column].cell in cells for column in each.members)
+            ]
+            sizes = [
+                shifts.estimate(self.values[: night + 1, place], 1)[0]
+                for place in places
+                if self.factors[place].name in cells
+            ]
             largest = max(sizes, key=abs, default=0.0), None, None
             self._raise("input", ", ".join(cells), night, night, size=largest, cells=cells)
             self.values[:night, places] = np.nan
@@ -188,11 +202,13 @@ class Judge:
         began = int((~np.isnan(values[:, largest])).argmax())
         columns = self.columns[began : night + 1]
         steps = columns[-lag:].median() - columns[:-lag].median()
-        of_columns = [steps[[*each.members]] for each in self.factors]
-        is_shared = np.asarray([
-            len(own) < 2 or own.median() * np.sign(own.mean()) > abs(own.mean()) / 2
-            for own in of_columns
-        ])  # fmt: skip
+        of_columns = [steps[[*factor.members]] for factor in self.factors]
+        is_shared = np.asarray(
+            [
+                len(own) < 2 or own.median() * np.sign(own.mean()) > abs(own.mean()) / 2
+                for own in of_columns
+            ]
+        )
         strongest = int(np.where(is_shared, np.abs(np.nan_to_num(z)), 0.0).argmax())
         strongest = largest if is_shared[largest] else strongest
         # The highest one that leaves nothing of the strongest.
@@ -205,10 +221,13 @@ class Judge:
         # Of a common factor all cells, else those that moved.
         cells = [self.table.points[place].cell for place in factor.members]
         if factor.of not in ("all", "workload"):
-            cells = [each.name for each, deviate in zip(self.factors, z, strict=True)
-                     if each.of == "cell" and deviate * direction > _SAME]  # fmt: skip
+            cells = [
+                each.name
+                for each, deviate in zip(self.factors, z, strict=True)
+                if each.of == "cell" and deviate * direction > _SAME
+            ]
         sizes = [shifts.estimate(column, lag) for column in values.T]
-        cause = self._cause(z, np.asarray([each[0] for each in sizes]))
+        cause = self._cause(z, np.asarray([size[0] for size in sizes]))
         moved = np.abs(np.nan_to_num(z)) > _SAME
         if cause in _FOLLOWS:  # a cell that went the other way has an alarm of its own
             moved &= (self.kinds != "cell") | (z * direction > 0)
@@ -242,7 +261,7 @@ class Judge:
     def _cause(self, z: Numbers, sizes: Numbers) -> str:
         """Say why, by what moved and what did not: the rules of docs/nightly.md."""
         has_moved = np.abs(np.nan_to_num(z)) > MOVED
-        is_probe = np.asarray([each.name == PROBE for each in self.factors])
+        is_probe = np.asarray([factor.name == PROBE for factor in self.factors])
         is_cell = has_moved & np.isin(self.kinds, ("cell", "all"))
         is_control = has_moved & (self.kinds == "resource") & ~is_probe
         followers = sizes[is_cell | is_control]
@@ -294,8 +313,11 @@ def judged(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
     nights = [entry for entry in entries if isinstance(entry, Night)]
     every = tables(entries)
     alarms = list[Alarm]()
-    notes = [f"night {number} is in no comparison: {'; '.join(night.lacks)}"
-             for number, night in enumerate(nights, 1) if not night.whole]  # fmt: skip
+    notes = [
+        f"night {number} is in no comparison: {'; '.join(night.lacks)}"
+        for number, night in enumerate(nights, 1)
+        if not night.whole
+    ]
     if len(every) > 1:
         names = (f"{table.nights[0].series.id} from night {table.numbers[0]}" for table in every)
         notes.append(f"{len(every)} series are kept apart: {', '.join(names)}")
@@ -318,8 +340,10 @@ def current(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
     gone = {alarm.id: alarm.state for alarm in again if alarm.state == "gone"}
     alarms = [
         alarm.model_copy(update={"state": gone.get(alarm.id, alarm.state)})
-        for night in entries if isinstance(night, Night) for alarm in night.alarms
-    ]  # fmt: skip
+        for night in entries
+        if isinstance(night, Night)
+        for alarm in night.alarms
+    ]
     return _accepted(alarms, entries), notes
 
 

@@ -65,17 +65,25 @@ def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
         raise SpecError(what, where="--workload", fix=did_you_mean(workload, list(profiles)))
     profile = profiles[workload or next(iter(profiles))]
     scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
-    cells = [each for each in evaluation.cells.values() if each.workload.name == profile.workload]
+    cells = [cell for cell in evaluation.cells.values() if cell.workload.name == profile.workload]
     base = max(cells, key=lambda cell: (cell.id in scored, cell.workload.input_bytes, cell.id))
     note = f"{evaluation.labels[base.id]}, the largest cell that the run scores"
     errors = {}
     with suppress(DataError):  # it was not scored
         scores = run.read_scores()
-        times_s = [each.raw_s["job_s"] for each in scores.measurements if each.cell == base.id]
+        times_s = [
+            measurement.raw_s["job_s"]
+            for measurement in scores.measurements
+            if measurement.cell == base.id
+        ]
         note += f", measured: {fmean(times_s):.3g} s" if times_s else ""
-        for each in scores.summaries:
-            if (each.workload, each.quantity, each.speed) == (profile.workload, "job_s", "raw"):
-                errors[each.model] = each.value("mape") or 0.0
+        for summary in scores.summaries:
+            if (summary.workload, summary.quantity, summary.speed) == (
+                profile.workload,
+                "job_s",
+                "raw",
+            ):
+                errors[summary.model] = summary.value("mape") or 0.0
     return Basis(base, note, profile, evaluation.cells, errors)
 
 

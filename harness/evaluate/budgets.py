@@ -43,7 +43,7 @@ def read_budgets(text: str, source: str, sides: Sequence[Side]) -> list[Budget]:
     known["statistic"] = set()
     for side in sides:
         known["workload"] |= side.axes["workload"]
-        known["model"] |= {each.model for each in side.predictions}
+        known["model"] |= {prediction.model for prediction in side.predictions}
         if side.profiles:
             known["statistic"] |= {key[3] for key, _ in side.estimates({}) if key[0] == "cost"}
     entries = document.at(("budgets",))
@@ -109,7 +109,7 @@ def judge(budget: Budget, changed: Sequence[Change], *, strict: bool) -> Budget:
             elif least <= low and high <= budget.most:
                 verdict = "kept"
         texts[verdict].append(f"{each.model} {each.workload} in {each.run}: {ends}".strip())
-    verdict = next((each for each in texts if texts[each]), "undecided")
+    verdict = next((text for text in texts if texts[text]), "undecided")
     reason = "; ".join(texts[verdict]) or "the runs have nothing of it in common"
     if strict and verdict == "undecided":
         verdict = "broken"

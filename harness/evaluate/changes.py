@@ -93,8 +93,8 @@ class Side:
         self.trials = defaultdict[str, list[Measurement]](list)
         measurements = evaluation.measurements(self.scores.measurements, profiling=True)
         sizes = {cell: each.workload.input_bytes for cell, each in evaluation.cells.items()}
-        for each in sorted(measurements, key=lambda each: sizes[each.cell]):
-            self.trials[each.cell].append(each)
+        for measurement in sorted(measurements, key=lambda each: sizes[each.cell]):
+            self.trials[measurement.cell].append(measurement)
         self.cells = {cell: evaluation.cells[cell] for cell in self.trials}
         self.axes = defaultdict[str, set[str]](set)
         for axis, value in chain(*(axis_values(cell).items() for cell in self.cells.values())):
@@ -111,7 +111,9 @@ class Side:
         for name, value in flatten(document):
             if not name.endswith(_VARIES):
                 self.facts[name] = excerpt(value, 40)
-        self.facts |= {f"code of {each.model}": each.code[:12] for each in self.predictions}
+        self.facts |= {
+            f"code of {prediction.model}": prediction.code[:12] for prediction in self.predictions
+        }
 
     def estimates(self, labels: Mapping[str, str]) -> Iterator[tuple[Key, Estimate]]:
         """Logarithms of times and errors of the cells of *labels*, which it names; all costs."""
@@ -123,7 +125,7 @@ class Side:
                 cell: times_s
                 for cell, trials in self.trials.items()
                 if trials[0].workload == workload
-                and (times_s := [t for each in trials if (t := each.raw_s.get(quantity, 0)) > 0])
+                and (times_s := [t for trial in trials if (t := trial.raw_s.get(quantity, 0)) > 0])
             }
             every = sum(map(len, times_s.values()))
             floors = mean_floors([*times_s.values()])
@@ -133,7 +135,10 @@ class Side:
                 if cell in labels:
                     estimate = math.log(fmean(repeats_s)), floor or math.nan, freedoms[cell], 0.0
                     yield ("time", workload, "", quantity, labels[cell]), estimate
-        refits = {(each.model, each.cell): each.refits for each in self.predictions}
+        refits = {
+            (prediction.model, prediction.cell): prediction.refits
+            for prediction in self.predictions
+        }
         for score in self.scores.scores:
             if score.speed == "raw" and score.quantity in LEVELS and score.cell in labels:
                 workload = self.cells[score.cell].workload.name
@@ -161,7 +166,7 @@ def differences(base: Side, other: Side) -> list[tuple[str, str, str]]:
     """What differs of what the runs say of themselves: name, value in *base*, value in *other*."""
     facts = base.facts | other.facts
     unset = "not set"
-    rows = [(each, base.facts.get(each, unset), other.facts.get(each, unset)) for each in facts]
+    rows = [(fact, base.facts.get(fact, unset), other.facts.get(fact, unset)) for fact in facts]
     return [row for row in rows if row[1] != row[2]]
 
 
@@ -252,7 +257,7 @@ def sentence(base: Side, other: Side, changed: Sequence[Change]) -> str:
     moved = [each for each in changed if each.verdict in ("larger", "smaller")]
     jobs = [each for each in moved if (each.kind, each.name) == ("time", "job_s")]
     texts = list[str]()
-    for each in [each for each in jobs if not each.cell] or jobs:
+    for each in [job for job in jobs if not job.cell] or jobs:
         power, word = (1, "slower") if each.change > 0 else (-1, "faster")
         ends = (each.change, each.low or 0.0, each.high or 0.0)
         low, middle, high = sorted((1 + end) ** power for end in ends)

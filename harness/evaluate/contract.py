@@ -73,7 +73,7 @@ def workload_complaints(
     other_key = workload.plan_input(twice, block_bytes).key
     if other_key == plan.key or not plan.key.replace("-", "").isalnum():
         yield f"the key {plan.key!r} is that of another input, too, or not of letters, digits, -"
-    if _IN not in jobs[0].arguments or not any(_OUT in each for each in jobs[-1].arguments):
+    if _IN not in jobs[0].arguments or not any(_OUT in argument for argument in jobs[-1].arguments):
         yield "submit does not hand on the input and the output that it is given"
     sample = json.loads(json.dumps(workload.sample(spec, ((n, [d]) for n, d in files.items()))))
     middle = len(output) // 2

@@ -331,4 +331,4 @@ class Evaluation:
             if rank == max(ranks.values())
         }
         middle_s = median_low(seconds.values()) if seconds else None
-        return next((self.done[each] for each in seconds if seconds[each] == middle_s), None)
+        return next((self.done[second] for second in seconds if seconds[second] == middle_s), None)

@@ -110,6 +110,6 @@ def terasort_ratio(origin: Evaluation, target: Evaluation) -> float | None:
 def job_times(evaluation: Evaluation) -> dict[str, float]:
     """Mean measured job time of each cell that ran, as measured."""
     times_s = defaultdict[str, list[float]](list)
-    for each in evaluation.measurements(profiling=True):
-        times_s[each.cell].append(each.raw_s["job_s"])
+    for measurement in evaluation.measurements(profiling=True):
+        times_s[measurement.cell].append(measurement.raw_s["job_s"])
     return {key: fmean(several) for key, several in times_s.items()}

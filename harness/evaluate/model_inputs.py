@@ -160,14 +160,16 @@ def predict_cells(
         profile = profiles[workload]
         of_cells = missed[workload]
         others = [predict_cell(model, cell, {workload: refit}) for refit in profile.refits]
-        logarithms = [_log_times(each) for each in others]
+        logarithms = [_log_times(other) for other in others]
         never = [(math.nan, math.nan)] * (len({job.cell for job in profile.jobs}) - len(of_cells))
         drawn = None
         if profile.draws:  # of another machine: its costs there, and what the model misses here
             drawn = np.array(
-                [_log_times(predict_cell(model, cell, {workload: scaled(profile, times)}))
-                 for times in profile.draws]
-            )  # fmt: skip
+                [
+                    _log_times(predict_cell(model, cell, {workload: scaled(profile, times)}))
+                    for times in profile.draws
+                ]
+            )
             known = [error for _, error in of_cells if np.isfinite(error).all()]
             errors = np.array(known or [np.zeros(len(INTERVAL_OF))])
             numbers = np.arange(len(drawn))
@@ -175,7 +177,7 @@ def predict_cells(
         refits = {}
         intervals = {}
         for column, quantity in enumerate(INTERVAL_OF):
-            refits[quantity] = tuple(predicted_times(each)[quantity][1] for each in others)
+            refits[quantity] = tuple(predicted_times(other)[quantity][1] for other in others)
             pairs = [(logarithms[place][column], error[column]) for place, error in of_cells]
             centres, residuals = np.reshape(pairs + never, (-1, 2)).T
             intervals[quantity] = {
@@ -223,8 +225,10 @@ def _missed(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]) -> 
 
     predictor = MODELS[model] if isinstance(model, str) else model
     job = jobs[0]
-    slots = {f"{kind}_slots_per_node": -(-getattr(job, f"{kind}_slots") // job.num_nodes)
-             for kind in ("map", "reduce")}  # fmt: skip
+    slots = {
+        f"{kind}_slots_per_node": -(-getattr(job, f"{kind}_slots") // job.num_nodes)
+        for kind in ("map", "reduce")
+    }
     cluster = Cluster(
         num_nodes=job.num_nodes, map_slots=job.map_slots, reduce_slots=job.reduce_slots, **slots
     )
@@ -241,7 +245,7 @@ def _missed(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]) -> 
     except HarnessError:
         predicted_s = [math.nan, math.nan]
     measured_s = [
-        sum(getattr(each, name) or math.nan for each in jobs) / len(jobs) for name in INTERVAL_OF
+        sum(getattr(job, name) or math.nan for job in jobs) / len(jobs) for name in INTERVAL_OF
     ]
     missed: Numbers = np.log(measured_s) - np.log(predicted_s)
     return missed
@@ -263,8 +267,11 @@ def scaled(profile: Profile, times: Mapping[str, float]) -> Profile:
     jobs = []
     for job in profile.jobs:
         names = {name.removeprefix(JOBS): times[name] for name in times if name.startswith(JOBS)}
-        update = {name: factor * value for name, factor in names.items()
-                  if (value := getattr(job, name)) is not None}  # fmt: skip
+        update = {
+            name: factor * value
+            for name, factor in names.items()
+            if (value := getattr(job, name)) is not None
+        }
         jobs.append(job.model_copy(update=update))
     return profile.model_copy(
         update={

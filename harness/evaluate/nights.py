@@ -51,7 +51,9 @@ def night(evaluation: Evaluation) -> Night:
     facts |= {name: str(manifest.machine.get(name, "")) for name in ("kernel", "os")} | nodes
     if manifest.versions:
         facts |= {f"jar {name}": sha[:12] for name, sha in manifest.versions.jars.items()}
-    facts |= {f"code of {each.model}": each.code[:12] for each in evaluation.predictions}
+    facts |= {
+        f"code of {prediction.model}": prediction.code[:12] for prediction in evaluation.predictions
+    }
     # What the trials of each cell have read, and handed on: the same each night.
     for cell, record in {each.trial.cell.id: each for each in done.values()}.items():
         counters = joined(evaluation.jobs(record)).counters
@@ -84,32 +86,32 @@ def points(evaluation: Evaluation) -> Iterator[Point]:
     labels = evaluation.labels
     repeats = defaultdict[str, list[Measurement]](list)
     starts = list[str]()
-    for each in evaluation.measurements():
-        if not each.disturbed:
-            repeats[each.cell].append(each)
-            starts += [each.start] if each.start not in starts else []
+    for measurement in evaluation.measurements():
+        if not measurement.disturbed:
+            repeats[measurement.cell].append(measurement)
+            starts += [measurement.start] if measurement.start not in starts else []
     for cell, trials in sorted(repeats.items(), key=lambda item: labels[item[0]]):
         trials.sort(key=lambda each: (done[each.trial].trial.look, done[each.trial].started_s))
         common = {
             "cell": labels[cell],
             "workload": trials[0].workload,
-            "starts": tuple(starts.index(each.start) for each in trials),
-            "again": sum(done[each.trial].trial.look > 0 for each in trials),
+            "starts": tuple(starts.index(trial.start) for trial in trials),
+            "again": sum(done[trial.trial].trial.look > 0 for trial in trials),
         }
         is_control = trials[0].workload not in profiles
         for quantity in ("job_s",) if is_control else _TIMES:
-            raw_s = [each.raw_s.get(quantity, 0.0) for each in trials]
+            raw_s = [trial.raw_s.get(quantity, 0.0) for trial in trials]
             if min(raw_s) > 0:
-                reference_s = [each.reference_s.get(quantity, math.nan) for each in trials]
+                reference_s = [trial.reference_s.get(quantity, math.nan) for trial in trials]
                 times = {"raw": raw_s, "reference": [] if is_control else reference_s}
                 kind = "control" if is_control else "measured"
                 yield Point.model_validate({"kind": kind, "quantity": quantity, **common, **times})
         # The frame is the same for all models; where a trial does not show it there is no body.
-        quantity = "body_s" if all("body_s" in each.raw_s for each in trials) else "job_s"
+        quantity = "body_s" if all("body_s" in trial.raw_s for trial in trials) else "job_s"
         for prediction in evaluation.predictions:
             seconds = getattr(prediction, quantity)
             if prediction.cell == cell and seconds:
-                ratios = [each.raw_s[quantity] / seconds for each in trials]
+                ratios = [trial.raw_s[quantity] / seconds for trial in trials]
                 of_model = {"raw": ratios, "model": prediction.model, "quantity": quantity}
                 yield Point.model_validate({"kind": "residual", **common, **of_model})
     rates = [rate for record in done.values() if (rate := evaluation.rate(record))]
@@ -123,4 +125,6 @@ def points(evaluation: Evaluation) -> Iterator[Point]:
 
 def levels(points: Iterable[Point], offsets: Mapping[str, float]) -> dict[str, float]:
     """Logarithm of the mean of each point's repeats, less its offset, by its name."""
-    return {each.name: math.log(fmean(each.raw)) - offsets.get(each.name, 0.0) for each in points}
+    return {
+        point.name: math.log(fmean(point.raw)) - offsets.get(point.name, 0.0) for point in points
+    }

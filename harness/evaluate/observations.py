@@ -59,8 +59,11 @@ def logged_times(
     no times: all its attempts ran in its application master, whose log mixes them.
     """
     names = () if trace.uberized else raw.names()
-    folders = {name.split("/")[-2]: name[: -len(TASK_LOG)] for name in names
-               if name.endswith(f"/{TASK_LOG}")}  # by container  # fmt: skip
+    folders = {
+        name.split("/")[-2]: name[: -len(TASK_LOG)]
+        for name in names
+        if name.endswith(f"/{TASK_LOG}")
+    }  # by container
     for attempt in trace.attempts:
         folder = folders.get(attempt.container_id)
         if folder is None or attempt.state != "succeeded":
@@ -140,7 +143,9 @@ def observe(
                 cluster=cluster,
                 job_input=input_read(trace, planned),
                 rate=rate,
-                task_times=tuple(each for each in task_times if each.attempt_id in attempt_ids),
+                task_times=tuple(
+                    task_time for task_time in task_times if task_time.attempt_id in attempt_ids
+                ),
                 number=number,
                 planned_jobs=workload_of(cell).jobs(cell.workload),
                 output_copies=workload_of(cell).output_copies(client_configuration(cell)),
@@ -150,7 +155,9 @@ def observe(
 
 
 def _succeeded(trace: JobTrace) -> dict[str, TaskAttempt]:
-    return {one.attempt_id: one for one in trace.attempts if one.state == "succeeded"}
+    return {
+        attempt.attempt_id: attempt for attempt in trace.attempts if attempt.state == "succeeded"
+    }
 
 
 def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
@@ -174,7 +181,9 @@ def job_task_times(
     """
     succeeded = _succeeded(trace)
     pieces = dict[str, TaskPieces]()
-    drawn = {one.attempt_id: one for one in trace.attempts} if is_detailed(trace) else {}
+    drawn = (
+        {attempt.attempt_id: attempt for attempt in trace.attempts} if is_detailed(trace) else {}
+    )
     recorded: list[MapTimes | ReduceTimes] = []
     parts_by_attempt = {}
     for recording in recordings:

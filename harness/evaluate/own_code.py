@@ -116,7 +116,9 @@ def _find_class(source: str, file: str, class_name: str) -> OwnCode:
         line = getattr(error, "lineno", 1)
         reason = getattr(error, "msg", error)
         raise SpecError(f"{file}:{line}: not Python: {reason}") from error
-    classes = {each.name: each for each in statements if isinstance(each, ast.ClassDef)}
+    classes = {
+        statement.name: statement for statement in statements if isinstance(statement, ast.ClassDef)
+    }
     if class_name not in classes:
         fix = did_you_mean(class_name, [*classes])
         raise SpecError(f"{file} has no class '{excerpt(class_name)}'", where=file, fix=fix)

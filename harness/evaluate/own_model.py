@@ -74,9 +74,12 @@ class OwnModel:
         self._pipe, child_end = Pipe()
         process = subprocess.Popen(
             [sys.executable, "-I", "-B", "-m", __name__, str(child_end.fileno())],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            cwd="/", pass_fds=[child_end.fileno()],
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            pass_fds=[child_end.fileno()],
+        )
         child_end.close()
         self._pipe.send_bytes(own.model_dump_json().encode())
         self._finish = finalize(self, _end, process, self._pipe)
@@ -90,7 +93,7 @@ class OwnModel:
         is_last = False
         try:
             if not slip:
-                question = json.dumps([each.model_dump() for each in parts])
+                question = json.dumps([part.model_dump() for part in parts])
                 self._pipe.send_bytes(question.encode())
                 if not self._pipe.poll(LIMIT_S):
                     raise TimeoutError

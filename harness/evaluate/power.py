@@ -64,8 +64,10 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
         clip = clip_of(len(factor.members))
         limits = smallest(len(column), clip, float(judge.thresholds[place]))
         sizes = (f"{100 * np.expm1(spread * size):.1f}" if size else "none" for size in limits)
-        shifts.append({"what": factor.name, "a night": _percent(spread**2)} | dict(
-            zip((f"within {n} nights" for n in _WITHIN), sizes, strict=True)))  # fmt: skip
+        shifts.append(
+            {"what": factor.name, "a night": _percent(spread**2)}
+            | dict(zip((f"within {n} nights" for n in _WITHIN), sizes, strict=True))
+        )
         if factor.of in ("all", "workload"):
             cells = len(factor.members)
             helps[f"{factor.name}: a cell more"] = f"up to {_gain(cells / (cells + 1), 1.0)}"
@@ -107,7 +109,7 @@ def levels_of(nights: Sequence[Point]) -> tuple[int, float, float, float]:
     NaN: no night has a second repeat, or a second start.  That of nights is by the differences of
     neighbours, because a change moves but one of them.
     """
-    logs = [np.log(each.raw[: len(each.raw) - each.again]) for each in nights]
+    logs = [np.log(night.raw[: len(night.raw) - night.again]) for night in nights]
     groups = list[Numbers]()
     starts = list[float]()
     for each, values in zip(nights, logs, strict=True):

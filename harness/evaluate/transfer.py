@@ -219,8 +219,10 @@ def longer_by(
     for name in profile.frame:
         if name in there.frame and name in here.frame and here.frame[name].value > 0:
             times[name] = there.frame[name].value / here.frame[name].value
-    of_maps, of_reduces = (by.of(part for part in by.before_s if part.startswith(begins))
-                           for begins in (_OF_MAPS, _OF_REDUCES))  # fmt: skip
+    of_maps, of_reduces = (
+        by.of(part for part in by.before_s if part.startswith(begins))
+        for begins in (_OF_MAPS, _OF_REDUCES)
+    )
     maps_s = sum(job.map_task_s or 0.0 for job in profile.jobs)
     tasks_s = sum((job.map_task_s or 0.0) + (job.reduce_task_s or 0.0) for job in profile.jobs)
     share = maps_s / tasks_s if tasks_s else 1.0
@@ -236,8 +238,11 @@ def at_speed_of(machine: MachineCosts, speed: SpeedCorrection | None) -> Machine
     times = speed.at_reference(1.0, machine.reference_rate)
 
     def changed(cost: Cost) -> Cost:
-        ends = {name: times * value for name in ("value", "low", "high")
-                if (value := getattr(cost, name)) is not None}  # fmt: skip
+        ends = {
+            name: times * value
+            for name in ("value", "low", "high")
+            if (value := getattr(cost, name)) is not None
+        }
         without = {unit: times * value for unit, value in cost.without.items()}
         return cost.model_copy(update={**ends, "without": without})
 
@@ -273,8 +278,13 @@ def transferred(
     for _ in range(DRAWS):
         drawn = longer_by(profile, rows, drawn_costs(here, random), drawn_costs(there, random))
         slower = math.exp(random.normal() * rate_spread * (speed.coefficient if speed else 0.0))
-        draws.append({name: drawn[name] / value * (1 / slower if name in _RATES else slower)
-                      for name, value in times.items() if value})  # fmt: skip
+        draws.append(
+            {
+                name: drawn[name] / value * (1 / slower if name in _RATES else slower)
+                for name, value in times.items()
+                if value
+            }
+        )
     refits = tuple(scaled(refit, times) for refit in profile.refits)
     return scaled(profile, times).model_copy(
         update={"refits": refits, "draws": tuple(draws), "speed": speed}
@@ -298,10 +308,15 @@ def completed(there: MachineCosts, here: MachineCosts) -> tuple[MachineCosts, li
         rates = (there.costs[name].micro, cost.micro) if name in there.costs else (None, None)
         longer_s = 0.0 if None in rates else (rates[0] or 0.0) - (rates[1] or 0.0)
         values = {"value": cost.value, "low": cost.low, "high": cost.high}
-        moved = {end: max(_LEAST_SHARE * value, value + longer_s)
-                 for end, value in values.items() if value is not None}  # fmt: skip
-        without = {unit: max(_LEAST_SHARE * value, value + longer_s)
-                   for unit, value in cost.without.items()}  # fmt: skip
+        moved = {
+            end: max(_LEAST_SHARE * value, value + longer_s)
+            for end, value in values.items()
+            if value is not None
+        }
+        without = {
+            unit: max(_LEAST_SHARE * value, value + longer_s)
+            for unit, value in cost.without.items()
+        }
         costs[name] = cost.model_copy(update={**moved, "without": without})
     return there.model_copy(update={"costs": costs}), assumed
 
@@ -373,10 +388,13 @@ def explained(machine: MachineCosts, run: Run) -> list[tuple[str, str, float, fl
             of_part[row.workload, row.part].append(row)
     costs = {name: cost.value for name, cost in machine.costs.items()}
     return [
-        (*key, fmean(row.seconds for row in rows),
-         fmean(seconds_of(row.counts, costs) for row in rows))
+        (
+            *key,
+            fmean(row.seconds for row in rows),
+            fmean(seconds_of(row.counts, costs) for row in rows),
+        )
         for key, rows in sorted(of_part.items())
-    ]  # fmt: skip
+    ]
 
 
 def profiles_for(
@@ -418,8 +436,10 @@ def profiles_for(
         if cost.high is not None and cost.micro is not None and cost.micro > _FAR * cost.high
     ]
     if any(name.startswith("cluster.nodes.") for name in there.conditions):
-        unsure.append(f"nodes of {paths[1].name} differ, its costs are means over them: a job that"
-                      " waits for the slowest one takes longer")  # fmt: skip
+        unsure.append(
+            f"nodes of {paths[1].name} differ, its costs are means over them: a job that"
+            " waits for the slowest one takes longer"
+        )
     profiles = {}
     for workload, profile in source.read_profiles().items():
         of_there, assumed = completed(there, at_speed_of(here, profile.speed))

@@ -68,8 +68,11 @@ def nearest_model(basis: Basis) -> str:
 
     What is fitted to whole jobs knows of no setting, and cannot judge.
     """
-    known = {name: error for name, error in basis.errors.items()
-             if name in MODELS and MODELS[name].required != {"jobs"}}  # fmt: skip
+    known = {
+        name: error
+        for name, error in basis.errors.items()
+        if name in MODELS and MODELS[name].required != {"jobs"}
+    }
     return min(known, key=lambda name: (known[name], name), default="whatif-mr2")
 
 
@@ -95,7 +98,9 @@ def proposals(
         raise DataError(what, where=basis.profile.workload, fix="choose another: --judge MODEL")
     of_ptc = [name for name in models if name.startswith("ptc")] or [PTC_WAVE]
     able = {"search": models, "mrtuner": of_ptc}
-    pairs = [(each, model) for each in optimizers for model in able.get(each, [judge])]
+    pairs = [
+        (optimizer, model) for optimizer in optimizers for model in able.get(optimizer, [judge])
+    ]
     job = replace(job_of(basis), learned=learned or {})
     choices = list[Choice]()
     refused = list[str]()

@@ -194,7 +194,7 @@ def label(cell: Cell, axes: Collection[str]) -> str:
         # The shortest end of a property's name that says which of *axes* it is.
         for start in range(len(parts) - 1, 0, -1):
             tail = ".".join(parts[start:])
-            alike = sum(other == tail or other.endswith(f".{tail}") for other in axes)
+            alike = sum(axis == tail or axis.endswith(f".{tail}") for axis in axes)
             if alike == 1 and tail not in _VAGUE:
                 short = tail
                 break

@@ -463,10 +463,12 @@ class Experiment(_FileRecord):
     design: Annotated[
         Design,
         *_word_or_count(
-            ("kind", "points"), ["full"], ["sobol", "latin"],
+            ("kind", "points"),
+            ["full"],
+            ["sobol", "latin"],
             "is not a valid design; write full, {sobol: 32} or {latin: 32}",
         ),
-    ] = Design()  # fmt: skip
+    ] = Design()
     """full, {sobol: N} or {latin: N} (default: full)"""
     repeat: Annotated[int, *_number("whole number", 1, 10**6, word="until decided")] = 3
     """trials of each cell, or until decided: as few as a verdict takes (default: 3)"""
@@ -483,10 +485,12 @@ class Experiment(_FileRecord):
     tracing: Annotated[
         Tracing,
         *_word_or_count(
-            ("mode", "unit_records"), _MODES, ["units"],
+            ("mode", "unit_records"),
+            _MODES,
+            ["units"],
             f"is not a way of tracing; write {', '.join(_MODES)}, or {{units: 5}}",
         ),
-    ] = Field(Tracing(), validation_alias="trace")  # fmt: skip
+    ] = Field(Tracing(), validation_alias="trace")
     """what tasks record: spans, units, {units: N}, logs or off (default: spans)"""
     predict: Predict = Predict(models=(), profile_on={})
     """what to predict, and from which cells"""

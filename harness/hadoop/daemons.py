@@ -199,13 +199,19 @@ def daemon_argv(java: str, layout: Layout, daemon: Daemon) -> list[str]:
     """Command line of *daemon*."""
     temporary = f"{layout.data(daemon.member)}/jtmp"  # Jetty unpacks web applications there
     return [
-        java, *ADD_OPENS, *_QUICK, _ZONE,
-        f"-Dproc_{daemon.kind}", "-Xmx256m", f"-Djava.io.tmpdir={temporary}",
+        java,
+        *ADD_OPENS,
+        *_QUICK,
+        _ZONE,
+        f"-Dproc_{daemon.kind}",
+        "-Xmx256m",
+        f"-Djava.io.tmpdir={temporary}",
         *layout.accept_options,
         *_class_data_options(layout, f"{layout.recording}/{daemon.key}.lst"),
-        "-cp", _class_path(layout, daemon.member),
+        "-cp",
+        _class_path(layout, daemon.member),
         MAIN[daemon.kind],
-    ]  # fmt: skip
+    ]
 
 
 def daemon_options(layout: Layout) -> dict[str, str]:
@@ -257,11 +263,18 @@ def client_argv(
 ) -> list[str]:
     """Command line of a client on the master; *jars* are added to its class path."""
     return [
-        java, *ADD_OPENS, *_QUICK, _ZONE,
-        "-Xmx512m", f"-Djava.io.tmpdir={layout.data(layout.master)}/jtmp",
+        java,
+        *ADD_OPENS,
+        *_QUICK,
+        _ZONE,
+        "-Xmx512m",
+        f"-Djava.io.tmpdir={layout.data(layout.master)}/jtmp",
         *_class_data_options(layout, f"{layout.recording}/client-{main_class}.lst"),
-        "-cp", ":".join([_class_path(layout, layout.master), *jars]), main_class, *arguments,
-    ]  # fmt: skip
+        "-cp",
+        ":".join([_class_path(layout, layout.master), *jars]),
+        main_class,
+        *arguments,
+    ]
 
 
 def container_options(layout: Layout, memory_mb: int, path_jar: str = "path.jar") -> str:

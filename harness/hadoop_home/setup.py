@@ -87,15 +87,25 @@ def _resolve_jars(hadoop_home: Path, checksums: dict[str, str]) -> None:
         raise MachineError("no Maven on this machine", where="PATH", fix="apt-get install -y maven")
     pom_file = str(homes.SOURCE / "pom.xml")
     command = [
-        str(homes.MAVEN), "-B", "-ntp", "-q", "-f", pom_file,
-        f"{_DEPENDENCY_PLUGIN}:copy-dependencies", f"-DoutputDirectory={fresh_folder / 'lib'}",
-    ]  # fmt: skip
+        str(homes.MAVEN),
+        "-B",
+        "-ntp",
+        "-q",
+        "-f",
+        pom_file,
+        f"{_DEPENDENCY_PLUGIN}:copy-dependencies",
+        f"-DoutputDirectory={fresh_folder / 'lib'}",
+    ]
     for argv in ([*command, "-o"], command):  # from its local repository, when that is enough
         shutil.rmtree(fresh_folder, ignore_errors=True)
         process = subprocess.run(
-            argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            argv,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
             errors="replace",
-        )  # fmt: skip
+        )
         if process.returncode == 0:
             break
     else:
@@ -145,10 +155,14 @@ def ensure_formatted(hadoop_home: HadoopHome) -> None:
         argv = daemons.daemon_argv(hadoop_home.java.launcher, layout, namenode)
         process = subprocess.run(
             [*argv, "-format", "-nonInteractive", "-force"],
-            check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", cwd=work_folder,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            cwd=work_folder,
             env=daemons.environment(os.environ, str(hadoop_home.java.home), layout, layout.master),
-        )  # fmt: skip
+        )
         if process.returncode != 0:
             lines = "\n".join(process.stderr.splitlines()[-10:])
             what = f"the name space cannot be formatted:\n{lines}"
@@ -207,11 +221,19 @@ def missing_hooks(hadoop_home: HadoopHome) -> list[str]:
 def _run_tracer(home: HadoopHome, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
-            home.java.launcher, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
-            "-jar", str(homes.TRACER), *map(str, arguments),
+            home.java.launcher,
+            "-XX:TieredStopAtLevel=1",
+            "-XX:+UseSerialGC",
+            "-jar",
+            str(homes.TRACER),
+            *map(str, arguments),
         ],
-        check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-    )  # fmt: skip
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+    )
 
 
 def _hooks_error(hadoop_home: HadoopHome, stderr: str) -> MachineError:
@@ -235,9 +257,9 @@ def ensure_archive(hadoop_home: HadoopHome, archive_name: str, jar: Path) -> Non
         what = f"this JDK cannot make the class-data archive of {archive_name}"
         report(f"{what}: JVMs start without it, some seconds slower")
         return
-    for other in hadoop_home.path.glob(f"{archive_name}-*.jsa"):
-        if other != archive:
-            other.unlink()
+    for path in hadoop_home.path.glob(f"{archive_name}-*.jsa"):
+        if path != archive:
+            path.unlink()
 
 
 def main() -> None:

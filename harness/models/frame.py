@@ -35,9 +35,12 @@ def frame_counts(configuration: JobConfig, cluster: Cluster, job_input: JobInput
     if num_reduces:
         reduce_slots = check_count("reduce_slots", cluster.reduce_slots, where=_WHERE, low=1)
     counts = frame_counts_of_many(
-        np.array([job_input.num_splits]), np.array([num_reduces]),
-        np.array([configuration.reduce_slowstart]), map_slots, reduce_slots,
-    )  # fmt: skip
+        np.array([job_input.num_splits]),
+        np.array([num_reduces]),
+        np.array([configuration.reduce_slowstart]),
+        map_slots,
+        reduce_slots,
+    )
     return {name: int(each[0]) for name, each in counts.items()}
 
 

@@ -189,7 +189,9 @@ def record_gpus(run: Run, cluster_spec: ClusterSpec, cluster: Cluster) -> list[s
         if facts["devices"] and before is not None and before.h2d_bps and before.d2h_bps:
             facts |= {"h2d_bps": before.h2d_bps, "d2h_bps": before.d2h_bps}
         elif facts["devices"]:
-            worker = next((each for each in workers if node_name in (each.name, MACHINE)), None)
+            worker = next(
+                (worker for worker in workers if node_name in (worker.name, MACHINE)), None
+            )
             facts |= measure_copies(cluster, worker)
         described[node_name] = NodeGpus.model_validate(facts)
     if described:

@@ -20,8 +20,9 @@ NAME = "node.pyz"
 def agent_bytes() -> bytes:
     """The agent as a zipapp, of the same bytes for the same modules; zlib would slow each start."""
     modules = {
-        "__main__.py": b"from node.__main__ import main\n\nmain()\n", "node/__init__.py": b"",
-    }  # fmt: skip
+        "__main__.py": b"from node.__main__ import main\n\nmain()\n",
+        "node/__init__.py": b"",
+    }
     for module in sorted(Path(__file__).parent.glob("*.py")):
         modules.setdefault(f"node/{module.name}", module.read_bytes())
     archive = io.BytesIO()

@@ -53,13 +53,19 @@ def make_archive(
             listed.write_text("".join(f"{list_line}\n" for list_line in lines))
             process = subprocess.run(
                 [
-                    f"{java_home}/bin/java", "-Xshare:dump", f"-XX:SharedClassListFile={listed}",
-                    f"-XX:SharedArchiveFile={partial_archive}", "-XX:+UseSerialGC",
-                    "-cp", str(class_path),
+                    f"{java_home}/bin/java",
+                    "-Xshare:dump",
+                    f"-XX:SharedClassListFile={listed}",
+                    f"-XX:SharedArchiveFile={partial_archive}",
+                    "-XX:+UseSerialGC",
+                    "-cp",
+                    str(class_path),
                 ],
-                check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-            )  # fmt: skip
+            )
             if process.returncode == 0 and partial_archive.is_file():
                 partial_archive.replace(archive)
                 return True

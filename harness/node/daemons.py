@@ -48,9 +48,13 @@ def start(arguments: List[str]) -> None:
                 with log.open("ab") as log_file:
                     subprocess.Popen(
                         [sys.executable, "-I", "-S", sys.argv[0], "supervise", plan_path],
-                        stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file,
-                        start_new_session=True, cwd="/", close_fds=True,
-                    )  # fmt: skip
+                        stdin=subprocess.DEVNULL,
+                        stdout=log_file,
+                        stderr=log_file,
+                        start_new_session=True,
+                        cwd="/",
+                        close_fds=True,
+                    )
             deadline = time.monotonic() + _LIMIT_S
             while control is None:
                 if time.monotonic() > deadline:

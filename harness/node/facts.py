@@ -86,11 +86,15 @@ def survey(folder: str, java: str) -> None:
         if command:
             version = java_version(str(Path(command).resolve().parent.parent)) or "unknown"
         facts = {
-            "cores": len(os.sched_getaffinity(0)), "memory_bytes": memory_bytes(),
-            "disk_bytes": disk_usage.total, "disk_free_bytes": disk_usage.free,
-            "load": os.getloadavg()[0], "kernel": platform.release(),
-            "python": platform.python_version(), "java": version or f"{java} is not there",
-        }  # fmt: skip
+            "cores": len(os.sched_getaffinity(0)),
+            "memory_bytes": memory_bytes(),
+            "disk_bytes": disk_usage.total,
+            "disk_free_bytes": disk_usage.free,
+            "load": os.getloadavg()[0],
+            "kernel": platform.release(),
+            "python": platform.python_version(),
+            "java": version or f"{java} is not there",
+        }
         print(json.dumps(facts))
         return
 
@@ -118,9 +122,12 @@ def java_version(java_home: str) -> str:
         process = subprocess.run(
             # without the first flag it would leave a folder among the host's temporary files
             [f"{java_home}/bin/java", "-XX:-UsePerfData", "-XshowSettings:properties", "-version"],
-            check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, timeout=_TOOL_LIMIT_S,
-        )  # fmt: skip
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_TOOL_LIMIT_S,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     stated = re.search(rb"^\s*java\.runtime\.version = (\S+)", process.stderr, re.MULTILINE)
@@ -217,9 +224,13 @@ def filter_obstacle(rules: str) -> str:
     as_root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     try:
         process = subprocess.run(
-            [*as_root, find_tool("nft"), "-c", "-f", "-"], check=False, input=rules.encode(),
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=_TOOL_LIMIT_S,
-        )  # fmt: skip
+            [*as_root, find_tool("nft"), "-c", "-f", "-"],
+            check=False,
+            input=rules.encode(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            timeout=_TOOL_LIMIT_S,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)[:200]
     lines = process.stderr.decode(errors="replace").strip().splitlines() or ["nft refuses"]
@@ -237,7 +248,7 @@ def public_addresses() -> List[str]:
     with suppress(OSError):
         for line in Path("/proc/net/if_inet6").read_text().splitlines():
             addresses.add(str(ipaddress.IPv6Address(int(line.split()[0], 16))))
-    return sorted(each for each in addresses if ipaddress.ip_address(each).is_global)[:20]
+    return sorted(address for address in addresses if ipaddress.ip_address(address).is_global)[:20]
 
 
 def find_javas() -> List[Dict[str, str]]:
@@ -292,9 +303,13 @@ def sudo_obstacle() -> str:
     if shutil.which("sudo") is None:
         return "sudo is missing"
     process = subprocess.run(
-        ["sudo", "-n", "true"], check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, timeout=20,
-    )  # fmt: skip
+        ["sudo", "-n", "true"],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        timeout=20,
+    )
     lines = process.stderr.decode(errors="replace").strip().splitlines() or ["sudo refuses"]
     return "" if process.returncode == 0 else lines[-1][:200]  # earlier lines are warnings
 

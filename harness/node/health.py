@@ -131,9 +131,12 @@ def work(request: Dict[str, Any]) -> List[str]:
     metrics = fetch_object(services["rm"], "/ws/v1/cluster/metrics", services.get("secret", ""))
     counts = metrics.get("clusterMetrics") or {}
     names = (
-        "appsRunning", "appsPending",
-        "containersAllocated", "containersPending", "containersReserved",
-    )  # fmt: skip
+        "appsRunning",
+        "appsPending",
+        "containersAllocated",
+        "containersPending",
+        "containersReserved",
+    )
     if any(count_name not in counts for count_name in names):
         return [f"resourcemanager on {request['master']}"]
     return [f"{counts[count_name]} {count_name}" for count_name in names if counts[count_name]]

@@ -187,8 +187,11 @@ class Probe:
         try:
             self.jvm = subprocess.Popen(
                 [java, *arguments, str(threads)],
-                stdin=subprocess.PIPE, stdout=output, stderr=self._errors, bufsize=0,
-            )  # fmt: skip
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=self._errors,
+                bufsize=0,
+            )
         except OSError:
             self._errors.close()
             raise

@@ -107,10 +107,15 @@ class Supervisor:
         account = self.plan.get("account")
         with Path(daemon["log"]).open("ab") as log_file:
             process = subprocess.Popen(
-                daemon["argv"], env=daemon["env"], cwd=daemon["cwd"],
-                stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file, start_new_session=True,
+                daemon["argv"],
+                env=daemon["env"],
+                cwd=daemon["cwd"],
+                stdin=subprocess.DEVNULL,
+                stdout=log_file,
+                stderr=log_file,
+                start_new_session=True,
                 preexec_fn=(lambda: drop_to(account)) if account else None,  # noqa: PLW1509 - no threads
-            )  # fmt: skip
+            )
         process.returncode = 0  # it is `reap` that waits for it
         return process.pid
 

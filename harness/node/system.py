@@ -129,13 +129,16 @@ def processor() -> Dict[str, Any]:
         "cores": len(cores) or _UNSAID,
         "threads": len(cpus) or _UNSAID,
         "usable_threads": len(os.sched_getaffinity(0)),
-        "caches": ["L{} {}, {}, shared by {}".format(*(read(cache / name) for name in names))
-                   for cache in caches] or _UNSAID,
+        "caches": [
+            "L{} {}, {}, shared by {}".format(*(read(cache / name) for name in names))
+            for cache in caches
+        ]
+        or _UNSAID,
         "microcode": first.get("microcode", _UNSAID),
         "governor": ", ".join(sorted({read(cpu / "cpufreq/scaling_governor") for cpu in cpus})),
         "frequency_limits_hz": [plain(limit, 1000) for limit in limits],
         "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or _UNSAID,
-    }  # fmt: skip
+    }
 
 
 def disk(folder: str) -> Dict[str, Any]:
@@ -158,7 +161,9 @@ def disk(folder: str) -> Dict[str, Any]:
     name = f"{device.name} on {below}" if below else device.name
     return {
         "file_system": kind,
-        "mount_options": sorted(hide(re.sub("=.*/.*", "=(left out)", each)) for each in options),
+        "mount_options": sorted(
+            hide(re.sub("=.*/.*", "=(left out)", option)) for option in options
+        ),
         "device": name if device.exists() else f"not known: {kind} shows no disk here",
         "model": read(device / "device/model"),
         "rotational": plain(read(device / "queue/rotational")),
@@ -190,8 +195,11 @@ def control_groups() -> Dict[str, Any]:
         for controller in controllers.split(","):  # an empty one in version 2
             own = Path(_CGROUPS, controller.replace("name=", ""), place.lstrip("/"))
             files = [group / name for group in (own, *own.parents) for name in _LIMITS]
-            limits += [f"{file.name}: {read(file)}" for file in files
-                       if not _NO_LIMIT.fullmatch(read(file))]  # fmt: skip
+            limits += [
+                f"{file.name}: {read(file)}"
+                for file in files
+                if not _NO_LIMIT.fullmatch(read(file))
+            ]
     version = 2 if os.path.exists(f"{_CGROUPS}/cgroup.controllers") else 1
     known = version if os.path.isdir(_CGROUPS) else f"not known: {_CGROUPS} is not there"
     return {"version": known, "limits": list(dict.fromkeys(limits))}

@@ -81,9 +81,11 @@ def main(arguments: List[str]) -> None:
             command_input.receive()
         # a session of its own: its children are killed with it, and we are not
         command = subprocess.Popen(
-            command_argv, stdin=reading, start_new_session=True,
+            command_argv,
+            stdin=reading,
+            start_new_session=True,
             stderr=subprocess.STDOUT if streams == "one" else None,
-        )  # fmt: skip
+        )
     except CallerGoneError:  # killed before it started
         raise SystemExit(128 + signal.SIGKILL) from None
     except OSError as error:

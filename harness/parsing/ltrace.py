@@ -87,8 +87,19 @@ def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
     recording = bytes(unit_file)
     if len(recording) < HEAD or not recording.startswith(_MAGIC):
         raise _recording_error(f"not a recording: '{excerpt(recording[:8])}'", source)
-    (_, _, unit_records, wall_us, anchor_ns, process_ms, opening_ns, lost, state, used_chunks,
-     id_size) = _HEADER.unpack_from(recording)  # fmt: skip
+    (
+        _,
+        _,
+        unit_records,
+        wall_us,
+        anchor_ns,
+        process_ms,
+        opening_ns,
+        lost,
+        state,
+        used_chunks,
+        id_size,
+    ) = _HEADER.unpack_from(recording)
     attempt = recording[64 : 64 + max(0, min(id_size, 120))]
     if not _ATTEMPT.fullmatch(attempt):
         raise _recording_error(f"not the id of an attempt: '{excerpt(attempt)}'", source)
@@ -187,13 +198,22 @@ def _record_loop(recording: bytes, source: str) -> RecordLoop:
     histogram = _HISTOGRAM.unpack_from(recording, 1024)
     if min(*loop_sums, *histogram) < 0 or max(*loop_sums, *histogram) > 2**53:
         raise _recording_error("sums of the record loop that no task reaches", source)
-    (records, read_ns, alone_ns, spilling_ns, overlapped, outputs, sampled_ns, samples,
-     exact_ns) = loop_sums[:9]  # fmt: skip
+    (
+        records,
+        read_ns,
+        alone_ns,
+        spilling_ns,
+        overlapped,
+        outputs,
+        sampled_ns,
+        samples,
+        exact_ns,
+    ) = loop_sums[:9]
     blocked_ns = loop_sums[11]
     blocked = loop_sums[12]
     reduce_function_ns = loop_sums[15]
     spilling_read_ns = loop_sums[16]
-    read_samples = loop_sums[17]  # fmt: skip
+    read_samples = loop_sums[17]
     # A sample may split a total, and never exceed it.
     most_ns = alone_ns + spilling_ns + reduce_function_ns
     output_ns = min(sampled_ns * outputs / samples, most_ns) if samples else exact_ns

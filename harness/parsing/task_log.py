@@ -333,9 +333,9 @@ class _Shuffle:
                 copies = self.visiting.pop(event.thread, [])
                 self._pending.pop(event.thread, None)
                 host, milliseconds = event.parts
-                starts = [each.start_s for each in copies]
+                starts = [copy.start_s for copy in copies]
                 start_s = min([event.at_s - int(milliseconds) / 1e3, *starts])
-                self.copies += [replace(each, visit=len(self.visits)) for each in copies]
+                self.copies += [replace(copy, visit=len(self.visits)) for copy in copies]
                 self.visits.append(VisitLog(host, start_s, event.at_s))
             case "memory_merge" | "disk_merge" | "final_merge":
                 kind = event.name.removesuffix("_merge")

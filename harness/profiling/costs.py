@@ -99,7 +99,7 @@ def fit_costs(
     base_names = [name.removesuffix("_map").removesuffix("_reduce") for name in names]
     fit = fit_by_typical(design, target, weights, np.array([typical[name] for name in base_names]))
     others = {
-        names[column]: tuple(names[other] for other in members if other != column)
+        names[column]: tuple(names[member] for member in members if member != column)
         for members in column_groups
         for column in members
     }

@@ -229,9 +229,11 @@ def combiner_statistics(combining: Sequence[Task]) -> dict[str, Statistic]:
         residuals = y - slope * x
         error = math.sqrt(residuals @ residuals / max(1, len(x) - lines - 1) / (x @ x))
         statistics[f"combine_{of}_exponent"] = Statistic(
-            value=min(1.0, max(0.0, slope)), count=len(x), spread=error,
+            value=min(1.0, max(0.0, slope)),
+            count=len(x),
+            spread=error,
             source=f"{of} that combiners left of the records that they saw, in logarithms {number}",
-        )  # fmt: skip
+        )
     return statistics
 
 

@@ -203,7 +203,9 @@ def logged_parts(observation: Observation) -> dict[str, PartTimes]:
     computed, `map_cpu_s`, is a counter's.
     """
     trace = observation.trace
-    attempts = {each.attempt_id: each for each in trace.attempts if each.state == "succeeded"}
+    attempts = {
+        attempt.attempt_id: attempt for attempt in trace.attempts if attempt.state == "succeeded"
+    }
     logged = {}
     for task_times in observation.task_times:
         attempt = attempts.get(task_times.attempt_id)

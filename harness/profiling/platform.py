@@ -129,17 +129,25 @@ def works(
     What belongs to a job has its seconds and no counts.
     """
     of_source = {"spans": part_times, "logs": logged_parts}[source]
-    seen = defaultdict[
-        tuple[str, str, str, str, bool], list[tuple[float, Mapping[str, float]]]
-    ](list)  # fmt: skip
+    seen = defaultdict[tuple[str, str, str, str, bool], list[tuple[float, Mapping[str, float]]]](
+        list
+    )
     for observation in observations:
         trial = observation.trial
         (_, start, _) = observation.trace.job_id.split("_")
         attempts = {attempt.attempt_id: attempt for attempt in observation.trace.attempts}
-        times = {each.attempt_id: each for each in observation.task_times if each.source == source}
+        times = {
+            task_time.attempt_id: task_time
+            for task_time in observation.task_times
+            if task_time.source == source
+        }
         factor = observation.at_reference(1.0, speed)
-        shared = {part for field, parts in _SHARED.items()
-                  if getattr(observation.config, field) for part in parts}  # fmt: skip
+        shared = {
+            part
+            for field, parts in _SHARED.items()
+            if getattr(observation.config, field)
+            for part in parts
+        }
         for name, parts in of_source(observation).items():
             counted = dict(_counts(attempts[name], times[name], observation.output_copies))
             key = (trial.id, start, trial.cell.workload.name)
@@ -300,8 +308,11 @@ def _computing(rows: Sequence[Work]) -> dict[str, Cost]:
         if row.part in (*COMPUTED, MAP_CPU) and any(row.counts.values()) and not row.is_shared:
             took[row.trial] += row.seconds
             typical[row.trial] += seconds_of(row.counts, TYPICAL | TYPICAL_CPU)
-    logs = {trial: math.log(seconds / typical[trial])
-            for trial, seconds in took.items() if seconds >= _SHORTEST_S}  # fmt: skip
+    logs = {
+        trial: math.log(seconds / typical[trial])
+        for trial, seconds in took.items()
+        if seconds >= _SHORTEST_S
+    }
     if not logs:
         return {}
     without = dict[str, float]()
@@ -313,8 +324,11 @@ def _computing(rows: Sequence[Work]) -> dict[str, Cost]:
     ends = {"low": max(0.0, value - half), "high": value + half} if without else {}
     parts = dict.fromkeys(row.part for row in rows if row.part in (*COMPUTED, MAP_CPU))
     source = f"{' and '.join(parts)}, beside typical costs"
-    return {COMPUTING: Cost(value=value, **ends, unit="", trials=len(logs), source=source,
-                            without=without)}  # fmt: skip
+    return {
+        COMPUTING: Cost(
+            value=value, **ends, unit="", trials=len(logs), source=source, without=without
+        )
+    }
 
 
 def _fit(

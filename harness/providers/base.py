@@ -296,9 +296,11 @@ class Cluster(ABC):
                 tell(self.controls(), *(f"start {key}\n".encode() for key in first_keys))
             request = self._health_request(limit_s)
             masters.await_healthy(
-                self._check_health, request, where=self.where,
+                self._check_health,
+                request,
+                where=self.where,
                 log=lambda daemon: self.daemon_logs().get(daemon, ""),
-            )  # fmt: skip
+            )
             if self._lease is not None and lifetime_s:
                 renew(self.name, lifetime_s, self.controls())
                 self._lease.end(b"free\n")
@@ -390,9 +392,12 @@ class Cluster(ABC):
 
     def _health_request(self, limit_s: float) -> dict[str, Any]:
         return {
-            "master": self.layout.master.name, "workers": self._expected_daemons(),
-            "services": self.services, "limit_s": limit_s, **self._supervision(),
-        }  # fmt: skip
+            "master": self.layout.master.name,
+            "workers": self._expected_daemons(),
+            "services": self.services,
+            "limit_s": limit_s,
+            **self._supervision(),
+        }
 
     def _check_health(self, request: dict[str, Any]) -> dict[str, Any]:
         """Answer of the gateway's node agent; an empty one when the cluster is gone."""
@@ -499,6 +504,10 @@ class Cluster(ABC):
     ) -> dict[str, str]:
         """Properties to add to a job's own, *configuration*, so that its tasks are traced."""
         return task_properties(
-            tracing.mode, self.layout, self.spec, configuration,
-            archive=self.tasks_archive, unit=tracing.unit_records,
-        )  # fmt: skip
+            tracing.mode,
+            self.layout,
+            self.spec,
+            configuration,
+            archive=self.tasks_archive,
+            unit=tracing.unit_records,
+        )

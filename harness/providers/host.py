@@ -139,16 +139,25 @@ class LocalHost(Host):
         """Start a command whose output goes to *log*."""
         with log.open("ab") as stream:
             return Group(
-                self.wrap(argv), env=self.environment, process_group=0, stdin=subprocess.DEVNULL,
-                stdout=stream, stderr=stream,
-            )  # fmt: skip
+                self.wrap(argv),
+                env=self.environment,
+                process_group=0,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+            )
 
     def open(self, argv: Sequence[str]) -> Group:
         """Start a command whose standard input, output and errors are pipes of ours."""
         return Group(
-            self.wrap(argv), env=self.environment, process_group=0, bufsize=2**20,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            self.wrap(argv),
+            env=self.environment,
+            process_group=0,
+            bufsize=2**20,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
 
 @contextmanager

@@ -202,9 +202,19 @@ def make_disk(image: Path, size_bytes: int) -> Disk:
     with image.open("xb") as stream:
         os.truncate(stream.fileno(), size_bytes)
     _run(
-        "mkfs.ext4", "-q", "-F", "-m", "0", "-i", "65536", "-O", "^has_journal",
-        "-E", "lazy_itable_init=1,nodiscard", str(image),
-    )  # fmt: skip
+        "mkfs.ext4",
+        "-q",
+        "-F",
+        "-m",
+        "0",
+        "-i",
+        "65536",
+        "-O",
+        "^has_journal",
+        "-E",
+        "lazy_itable_init=1,nodiscard",
+        str(image),
+    )
     number = _add_device()
     path = f"/dev/loop{number}"
     try:
@@ -283,9 +293,13 @@ def _remove_device(number: int) -> bool:
 
 def _run(*argv: str) -> None:
     completed = subprocess.run(
-        argv, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        argv,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
         errors="replace",
-    )  # fmt: skip
+    )
     if completed.returncode != 0:
         last_line = completed.stderr.strip().splitlines()[-1:] or ["no message"]
         raise ClusterError(

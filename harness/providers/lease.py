@@ -98,11 +98,18 @@ class Lease:
         reading, self._pipe = os.pipe()
         self._watchdog = subprocess.Popen(
             [*agent, sys.executable, "-c", _REMOVE, name, self.token],
-            env={**os.environ, "PYTHONPATH": search_path}, cwd="/", start_new_session=True,
-            stdin=reading, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            env={**os.environ, "PYTHONPATH": search_path},
+            cwd="/",
+            start_new_session=True,
+            stdin=reading,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(reading)
-        _watchdogs[:] = [*(each for each in _watchdogs if each.poll() is None), self._watchdog]
+        _watchdogs[:] = [
+            *(watchdog for watchdog in _watchdogs if watchdog.poll() is None),
+            self._watchdog,
+        ]
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._controls: dict[str, Control] = {}
@@ -110,9 +117,11 @@ class Lease:
     def record(self) -> None:
         """Write down in the cluster's new folder whose it is, and that its lease begins."""
         owner = states.Owner(
-            process=states.Process.of(os.getpid()), host=os.uname().nodename, token=self.token,
+            process=states.Process.of(os.getpid()),
+            host=os.uname().nodename,
+            token=self.token,
             watchdog=states.Process.of(self._watchdog.pid),
-        )  # fmt: skip
+        )
         write_whole(self.folder / "owner.json", owner.model_dump_json().encode())
         (self.folder / "owner.json").chmod(0o600)
         write_lease(self.folder, START_LEASE_S, os.O_CREAT)

@@ -127,9 +127,12 @@ def _survey(empty: HostFacts, host: Host, argv: Sequence[str]) -> HostFacts:
     checked |= {name: excerpt(answer.get(name, ""), 60) for name in ("kernel", "python", "java")}
     load = float(answer.get("load", 0.0))
     return replace(
-        empty, clock_s=offset, clock_within_s=within, load=load if math.isfinite(load) else 0.0,
+        empty,
+        clock_s=offset,
+        clock_within_s=within,
+        load=load if math.isfinite(load) else 0.0,
         **checked,
-    )  # fmt: skip
+    )
 
 
 def _clock_offset(stdin: IO[bytes], stdout: IO[bytes]) -> tuple[float, float]:

@@ -156,7 +156,9 @@ def _complete(run: Run) -> Evaluation:
     missing = [trial.id for trial in evaluation.plan if trial.id not in run.trial_ids()]
     go_on = "go on with it (harness all FILE), then publish again"
     planned = f"{len(missing)} of {len(evaluation.plan)} planned trials are missing"
-    is_answered = any(each.body_s or each.job_s for each in evaluation.predictions)
+    is_answered = any(
+        prediction.body_s or prediction.job_s for prediction in evaluation.predictions
+    )
     lacks = (
         (run.measured is not run, "this is an analysis of a run", "publish the run itself"),
         (
@@ -254,7 +256,7 @@ def check_sums(folder: Path) -> None:
         raise DataError(f"{SUMS} is not a list of sums", where=str(folder / SUMS), fix=fix)
     stated = {name: sha for sha, _, name in (line.partition("  ") for line in content.splitlines())}
     if changes := differences(stated, _hashes(folder)):
-        shown = [f"  {excerpt(each, 200)}" for each in changes[:_MOST_SHOWN]]
+        shown = [f"  {excerpt(change, 200)}" for change in changes[:_MOST_SHOWN]]
         more = [f"  and {len(changes) - _MOST_SHOWN} more"] * (len(changes) > _MOST_SHOWN)
         what = "\n".join(["the bundle is not as it was published:", *shown, *more])
         raise EvidenceError(what, where=str(folder / SUMS), fix=fix)

@@ -225,10 +225,10 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
     of = (ranking.quantity if ranking else "", "raw")
     old_errors, new_errors = (
         {
-            each.model: (100 * error.value, 100 * error.low, 100 * error.high)
-            for each in score_book.summaries
-            if (each.quantity, each.speed) == of and each.workload == "*"
-            if each.cells >= FEWEST_CELLS and (error := each.metrics.get("mape"))
+            summary.model: (100 * error.value, 100 * error.low, 100 * error.high)
+            for summary in score_book.summaries
+            if (summary.quantity, summary.speed) == of and summary.workload == "*"
+            if summary.cells >= FEWEST_CELLS and (error := summary.metrics.get("mape"))
             if error.low is not None and error.high is not None
         }
         for score_book in (published, measured)
@@ -260,9 +260,9 @@ def _verdict(pair: Comparison) -> str:
 def _signs(score_book: ScoreBook, of: tuple[str, str]) -> dict[str, str]:
     """Models that err to one side in each of six cells or more: by chance 3 % of them would."""
     errors = defaultdict[str, list[float]](list)
-    for each in score_book.scores:
-        if (each.quantity, each.speed) == of:
-            errors[each.model].append(each.signed_error)
+    for score in score_book.scores:
+        if (score.quantity, score.speed) == of:
+            errors[score.model].append(score.signed_error)
     return {
         model: "too long" if min(several) > 0 else "too short"
         for model, several in errors.items()
@@ -284,7 +284,7 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
         rules_check = check(bundle)
         claim = make_claim(evaluations)
         system = system_facts(opener.read(bundle / "system.json", "get the bundle again").decode())
-        measured = [digest(measured_part(each.experiment)) for each in evaluations]
+        measured = [digest(measured_part(evaluation.experiment)) for evaluation in evaluations]
         sides.append(
             {"rules": VERSION, "division": rules_check.claimed, "experiment": " ".join(measured)}
             | {f"system: {key}": value for key, value in system.items()}
@@ -324,5 +324,7 @@ def _status(bundle: Path) -> str:
         return f"measured again {count} times" if count > 1 else "measured again once"
     with TemporaryDirectory(prefix="harness-reproduce-") as folder:
         stages = reproduce_bundle(bundle, Path(folder), "predictions")
-        is_equal = all(each.is_equal for _, differences in stages for each in differences)
+        is_equal = all(
+            difference.is_equal for _, differences in stages for difference in differences
+        )
     return "recomputed" if is_equal else "unverified"

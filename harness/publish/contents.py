@@ -133,8 +133,9 @@ def _walked(value: Any, change: Change, key: str = "") -> Any:
     if isinstance(value, dict):
         if value.keys() == {"string"}:  # of a union, too
             return {"string": _walked(value["string"], change, key)}
-        return {change(name, KEYS + key): _walked(each, change, name)
-                for name, each in value.items()}  # fmt: skip
+        return {
+            change(name, KEYS + key): _walked(each, change, name) for name, each in value.items()
+        }
     return value
 
 
@@ -146,8 +147,9 @@ def _documents(text: str, change: Change) -> str:
         lines = text.splitlines(keepends=True)
         if len(lines) < 2:
             return change(text, "")
-        return "".join(_documents(line, change) if line[0] == "{" else change(line, "")
-                       for line in lines)  # fmt: skip
+        return "".join(
+            _documents(line, change) if line[0] == "{" else change(line, "") for line in lines
+        )
     changed = _walked(value, change)
     if changed == value:
         return text

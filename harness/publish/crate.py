@@ -88,31 +88,63 @@ def crate(
     ]
     rights = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
     parts = [
-        {"@id": name, "@type": "File", "name": name, "sha256": sha,
-         "encodingFormat": mimetypes.guess_type(name)[0] or "application/octet-stream",
-         "contentSize": str((folder / name).stat().st_size)}
-        for name, sha in hashes.items() if not name.startswith("runs/")
+        {
+            "@id": name,
+            "@type": "File",
+            "name": name,
+            "sha256": sha,
+            "encodingFormat": mimetypes.guess_type(name)[0] or "application/octet-stream",
+            "contentSize": str((folder / name).stat().st_size),
+        }
+        for name, sha in hashes.items()
+        if not name.startswith("runs/")
     ] + [
-        {"@id": f"runs/{path.name}/", "@type": "Dataset", "name": f"runs/{path.name}",
-         "description": "A run: its files have their hashes in SHA256SUMS."}
+        {
+            "@id": f"runs/{path.name}/",
+            "@type": "Dataset",
+            "name": f"runs/{path.name}",
+            "description": "A run: its files have their hashes in SHA256SUMS.",
+        }
         for path in folders(folder / "runs")
-    ]  # fmt: skip
+    ]
     graph: list[dict[str, Any]] = [
-        {"@id": "ro-crate-metadata.json", "@type": "CreativeWork", "about": {"@id": "./"},
-         "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"}},
-        {"@id": "./", "@type": "Dataset", "name": claim.title, "description": claim.abstract,
-         "datePublished": claim.date, "license": {"@id": rights},
-         "author": [{"@id": person["@id"]} for person in people],
-         "hasPart": [{"@id": part["@id"]} for part in parts]},
+        {
+            "@id": "ro-crate-metadata.json",
+            "@type": "CreativeWork",
+            "about": {"@id": "./"},
+            "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
+        },
+        {
+            "@id": "./",
+            "@type": "Dataset",
+            "name": claim.title,
+            "description": claim.abstract,
+            "datePublished": claim.date,
+            "license": {"@id": rights},
+            "author": [{"@id": person["@id"]} for person in people],
+            "hasPart": [{"@id": part["@id"]} for part in parts],
+        },
         *people,
-        {"@id": rights, "@type": "CreativeWork",
-         "name": licence or "no licence is stated: all rights are reserved"},
-        {"@id": "#made", "@type": "CreateAction", "endTime": claim.date,
-         "name": "measured, predicted, scored and published",
-         "instrument": {"@id": "#harness"}, "result": {"@id": "./"}},
-        {"@id": "#harness", "@type": "SoftwareApplication", "name": "mapreduce-harness",
-         "softwareVersion": __version__},
+        {
+            "@id": rights,
+            "@type": "CreativeWork",
+            "name": licence or "no licence is stated: all rights are reserved",
+        },
+        {
+            "@id": "#made",
+            "@type": "CreateAction",
+            "endTime": claim.date,
+            "name": "measured, predicted, scored and published",
+            "instrument": {"@id": "#harness"},
+            "result": {"@id": "./"},
+        },
+        {
+            "@id": "#harness",
+            "@type": "SoftwareApplication",
+            "name": "mapreduce-harness",
+            "softwareVersion": __version__,
+        },
         *parts,
-    ]  # fmt: skip
+    ]
     document = {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph}
     return json.dumps(document, sort_keys=True, ensure_ascii=False) + "\n"

@@ -124,56 +124,61 @@ def trials(evaluation: Evaluation) -> Iterator[Row]:
 
 def measurements(evaluation: Evaluation) -> Iterator[Row]:
     """A row per scored trial, quantity and speed."""
-    for each in evaluation.run.read_scores().measurements:
-        on = hardware(evaluation.cells[each.cell])
-        row = {"cell": each.cell, "workload": each.workload, "hardware": on, "trial": each.trial}
-        for speed, times_s in (("raw", each.raw_s), ("reference", each.reference_s)):
+    for measurement in evaluation.run.read_scores().measurements:
+        on = hardware(evaluation.cells[measurement.cell])
+        row = {
+            "cell": measurement.cell,
+            "workload": measurement.workload,
+            "hardware": on,
+            "trial": measurement.trial,
+        }
+        for speed, times_s in (("raw", measurement.raw_s), ("reference", measurement.reference_s)):
             for quantity, time_s in times_s.items():
                 if _is_shown(quantity, speed):
                     what = {"quantity": quantity, "speed": speed, "value": time_s}
-                    yield {**row, **what, "disturbed": each.disturbed}
+                    yield {**row, **what, "disturbed": measurement.disturbed}
 
 
 def predictions(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, cell and quantity, one more for each refit, one where there is no answer."""
-    for each in evaluation.predictions:
-        row = dict.fromkeys(_PREDICTED) | {"cell": each.cell, "model": each.model}
-        if each.not_applicable:
-            yield {**row, "not_applicable": "; ".join(each.not_applicable)}
-        for quantity, (rung, time_s) in predicted_times(each).items():
+    for prediction in evaluation.predictions:
+        row = dict.fromkeys(_PREDICTED) | {"cell": prediction.cell, "model": prediction.model}
+        if prediction.not_applicable:
+            yield {**row, "not_applicable": "; ".join(prediction.not_applicable)}
+        for quantity, (rung, time_s) in predicted_times(prediction).items():
             if time_s is None or quantity not in LEVELS:
                 continue
             row |= {"rung": rung, "quantity": quantity}
-            intervals = each.intervals.get(quantity, {})
+            intervals = prediction.intervals.get(quantity, {})
             low, high = intervals.get("80") or (None, None)
             low_90, high_90 = intervals.get("90") or (None, None)
             ends = {"low": low, "high": high, "low_90": low_90, "high_90": high_90}
             yield {**row, "predicted": time_s, **ends}
-            for number, again_s in enumerate(each.refits.get(quantity, ())):
+            for number, again_s in enumerate(prediction.refits.get(quantity, ())):
                 yield {**row, "refit": number, "predicted": again_s}
 
 
 def scores(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, cell, quantity and speed."""
-    for each in evaluation.run.read_scores().scores:
-        if _is_shown(each.quantity, each.speed):
-            yield _derived(each, _SCORED)
+    for score in evaluation.run.read_scores().scores:
+        if _is_shown(score.quantity, score.speed):
+            yield _derived(score, _SCORED)
 
 
 def comparisons(evaluation: Evaluation) -> Iterator[Row]:
     """A row per pair of models, quantity and speed."""
-    for each in evaluation.run.read_scores().comparisons:
-        if _is_shown(each.quantity, each.speed):
-            yield _derived(each, _COMPARED)
+    for comparison in evaluation.run.read_scores().comparisons:
+        if _is_shown(comparison.quantity, comparison.speed):
+            yield _derived(comparison, _COMPARED)
 
 
 def intervals(evaluation: Evaluation) -> Iterator[Row]:
     """A row per model, workload, time of jobs, speed and metric with an interval or a range."""
-    for each in evaluation.run.read_scores().summaries:
-        for metric, number in each.metrics.items():
-            if number.low is not None and each.quantity in _CLAIMED:
-                row = {**_derived(each, "workload model rung quantity speed"), "metric": metric}
-                yield {**row, **_derived(number, "value low high"), "cells": each.cells}
+    for summary in evaluation.run.read_scores().summaries:
+        for metric, number in summary.metrics.items():
+            if number.low is not None and summary.quantity in _CLAIMED:
+                row = {**_derived(summary, "workload model rung quantity speed"), "metric": metric}
+                yield {**row, **_derived(number, "value low high"), "cells": summary.cells}
 
 
 TABLES: dict[str, Callable[[Evaluation], Iterator[Row]]] = {

@@ -54,8 +54,10 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
         is_packed = level != "raw" and name.startswith((PROFILES, PREDICTIONS, SCORES))
         if name == SEAL:
             seal = run.opener.read_record(Seal, run.path / SEAL, "")
-            new = {name: copy.opener.sha256(target / name)
-                   for name in map(pseudonyms.name, seal.sha256)}  # fmt: skip
+            new = {
+                name: copy.opener.sha256(target / name)
+                for name in map(pseudonyms.name, seal.sha256)
+            }
             seal = seal.model_copy(update={"sha256": new})
             path.write_bytes(json_bytes(seal.model_dump(mode="json")))
         elif not _write(run, name, path, change, is_packed=is_packed):

@@ -123,7 +123,7 @@ def write_paper(
     (folder / "figures").mkdir()
     parts = list[str]()
     for suffix, (results, document) in documents.items():
-        method = [each for each in document.sections if each.id == "method"]
+        method = [section for section in document.sections if section.id == "method"]
         texts = {
             "Question": [document.question],
             "Method": [b.text for each in method for b in each.shown() if isinstance(b, Text)],
@@ -184,8 +184,17 @@ def paper_tables(results: ReportData) -> dict[str, Table]:
         ),
         "scores": _part(
             scores.score_table(results),
-            ("Workload", "Model", "Cells", "Mean relative error", "Signed", "Noise floor", "I_accu",
-             "In 80 %", "In 90 %"),
+            (
+                "Workload",
+                "Model",
+                "Cells",
+                "Mean relative error",
+                "Signed",
+                "Noise floor",
+                "I_accu",
+                "In 80 %",
+                "In 90 %",
+            ),
             f"Errors of the {time}: mean over the cells with its 95 % interval (range below six"
             " cells), the same with signs, the noise of a cell's mean, by how many points a model"
             " is better than whatif (I_accu), and cells that lie in their predicted intervals.",
@@ -198,7 +207,7 @@ def paper_tables(results: ReportData) -> dict[str, Table]:
             "llrrrl",
             pairs,
         ),
-    }  # fmt: skip
+    }
     for place, (workload, known) in enumerate(results.profiles.items()):
         shown = profile.statistics_table("", known.costs)
         caption = f"{workload}: costs at reference speed, from the profiling trials. {shown.note}"
@@ -244,7 +253,7 @@ def write_pdf(document: Document, path: Path) -> str:
     blocks: list[Block] = [Text(document.question, "title"), Text(title)]
     blocks.append(Text(document.headline, "heading"))
     for heading, sentences in document.facts.titled():
-        blocks += [Text(heading, "heading"), *(Text(each, "fact") for each in sentences)]
+        blocks += [Text(heading, "heading"), *(Text(sentence, "fact") for sentence in sentences)]
     blocks += [Figures([document.figure])] if document.figure else []
     blocks += [document.overview] if document.overview else []
     for section in document.sections:
@@ -257,7 +266,7 @@ def write_pdf(document: Document, path: Path) -> str:
             fields["svg"] = _drawn(value, "svg").decode()
         return fields
 
-    shown = [each for each in blocks if not (isinstance(each, Table) and each.folded)]
+    shown = [block for block in blocks if not (isinstance(block, Table) and block.folded)]
     texts = cleaned(shown, lambda text: typographic(printable(text)))
     fonts = Path(import_module("matplotlib").get_data_path(), "fonts", "ttf")  # of the figures
     # Tags, which double its size, are for readers of screens: the report in HTML has them.

@@ -214,8 +214,9 @@ class Pseudonyms:
 
         def search(text: str, _: str) -> str:
             names = (match for match in self._known.finditer(text) if match.lastgroup != "word")
-            remains.update(f"the name {excerpt(each[0])}" for each in names
-                           if each[0] not in self.ids)  # fmt: skip
+            remains.update(
+                f"the name {excerpt(name[0])}" for name in names if name[0] not in self.ids
+            )
             remains.update(f"the value of {secrets[value]}" for value in secrets if value in text)
             remains.update(["a private key"] if _PRIVATE_KEY.search(text) else [])
             return text
@@ -275,7 +276,7 @@ class Pseudonyms:
                 names = re.split("[/@]", name)[:1]
             elif kind == "queue":
                 names = name.split(".")
-            known = (each for each in names if len(each) <= _MOST_NAME)
+            known = (name for name in names if len(name) <= _MOST_NAME)
             self._noted[kind].update(each for each in known if not _COMMON.fullmatch(each))
 
     def _number(self) -> None:
@@ -400,4 +401,4 @@ def kinds_of(key: str) -> list[str]:
 def own_words() -> frozenset[str]:
     """Words of this program, which it may write without having them from a run."""
     sources = (path.read_text() for path in Path(__file__).parents[1].rglob("*.py"))
-    return frozenset(chain.from_iterable(_LETTERS.findall(each.lower()) for each in sources))
+    return frozenset(chain.from_iterable(_LETTERS.findall(source.lower()) for source in sources))

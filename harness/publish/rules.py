@@ -81,9 +81,9 @@ class Check(Record):
     def unmet(self) -> dict[str, str]:
         """Rules of the closed division that are not met, with outcome and reason."""
         return {
-            each.rule: f"{each.rule} {each.outcome}: {each.value}"
-            for each in self.answers
-            if each.outcome != "passed"
+            answer.rule: f"{answer.rule} {answer.outcome}: {answer.value}"
+            for answer in self.answers
+            if answer.outcome != "passed"
         }
 
     @property
@@ -142,7 +142,7 @@ class BundledRun:
     def _is_not_overridden(self) -> Decision:
         overrides = self.run.read_manifest().overrides
         places = [f"cluster.{key}" for key in PLACE]
-        others = [each for each in overrides if not each.startswith(tuple(places))]
+        others = [override for override in overrides if not override.startswith(tuple(places))]
         return not others, f"overrides: {_some(others)}"
 
     def _is_blind(self) -> Decision:

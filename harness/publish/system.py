@@ -136,7 +136,8 @@ def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
     common = set.intersection(*(set(conf.items()) for conf in known)) if known else set()
     return {
         "nodes": {
-            node: f"the same as {answer}" if str(answer) in systems
+            node: f"the same as {answer}"
+            if str(answer) in systems
             else complete(answer, _NODE, "not known: the node did not say")
             for node, answer in systems.items()
         },
@@ -178,7 +179,7 @@ def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
             "gpus": {node: {name: each[name] for name in copies} for node, each in gpus.items()}
             or "none was asked for",
         },
-    }  # fmt: skip
+    }
 
 
 def _jvm(several: Collection[str]) -> Any:
@@ -232,12 +233,14 @@ def _conf(evaluation: Evaluation, cell: str) -> dict[str, str]:
                 if not source.endswith("-default.xml") and key != SEAL:
                     known[unescape(key)][name].add(unescape(value))
     return {
-        key: " | ".join(dict.fromkeys(
-            values.pop() if len(values) == 1 else "(another in each trial)"
-            for values in by_job.values()
-        ))
+        key: " | ".join(
+            dict.fromkeys(
+                values.pop() if len(values) == 1 else "(another in each trial)"
+                for values in by_job.values()
+            )
+        )
         for key, by_job in known.items()
-    }  # fmt: skip
+    }
 
 
 def disclosure(runs: Sequence[Run]) -> str:
@@ -253,35 +256,51 @@ def disclosure(runs: Sequence[Run]) -> str:
             for kind in DISCARDED
             for folder in folders(run.path / kind)
         ]
-        starts = {each.job_ids[0].split("_")[1] for each in results.trials if each.job_ids}
+        starts = {trial.job_ids[0].split("_")[1] for trial in results.trials if trial.job_ids}
         is_one_machine = experiment.cluster.provider == "local" or len(manifest.machines) == 1
         own = {
             "Attempts that do not count": [
-                *(f"{kind}: trial {each.trial.id}, {each.reason or each.disturbed or each.state}."
-                  for kind, each in attempts),
+                *(
+                    f"{kind}: trial {each.trial.id}, {each.reason or each.disturbed or each.state}."
+                    for kind, each in attempts
+                ),
                 *(f"Trial {key} was measured by run {by}." for key, by in manifest.reused.items()),
-            ] or ["None."],
+            ]
+            or ["None."],
             "Threats to validity": [
                 "All nodes are of one machine: they share its processors, memory and disks, and no"
-                " packet leaves it." if is_one_machine else "",
+                " packet leaves it."
+                if is_one_machine
+                else "",
                 "Profiling trials come first: slow drift of the machine is not spread over both"
-                " uses." if experiment.predict.order == "blind" else "",
+                " uses."
+                if experiment.predict.order == "blind"
+                else "",
                 "All trials ran on one start of a cluster: what differs between starts is in no"
-                " floor." if len(starts) == 1 else "",
+                " floor."
+                if len(starts) == 1
+                else "",
                 f"Of the job times {percent(frame_share(results, '*'))} passes around tasks.",
-                *(f"Disturbed: trial {key}, {rule}."
-                  for key, rule in results.disturbed_trials.items()),
+                *(
+                    f"Disturbed: trial {key}, {rule}."
+                    for key, rule in results.disturbed_trials.items()
+                ),
                 "Taken on trust: Hadoop's counters, the nodes' clocks, that no run was left out.",
             ],
             "Inputs and their licences": [
                 "Inputs are those of jobs that had run before: nobody knows what is in them."
-            ] if experiment.cluster.provider == HISTORY else [
+            ]
+            if experiment.cluster.provider == HISTORY
+            else [
                 "Inputs are generated, by programs under Apache-2.0; nobody's data are in them.",
                 "Those of terasort are made by TeraGen of Hadoop, others by ours, from a seed.",
-                *(f"{spec.name}: the user's own {spec.code.class_name}; its licence is not known."
-                  for spec in experiment.workloads if spec.code),
+                *(
+                    f"{spec.name}: the user's own {spec.code.class_name}; its licence is not known."
+                    for spec in experiment.workloads
+                    if spec.code
+                ),
             ],
-        }  # fmt: skip
+        }
         report = make_document(results)
         sections = [section for section in report.sections if section.id in _PARTS]
         sections += [Section(title, title, [*map(Text, each)]) for title, each in own.items()]

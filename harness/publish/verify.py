@@ -40,8 +40,7 @@ def compare(file: str, stored: Table, computed: Table) -> None:
 
 def tail(freedom: float, t: float) -> float:
     """Chance that Student's t is above *t*, by double exponential quadrature."""
-    scale = 1 + min(abs(t), 1e100)
-    power = -(freedom + 1) / 2
+    scale, power = 1 + min(abs(t), 1e100), -(freedom + 1) / 2
     front = math.sqrt(math.pi / freedom) * math.exp(math.lgamma(-power) - math.lgamma(freedom / 2))
     total = math.fsum(w * e * (1 + (scale * (1 + e) - 1) ** 2 / freedom) ** power for e, w in STEPS)
     return front * scale / 24 * total if t >= 0 else 1 - front * scale / 24 * total
@@ -49,14 +48,8 @@ def tail(freedom: float, t: float) -> float:
 
 def scored(measurements: Iterable[Any], predictions: Iterable[Any]) -> Any:
     """Scores (sections 1, 2), families (3), what is predicted by the profile and by its refits."""
-    times = defaultdict(list)
-    squares = defaultdict(list)
-    trials = defaultdict(set)
-    scores = {}  # type: Any, Any, Any, Any
-    answers = defaultdict(dict)
-    groups = defaultdict(dict)
-    known = defaultdict(list)
-    families = {}  # type: Any, Any, Any, Any
+    times, squares, trials, scores = defaultdict(list), defaultdict(list), defaultdict(set), {}  # type: Any, Any, Any, Any
+    answers, groups, known, families = defaultdict(dict), defaultdict(dict), defaultdict(list), {}  # type: Any, Any, Any, Any
     for row in measurements:
         times[row["workload"], row["quantity"], row["speed"], row["cell"]].append(row["value"])
         trials[row["cell"]].add(row["trial"])
@@ -79,8 +72,7 @@ def scored(measurements: Iterable[Any], predictions: Iterable[Any]) -> Any:
         framed = ("job_s", "each_job_s", "published_s") if frame_s > 0.3 * job_s > 0 else ()
         models = answers[name, cell] if actual > 0 else {}
         for (model, quantity), row in models.items():
-            predicted = row["predicted"]
-            other = models.get(("whatif", quantity))
+            predicted, other = row["predicted"], models.get(("whatif", quantity))
             error = (predicted - actual) / actual
             gain = other and 100 * (abs((other["predicted"] - actual) / actual) - abs(error))
             numbers = predicted, actual, len(values), floor, error, abs(error), gain
@@ -104,11 +96,7 @@ def scored(measurements: Iterable[Any], predictions: Iterable[Any]) -> Any:
 def pair(shares: Any, floors: List[float], units: List[Any], trials: int) -> List[float]:
     """Both chances, difference and its ends of two models (section 4) by shares, then of refits."""
     gaps, *again = [[abs(one - 1) - abs(other - 1) for one, other in zip(*two)] for two in shares]
-    moved = [*map(mean, again)]
-    difference = mean(gaps)
-    low = min(gaps)
-    high = max(gaps)
-    noise = 0.0
+    moved, difference, low, high, noise = [*map(mean, again)], mean(gaps), min(gaps), max(gaps), 0.0
     profile = (len(moved) - 1) * pvariance(moved) if moved and not math.isnan(sum(moved)) else 0.0
     for lower, upper, floor in zip(map(min, *shares[0]), map(max, *shares[0]), floors):
         is_between = lower - 2 * floor < 1 < upper + 2 * floor
@@ -116,28 +104,22 @@ def pair(shares: Any, floors: List[float], units: List[Any], trials: int) -> Lis
         noise += (min(upper - lower, most) / len(gaps)) ** 2
     if len(gaps) > 1:
         left = [mean(gap for gap, unit in zip(gaps, units) if unit != one) for one in set(units)]
-        of_units = (len(left) - 1) * pvariance(left)
-        freedom = len(left) - 1.0
-        t = 0.0
+        of_units, freedom, t = (len(left) - 1) * pvariance(left), len(left) - 1.0, 0.0
         variance = max(of_units, noise / 2)
-        w = variance / (variance + profile or 1.0)
-        of_profile = max(1, len(moved) - 1)
+        w, of_profile = variance / (variance + profile or 1.0), max(1, len(moved) - 1)
         freedom = min(freedom, 1 / (w**2 / freedom + (1 - w) ** 2 / of_profile))
         if len(gaps) >= 6:
             for step in range(3, -45, -1):  # the 0.975 quantile, bit by bit
                 t += 2.0**step if tail(freedom, t + 2.0**step) > 0.025 else 0.0
             low, high = (difference + end * math.sqrt(of_units + profile) for end in (-t, t))
         z = math.sqrt(variance + profile) or 1.0
-        distance = abs(difference) / z
-        inner = (0.02 - abs(difference)) / z
+        distance, inner = abs(difference) / z, (0.02 - abs(difference)) / z
     else:
         freedom = min([max(1, trials - 1)] + [len(moved) - 1] * (profile > 0))
-        z = math.sqrt(floors[0] ** 2 + profile / 4)
-        middle = (lower + upper) / 2
+        z, middle = math.sqrt(floors[0] ** 2 + profile / 4), (lower + upper) / 2
         longest = math.inf if upper - lower < 0.02 * upper else middle / 0.99
         shortest = min((upper - lower) / 0.02, middle / 1.01)
-        distance = abs(1 - middle) / z
-        inner = min(1 - shortest, longest - 1) / z
+        distance, inner = abs(1 - middle) / z, min(1 - shortest, longest - 1) / z
     chances = 2 * tail(freedom, distance), tail(freedom, inner)
     return [*(chances if shares[0][0] != shares[0][1] else (1.0, 0.0)), difference, low, high]
 
@@ -153,14 +135,11 @@ def compared(family: Any, scores: Table, known: Any, inputs: Any, level: float) 
     units = units if len(set(units)) >= 3 else cells
     times = {model: [known[cell, model, kind[0]] for cell in cells] for model in errors}
     counts = [len(each) for model in errors for each in times[model]]
-    numbers = range(max(counts) if min(counts) > 4 else 1)
-    shares = {}
-    pairs = {}  # type: Any, Any, Table
+    numbers, shares, pairs = range(max(counts) if min(counts) > 4 else 1), {}, {}  # type: Any, Any, Table
     for model in errors:
         padded = [(each + len(numbers) * each[:1], row) for each, row in zip(times[model], rows)]
         shares[model] = [tuple(each[n] / row["measured"] for each, row in padded) for n in numbers]
-    models = [*combinations(errors, 2)]
-    trials = rows[0]["trials"]
+    models, trials = [*combinations(errors, 2)], rows[0]["trials"]
     tests = [pair([*zip(shares[a], shares[b])], floors, units, trials) for a, b in models]
     for place in (0, 1):  # Holm's method
         most = 0.0
@@ -176,16 +155,13 @@ def compared(family: Any, scores: Table, known: Any, inputs: Any, level: float) 
 
 def check_run(own: Dict[str, Table]) -> Tuple[List[str], List[str]]:
     """The table of a run's claim, and its sentences; an error where rows of the run differ."""
-    run = own["runs"][()]
-    trials = own["trials"]
-    cells = own["cells"]
+    run, trials, cells = own["runs"][()], own["trials"], own["cells"]
     done = {k: row for k, row in trials.items() if (row["use"], row["state"]) == ("score", "done")}
     for key in {*done} ^ {key[:2] for key in own["measurements"]}:
         raise ValueError(f"data/measurements.csv {key}: no done scored trial, or one without rows")
     scores, families, known = scored(own["measurements"].values(), own["predictions"].values())
     compare("data/scores.csv", own["scores"], scores)
-    inputs = {key[0]: row["input"] for key, row in cells.items()}
-    pairs = {}  # type: Any, Any
+    inputs, pairs = {key[0]: row["input"] for key, row in cells.items()}, {}  # type: Any, Any
     for family in families.items():
         pairs.update(compared(family, scores, known, inputs, run["level"]))
     compare("data/comparisons.csv", own["comparisons"], pairs)
@@ -196,8 +172,7 @@ def check_run(own: Dict[str, Table]) -> Tuple[List[str], List[str]]:
     rows = [scores[cell, near[0], name, "raw"] for cell in common]
     floors = [row["floor"] for row in rows if row["floor"] is not None]
     noise = f"{100 * median(floors):.1f} %" if floors else "not known"
-    over = f"off on average over {len(common)} cells"
-    first = "no model can be ranked."
+    over, first = f"off on average over {len(common)} cells", "no model can be ranked."
     if near:
         least, most = (f"{100 * errors[model]:.1f} %" for model in (near[0], near[-1]))
         first = f"{near[0]} is nearest by {name}, {least} {over}."
@@ -225,14 +200,9 @@ def check_run(own: Dict[str, Table]) -> Tuple[List[str], List[str]]:
 
 def check(folder: Path) -> List[str]:
     """The table of the claim; an error where anything is not as it should be."""
-    hashes = {}
-    tables = {}
-    known = set()
-    shown = []
-    claim = []  # type: Any, Any, Any, List[str], Any
+    hashes, tables, known, shown, claim = {}, {}, set(), [], []  # type: Any, Any, Any, List[str], Any
     for path in folder.rglob("*"):
-        name = path.relative_to(folder).as_posix()
-        most = 2**25 if path.suffix == ".csv" else 2**28
+        name, most = path.relative_to(folder).as_posix(), 2**25 if path.suffix == ".csv" else 2**28
         if name.split("/")[0] != "replications" and (path.is_symlink() or not path.is_dir()):
             if path.is_symlink() or not path.is_file() or path.stat().st_size > most:
                 raise ValueError(f"{name}: it is a link, no plain file, or too large")
@@ -262,8 +232,7 @@ def check(folder: Path) -> List[str]:
     named = {n: (row[()]["experiment"], row[()]["id"]) for n, row in tables["runs"].items()}
     for run in sorted(named, key=lambda n: named[n]):
         lines, sentences = check_run({name: rows[run] for name, rows in tables.items()})
-        shown = shown + lines
-        claim = claim + sentences
+        shown, claim = shown + lines, claim + sentences
     stored = (folder / "README.md").read_bytes().decode("utf-8", "replace").split("\n")
     for n, line in enumerate([*claim, "<!-- /claim -->"], stored.index("<!-- claim -->") + 1):
         if stored[n : n + 1] != [line]:

@@ -209,7 +209,9 @@ class ScoreBook(Record):
 
     def ranking(self, speed: Speed) -> Ranking | None:
         """The ranking by job times; by bodies where most cells count in no verdict on those."""
-        by_quantity = {each.quantity: each for each in self.rankings if each.speed == speed}
+        by_quantity = {
+            ranking.quantity: ranking for ranking in self.rankings if ranking.speed == speed
+        }
         jobs = by_quantity.get("job_s")
         bodies = by_quantity.get("body_s")
         if jobs is None or (bodies is not None and bodies.cells > 2 * jobs.cells):

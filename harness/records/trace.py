@@ -107,7 +107,11 @@ class JobTrace:
 
     def succeeded(self, kind: TaskKind) -> tuple[TaskAttempt, ...]:
         """Successful attempts of *kind*, in the order of their start."""
-        chosen = [one for one in self.attempts if (one.kind, one.state) == (kind, "succeeded")]
+        chosen = [
+            attempt
+            for attempt in self.attempts
+            if (attempt.kind, attempt.state) == (kind, "succeeded")
+        ]
         return tuple(sorted(chosen, key=lambda attempt: (attempt.start_s, attempt.attempt_id)))
 
 

@@ -128,7 +128,7 @@ def facts(results: ReportData) -> Facts:
 def _caveats(results: ReportData, ranking: Ranking | None) -> list[str]:
     """What may change the verdict: what is missing, failed, disturbed, left out, not as asked."""
     ran = len(results.trials)
-    measured = {each.cell for each in results.measurements}
+    measured = {measurement.cell for measurement in results.measurements}
     trials = count(ran, "trial")
     sentences = []
     if (missing := results.planned - ran) > 0:

@@ -101,8 +101,12 @@ class ReportData:
 
     def speeds(self, workload: str = "*") -> tuple[Speed, ...]:
         """Raw, and reference speed where any time of *workload* (``*``: all) differs at it."""
-        times = (each for each in self.measurements if workload in ("*", each.workload))
-        is_corrected = any(each.raw_s != each.reference_s for each in times)
+        times = (
+            measurement
+            for measurement in self.measurements
+            if workload in ("*", measurement.workload)
+        )
+        is_corrected = any(time.raw_s != time.reference_s for time in times)
         return ("raw", "reference") if is_corrected else ("raw",)
 
     @cached_property
@@ -189,9 +193,9 @@ class ReportData:
     @cached_property
     def _summaries(self) -> dict[tuple[str, str, str, Speed], Summary]:
         return {
-            (each.model, each.workload, each.quantity, each.speed): each
-            for each in self.score_book.summaries
-            if each.cells
+            (summary.model, summary.workload, summary.quantity, summary.speed): summary
+            for summary in self.score_book.summaries
+            if summary.cells
         }
 
     @cached_property

@@ -341,8 +341,14 @@ def stacked(
                 times_s = (ends_s[side], ends_s[side] + length_s)
                 canvas.bar(plot_axes, row, times_s, texture, tooltip=tooltip, edge=0.5)
                 ends_s[side] += length_s
-            plot_axes.annotate(number(sum(ends_s)), (ends_s[1], row), (4, 0), va="center",
-                               textcoords="offset points", fontsize=8.5)  # fmt: skip
+            plot_axes.annotate(
+                number(sum(ends_s)),
+                (ends_s[1], row),
+                (4, 0),
+                va="center",
+                textcoords="offset points",
+                fontsize=8.5,
+            )
             names.append((row, stack.name))
             left_s = min(left_s, ends_s[0])
             right_s = max(right_s, ends_s[1])

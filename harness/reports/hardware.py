@@ -44,10 +44,13 @@ def machine_document(name: str, machine: MachineCosts) -> Document:
         question="What does this machine cost?",
         headline=f"{len(machine.chosen)} jobs in {machine.spent_s:.0f} s",
         overview=table("Costs", columns, "crlrlrl", rows, note=_APART if is_apart else ""),
-        sections=_shown([
-            Section("jobs", "Jobs", [jobs]), Section("facts", "Measured on", [measured_on]),
-        ]),
-    )  # fmt: skip
+        sections=_shown(
+            [
+                Section("jobs", "Jobs", [jobs]),
+                Section("facts", "Measured on", [measured_on]),
+            ]
+        ),
+    )
 
 
 def _shown(sections: list[Section]) -> list[Section]:
@@ -82,28 +85,39 @@ def pair_document(
     *times*: workload, what its tasks wait for, seconds of a map and a reduce on both.
     """
     rows = [
-        (each.name, f"{each.one:.3g}", f"{each.other:.3g}",
-         f"{each.ratio:.2f}" if each.ratio else "", each.verdict)
-        for each in costs
-    ]  # fmt: skip
+        (
+            cost.name,
+            f"{cost.one:.3g}",
+            f"{cost.other:.3g}",
+            f"{cost.ratio:.2f}" if cost.ratio else "",
+            cost.verdict,
+        )
+        for cost in costs
+    ]
     facts = [(fact, *map(excerpt, pair)) for fact, pair in conditions.items()]
     lines = [(*row[:2], f"{row[2]:.2f}", f"{row[3]:.2f}") for row in times]
     waits: list[Text | Table] = [
         table("Seconds of a map and a reduce", ("workload", "for", *names), "llrr", lines)
     ]
     for workload in dict.fromkeys(row[0] for row in times):
-        most = [max((row[place], row[1]) for row in times if row[0] == workload)[1]
-                for place in (2, 3)]  # fmt: skip
+        most = [
+            max((row[place], row[1]) for row in times if row[0] == workload)[1] for place in (2, 3)
+        ]
         waits.append(Text(f"{workload}: most time goes to {most[0]} there, to {most[1]} here"))
-    differing = sum(each.verdict == "differs" for each in costs)
+    differing = sum(cost.verdict == "differs" for cost in costs)
     return Document(
         name=" and ".join(names),
         question="What does one machine cost, and what the other?",
         headline=f"{differing} of {len(costs)} costs differ beyond their intervals",
         overview=table("Costs", ("cost", *names, "ratio", ""), "crrrl", rows),
-        sections=_shown([
-            Section("facts", "Measured on",
-                    [table("What differs", ("measured on", *names), "cll", facts)]),
-            Section("times", "Where the time goes", waits),
-        ]),
-    )  # fmt: skip
+        sections=_shown(
+            [
+                Section(
+                    "facts",
+                    "Measured on",
+                    [table("What differs", ("measured on", *names), "cll", facts)],
+                ),
+                Section("times", "Where the time goes", waits),
+            ]
+        ),
+    )

@@ -70,14 +70,14 @@ def nightly_document(
 
 def comparable(nights: Sequence[Night]) -> list[Night]:
     """Whole nights of the same machine, experiment, Hadoop and workers as the last one."""
-    return [each for each in nights if each.whole and each.series == nights[-1].series]
+    return [night for night in nights if night.whole and night.series == nights[-1].series]
 
 
 def is_about(alarm: Alarm, point: Point, nights: Sequence[Night]) -> bool:
     """Whether *point* is among what moved, by the factors of the detector."""
     kind, _, name = alarm.cause.partition(": ")
     if kind == "code":  # the night itself says what differs
-        return any(point.name in each.changed_by(name) for each in nights[alarm.since - 1 :][:1])
+        return any(point.name in night.changed_by(name) for night in nights[alarm.since - 1 :][:1])
     of = {name for _, name in point.factors}
     return (
         point.cell in alarm.cells if "all cells" in of else not of.isdisjoint((alarm.series, name))
@@ -94,7 +94,7 @@ def sentence(alarm: Alarm, nights: Sequence[Night]) -> str:
 
 def headline(nights: Sequence[Night], alarms: Sequence[Alarm]) -> str:
     """Say in one sentence what is open, or that nothing is; *alarms* open ones first."""
-    active = sum(each.state in ACTIVE for each in alarms)
+    active = sum(alarm.state in ACTIVE for alarm in alarms)
     compared = len(comparable(nights))
     if active:
         text = "An alarm is open" if active == 1 else f"{active} alarms are open, the last"
@@ -118,24 +118,36 @@ def _some(texts: Sequence[str], between: str = ", ") -> str:
 
 def _alarm_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table | None:
     rows = []
-    for each in alarms:
-        state = Value(each.state, "mark" if each.state in ACTIVE else "")
-        since, raised = (_dated(nights, number) for number in (each.since, each.raised))
-        change = share_with_interval(each.change, each.low, each.high)
-        rest = (_some(each.suspects, "\n"), _some(each.cells))
-        rows.append((each.id, state, each.cause, each.series, since, raised, change, *rest))
-    columns = ("Alarm", "State", "Cause", "What moved", "Since night", "Raised in", "Change (95 %)",
-               "Suspects", "Cells")  # fmt: skip
+    for alarm in alarms:
+        state = Value(alarm.state, "mark" if alarm.state in ACTIVE else "")
+        since, raised = (_dated(nights, number) for number in (alarm.since, alarm.raised))
+        change = share_with_interval(alarm.change, alarm.low, alarm.high)
+        rest = (_some(alarm.suspects, "\n"), _some(alarm.cells))
+        rows.append((alarm.id, state, alarm.cause, alarm.series, since, raised, change, *rest))
+    columns = (
+        "Alarm",
+        "State",
+        "Cause",
+        "What moved",
+        "Since night",
+        "Raised in",
+        "Change (95 %)",
+        "Suspects",
+        "Cells",
+    )
     return table("Alarms", columns, "clllrrrll", rows) if rows else None
 
 
 def _night_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table:
     rows = []
     for number, night in list(enumerate(nights, 1))[: -_NIGHTS - 1 : -1]:
-        other = [f"another {key}" for key, value in night.series
-                 if value != getattr(nights[-1].series, key)]  # fmt: skip
+        other = [
+            f"another {key}"
+            for key, value in night.series
+            if value != getattr(nights[-1].series, key)
+        ]
         whole = one_line("; ".join(["whole" if night.whole else "not whole", *night.lacks, *other]))
-        raised = ", ".join(each.id for each in alarms if each.raised == number)
+        raised = ", ".join(alarm.id for alarm in alarms if alarm.raised == number)
         facts = night.facts_since(nights[max(number - 2, 0)])
         when = moment(night.time_s)[:16]
         rows.append((str(number), when, night.run, whole, raised, _some(facts, "\n")))
@@ -167,7 +179,7 @@ def _figures(nights: Sequence[Night], alarms: Sequence[Alarm]) -> list[Figure]:
             for number, each in points.items():
                 percents = [100 * (repeat / middle - 1) for repeat in each.raw]
                 line[number] += [fmean(percents)] if title in (_FIRST, _MODELS) else percents
-            about[title] |= {each.id: each for each in alarms if is_about(each, point, nights)}
+            about[title] |= {alarm.id: alarm for alarm in alarms if is_about(alarm, point, nights)}
 
     def rank(title: str) -> tuple[bool, bool]:
         return title != _FIRST, all(each.state not in ACTIVE for each in about[title].values())
@@ -209,16 +221,22 @@ def _figure(
             canvas.points(plot_axes, points[True], **style, label=one_line(label, 24))
             style |= {"linestyle": "none", "markerfacecolor": SURFACE}
             canvas.points(plot_axes, points[False], **style)
-        shown = [each for each in alarms if numbers[0] <= each.since <= numbers[-1]]
+        shown = [alarm for alarm in alarms if numbers[0] <= alarm.since <= numbers[-1]]
         for place, alarm in enumerate(shown):
             colour, dashes = (BAD, "--") if alarm.state in ACTIVE else (MUTED, ":")
             upright = plot_axes.axvline(alarm.since - 0.5, color=colour, linestyle=dashes)
             canvas.mark(upright, sentence(alarm, nights))
             plot_axes.text(
-                alarm.since - 0.5, 1 - place % 3 * 0.37, one_line(alarm.id, 12), rotation=90,
-                transform=plot_axes.get_xaxis_transform(), fontsize=7.5, color=colour,
-                ha="right" if alarm.change > 0 else "left", va="top",
-            )  # fmt: skip
+                alarm.since - 0.5,
+                1 - place % 3 * 0.37,
+                one_line(alarm.id, 12),
+                rotation=90,
+                transform=plot_axes.get_xaxis_transform(),
+                fontsize=7.5,
+                color=colour,
+                ha="right" if alarm.change > 0 else "left",
+                va="top",
+            )
         low, high = plot_axes.get_ylim()
         plot_axes.set_ylim(min(low, -_LEAST), max(high, _LEAST))
         plot_axes.set(xlabel="night", xlim=(numbers[0] - 0.7, numbers[-1] + 0.7))
@@ -244,7 +262,7 @@ def open_metrics(name: str, nights: Sequence[Night], alarms: Sequence[Alarm]) ->
     """Write the last night, and the alarms of all, as OpenMetrics text."""
     last = nights[-1:]
     errors = defaultdict[str, list[float]](list)
-    points = [(each, fmean(each.raw)) for night in last for each in night.points if each.raw]
+    points = [(point, fmean(point.raw)) for night in last for point in night.points if point.raw]
     for point, ratio in points:
         if point.kind == "residual" and ratio:
             errors[point.model].append(abs(1 / ratio - 1))
@@ -254,8 +272,11 @@ def open_metrics(name: str, nights: Sequence[Night], alarms: Sequence[Alarm]) ->
         "whole": ("1 if the last night is whole.", [({}, night.whole) for night in last]),
         "job_seconds": (
             "Mean time of each job in the last night.",
-            [({"workload": point.workload, "cell": point.cell}, mean) for point, mean in points
-             if point.quantity == "job_s" and point.kind != "residual"],
+            [
+                ({"workload": point.workload, "cell": point.cell}, mean)
+                for point, mean in points
+                if point.quantity == "job_s" and point.kind != "residual"
+            ],
         ),
         "model_error_ratio": (
             "Mean relative error of bodies in the last night.",
@@ -263,9 +284,9 @@ def open_metrics(name: str, nights: Sequence[Night], alarms: Sequence[Alarm]) ->
         ),
         "alarm": (
             "1 for each alarm, whatever its state.",
-            [({"id": each.id, "cause": each.cause, "state": each.state}, 1) for each in alarms],
+            [({"id": alarm.id, "cause": alarm.cause, "state": alarm.state}, 1) for alarm in alarms],
         ),
-    }  # fmt: skip
+    }
     text = ""
     for family, (help_text, samples) in families.items():
         full = f"harness_nightly_{family}"

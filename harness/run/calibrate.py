@@ -142,8 +142,9 @@ def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
         work["reduce_write_s"] = (*stored([share * read], copies), share * records, 1.0)
     if cell.tracing.mode == "logs":
         work[LOGGED_SPILL] = work["spill_sort_s"] + work["spill_write_s"]
-        work = {part: work[part] for part in (LOGGED_SPILL, "map_merge_s", "copy_s")
-                if part in work}  # fmt: skip
+        work = {
+            part: work[part] for part in (LOGGED_SPILL, "map_merge_s", "copy_s") if part in work
+        }
     return work
 
 
@@ -160,8 +161,9 @@ def offered_information(
     for part, counts in work.items():
         row = dict.fromkeys(TYPICAL, 0.0)
         names = PARTS[part]
-        row |= {name: n * max(costs[name], TYPICAL[name])
-                for name, n in zip(names, counts, strict=True)}  # fmt: skip
+        row |= {
+            name: n * max(costs[name], TYPICAL[name]) for name, n in zip(names, counts, strict=True)
+        }
         rows.append([*row.values()])
         took_s = math.fsum(n * costs[name] for name, n in zip(names, counts, strict=True))
         errors.append(max(_LEAST_S, _NOISE * took_s))
@@ -206,15 +208,21 @@ class Calibration:
     def __post_init__(self) -> None:
         """Plan the jobs that come first; `SpecError` where nothing is to be known of tasks."""
         if self.session.experiment.tracing.mode == "off":
-            raise SpecError("a calibration needs to know what tasks took", where="trace",
-                            fix="leave it out, or write logs")  # fmt: skip
+            raise SpecError(
+                "a calibration needs to know what tasks took",
+                where="trace",
+                fix="leave it out, or write logs",
+            )
         cells = (trial.cell for trial in self.session.trials)
         self.cells = {cell.id: cell for cell in cells if _copies(cell) <= cell.cluster.workers}
         self.works = {key: planned_work(cell) for key, cell in self.cells.items()}
         starts = [trial for trial in self.session.trials if trial.cell.workload.name == _STARTS]
         if not starts:
-            raise SpecError("a calibration needs its job that only starts", where="workloads",
-                            fix="leave the workloads as they are")  # fmt: skip
+            raise SpecError(
+                "a calibration needs its job that only starts",
+                where="workloads",
+                fix="leave the workloads as they are",
+            )
         cell = starts[0].cell
         versions = self.session.versions
         self.session.trials = tuple(
@@ -223,7 +231,7 @@ class Calibration:
 
     def spent_s(self, run: Run) -> float:
         """Seconds of the budget that are spent, on jobs before an interruption as well."""
-        earlier = [each for each in run.attempts() if each.started_s < self.began_s]
+        earlier = [attempt for attempt in run.attempts() if attempt.started_s < self.began_s]
         earlier_s = math.fsum(each.finished_s - each.started_s for each in earlier)
         return earlier_s + time.monotonic() - self.started_s
 
@@ -261,8 +269,10 @@ class Calibration:
     def offers(self) -> list[tuple[str, str]]:
         """Each job that can be chosen, and the parts of a task that it tells of."""
         axes = varying(self.cells.values())
-        return [(label(cell, axes), ", ".join(planned_work(cell)) or "start-up")
-                for cell in self.cells.values()]  # fmt: skip
+        return [
+            (label(cell, axes), ", ".join(planned_work(cell)) or "start-up")
+            for cell in self.cells.values()
+        ]
 
     def check(self, hardware: MachineCosts) -> list[tuple[str, str, float, float]]:
         """
@@ -289,8 +299,9 @@ class Calibration:
         seen = _works(observed)
         answers = []
         for names in dict.fromkeys(PARTS.values()):
-            rows = [row for row in seen
-                    if PARTS.get(row.part) == names and any(row.counts.values())]  # fmt: skip
+            rows = [
+                row for row in seen if PARTS.get(row.part) == names and any(row.counts.values())
+            ]
             known = {name: hardware.costs[name] for name in names if name in hardware.costs}
             expected_s = [
                 math.fsum(row.counts[name] * cost.value for name, cost in known.items())
@@ -342,11 +353,17 @@ def hardware_of(
         what = f"no trial of {', '.join(unknown)} is done"
         fix = f"it has jobs of {', '.join(sorted({*by_name.values()}))}"
         raise DataError(what, where=str(run.path), fix=fix)
-    done = [record for name, record in evaluation.done.items()
-            if not workloads or by_name[name] in workloads]  # fmt: skip
+    done = [
+        record
+        for name, record in evaluation.done.items()
+        if not workloads or by_name[name] in workloads
+    ]
     # Of a trial that feeds no profile, logs were not read where it was recorded.
-    records = [record for record in done if record.finished_s <= began_s + within_s
-               and (record.trial.profiling or not by_logs)]  # fmt: skip
+    records = [
+        record
+        for record in done
+        if record.finished_s <= began_s + within_s and (record.trial.profiling or not by_logs)
+    ]
     observed = [each for record in records for each in evaluation.observe(record)]
     if not observed:
         when = f" within {within_s:g} s" if done else ""
@@ -373,11 +390,14 @@ def hardware_of(
         costs=with_micro(costs, micro),
         frame=frame_of(observed),
         chosen=tuple(
-            {"trial": record.trial.id, "reason": record.trial.reason,
-             "seconds": record.finished_s - record.started_s}
+            {
+                "trial": record.trial.id,
+                "reason": record.trial.reason,
+                "seconds": record.finished_s - record.started_s,
+            }
             for record in records
         ),
-    )  # fmt: skip
+    )
 
 
 def with_micro(costs: Mapping[str, Cost], micro: Mapping[str, float]) -> dict[str, Cost]:
@@ -397,8 +417,10 @@ def with_micro(costs: Mapping[str, Cost], micro: Mapping[str, float]) -> dict[st
 
 def micro_costs(micro: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Costs that rates of nodes, measured without a job, say: the mean of the nodes'."""
-    nodes = {name: [node for node in micro.values() if node.keys() >= rates]
-             for name, rates in _MICRO.items()}  # fmt: skip
+    nodes = {
+        name: [node for node in micro.values() if node.keys() >= rates]
+        for name, rates in _MICRO.items()
+    }
     return {
         name: fmean(1 / min(node[rate] for rate in _MICRO[name]) for node in known)
         for name, known in nodes.items()

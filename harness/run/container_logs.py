@@ -53,8 +53,11 @@ class ContainerLogs:
         Of their lines only those that are read: others may hold anything.  A log that cannot be
         read is in `left_out`, with the reason.
         """
-        attempts = [each for each in trace.attempts
-                    if each.state == "succeeded" and is_name(each.host)]  # fmt: skip
+        attempts = [
+            attempt
+            for attempt in trace.attempts
+            if attempt.state == "succeeded" and is_name(attempt.host)
+        ]
         count = 0
         folders = self._folders
         opener = self._opener

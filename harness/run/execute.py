@@ -169,7 +169,7 @@ class Execution:
                         clusters_lost = 0
                     if attempt.is_last:  # of its use: profiling ends before scoring begins
                         again = trials.pop(0)
-                        same = [one.profiling == again.profiling for one in trials]
+                        same = [trial.profiling == again.profiling for trial in trials]
                         places = [place for place, is_same in enumerate(same, start=1) if is_same]
                         trials.insert(max(places, default=0), again)
                     if attempt.counts:

@@ -87,8 +87,9 @@ def read_jobs(
     """
     jobs = dict[str, PastJob]()
     left_out = dict[str, str]()
-    for source in (each for place in places
-                   for each in list_sources(place, left_out.__setitem__)):  # fmt: skip
+    for source in (
+        list_source for place in places for list_source in list_sources(place, left_out.__setitem__)
+    ):
         named = JOB.match(source.key)  # the files of a run have no id in their names
         if only and named and named[0] not in only:
             continue
@@ -184,13 +185,19 @@ def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:
     words = {family: re.findall("[a-z]+", stem(name).lower()) for family, name in names.items()}
     short = {family: "-".join(each or ["job"])[:_LONGEST_NAME] for family, each in words.items()}
     counts = Counter(short.values())
-    return {family: name if counts[name] == 1 else f"{name}-{digest(family)[:4]}"
-            for family, name in short.items()}  # fmt: skip
+    return {
+        family: name if counts[name] == 1 else f"{name}-{digest(family)[:4]}"
+        for family, name in short.items()
+    }
 
 
 def _bytes_read(attempt: TaskAttempt) -> int:
     """Bytes that a map read of its input, or, where its format counts none, of file systems."""
-    files = (count for name, count in attempt.counters.items()
-             if name.startswith(f"{FILE_SYSTEM_COUNTER}.") and name.endswith("_BYTES_READ")
-             and not name.endswith(".FILE_BYTES_READ"))  # fmt: skip
+    files = (
+        count
+        for name, count in attempt.counters.items()
+        if name.startswith(f"{FILE_SYSTEM_COUNTER}.")
+        and name.endswith("_BYTES_READ")
+        and not name.endswith(".FILE_BYTES_READ")
+    )
     return attempt.count(f"{FILE_INPUT_COUNTER}.BYTES_READ") or sum(files)

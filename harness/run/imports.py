@@ -201,10 +201,15 @@ def write_run(
                         tasks += len(trace.succeeded("map")) + len(trace.succeeded("reduce"))
                         logged += logs.copy(trace, folder.raw / "containers")
                     record = TrialRecord(
-                        trial=trial, state="done", versions=_UNKNOWN, job_ids=(job.job_id,),
-                        started_s=job.submit_s, finished_s=job.finish_s,
-                        input_bytes=job.input_bytes, num_splits=job.num_maps,
-                    )  # fmt: skip
+                        trial=trial,
+                        state="done",
+                        versions=_UNKNOWN,
+                        job_ids=(job.job_id,),
+                        started_s=job.submit_s,
+                        finished_s=job.finish_s,
+                        input_bytes=job.input_bytes,
+                        num_splits=job.num_maps,
+                    )
                     folder.commit(record)
                     remake_trace(run, record)
                 if logs is not None and not logged:
@@ -212,8 +217,10 @@ def write_run(
                     fix = "it needs container_.../syslog below it; a server, aggregated logs"
                     raise DataError(what, where="--logs", fix=fix)
                 if logs is not None:
-                    limits = (*run.read_manifest().limitations,
-                              f"{tasks - logged} of {tasks} tasks have no log")  # fmt: skip
+                    limits = (
+                        *run.read_manifest().limitations,
+                        f"{tasks - logged} of {tasks} tasks have no log",
+                    )
                     run.update_manifest(limitations=limits)
                 run.finish()
             sync_tree(run.path)
@@ -230,11 +237,14 @@ def cluster_of(jobs: Sequence[PastJob]) -> ClusterSpec:
     Its blocks are as large as the largest mean split, so that a map of each job reads one.
     """
     workers = max(1, len(frozenset().union(*(job.hosts for job in jobs))))
-    memory_mb = max(int(job.configuration[MEMORY.format(kind)]) for job in jobs
-                    for kind in job.at_once)  # fmt: skip
+    memory_mb = max(
+        int(job.configuration[MEMORY.format(kind)]) for job in jobs for kind in job.at_once
+    )
     split_bytes = max(_LEAST_BLOCK, *(-(-job.input_bytes // job.num_maps) for job in jobs))
-    slots = {f"{kind}_slots": -(-max(1, *(job.at_once[kind] for job in jobs)) // workers)
-             for kind in jobs[0].at_once}  # fmt: skip
+    slots = {
+        f"{kind}_slots": -(-max(1, *(job.at_once[kind] for job in jobs)) // workers)
+        for kind in jobs[0].at_once
+    }
     return ClusterSpec(
         provider=HISTORY,
         workers=workers,
@@ -286,8 +296,12 @@ def cells_of(
             spec = WorkloadSpec(
                 name=name, input_bytes=job.input_bytes, parameters={"maps": job.num_maps}
             )
-            cell = Cell(cluster=cluster, workload=spec, configuration=configuration,
-                        tracing=Tracing(mode=tracing))  # fmt: skip
+            cell = Cell(
+                cluster=cluster,
+                workload=spec,
+                configuration=configuration,
+                tracing=Tracing(mode=tracing),
+            )
             alike.append(cell)
         cells.append(cell)
     return cells
@@ -413,13 +427,15 @@ def basis_of_past_job(catalog: Catalog, job_id: str) -> Basis:
     Where its own history is of no use, the cell is that of the job most like it.  `DataError`: the
     catalog has no such job, or none of the histories can be read any more.
     """
-    matches = [each.job_id for each in similar(catalog, job_id, _MOST_ALIKE)
-               if each.level == LEVELS[0]]  # fmt: skip
+    matches = [
+        each.job_id for each in similar(catalog, job_id, _MOST_ALIKE) if each.level == LEVELS[0]
+    ]
     wanted = [job_id, *matches]
     paths = [Path(catalog.read_job(each)["source"]) for each in wanted]
     # The files of a trial are compressed: they are read by way of their run.
-    places = {path.parents[3] if path.parts[-4:-3] == ("trials",) else path.parent
-              for path in paths}  # fmt: skip
+    places = {
+        path.parents[3] if path.parts[-4:-3] == ("trials",) else path.parent for path in paths
+    }
     with TemporaryDirectory(prefix="harness-past-") as folder:
         made = import_jobs(sorted(places), Path(folder) / "past", until_s=math.inf, only=wanted)
         evaluation = Evaluation.of(made.run)

@@ -110,7 +110,9 @@ def _append(
             evaluation.score()
         evaluation.report()
     line = night(evaluation)
-    earlier = [each for each in entries if isinstance(each, Night) and each.series == line.series]
+    earlier = [
+        entry for entry in entries if isinstance(entry, Night) and entry.series == line.series
+    ]
     lacks = [*line.lacks, *further]
     if earlier and line.time_s < earlier[-1].time_s:
         lacks.append(f"the clock is before that of the last night, run {earlier[-1].run}")
@@ -159,7 +161,9 @@ def replay(run: Run) -> tuple[tuple[str, ...], dict[str, float]]:
         with TemporaryDirectory(prefix="harness-nightly-") as folder:
             for stage, differences in reproduce(run, Path(folder), start):
                 if differences:
-                    models = sorted({each.model for each in differences if each.model})
+                    models = sorted(
+                        {difference.model for difference in differences if difference.model}
+                    )
                     made_by = [_MADE_BY[stage]] if stage in _MADE_BY else models
                     names |= dict.fromkeys(made_by)
                     given = stage if stage != "scores" else ""
@@ -216,9 +220,11 @@ def accept(history: History, prefix: str, reason: str) -> None:
 def _alarm(history: History, entries: Sequence[Entry], prefix: str, cause: str = "") -> Alarm:
     """The one alarm whose id and cause begin so."""
     alarms = [each for each in current(entries)[0] if each.cause.startswith(cause)]
-    matching = [each for each in alarms if prefix and each.id.startswith(prefix)]
+    matching = [alarm for alarm in alarms if prefix and alarm.id.startswith(prefix)]
     if len(matching) != 1:
-        known = ", ".join(f"{each.id} ({each.cause}, {each.state})" for each in alarms) or "none"
+        known = (
+            ", ".join(f"{alarm.id} ({alarm.cause}, {alarm.state})" for alarm in alarms) or "none"
+        )
         what = f"'{prefix}' is not one alarm{f' whose cause is {cause[:-2]}' if cause else ''}"
         raise DataError(what, where=str(history.path), fix=f"name one of these: {known}")
     return matching[0]
@@ -246,7 +252,7 @@ def find_commit(history: History, prefix: str) -> tuple[str, str]:
     first = nights[alarm.since - 1]
     before = [each for each in nights[: alarm.since - 1] if each.series == first.series][-1]
     commits = [each.facts.get("commit", "") for each in (before, first)]
-    if not all(commits) or commits[0] == commits[1] or any("dirty" in each for each in commits):
+    if not all(commits) or commits[0] == commits[1] or any("dirty" in commit for commit in commits):
         what = f"no commits lie between the nights: '{commits[0]}' and '{commits[1]}'"
         fix = "bisect needs nights on committed code; compare the files that were changed by hand"
         raise DataError(what, where=str(history.path), fix=fix)

@@ -237,7 +237,9 @@ class Preflight:
 
     def look(self) -> None:
         """Report each cluster's reach, and what is seen of one that runs; `HarnessError`: unfit."""
-        for sentence in {PROVIDERS[each.provider].reach(each): None for each in self.clusters}:
+        for sentence in {
+            PROVIDERS[cluster.provider].reach(cluster): None for cluster in self.clusters
+        }:
             self.console.say(f"reach: {sentence}")
         for cluster in self.clusters:
             if seen := PROVIDERS[cluster.provider].look(cluster):

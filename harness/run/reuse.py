@@ -21,26 +21,26 @@ def take_over(run: Run, store: Store, trials: Sequence[Trial]) -> dict[str, str]
     A trial's id holds its cell and the versions of Hadoop, Java and jars; its machine, with the
     kernel, is compared here.  A run without evidence, or not as it was measured, gives nothing.
     """
-    if others := {each.cell.cluster.provider for each in trials}.difference(_PROVIDERS):
+    if others := {trial.cell.cluster.provider for trial in trials}.difference(_PROVIDERS):
         what = f"trials of provider {min(others)} cannot be taken over: its hosts may have changed"
         raise SpecError(what, where="--reuse", fix="measure them: leave --reuse out")
     taken = dict(run.read_manifest().reused)
     missing = {trial.id: trial for trial in trials if trial.id not in run.trials()}
     here = machine_facts()
-    for other in reversed(store.all_runs()):
-        held_trials = sorted(missing.keys() & set(other.trial_ids()))
-        if not held_trials or other.id == run.id:
+    for all_run in reversed(store.all_runs()):
+        held_trials = sorted(missing.keys() & set(all_run.trial_ids()))
+        if not held_trials or all_run.id == run.id:
             continue
         try:
-            if not is_same(other.read_manifest().machine, here) or not other.check_evidence():
+            if not is_same(all_run.read_manifest().machine, here) or not all_run.check_evidence():
                 continue
         except DataError:
             continue
-        records = other.trials()
+        records = all_run.trials()
         for trial_id in held_trials:
             if records[trial_id].state == "done":
-                run.take_in(other, records[trial_id], missing.pop(trial_id))
-                taken[trial_id] = other.read_manifest().reused.get(trial_id, other.id)
+                run.take_in(all_run, records[trial_id], missing.pop(trial_id))
+                taken[trial_id] = all_run.read_manifest().reused.get(trial_id, all_run.id)
     run.update_manifest(reused=taken)
     return taken
 

@@ -219,8 +219,8 @@ class Session:
         evaluation = self.evaluation(run)
         look = 1 + max(trial.look for trial in self.trials)
         times_s: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-        for each in evaluation.measurements():
-            times_s[each.input][each.cell].append(each.raw_s["job_s"])
+        for measurement in evaluation.measurements():
+            times_s[measurement.input][measurement.cell].append(measurement.raw_s["job_s"])
         numbers = Counter(trial.cell.id for trial in self.trials)
         reason = f"of its input it is one of the {self.experiment.fastest} fastest cells"
         trials = [
@@ -322,7 +322,7 @@ class Session:
             run.finish()
         planned = {trial.id for trial in self.trials}
         records = run.trials().values()
-        return run, sum(each.state != "done" for each in records if each.trial.id in planned)
+        return run, sum(record.state != "done" for record in records if record.trial.id in planned)
 
     def seal(self, run: Run) -> str:
         """SHA-256 of the seal of *run*, made of its profiling trials where there is none yet."""
@@ -349,14 +349,21 @@ class Session:
         if run is None:
             run = self.newest()
             earlier_answers = [*reversed(run.analyses()), run]
-            same = [each for each in earlier_answers if each.experiment().predict == wanted.predict]
+            same = [
+                earlier_answer
+                for earlier_answer in earlier_answers
+                if earlier_answer.experiment().predict == wanted.predict
+            ]
             if not same and not asks:
                 other = run.experiment().predict
                 new = wanted.predict
-                names = [name for name in ("models", "code", "profile_on")
-                         if getattr(other, name) != getattr(new, name)]  # fmt: skip
+                names = [
+                    name
+                    for name in ("models", "code", "profile_on")
+                    if getattr(other, name) != getattr(new, name)
+                ]
                 what = f"run {run.id} was asked with other {' and '.join(names)} than the file's"
-                words = [word for each in self.overrides for word in ("--set", each)]
+                words = [word for override in self.overrides for word in ("--set", override)]
                 command = shlex.join(["harness", "predict", self.source, *words])
                 fix = f"{command} asks the file's, without a job;"
                 fix += f" or name the run: {run.path}"
@@ -382,8 +389,10 @@ class Session:
         what = f"no run of this experiment has a trial yet; the newest is {latest.path}"
         if differs:
             what = f"no run measured what this file says: the newest, {latest.path}, has"
-            shown = (f"{key} {excerpt(there.get(key))}, not {excerpt(wanted.get(key))}"
-                     for key in differs[:3])  # fmt: skip
+            shown = (
+                f"{key} {excerpt(there.get(key))}, not {excerpt(wanted.get(key))}"
+                for key in differs[:3]
+            )
             what = f"{what} {'; '.join(shown)}"
         fix = f"name that run in the place of the file, or measure: harness run {self.source}"
         raise DataError(what, where=self.source, fix=fix)
@@ -413,7 +422,10 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
     # A path in the option is the user's; what the run names runs only where it is known here.
     given = models.split(",")
     codes = experiment.predict.code
-    of_run = [*codes.values(), *(each.code for each in experiment.workloads if each.code)]
+    of_run = [
+        *codes.values(),
+        *(workload.code for workload in experiment.workloads if workload.code),
+    ]
     by_path = {f"{code.file}:{code.class_name}": code for code in of_run}
     never = Code(file="a file", class_name="of its experiment", sha256="0" * 64)
 

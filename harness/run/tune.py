@@ -149,7 +149,7 @@ class Tuning:
                     )
                     return
             defaults = [each.cell for each in made if each.choice.optimizer == "hadoop"]
-            self.defaults |= {each.id for each in defaults}
+            self.defaults |= {default.id for default in defaults}
             cells = {each.id: each for each in (base, best, *defaults, proposal.cell)}
             run = self.measure(number, cells)
             if proposal.cell.id in self.failed:
@@ -165,8 +165,11 @@ class Tuning:
         profiles = {self.basis.profile.workload: self.basis.profile}
         for model in {self.judge, PTC_WAVE} if cells else ():
             answers = zip(cells, predict_cells(model, cells, profiles, {}), strict=True)
-            known = [(_place(cell), math.log(self.mean_s(cell.id) / answer.job_s))
-                     for cell, answer in answers if answer.job_s]  # fmt: skip
+            known = [
+                (_place(cell), math.log(self.mean_s(cell.id) / answer.job_s))
+                for cell, answer in answers
+                if answer.job_s
+            ]
             # Where a job fails it counts as twice as long as where it does not.
             failure = math.log(2) + (fmean(ratio for _, ratio in known) if known else 0.0)
             known += [(_place(cell), failure) for cell in self.failed.values()]
@@ -193,9 +196,13 @@ class Tuning:
             "predict": {"models": [self.judge], "from": str(self.source.path.absolute())},
         }
         session = Session(
-            json.dumps(file), name, self.results_dir, (), self.console,
+            json.dumps(file),
+            name,
+            self.results_dir,
+            (),
+            self.console,
             profiles={base.workload.name: self.basis.profile},
-        )  # fmt: skip
+        )
         session.trials = tuple(
             Trial.of(cell, repetition, session.versions)
             for repetition in range(self.repeats)
@@ -203,10 +210,11 @@ class Tuning:
         )
         planned = [trial.id for trial in session.trials]
         earlier = [
-            run for run in Store(self.results_dir).fitting(session.experiment)
+            run
+            for run in Store(self.results_dir).fitting(session.experiment)
             if run.experiment().predict == session.experiment.predict
             and [trial.id for trial in run.read_plan()] == planned
-        ]  # fmt: skip
+        ]
         if earlier and earlier[-1].finished and not self.anew:
             run = earlier[-1]
             self.console.say(f"step {1 + number} is measured already: {run.path}")
@@ -240,8 +248,8 @@ class Tuning:
             times_s[number, record.trial.repetition] = sum(each.trace.job_s for each in observed)
             self.learned += observed
         for job in evaluation.vet(evaluation.done.values()).jobs:
-            for each in job.kinds:
-                self.vets[job.cell, each.kind] += filter(None, [each.job.vet_job])
+            for kind in job.kinds:
+                self.vets[job.cell, kind.kind] += filter(None, [kind.job.vet_job])
         self.cells |= {key: cell for key, cell in cells.items() if key not in failed}
         speed = fit_speed(self.learned)
         profile = fit_profile(base.workload.name, self.learned, speed, self.rates)
@@ -276,8 +284,9 @@ class Tuning:
         """Mean vet of the base's tasks of each kind, and of the best cell's; none without units."""
         cells = self.basis.base.id, self.best()
         known = {kind: [self.vets[cell, kind] for cell in cells] for kind in KINDS}
-        return {kind: (fmean(own), fmean(best)) for kind, (own, best) in known.items()
-                if own and best}  # fmt: skip
+        return {
+            kind: (fmean(own), fmean(best)) for kind, (own, best) in known.items() if own and best
+        }
 
     def speed_up(self, cell: str = "") -> tuple[float, float | None, float | None]:
         """

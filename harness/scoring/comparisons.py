@@ -53,12 +53,12 @@ def compare(
     """
     groups: dict[tuple[str, Speed], dict[str, dict[str, Score]]] = defaultdict(dict)
     framed: dict[tuple[str, Speed], set[str]] = defaultdict(set)
-    for each in scores:
-        by_model = groups[each.quantity, each.speed]
-        if each.quantity in FRAMED and frame_shares.get(each.cell, 0.0) > MOST_FRAME:
-            framed[each.quantity, each.speed].add(each.cell)
+    for score in scores:
+        by_model = groups[score.quantity, score.speed]
+        if score.quantity in FRAMED and frame_shares.get(score.cell, 0.0) > MOST_FRAME:
+            framed[score.quantity, score.speed].add(score.cell)
         else:
-            by_model.setdefault(each.model, {})[each.cell] = each
+            by_model.setdefault(score.model, {})[score.cell] = score
     rankings = []
     comparisons = []
     for (quantity, speed), by_model in groups.items():
@@ -153,15 +153,15 @@ def _pairs(
     if len(rows) < 2:
         return
     cells = next(iter(rows.values()))
-    floors = [each.floor for each in cells if each.floor is not None]
+    floors = [cell.floor for cell in cells if cell.floor is not None]
     # A cell without a floor has the largest one; where none is known, no test below counts.
     noise = max(floors, default=0.0) or 1.0
     tests = pair_tests(
         np.asarray([[one.predicted_s / one.measured_s for one in row] for row in rows.values()]),
         np.asarray(
-            [each.floor if any(floors) and each.floor is not None else noise for each in cells]
+            [cell.floor if any(floors) and cell.floor is not None else noise for cell in cells]
         ),
-        kept_cells([each.input for each in cells]),
+        kept_cells([cell.input for cell in cells]),
         margin=margin,
         freedom=max(1, cells[0].trials - 1),
         refits=refitted(rows, refits),
@@ -186,7 +186,7 @@ def _pairs(
             reason = f"chance gives as much in at most {chance:.2g} % of cases"
         else:
             reason = _what_would_tell(tests, place, cells, error / int(open_pairs), margin)
-        inputs = varied_inputs([each.input for each in cells])
+        inputs = varied_inputs([cell.input for cell in cells])
         if verdict != "undecided" and len(cells) == 1:
             reason += "; this holds for one cell alone"
         elif verdict != "undecided" and inputs is not None and inputs < FEWEST_INPUTS:
@@ -221,9 +221,9 @@ def _what_would_tell(
     profile = float(np.nan_to_num(tests.profile[place]))
     more = np.unique(np.geomspace(1, _MOST_MORE, 60).round())
     # What each explains, which shrinks with its number, and whether it adds a degree of freedom.
-    ways = [("repeat", noise, min(each.trials for each in cells), len(cells) == 1)]
+    ways = [("repeat", noise, min(cell.trials for cell in cells), len(cells) == 1)]
     if len(cells) > 1:
-        inputs = varied_inputs([each.input for each in cells])
+        inputs = varied_inputs([cell.input for cell in cells])
         noun = "cell" if inputs is None or inputs < FEWEST_INPUTS else "input"
         ways.append((noun, variance - profile, tests.units, True))
     if profile:

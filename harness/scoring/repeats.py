@@ -41,9 +41,9 @@ def next_repeats(
         if ranking.quantity in trial.raw_s:
             times_s[trial.cell].append(trial.raw_s[ranking.quantity])
     rows = {
-        (each.model, each.cell): each.predicted_s / each.measured_s
-        for each in score_book.scores
-        if (each.quantity, each.speed) == (ranking.quantity, "raw")
+        (score.model, score.cell): score.predicted_s / score.measured_s
+        for score in score_book.scores
+        if (score.quantity, score.speed) == (ranking.quantity, "raw")
     }
     models = (pair.better, pair.worse)
     cells = sorted(cell for cell in times_s if all((model, cell) in rows for model in models))

@@ -173,8 +173,8 @@ def score(
 def frame_shares(measurements: Iterable[Measurement]) -> dict[str, float]:
     """Share of each cell's job time that passes around its tasks, where that is known."""
     trials_s = defaultdict[str, list[dict[str, float]]](list)
-    for each in measurements:
-        trials_s[each.cell].append(each.raw_s)
+    for measurement in measurements:
+        trials_s[measurement.cell].append(measurement.raw_s)
     return {
         cell: fmean(frames_s) / (fmean(raw_s.get("job_s", 0) for raw_s in repeats) or math.inf)
         for cell, repeats in trials_s.items()
@@ -198,7 +198,11 @@ def _scores(
         kind: dict(zip(by_cell, mean_floors(list(by_cell.values())), strict=True))
         for kind, by_cell in times_s.items()
     }
-    whatif_s = {each.cell: predicted_times(each) for each in predictions if each.model == BASELINE}
+    whatif_s = {
+        prediction.cell: predicted_times(prediction)
+        for prediction in predictions
+        if prediction.model == BASELINE
+    }
     scores = []
     for prediction, speed in product(predictions, SPEEDS):
         cell = prediction.cell

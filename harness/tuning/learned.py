@@ -27,8 +27,12 @@ def points(
 def point_of(configuration: JobConfig, num_maps: int) -> Numbers:
     """Where one job lies, as a row."""
     names = ("num_reduces", "sort_buffer_mb", "map_output_compressed")
-    return points(*(np.array([each]) for each in
-                    (num_maps, *(getattr(configuration, name) for name in names))))  # fmt: skip
+    return points(
+        *(
+            np.array([each])
+            for each in (num_maps, *(getattr(configuration, name) for name in names))
+        )
+    )
 
 
 @dataclass(frozen=True)

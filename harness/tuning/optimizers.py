@@ -241,20 +241,32 @@ def derived(profile: Profile, job: Job, plan: Mapping[str, float]) -> dict[str, 
     if is_early:
         overlap = "copying begins behind the first wave of maps"
     return {
-        "merge_factor": (float(min(100, max(10, maps))),
-                         f"{maps} map outputs are merged in one pass, of 100 at most"),
-        "inmem_merge_segments": (0.0 if maps > _MANY_MAPS else 1000.0,
-                                 "bytes decide when to merge, not the number of outputs"),
+        "merge_factor": (
+            float(min(100, max(10, maps))),
+            f"{maps} map outputs are merged in one pass, of 100 at most",
+        ),
+        "inmem_merge_segments": (
+            0.0 if maps > _MANY_MAPS else 1000.0,
+            "bytes decide when to merge, not the number of outputs",
+        ),
         "shuffle_buffer_percent": (
-            room, f"a reduce copies {reduce_input / MIB:.0f} MiB, its heap has {heap / MIB:.0f}"),
-        "shuffle_merge_percent": (0.9 if reduce_input <= 0.9 * room * heap else 0.66,
-                                  "merges to disk begin late where all fits, early where not"),
+            room,
+            f"a reduce copies {reduce_input / MIB:.0f} MiB, its heap has {heap / MIB:.0f}",
+        ),
+        "shuffle_merge_percent": (
+            0.9 if reduce_input <= 0.9 * room * heap else 0.66,
+            "merges to disk begin late where all fits, early where not",
+        ),
         "shuffle_segment_limit_percent": (
-            min(0.5, max(0.25, limit)), f"an output of {segment / MIB:.1f} MiB fits in memory"),
-        "reduce_buffer_percent": (0.7 if is_kept else 0.0, "its input stays in memory" if is_kept
-                                  else "its function needs the heap"),
+            min(0.5, max(0.25, limit)),
+            f"an output of {segment / MIB:.1f} MiB fits in memory",
+        ),
+        "reduce_buffer_percent": (
+            0.7 if is_kept else 0.0,
+            "its input stays in memory" if is_kept else "its function needs the heap",
+        ),
         "reduce_slowstart": (round(1 / map_waves, 2) if is_early else 1.0, overlap),
-    }  # fmt: skip
+    }
 
 
 def _maps_and_waves(job: Job, plan: Mapping[str, float]) -> tuple[int, int]:

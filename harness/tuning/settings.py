@@ -143,7 +143,7 @@ class Job:
             ]
         if self.can_compress:
             settings.append(Setting(SWITCH, 0, 1, "switch"))
-        return [each for each in settings if each.low < each.high]
+        return [setting for setting in settings if setting.low < setting.high]
 
 
 def properties_of(values: Mapping[str, float]) -> dict[str, str]:

@@ -109,8 +109,15 @@ def spill_times(map_task: MapTask, spills: Spills) -> dict[str, Any]:
     """Seconds of spills and map function, (1) to (5); without output the function is all."""
     if not spills.num_spills:  # section 10
         map_s = map_task.map_in_records * map_task.map_s_per_record
-        zero = ("spill_out_bytes", "one_spill_s", "spill_s", "last_spill_s",
-                "map_while_one_spill_s", "map_while_spilling_s", "overlap_s")  # fmt: skip
+        zero = (
+            "spill_out_bytes",
+            "one_spill_s",
+            "spill_s",
+            "last_spill_s",
+            "map_while_one_spill_s",
+            "map_while_spilling_s",
+            "overlap_s",
+        )
         times = dict.fromkeys(("map_while_not_spilling_s", "map_s", "map_and_spill_s"), map_s)
         return {**dict.fromkeys(zero, 0.0), "main_thread_sleeps": False, **times}
     thread_spills = spills.spill_thread_spills

@@ -160,8 +160,13 @@ class View:
 
     def machine_lists(self) -> dict[str, list[float]]:
         """Section 2.1's lists: one value per machine that ran maps, which all of them know."""
-        names = ["map_records_selectivity", "map_bytes_selectivity", "map_s_per_record",
-                 "combine_bytes_selectivity", "sort_s_per_record"]  # fmt: skip
+        names = [
+            "map_records_selectivity",
+            "map_bytes_selectivity",
+            "map_s_per_record",
+            "combine_bytes_selectivity",
+            "sort_s_per_record",
+        ]
         sources = {"combine_bytes_selectivity": "spill_bytes_selectivity"}
         if self.has_spill_parts():
             names += ["spill_write_s_per_byte"]
@@ -174,7 +179,9 @@ class View:
             if (statistic := self.statistic(sources.get(name, name))) is not None
         }
         # Hosts that all statistics know; none where one was not taken apart.
-        host_names = sorted(set.intersection(*(set(each.nodes) for each in statistics.values())))
+        host_names = sorted(
+            set.intersection(*(set(statistic.nodes) for statistic in statistics.values()))
+        )
         lists = {
             name: [statistic.nodes[host] for host in host_names] or [statistic.value]
             for name, statistic in statistics.items()

@@ -392,7 +392,7 @@ class _Mergers:
             insort(self.files, (size, records))
 
 
-def run_shuffle(  # noqa: PLR0915 - calls cost time
+def run_shuffle(
     groups: Sequence[Group], setting: Setting, trace: list[dict[str, Any]] | None = None
 ) -> Outcome:
     """Copy all *groups*; *trace* gains one entry for each round and each wait."""
@@ -458,15 +458,31 @@ def run_shuffle(  # noqa: PLR0915 - calls cost time
             copy_clock = max(copy_clock, mergers.memory_clock)
             stalls = stalls + 1
         if trace is not None:
-            trace.append({
-                "round": rounds, "fetched": copiers.hosts_of_round(start, copier), "full": is_full,
-                "copy_clock_s": copy_clock, "used_bytes": used_bytes,
-                "committed_bytes": committed_bytes, **mergers.state_after(batches),
-            })  # fmt: skip
+            trace.append(
+                {
+                    "round": rounds,
+                    "fetched": copiers.hosts_of_round(start, copier),
+                    "full": is_full,
+                    "copy_clock_s": copy_clock,
+                    "used_bytes": used_bytes,
+                    "committed_bytes": committed_bytes,
+                    **mergers.state_after(batches),
+                }
+            )
         direct = []
         batches = []
         if done:
             copiers.refill(done)
             done.clear()
-    return Outcome(copy_clock, mergers.memory_clock, mergers.disk_clock, rounds, waits, stalls,
-                   mergers.memory_merges, mergers.disk_merges, mergers.files, commit)  # fmt: skip
+    return Outcome(
+        copy_clock,
+        mergers.memory_clock,
+        mergers.disk_clock,
+        rounds,
+        waits,
+        stalls,
+        mergers.memory_merges,
+        mergers.disk_merges,
+        mergers.files,
+        commit,
+    )

@@ -216,8 +216,12 @@ def _estimates(
         slots = min(tasks[0], cluster.map_slots), min(num_reduces, free_slots)
         if slots not in by_slots:
             by_slots[slots] = simulate_net(
-                answer, *tasks, seed=seed, replications=runs,
-                map_slots=slots[0], reduce_slots=slots[1],
-            )["simulated_s"]  # fmt: skip
+                answer,
+                *tasks,
+                seed=seed,
+                replications=runs,
+                map_slots=slots[0],
+                reduce_slots=slots[1],
+            )["simulated_s"]
         estimates[f"scheduler_{pool}_s"] = by_slots[slots]
     return estimates, exact | {f"simulated_{name}": value for name, value in simulated.items()}

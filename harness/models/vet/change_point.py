@@ -40,9 +40,7 @@ def order_units(unit_seconds: Any) -> Times:
     if is_of_floats:
         times = np.asarray(unit_seconds, dtype=np.float64)
         # A comparison with NaN is false, so this refuses it, too.
-        if times.ndim == 1 and (
-            not len(times) or 0 <= times.min() <= times.max() <= _LONGEST_S
-        ):  # fmt: skip
+        if times.ndim == 1 and (not len(times) or 0 <= times.min() <= times.max() <= _LONGEST_S):
             return np.sort(times)
     values = unit_seconds if is_sequence else unit_seconds.tolist()
     checked = [

@@ -224,11 +224,11 @@ def drop_unused(record: _Part, config: Config) -> _Part:
     """Eq. (1): statistics and costs of a combiner or a codec that is off change nothing."""
     neutral = 1.0 if isinstance(record, Statistics) else 0.0
     changed: dict[str, Any] = {
-        each.name: np.where(
-            getattr(config, each.metadata["switch"]), getattr(record, each.name), neutral
+        field.name: np.where(
+            getattr(config, field.metadata["switch"]), getattr(record, field.name), neutral
         )
-        for each in fields(record)
-        if each.metadata["switch"]
+        for field in fields(record)
+        if field.metadata["switch"]
     }
     return replace(record, **changed)
 
@@ -269,11 +269,11 @@ def in_grid(where: str, index: int, size: int) -> str:
 def _read(part: type[Any], given: Given, kind: str) -> Arrays:
     where = f"what-if {kind}"
     arrays: Arrays = {}
-    for each in fields(part):
-        value = given.get(each.name, each.default)
+    for field in fields(part):
+        value = given.get(field.name, field.default)
         if value is MISSING:
-            raise ModelError(f"{each.name} is missing", where=where)
-        check = partial(each.metadata["check"], each.name, **each.metadata["limits"])
+            raise ModelError(f"{field.name} is missing", where=where)
+        check = partial(field.metadata["check"], field.name, **field.metadata["limits"])
         if isinstance(value, np.ndarray):
             # The extremes, which are NaN if any is, and the first fraction stand for all values.
             places = value.argmin(), value.argmax(), (value == np.trunc(value)).argmin()
@@ -281,7 +281,7 @@ def _read(part: type[Any], given: Given, kind: str) -> Arrays:
                 check(value[place].item(), where=in_grid(where, place, value.size))
         else:
             value = np.array([check(value, where=where)])
-        arrays[each.name] = value if value.dtype.kind == "b" else value.astype(float, copy=False)
+        arrays[field.name] = value if value.dtype.kind == "b" else value.astype(float, copy=False)
     return arrays
 
 
@@ -319,9 +319,9 @@ def read_job(
 def _single(record: _Part) -> _Part:
     """*record* of arrays of one value in Python's numbers."""
     values = {}
-    for each in fields(record):
-        value = np.asarray(getattr(record, each.name)).item()
-        values[each.name] = int(value) if each.metadata["check"] is check_count else value
+    for field in fields(record):
+        value = np.asarray(getattr(record, field.name)).item()
+        values[field.name] = int(value) if field.metadata["check"] is check_count else value
     return replace(record, **values)
 
 
@@ -329,14 +329,14 @@ def input_warnings(inputs: Inputs, statistics: Given, costs: Given, config: Give
     """What a reader of one configuration's answer should know of its inputs."""
     job, _, _ = inputs.select()
     warnings = []
-    for each in fields(Statistics):
-        value = getattr(job.statistics, each.name).item()
-        if ("selectivity" in each.name or "ratio" in each.name) and value > 1:
-            warnings.append(f"{each.name} is {value:g}, above 1")
+    for field in fields(Statistics):
+        value = getattr(job.statistics, field.name).item()
+        if ("selectivity" in field.name or "ratio" in field.name) and value > 1:
+            warnings.append(f"{field.name} is {value:g}, above 1")
     known = set(side_costs(costs, "map")) | set(side_costs(costs, "reduce"))
     warnings += [f"no {cost}: taken as 0" for cost in COSTS if cost not in known]
     of_sides = {f"{cost}_{side}" for cost in COSTS for side in SIDES}
     for given, part in ((statistics, Statistics), (costs, Costs), (config, Config)):
-        unknown = set(given) - {each.name for each in fields(part)} - _UNUSED - of_sides
+        unknown = set(given) - {field.name for field in fields(part)} - _UNUSED - of_sides
         warnings += [f"{name} is not used by the model" for name in sorted(unknown)]
     return warnings

@@ -160,7 +160,7 @@ class AnsibleCluster(Cluster):
             self._make_folder()
             self._state = HostsState(
                 name=self.name, spec=spec, owner=new_owner(), maker=states.Process.of(os.getpid())
-            )  # fmt: skip
+            )
             self._state.save()
         try:
             self._prepare(self._state)
@@ -229,12 +229,15 @@ class AnsibleCluster(Cluster):
         layout = self.layout
         return tuple(
             SshHost(
-                member.name, member.address, layout.data(member), self._connection(member.name),
+                member.name,
+                member.address,
+                layout.data(member),
+                self._connection(member.name),
                 hosts_state.environment(member),
                 hosts_state.user if hosts_state.user == ACCOUNT else "",
             )
             for member in layout.members
-        )  # fmt: skip
+        )
 
     @property
     def layout(self) -> Layout:

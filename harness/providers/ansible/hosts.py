@@ -108,9 +108,11 @@ def query(
     """
     ports, gpus = (MASTER_PORTS, 0) if member.name == "master" else (WORKER_PORTS, gpus)
     request = {
-        "cluster": cluster, "ports": [*ports.values()], "names": dict(names),
+        "cluster": cluster,
+        "ports": [*ports.values()],
+        "names": dict(names),
         "rules": fence.rules(cluster, 1, names.values()),
-    }  # fmt: skip
+    }
     host = SshHost(member.name, member.address, "/", connection)
     program = Path(node_facts.__file__).read_text()  # the host does not have the agent yet
     argv = ["python3", "-I", "-c", program, "preflight"]

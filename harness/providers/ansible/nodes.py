@@ -120,11 +120,14 @@ class HostsState(StateFile):
         *adopt*: also another's, but for Hadoop, which is counted on already.
         """
         return {
-            "cluster": self.name, "folder": self.layout.base, "base": self.base,
+            "cluster": self.name,
+            "folder": self.layout.base,
+            "base": self.base,
             "owner": "" if adopt else self.owner,
-            "unit": self.units[member.name], "keep": self.access.keep or adopt,
+            "unit": self.units[member.name],
+            "keep": self.access.keep or adopt,
             "user": self.user if member.name in self.rooted else "",
-        }  # fmt: skip
+        }
 
     def inventory(self, *, adopt: bool = False) -> dict[str, Any]:
         """What every playbook is given of the hosts; *adopt*: also what is another's is removed."""
@@ -132,7 +135,7 @@ class HostsState(StateFile):
         for member, address in zip(self.members, self.spec.hosts, strict=True):
             names = ""
             if member.name in self.named:
-                lines = [f"{other.address} {other.name}" for other in self.members]
+                lines = [f"{member.address} {member.name}" for member in self.members]
                 own = self.members.index(member)
                 lines[own] = f"{lines[own]} {self.named[member.name]}".rstrip()
                 names = "\n".join(lines)

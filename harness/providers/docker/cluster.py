@@ -172,12 +172,15 @@ class DockerCluster(Cluster):
         layout = self.layout
         return tuple(
             DockerHost(
-                member.name, member.address, layout.data(member),
-                nodes.name_of(self.name, member.name), self._engine,
+                member.name,
+                member.address,
+                layout.data(member),
+                nodes.name_of(self.name, member.name),
+                self._engine,
                 nodes.environment(layout, member),
             )
             for member in layout.members
-        )  # fmt: skip
+        )
 
     def java_on(self, host: Host) -> str:
         """The ``java`` command of the image."""

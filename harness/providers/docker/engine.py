@@ -99,9 +99,11 @@ class Engine:
 
         def client(api_version: str) -> Any:
             new_client = DockerClient.from_env(
-                version=api_version, timeout=limit_s, max_pool_size=_CONNECTIONS,
+                version=api_version,
+                timeout=limit_s,
+                max_pool_size=_CONNECTIONS,
                 environment=settings,
-            )  # fmt: skip
+            )
             # or REQUESTS_CA_BUNDLE would be the engine's authority
             new_client.api.trust_env = False
             return new_client
@@ -149,9 +151,14 @@ class Engine:
                 reason, where=where, fix=known_fix or "read the engine's log", status=int(status)
             ) from error
         except (
-            DockerException, requests.RequestException, urllib3.exceptions.HTTPError,
-            http.client.HTTPException, ConnectionError, TimeoutError, ssl.SSLError,
-        ) as error:  # fmt: skip
+            DockerException,
+            requests.RequestException,
+            urllib3.exceptions.HTTPError,
+            http.client.HTTPException,
+            ConnectionError,
+            TimeoutError,
+            ssl.SSLError,
+        ) as error:
             raise EngineError(
                 f"the Docker engine does not answer: {excerpt(error, 500) or 'no message'}",
                 where=where,

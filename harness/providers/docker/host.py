@@ -250,9 +250,11 @@ class DockerHost(Host):
         try:
             with self.engine.translate_errors(command_label):
                 command = client.exec_create(
-                    self.container, [*AGENT_COMMAND, "exec", streams, *argv],
-                    stdin=True, environment=dict(self.environment),
-                )  # fmt: skip
+                    self.container,
+                    [*AGENT_COMMAND, "exec", streams, *argv],
+                    stdin=True,
+                    environment=dict(self.environment),
+                )
                 answer = client.exec_start(command["Id"], socket=True)
         except ClusterError as error:
             for resource in (*outputs.values(), source, *pipes):
@@ -270,9 +272,14 @@ class DockerHost(Host):
         owners = [answer] if response is None else [response, answer]
         connection = Connection(getattr(answer, "_sock", answer), *owners)
         return DockerRunning(
-            self.engine, command["Id"], connection,
-            outputs=outputs, source=source, label=command_label, pipes=pipes,
-        )  # fmt: skip
+            self.engine,
+            command["Id"],
+            connection,
+            outputs=outputs,
+            source=source,
+            label=command_label,
+            pipes=pipes,
+        )
 
 
 def state_of(engine: Engine, container: str) -> str:

@@ -75,10 +75,13 @@ def ensure(engine: Engine, home: HadoopHome) -> str:
 def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> Entries:
     """File or content of all that the build sees, by name; `None` stands for a folder."""
     entries: dict[str, Path | bytes | None] = {
-        "Dockerfile": SOURCE / "Dockerfile", "lists/dump": SOURCE / "dump",
-        "home/path.jar": home.path_jar, "home/fence.jar": home.path / "fence.jar",
-        "ca": None, "trace": None,
-    }  # fmt: skip
+        "Dockerfile": SOURCE / "Dockerfile",
+        "lists/dump": SOURCE / "dump",
+        "home/path.jar": home.path_jar,
+        "home/fence.jar": home.path / "fence.jar",
+        "ca": None,
+        "trace": None,
+    }
     entries |= {f"home/{jar}": home.path / jar for jar in home.sums}
     for path in sorted((home.path / "etc").rglob("*")):
         entries[f"home/{path.relative_to(home.path)}"] = None if path.is_dir() else path
@@ -126,11 +129,17 @@ def _build(engine: Engine, image_name: str, digest: str, entries: Entries) -> No
         archive_file.seek(0)
         with engine.translate_errors(f"building {image_name}"):
             events = engine.client.api.build(
-                fileobj=archive_file, custom_context=True, tag=image_name, decode=True, rm=True,
+                fileobj=archive_file,
+                custom_context=True,
+                tag=image_name,
+                decode=True,
+                rm=True,
                 forcerm=True,
-                network_mode="host", timeout=_BUILD_LIMIT_S, buildargs={"BASE": base, **proxies},
+                network_mode="host",
+                timeout=_BUILD_LIMIT_S,
+                buildargs={"BASE": base, **proxies},
                 labels={LABEL: "image", f"{LABEL}.inputs": digest, f"{LABEL}.base": base},
-            )  # fmt: skip
+            )
             follow_build(events, image_name)
     if not is_there(engine, image_name):
         raise ClusterError(

@@ -88,9 +88,12 @@ def files(spec: ClusterSpec, layout: Layout, member: Member, secret: str) -> dic
     conf_files = site.site_files(spec, layout, member)
     texts = {f"{conf}/{name}": text for name, text in site.conf_texts(conf_files, secret).items()}
     plan = daemons.supervisor_plan(
-        layout, [member], JAVA_COMMAND, lambda member: environment(layout, member),
+        layout,
+        [member],
+        JAVA_COMMAND,
+        lambda member: environment(layout, member),
         at_once=not spec.limited,  # else they start when the limits are set
-    )  # fmt: skip
+    )
     texts[f"{BASE}/plan.json"] = json.dumps(plan, indent=1)
     return {path: text.encode() for path, text in texts.items()}
 
@@ -134,14 +137,17 @@ class NodeMaker:
         with self.engine.translate_errors(f"container {container_name}"):
             options = {**self.host_config(member), **host_options(rates or {}, device)}
             container = client.create_container(
-                self.image, name=container_name, hostname=member.name,
+                self.image,
+                name=container_name,
+                hostname=member.name,
                 labels={
                     **self.engine.labels(self.cluster),
-                    f"{LABEL}.node": member.name, f"{LABEL}.host": platform.node(),
+                    f"{LABEL}.node": member.name,
+                    f"{LABEL}.host": platform.node(),
                 },
                 host_config=client.create_host_config(**options),
                 networking_config=client.create_networking_config(network),
-            )["Id"]  # fmt: skip
+            )["Id"]
             files = archive(self.spec, self.layout, member, self.home, self.secret)
             client.put_archive(container, BASE, files)
             client.start(container)
@@ -157,7 +163,7 @@ class NodeMaker:
         except EngineError as error:
             if error.status != 404:
                 raise
-        member = next(each for each in self.layout.members if each.name == node_name)
+        member = next(member for member in self.layout.members if member.name == node_name)
         self.make(member, rates, device)
 
     def host_config(self, member: Member) -> dict[str, Any]:
@@ -165,13 +171,16 @@ class NodeMaker:
         from docker.types import DeviceRequest, DriverConfig, LogConfig, Mount
 
         volume = Mount(  # without a name, so that it goes with its container
-            BASE, None, type="volume",
-            labels=self.engine.labels(self.cluster), driver_config=DriverConfig("local"),
-        )  # fmt: skip
+            BASE,
+            None,
+            type="volume",
+            labels=self.engine.labels(self.cluster),
+            driver_config=DriverConfig("local"),
+        )
         host_config: dict[str, Any] = {
             "network_mode": network_name(self.cluster),
             # both ways, and without the engine's resolver, whose answers bear the network's name
-            "extra_hosts": {other.name: other.address for other in self.layout.members},
+            "extra_hosts": {member.name: member.address for member in self.layout.members},
             "mounts": [volume],
             "auto_remove": True,
             "log_config": LogConfig(type="json-file", config={"max-size": "4m", "max-file": "2"}),
@@ -219,11 +228,14 @@ def make_network(engine: Engine, cluster: str) -> str:
         try:
             with engine.translate_errors(f"network of cluster {cluster!r}"):
                 engine.client.networks.create(
-                    network_name(cluster), driver="bridge", internal=True, check_duplicate=True,
+                    network_name(cluster),
+                    driver="bridge",
+                    internal=True,
+                    check_duplicate=True,
                     options={"com.docker.network.bridge.inhibit_ipv4": "true"},
                     labels=engine.labels(cluster),
                     ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=subnet)]),
-                )  # fmt: skip
+                )
         except EngineError as error:  # networks of the machine itself are not in the engine's list
             if "overlap" not in error.what:
                 raise
@@ -239,7 +251,9 @@ def make_network(engine: Engine, cluster: str) -> str:
 
 def require_unused(engine: Engine, cluster: str) -> None:
     """`ClusterError` where nodes run of which this state folder knows nothing: somebody's."""
-    running = [each for each in engine.containers(cluster) if each.status == "running"]
+    running = [
+        container for container in engine.containers(cluster) if container.status == "running"
+    ]
     if running:
         labels = " ".join(f"--filter label={k}={v}" for k, v in engine.labels(cluster).items())
         raise ClusterError(
@@ -260,7 +274,8 @@ def require(engine: Engine, spec: ClusterSpec) -> None:
     table = (
         (
             engine.facts.get("OSType", "linux") != "linux",
-            "runs no Linux containers", "cluster.provider",
+            "runs no Linux containers",
+            "cluster.provider",
             "switch it to Linux containers, or set DOCKER_HOST to another engine",
         ),
         (
@@ -284,7 +299,7 @@ def require(engine: Engine, spec: ClusterSpec) -> None:
             "cluster.node, cluster.nodes",
             "leave out cluster.node.cores and cluster.node.disk, or use a rootful engine",
         ),
-    )  # fmt: skip
+    )
     for is_lacking, what, place, remedy in table:
         if is_lacking:
             where = f"{place}, {engine.address}"
@@ -406,14 +421,17 @@ class DockerLimiter:
         with engine.translate_errors(f"network of {node_name}"):
             if container not in self._helpers:
                 helper = client.create_container(
-                    self.maker.image, ["sleep", "infinity"], user="0",
+                    self.maker.image,
+                    ["sleep", "infinity"],
+                    user="0",
                     labels={**engine.labels(self.maker.cluster), f"{LABEL}.node": "helper"},
                     host_config=client.create_host_config(
                         network_mode=f"container:{container}" if container else "host",
-                        cap_drop=["ALL"], cap_add=["NET_ADMIN"],
+                        cap_drop=["ALL"],
+                        cap_add=["NET_ADMIN"],
                         security_opt=["no-new-privileges"],
                     ),
-                )["Id"]  # fmt: skip
+                )["Id"]
                 self._helpers[container] = helper
                 client.start(helper)
             command = client.exec_create(self._helpers[container], list(argv), user="0")["Id"]

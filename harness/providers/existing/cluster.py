@@ -142,11 +142,15 @@ class ExistingCluster(Cluster):
         files = {name: SECRETS.conceal_all(pairs) for name, pairs in discovered.files.items()}
         with self._claiming():
             self._state = ExistingState(
-                name=self.name, spec=self.spec, files=files,
+                name=self.name,
+                spec=self.spec,
+                files=files,
                 services=discovered.services,
                 nodes=sorted(str(listed_node.get("id")) for listed_node in discovered.nodes),
-                version=discovered.version, user=user, token=os.urandom(4).hex(),
-            )  # fmt: skip
+                version=discovered.version,
+                user=user,
+                token=os.urandom(4).hex(),
+            )
             self._state.save()
         try:
             layout = self.layout

@@ -394,8 +394,9 @@ def _get(
     try:
         with requests.Session() as session:
             session.trust_env = False  # neither proxies nor credentials of this user
-            get = partial(session.get, headers=headers, timeout=limit_s, stream=True,
-                          allow_redirects=False)  # fmt: skip
+            get = partial(
+                session.get, headers=headers, timeout=limit_s, stream=True, allow_redirects=False
+            )
             url = f"http://{address}{url_path}"
             if is_redirected:
                 with get(url) as response:

@@ -162,19 +162,26 @@ class LocalCluster(Cluster):
                 parts = ("conf", "nodes", "logs", "classes")
                 account.hand_over(self.folder, self.account, parts)
             make_state = partial(
-                ClusterState, name=self.name, spec=self.spec, home=str(self.home.path),
-                user_namespace=os.geteuid() != 0, first_port=self.first_port,
+                ClusterState,
+                name=self.name,
+                spec=self.spec,
+                home=str(self.home.path),
+                user_namespace=os.geteuid() != 0,
+                first_port=self.first_port,
                 account=self.account,
-            )  # fmt: skip
+            )
             self._state = supervisor.start(self.name, make_state, flat=bool(self.first_port))
 
     def plan(self, hardware: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """What the supervisor makes and starts; *hardware* limits workers, by their names."""
         layout = self.layout
         plan = daemons.supervisor_plan(
-            layout, layout.members, self.home.java.launcher, self._environment,
+            layout,
+            layout.members,
+            self.home.java.launcher,
+            self._environment,
             at_once=not self.spec.limited,  # a limited node is measured before all else
-        )  # fmt: skip
+        )
         for planned, daemon in zip(plan["daemons"], daemons.daemons(layout), strict=True):
             planned["node"] = layout.members.index(daemon.member)
         return {
@@ -182,8 +189,10 @@ class LocalCluster(Cluster):
             "flat": bool(self.first_port),
             "nodes": [
                 {
-                    "name": member.name, "address": f"{member.address}/15",
-                    "link": f"node{number}", **hardware.get(member.name, {}),
+                    "name": member.name,
+                    "address": f"{member.address}/15",
+                    "link": f"node{number}",
+                    **hardware.get(member.name, {}),
                 }
                 for number, member in enumerate(layout.members)
             ],
@@ -191,9 +200,10 @@ class LocalCluster(Cluster):
             "account": self.account,
             "needed": [
                 *map(str, (*self._needed, self.folder, states.agent_file())),
-                sys.prefix, sys.base_prefix,
+                sys.prefix,
+                sys.base_prefix,
             ],
-        }  # fmt: skip
+        }
 
     @property
     def _needed(self) -> list[Path]:
@@ -268,11 +278,14 @@ class LocalCluster(Cluster):
         """The nodes, master first."""
         return tuple(
             LocalHost(
-                member.name, member.address, self.layout.data(member), self._wrapper(number),
+                member.name,
+                member.address,
+                self.layout.data(member),
+                self._wrapper(number),
                 self._environment(member),
             )
             for number, member in enumerate(self.layout.members)
-        )  # fmt: skip
+        )
 
     @property
     def layout(self) -> Layout:
@@ -282,10 +295,11 @@ class LocalCluster(Cluster):
         archive = self.home.archive
         return Layout(
             make_flat_members(workers, first) if first else make_members(workers),
-            str(self.folder), str(self.home.path),
+            str(self.folder),
+            str(self.home.path),
             str(archive) if archive else None,
             str(self.folder / "classes") if self.recording else None,
-        )  # fmt: skip
+        )
 
     def _environment(self, member: Member) -> dict[str, str]:
         """Environment of a JVM on *member*."""

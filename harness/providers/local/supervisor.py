@@ -77,11 +77,19 @@ class ClusterState(StateFile):
             net, uts = (f"fd/{self.namespaces[node][kind]}" for kind in ("net", "uts"))
         user = [f"--user=/proc/{process_id}/ns/user", "--preserve-credentials"]
         return [
-            "nsenter", *(user if self.user_namespace else []),
-            f"--mount=/proc/{process_id}/ns/mnt", f"--pid=/proc/{process_id}/ns/pid",
-            f"--net=/proc/{process_id}/{net}", f"--uts=/proc/{process_id}/{uts}",
-            "--", "setpriv", "--pdeathsig", "KILL", "--", *argv,
-        ]  # fmt: skip
+            "nsenter",
+            *(user if self.user_namespace else []),
+            f"--mount=/proc/{process_id}/ns/mnt",
+            f"--pid=/proc/{process_id}/ns/pid",
+            f"--net=/proc/{process_id}/{net}",
+            f"--uts=/proc/{process_id}/{uts}",
+            "--",
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
+            "--",
+            *argv,
+        ]
 
     def processes(self) -> dict[int, int]:
         """Process id on this machine -> in the cluster, of all that belong to the cluster."""
@@ -120,10 +128,14 @@ def start(name: str, make_state: Callable[..., ClusterState], *, flat: bool) -> 
     with (folder / "supervisor.log").open("wb") as log:
         process = subprocess.Popen(
             argv if flat else namespace.make_argv(argv),
-            start_new_session=True, cwd="/",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, bufsize=0,
+            start_new_session=True,
+            cwd="/",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            bufsize=0,
             env={"PATH": namespace.search_path()},
-        )  # fmt: skip
+        )
     _started.append(process)
     assert process.stdin is not None
     assert process.stdout is not None

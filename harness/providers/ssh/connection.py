@@ -108,11 +108,18 @@ class Connection:
         connection = connect_socket(host, access.port)
         try:
             client.connect(
-                host, access.port, access.user, sock=connection,
+                host,
+                access.port,
+                access.user,
+                sock=connection,
                 key_filename=None if access.key is None else str(Path(access.key).expanduser()),
-                look_for_keys=False, allow_agent=True, timeout=CONNECT_S,
-                banner_timeout=BANNER_S, auth_timeout=AUTH_S, channel_timeout=CHANNEL_S,
-            )  # fmt: skip
+                look_for_keys=False,
+                allow_agent=True,
+                timeout=CONNECT_S,
+                banner_timeout=BANNER_S,
+                auth_timeout=AUTH_S,
+                channel_timeout=CHANNEL_S,
+            )
         except BaseException as error:
             client.close()
             connection.close()

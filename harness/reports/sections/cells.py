@@ -43,9 +43,13 @@ def errors_figure(results: ReportData) -> Figure | None:
         error_axes = canvas.figure.add_subplot()
         floors = [by_cell[cell][0].floor or 0.0 for cell in cells]
         bars = error_axes.bar(
-            range(len(cells)), [200 * floor for floor in floors], width=1, color=BAND,
-            bottom=[-100 * floor for floor in floors], label="noise" if any(floors) else None,
-        )  # fmt: skip
+            range(len(cells)),
+            [200 * floor for floor in floors],
+            width=1,
+            color=BAND,
+            bottom=[-100 * floor for floor in floors],
+            label="noise" if any(floors) else None,
+        )
         for cell, bar in zip(cells, bars, strict=True):
             first = by_cell[cell][0]
             noise = f"{results.label(cell)}: noise ±{floor_percent(first.floor)}"
@@ -98,9 +102,9 @@ def error_table(results: ReportData, quantity: str) -> Table:
     models = results.scored_models
     by_cell: dict[tuple[str, Speed], dict[str, Score]] = {}
     for speed in results.speeds():
-        for each in results.scores(quantity, speed):
-            if speed in results.speeds(results.workload_of(each.cell)):
-                by_cell.setdefault((each.cell, speed), {})[each.model] = each
+        for score in results.scores(quantity, speed):
+            if speed in results.speeds(results.workload_of(score.cell)):
+                by_cell.setdefault((score.cell, speed), {})[score.model] = score
     table_rows: list[tuple[str | Value, ...]] = []
     places = results.cell_places(cell for cell, _ in by_cell)
     for cell, speed in sorted(by_cell, key=lambda key: (places[key[0]], key[1])):

@@ -22,8 +22,11 @@ _NOTE = (
 def section(results: ReportData) -> Section:
     """Verdicts on the job time and the body; those on all other quantities on demand."""
     score_book = results.score_book
-    known = {each.quantity for each in score_book.comparisons}
-    quantities = [*_JOB_QUANTITIES, *(each for each in QUANTITIES if each not in _JOB_QUANTITIES)]
+    known = {comparison.quantity for comparison in score_book.comparisons}
+    quantities = [
+        *_JOB_QUANTITIES,
+        *(quantity for quantity in QUANTITIES if quantity not in _JOB_QUANTITIES),
+    ]
     matrices = [
         matrix(results, quantity, speed)
         for quantity in quantities
@@ -42,9 +45,9 @@ def section(results: ReportData) -> Section:
 def matrix(results: ReportData, quantity: str, speed: Speed) -> Table:
     """Pairs of models at one quantity and speed: above the diagonal verdicts, below reasons."""
     pairs: dict[tuple[str, str], Comparison] = {
-        (each.better, each.worse): each
-        for each in results.score_book.comparisons
-        if (each.quantity, each.speed) == (quantity, speed)
+        (comparison.better, comparison.worse): comparison
+        for comparison in results.score_book.comparisons
+        if (comparison.quantity, comparison.speed) == (quantity, speed)
     }
     nearer_to = [better for better, _ in pairs]
     models = sorted(dict.fromkeys(sum(pairs, ())), key=lambda model: -nearer_to.count(model))
@@ -58,14 +61,14 @@ def matrix(results: ReportData, quantity: str, speed: Speed) -> Table:
                 low, high = sorted((-pair.low, -pair.high))
                 half_interval = (high - low) / 2 or None
                 points = (abs(pair.difference), low, high)
-                gain, *ends = (percent(each, half_interval).removesuffix(" %") for each in points)
+                gain, *ends = (percent(point, half_interval).removesuffix(" %") for point in points)
                 text = f"{pair.verdict}: {gain} ({' to '.join(ends)})"
                 tone = "mark" if pair.verdict == "nearer" else ""
             elif pair := pairs.get((other, model)):
                 text = pair.reason
             row.append(Value(text, tone))
         table_rows.append(row)
-    cells = next((each.cells for each in pairs.values()), 0)
+    cells = next((pair.cells for pair in pairs.values()), 0)
     caption = f"{QUANTITIES[quantity]}: by how many points the row's model is nearer"
     caption += f" ({interval_name(cells)}), over {cells} cells"
     caption += ", at reference speed" if speed == "reference" else ""

@@ -131,7 +131,9 @@ def hardware_section(results: ReportData) -> Section:
         size = cell.workload.input_bytes
         is_limited = cell.cluster.node.disk_bytes_per_s is not None
         read, written = (
-            fmean(sum(disk.get(verb, 0) for disk in each.disk_bytes.values()) for each in records)
+            fmean(
+                sum(disk.get(verb, 0) for disk in record.disk_bytes.values()) for record in records
+            )
             for verb in ("read", "written")
         )
         sizes = [format_bytes(amount) for amount in (size, read, written)]

@@ -58,7 +58,9 @@ def section(results: ReportData) -> Section:
         id="phases",
         title="Tasks and phases",
         blocks=[
-            Figures([each for each in figures if each], "Errors of phases can cancel in sums."),
+            Figures(
+                [figure for figure in figures if figure], "Errors of phases can cancel in sums."
+            ),
             *(level_table(results, workload) for workload in results.workloads),
             *(equation_table(results, workload) for workload in results.workloads),
         ],
@@ -77,7 +79,8 @@ def decomposition_section(results: ReportData) -> Section:
         missing="No error of a body could be broken down by phases.",
         values=lambda: {
             "decompositions": [
-                {"label": results.label(each.cell), **vars(each)} for each in decompositions
+                {"label": results.label(decomposition.cell), **vars(decomposition)}
+                for decomposition in decompositions
             ]
         },
     )
@@ -184,13 +187,13 @@ def equation_table(results: ReportData, workload: str) -> Table:
         equations = _EQUATIONS | (_PROPHETS if model == "prophet" else {})
         for quantity, equation in equations.items():
             scores = [
-                each for each in results.scores(quantity, "raw", workload) if each.model == model
+                score for score in results.scores(quantity, "raw", workload) if score.model == model
             ]
             if not scores:
                 continue
             part = quantity.removesuffix("_s").replace("_", " ")
-            error = fmean(each.signed_error for each in scores)
-            times_s = zip(*((each.predicted_s, each.measured_s) for each in scores), strict=True)
+            error = fmean(score.signed_error for score in scores)
+            times_s = zip(*((score.predicted_s, score.measured_s) for score in scores), strict=True)
             table_rows.append(
                 (
                     *(model, part, equation, str(len(scores))),
@@ -211,17 +214,21 @@ def equation_table(results: ReportData, workload: str) -> Table:
 def steps_figure(results: ReportData, place: int, workload: str) -> Figure | None:
     """From the measured to the predicted mean body: the mean errors of the phases, by model."""
     decompositions = [
-        each
-        for each in results.score_book.decompositions
-        if each.speed == "raw" and results.workload_of(each.cell) == workload
+        decomposition
+        for decomposition in results.score_book.decompositions
+        if decomposition.speed == "raw" and results.workload_of(decomposition.cell) == workload
     ]
-    known = {phase for each in decompositions for phase in each.parts}
+    known = {phase for decomposition in decompositions for phase in decomposition.parts}
     names = {phase: name for phase, name in _STEP_NAMES.items() if phase in known}
     stacks = []
     table_rows = []
     most = 0
     for model in results.models:
-        if not (chosen := [each for each in decompositions if each.model == model]):
+        if not (
+            chosen := [
+                decomposition for decomposition in decompositions if decomposition.model == model
+            ]
+        ):
             continue
         means_s = {
             phase: fmean(each.parts.get(phase, 0.0) for each in chosen)

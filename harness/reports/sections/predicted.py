@@ -81,8 +81,16 @@ def draw_axes(canvas: Canvas, ends: tuple[float, float], time: str) -> Axes:
     grid(panel_axes, "both")
     for share in (0.2, 0.1):
         lowest, highest = ([end / (1 + error) for end in ends] for error in (share, -share))
-        panel_axes.fill_between(ends, lowest, highest, facecolor=BAND, alpha=0.5, edgecolor=MUTED,
-                                linewidth=0.5, zorder=0)  # fmt: skip
+        panel_axes.fill_between(
+            ends,
+            lowest,
+            highest,
+            facecolor=BAND,
+            alpha=0.5,
+            edgecolor=MUTED,
+            linewidth=0.5,
+            zorder=0,
+        )
     panel_axes.plot(ends, ends, color=INK, linewidth=0.9, zorder=1)
     style: Any = {"color": MUTED, "fontsize": 8, "transform": panel_axes.transAxes}
     panel_axes.text(0.04, 0.96, "took longer than predicted", va="top", **style)
@@ -142,9 +150,9 @@ def scatter_panel(
             canvas.figure.legend(loc="outside lower center", ncols=3)
 
     intervals = {
-        each.cell: each.intervals.get(results.answered, {})
-        for each in results.predictions
-        if each.model == model
+        prediction.cell: prediction.intervals.get(results.answered, {})
+        for prediction in results.predictions
+        if prediction.model == model
     }
     rows = [
         (
@@ -161,8 +169,15 @@ def scatter_panel(
         )
         for score in scores
     ]
-    columns = ("Cell", "Predicted, s", "Measured, s", "Noise floor", "Error", "80 % interval, s",
-               "90 % interval, s")  # fmt: skip
+    columns = (
+        "Cell",
+        "Predicted, s",
+        "Measured, s",
+        "Noise floor",
+        "Error",
+        "80 % interval, s",
+        "90 % interval, s",
+    )
     close, fair = (sum(score.relative_error <= most for score in scores) for most in (0.1, 0.2))
     title = f"{model}: measured over predicted {time}, one point per cell"
     caption = (
@@ -213,7 +228,7 @@ def calibration_figure(results: ReportData) -> Figure | None:
     """Calibration metrics of each model beside what is best, for a page of its own."""
     every = (results.summary(m, "raw", quantity=results.answered) for m in results.scored_models)
     summaries = [summary for summary in every if summary]
-    known = [name for name in _BEST if any(name in each.metrics for each in summaries)]
+    known = [name for name in _BEST if any(name in summary.metrics for summary in summaries)]
     rows = [(row, one_line(summary.model, 20)) for row, summary in enumerate(summaries)]
 
     def draw(canvas: Canvas) -> None:

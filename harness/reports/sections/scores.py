@@ -57,8 +57,8 @@ def section(results: ReportData) -> Section:
             ],
             "measurements": results.measurements,
             "predictions": [
-                each.model_dump(mode="json", exclude={"timeline", "dataflow"})
-                for each in results.predictions
+                prediction.model_dump(mode="json", exclude={"timeline", "dataflow"})
+                for prediction in results.predictions
             ],
         },
     )
@@ -137,13 +137,17 @@ def score_table(results: ReportData, *, further: Speed | None = None) -> Table:
     notes = [_described(results, shown)]
     if not further:
         notes += [_TIMES_NOTE, "No answer: cells for which the model is not applicable."]
-        notes += [_SUM_NOTE] if any(len(each.jobs_s) > 1 for each in results.measurements) else []
+        notes += (
+            [_SUM_NOTE]
+            if any(len(measurement.jobs_s) > 1 for measurement in results.measurements)
+            else []
+        )
     return replace(shown, note=" ".join(notes))
 
 
 def _described(results: ReportData, shown: Table) -> str:
     """What the metrics are that *shown* has a column of."""
-    metrics = (each for each in results.metrics.values() if _title(each) in shown.columns)
+    metrics = (metric for metric in results.metrics.values() if _title(metric) in shown.columns)
     return " ".join(f"{_title(metric)}: {metric.description}." for metric in metrics)
 
 

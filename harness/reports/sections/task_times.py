@@ -98,9 +98,8 @@ def section(results: ReportData) -> Section:
                     "trial": trial.id,
                     "workload": workload,
                     "parts": [
-                        asdict(each)
-                        | {"estimated": sorted(each.estimated), "total_s": each.total_s}
-                        for each in bars(times.parts)
+                        asdict(bar) | {"estimated": sorted(bar.estimated), "total_s": bar.total_s}
+                        for bar in bars(times.parts)
                     ],
                     "logs_beside_spans": times.differences,
                 }
@@ -165,22 +164,30 @@ def parts_table(workload: str, every: Sequence[TaskParts]) -> Table:
 def differences_table(workload: str, differences: Sequence[SourceComparison]) -> Table:
     """Each statistic from spans and from logs, where both have it."""
     rows = []
-    for each in differences:
-        factor, unit = scaled(each.name)
+    for difference in differences:
+        factor, unit = scaled(difference.name)
         rows.append(
             (
-                *(each.name, number(factor * each.spans), number(factor * each.logs), unit),
-                percent(each.ratio - 1, signed=True),
-                percent(each.spread) if each.count > 1 else UNKNOWN,
-                *(str(each.count), each.text),
+                *(
+                    difference.name,
+                    number(factor * difference.spans),
+                    number(factor * difference.logs),
+                    unit,
+                ),
+                percent(difference.ratio - 1, signed=True),
+                percent(difference.spread) if difference.count > 1 else UNKNOWN,
+                *(str(difference.count), difference.text),
             )
         )
     columns = ("Statistic", "Spans", "Logs", "Unit", "Difference", "Spread \u00b1", "Tasks", "What")
     return table(
-        f"{workload}: what the tasks' own logs show, beside the tracer", columns, "crrlrrrl", rows,
+        f"{workload}: what the tasks' own logs show, beside the tracer",
+        columns,
+        "crrlrrrl",
+        rows,
         note="For the same tasks, as measured. The spread is that of the ratio between tasks. Logs"
         " are as fine as a millisecond, and what is shorter differs by much.",
-    )  # fmt: skip
+    )
 
 
 def task_parts(
@@ -263,7 +270,10 @@ def _reduce_parts(times: ReduceTimes, attempt: TaskAttempt) -> dict[str, float |
     last_copy = max((segment.finish_s for segment in times.segments), default=start)
     window_s = min(max(last_copy - start, 0.0), times.shuffle_s)
     waited_s = min(times.waited_s or 0.0, window_s)
-    copies = [(each.start_s - (each.connect_s or 0.0), each.finish_s) for each in times.segments]
+    copies = [
+        (segment.start_s - (segment.connect_s or 0.0), segment.finish_s)
+        for segment in times.segments
+    ]
     copying_s = covered_s(copies, (start, start + times.shuffle_s))
     idle_s = max(window_s - waited_s - copying_s, 0.0)
     stalled_s = min(times.stalled_s or 0.0, idle_s)

@@ -152,10 +152,13 @@ def _draw_pieces(
     if attempt.state != "succeeded":
         # A task may outlive what its master records of it.
         main, beside = (
-            [piece._replace(end=min(piece.end, attempt.finish_s))
-             for piece in thread if piece.start < attempt.finish_s]
+            [
+                piece._replace(end=min(piece.end, attempt.finish_s))
+                for piece in thread
+                if piece.start < attempt.finish_s
+            ]
             for thread in threads
-        )  # fmt: skip
+        )
         known_until = main[-1].end if main else attempt.start_s
         start = min(known_until, attempt.finish_s - traced_job.job_s / _LEAST_END)
         end = Piece(max(start, attempt.start_s), attempt.finish_s, attempt.state)
@@ -253,8 +256,15 @@ def _draw_axes(
     events.append((end_s, f"finished, {end_s:.1f} s", "right", raised if several else 1.0))
     for at_s, text, side, top in events:
         lane_axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
-        lane_axes.text(at_s, top, text, ha=side, va="bottom", fontsize=8.5,
-                       transform=lane_axes.get_xaxis_transform())  # fmt: skip
+        lane_axes.text(
+            at_s,
+            top,
+            text,
+            ha=side,
+            va="bottom",
+            fontsize=8.5,
+            transform=lane_axes.get_xaxis_transform(),
+        )
 
 
 def _caption(
@@ -265,7 +275,8 @@ def _caption(
     sums = ""
     if len(trial_jobs) > 1:
         several = f"{len(trial_jobs)} jobs, one after the other, "
-        sums = f", {seconds(math.fsum(each.job_s for each in trial_jobs), 0.3)} of them in jobs"
+        jobs_s = math.fsum(trial_job.job_s for trial_job in trial_jobs)
+        sums = f", {seconds(jobs_s, 0.3)} of them in jobs"
     tasks = f"{count(traced_job.num_maps, 'map')}, {count(traced_job.num_reduces, 'reduce')}"
     caption = (
         f"{results.label(record.trial.cell.id)}, trial {record.trial.id}: {several}{tasks},"
@@ -312,7 +323,11 @@ def schedule_figure(
     median_job = times_s.index(median_low(times_s))
     done = (*jobs[median_job].succeeded("map"), *jobs[median_job].succeeded("reduce"))
     tasks = {"measured": [Piece(task.start_s, task.finish_s, task.kind) for task in done]}
-    timelines = {each.model: each.timeline for each in results.predictions if each.cell == cell}
+    timelines = {
+        prediction.model: prediction.timeline
+        for prediction in results.predictions
+        if prediction.cell == cell
+    }
     for model in results.models:
         if spans := timelines.get(model):
             tasks[model] = [Piece(span.start_s, span.end_s, span.kind) for span in spans]

@@ -73,13 +73,19 @@ def failed_section(results: ReportData) -> Section:
     """Every trial that is not done, why, and where its logs are."""
     table_rows = [
         (
-            *(each.trial.id, results.label(each.trial.cell.id), str(each.trial.repetition + 1)),
-            Value(_STATES[each.state], "mark"),
-            each.reason.strip() or "no reason was recorded",
-            results.evidence.get(each.trial.id, f"the folder of trial {each.trial.id}"),
-            ", ".join(each.job_ids) or UNKNOWN,
+            *(
+                failed_trial.trial.id,
+                results.label(failed_trial.trial.cell.id),
+                str(failed_trial.trial.repetition + 1),
+            ),
+            Value(_STATES[failed_trial.state], "mark"),
+            failed_trial.reason.strip() or "no reason was recorded",
+            results.evidence.get(
+                failed_trial.trial.id, f"the folder of trial {failed_trial.trial.id}"
+            ),
+            ", ".join(failed_trial.job_ids) or UNKNOWN,
         )
-        for each in results.failed_trials
+        for failed_trial in results.failed_trials
     ]
     columns = ("Trial", "Cell", "Repeat", "State", "Reason", "Evidence", "Jobs")
     return Section(
@@ -91,7 +97,9 @@ def failed_section(results: ReportData) -> Section:
         ],
         missing="No trial failed." if results.trials else "No trial has been run.",
         values=lambda: {
-            "failed_trials": [each for each in _documents(results) if each["state"] != "done"]
+            "failed_trials": [
+                document for document in _documents(results) if document["state"] != "done"
+            ]
         },
     )
 
@@ -162,6 +170,22 @@ def trial_table(results: ReportData) -> Table:
                 remark,
             )
         )
-    columns = ("Order", "Trial", "Cell", "Repeat", "For", "State", "Start", "Jobs", "Job, s",
-               "At ref., s", "Speed", "Busy", "Others", "Steal", "Swap", "Remark")  # fmt: skip
+    columns = (
+        "Order",
+        "Trial",
+        "Cell",
+        "Repeat",
+        "For",
+        "State",
+        "Start",
+        "Jobs",
+        "Job, s",
+        "At ref., s",
+        "Speed",
+        "Busy",
+        "Others",
+        "Steal",
+        "Swap",
+        "Remark",
+    )
     return table("Every trial in the order of running", columns, "rclrllrrrrrrrrrl", table_rows)

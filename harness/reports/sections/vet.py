@@ -41,7 +41,7 @@ _FLAG_TEXTS = ("several spills", "depends on the window", "overhead below 0")
 
 def section(results: ReportData) -> Section:
     """Texts, a figure per job, and tables of all jobs and of the tests between repeats."""
-    tested = {each.cell for each in results.vet.repeats}
+    tested = {repeat.cell for repeat in results.vet.repeats}
     places = results.cell_places(tested | {job_vet.cell for job_vet in results.vet.jobs})
     # Jobs in the order of their cells, repeats of one behind each other.
     jobs = sorted(results.vet.jobs, key=lambda job_vet: (places[job_vet.cell], job_vet.repetition))
@@ -53,20 +53,22 @@ def section(results: ReportData) -> Section:
         lead = f"{MOST_FIGURES} of {len(drawn)} jobs are drawn, the first repeats first."
     tests = [
         (
-            results.label(each.cell),
-            SUBPHASES[each.kind],
-            "{} and {}".format(*each.repetitions),
-            ratio(each.ks.statistic),
-            Value(number(each.ks.p_value), "mark" if each.ks.p_value < _UNLIKELY else ""),
+            results.label(repeat.cell),
+            SUBPHASES[repeat.kind],
+            "{} and {}".format(*repeat.repetitions),
+            ratio(repeat.ks.statistic),
+            Value(number(repeat.ks.p_value), "mark" if repeat.ks.p_value < _UNLIKELY else ""),
         )
-        for each in sorted(results.vet.repeats, key=lambda each: places[each.cell])
+        for repeat in sorted(results.vet.repeats, key=lambda each: places[each.cell])
     ]
     repeats = table(
         "Vet of the tasks of two repeats: one distribution?",
-        ("Cell", "Sub-phase", "Repeats", "D", "p"), "llrrr", tests,
+        ("Cell", "Sub-phase", "Repeats", "D", "p"),
+        "llrrr",
+        tests,
         note="Two-sample Kolmogorov-Smirnov test. A small p says that the repeats differ; with many"
         " pairs some p is small by chance.",
-    )  # fmt: skip
+    )
     texts = map(Text, _texts(results, jobs) if jobs else ())
     return Section(
         id="vet",
@@ -90,7 +92,7 @@ def _job_document(results: ReportData, job_vet: JobVet) -> dict[str, Any]:
         "cell": job_vet.cell,
         "repetition": job_vet.repetition,
         "kinds": [
-            asdict(each) | {"typical_task": typical.get(each.kind)} for each in job_vet.kinds
+            asdict(kind) | {"typical_task": typical.get(kind.kind)} for kind in job_vet.kinds
         ],
     }
 
@@ -145,7 +147,7 @@ def vet_table(results: ReportData, jobs: Sequence[JobVet]) -> Table:
         return str(whole) if part == whole else f"{part} of {whole}"
 
     rows: list[tuple[str | Value, ...]] = []
-    for job_vet, vet_kind in ((each, kind) for each in jobs for kind in each.kinds):
+    for job_vet, vet_kind in ((job, kind) for job in jobs for kind in job.kinds):
         vet = vet_kind.job
         tasks = len(vet_kind.attempts)
         buckets = vet_kind.buckets
@@ -170,9 +172,22 @@ def vet_table(results: ReportData, jobs: Sequence[JobVet]) -> Table:
             )
         )
     columns = (
-        "Cell", "Repeat", "Sub-phase", "Tasks", "vet", "Quartiles", "vet on 1000", "On 100",
-        "Mean PR, s", "EI, s", "OC, s", "PR / EI", "Tail index", "Pearson", "Remark",
-    )  # fmt: skip
+        "Cell",
+        "Repeat",
+        "Sub-phase",
+        "Tasks",
+        "vet",
+        "Quartiles",
+        "vet on 1000",
+        "On 100",
+        "Mean PR, s",
+        "EI, s",
+        "OC, s",
+        "PR / EI",
+        "Tail index",
+        "Pearson",
+        "Remark",
+    )
     caption = "Overhead of finished tasks"
     return table(caption, columns, "lrlrrrrrrrrrrrl", rows)
 
@@ -223,8 +238,14 @@ def _draw_curve(canvas: Canvas, unit_axes: Axes, unit_curve: VetCurve) -> None:
     tooltip = f"{unit_curve.attempt_id}: {task.n} units, {seconds(task.profiled_real_s)}"
     canvas.mark(line, tooltip)
     first = bisect_left(unit_curve.place, task.change_point)
-    unit_axes.plot(units[first:], ideal_s[first:], color=SERIES[1], linewidth=width, label="ideal",
-                   linestyle=(0, (4, 2)))  # fmt: skip
+    unit_axes.plot(
+        units[first:],
+        ideal_s[first:],
+        color=SERIES[1],
+        linewidth=width,
+        label="ideal",
+        linestyle=(0, (4, 2)),
+    )
     unit_axes.axvline(change, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), label="change point")
     positive = any(time_s > 0 for time_s in (*observed_s, *ideal_s))
     middle_s = observed_s[bisect_left(unit_curve.place, task.n / 2)]

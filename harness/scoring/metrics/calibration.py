@@ -124,7 +124,7 @@ def recalibrated_error(scores: Sequence[Score]) -> MetricValue | None:
     scores = sorted(scores, key=lambda score: (score.predicted_s, score.measured_s))
     predicted = np.asarray([score.predicted_s for score in scores])
     measured = np.asarray([score.measured_s for score in scores])
-    labels, groups = np.unique([each.input or each.cell for each in scores], return_inverse=True)
+    labels, groups = np.unique([score.input or score.cell for score in scores], return_inverse=True)
     if scores[0].level != "job":
         return None
     others = calibration(predicted, measured, groups != np.arange(len(labels))[:, None])

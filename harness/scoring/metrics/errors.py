@@ -68,7 +68,7 @@ def mean_of(
     name: str, scores: Sequence[Score], summarise: Callable[[Sequence[float]], float] = fmean
 ) -> MetricValue | None:
     """The field of that *name* over the cells that have it, summarised; `None` where none has."""
-    known = [number for each in scores if (number := getattr(each, name)) is not None]
+    known = [number for score in scores if (number := getattr(score, name)) is not None]
     return MetricValue(value=summarise(known)) if known else None
 
 
@@ -86,7 +86,7 @@ def noise_floor(scores: Sequence[Score]) -> MetricValue | None:
 
 def within_noise(scores: Sequence[Score]) -> MetricValue | None:
     """Share of the cells with a noise floor whose error does not exceed it."""
-    known = [each.relative_error <= each.floor for each in scores if each.floor is not None]
+    known = [score.relative_error <= score.floor for score in scores if score.floor is not None]
     return MetricValue(value=fmean(known)) if known else None
 
 
