@@ -9,6 +9,7 @@ at once.  Rates are points per second of the core.
 import time
 
 from harness.evaluate.ask import MANY, Basis, answers, questions
+from harness.evaluate.resolved import resolve_cell
 from harness.models.whatif.inputs import COSTS
 from harness.records.profile import FRAME, Profile, Statistic
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
@@ -34,10 +35,10 @@ def main() -> None:
     workload = WorkloadSpec(name="terasort", input_bytes=10 * 1024 * MIB)
     base = Cell(cluster=ClusterSpec(workers=16), workload=workload)
     profile = Profile(workload="terasort", statistics=statistics, costs=costs, frame=frame)
-    basis, rates = Basis(base, "made up", profile), {"at once": [], "one by one": []}
+    basis, rates = Basis(resolve_cell(base), "made up", profile), {"at once": [], "one by one": []}
     for _ in range(ROUNDS):
         started = time.process_time()
-        requests = questions(base, (), GRID, known_names())
+        requests = questions(basis.resolved, (), GRID, known_names())
         at_once = list(answers("whatif", requests, basis))
         rates["at once"].append(len(requests) / (time.process_time() - started))
         some = [requests[0], *requests[1 :: len(requests) // LOOPED]]

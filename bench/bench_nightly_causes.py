@@ -32,8 +32,8 @@ from bench_nightly import MOVED, NIGHTS, SEED, wilson
 from harness.errors import HarnessError
 from harness.evaluate.alarms import Judge, tables
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import predict_cells
 from harness.evaluate.nights import INPUT_OF, PROBE, night
+from harness.evaluate.predict import predict_cells
 from harness.profiling import fit_profile
 from harness.records.nightly import Alarm, Night, Point
 from harness.records.profile import Profile
@@ -274,10 +274,11 @@ def predictions(evaluation: Evaluation, profiles: Mapping[str, Profile]) -> dict
     """Bodies and times of the scored cells' jobs in seconds, by the names of residuals."""
     scored = {trial.cell.id: trial.cell for trial in evaluation.plan
               if not trial.profiling and trial.cell.workload.name in profiles}  # fmt: skip
+    cells = [evaluation.resolved[key] for key in scored]
     seconds_of = {}
     for model in evaluation.experiment.predict.models:
         for each, quantity in itertools.product(
-            predict_cells(model, scored.values(), profiles, evaluation.cells), ("body_s", "job_s")
+            predict_cells(model, cells, profiles, evaluation.resolved), ("body_s", "job_s")
         ):
             point = Point(kind="residual", workload=scored[each.cell].workload.name, model=model,
                           cell=evaluation.labels[each.cell], quantity=quantity, raw=())  # fmt: skip

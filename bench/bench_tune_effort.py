@@ -33,7 +33,7 @@ import optuna
 from pandas import DataFrame, concat
 
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import model_inputs, predict_cells
+from harness.evaluate.predict import predict_cells
 from harness.evaluate.tune import NEAR, regrets
 from harness.experiment.grid import axis_values, varying
 from harness.records.profile import Profile
@@ -84,7 +84,7 @@ def predicted_again(
     """*rows* as *profiles* predict them; print the regret of each model, and its mean error."""
     parts = []
     for (of_input, model), part in rows.groupby(["input", "model"]):
-        cells = [evaluation.cells[key] for key in part["cell"]]
+        cells = [evaluation.resolved[key] for key in part["cell"]]
         answers = [each.job_s for each in predict_cells(model, cells, profiles, {})]
         again = part.assign(predicted_s=answers)
         chosen_s = again.loc[again["predicted_s"].idxmin(), "measured_s"]
@@ -97,7 +97,7 @@ def predicted_again(
 
 def learnt(evaluation: Evaluation, cells: DataFrame) -> int:
     """Cells that a model has measured, learning from each, when the first is near the best."""
-    inputs = [model_inputs(evaluation.cells[key]) for key in cells["cell"]]
+    inputs = [evaluation.resolved[key].model_inputs for key in cells["cell"]]
     places = np.vstack([point_of(config, job.num_splits) for config, _, job in inputs])
     predicted_s, measured_s = cells["predicted_s"].to_numpy(), cells["measured_s"].to_numpy()
     ratios, done = np.log(measured_s / predicted_s), list[int]()

@@ -124,7 +124,7 @@ NOT_STORED = {
         "log.read_bytes", "history.open", "path.open", "configuration.read_bytes"
     },
     "harness/run/secrets.py": {"path.open", "path.read_bytes"},
-    "harness/run/session.py": {"path.read_text"},  # the experiment file
+    "harness/run/experiment_file.py": {"path.read_text"},  # the experiment file
     "harness/reports/drawing.py": {  # of the package
         "files('harness.reports').joinpath('templates/report.css').read_text"
     },

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import DataError
 from harness.evaluate.ask import asked_cells, basis_of_run
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import predict_cells
+from harness.evaluate.predict import predict_cells
 from harness.experiment.grid import axis_values, meaning, varying
 from harness.records.prediction import Prediction
 from harness.records.profile import Profile
@@ -165,15 +165,15 @@ class Run:
         properties: `{"workload": "terasort", "input": "1 GiB"}`.  What settings leave out is as in
         the largest scored cell of the workload.  Nothing is stored.
         """
-        cells = self.evaluation.cells
+        cells = self.evaluation.resolved
         settings = dict(cell)
         if "cell" in settings:
             base = cells[str(settings["cell"])]
             settings = {name: settings[name] for name in self._settings if name in settings}
         else:
-            base = basis_of_run(self.evaluation, str(settings.get("workload", ""))).base
+            base = basis_of_run(self.evaluation, str(settings.get("workload", ""))).resolved
         changes = []
-        values = axis_values(base)
+        values = axis_values(base.cell)
         for name, value in settings.items():
             # In a frame 2 may be 2.0, and nan where the cell has no such axis.
             text = f"{value:.15g}" if isinstance(value, float) else str(value)

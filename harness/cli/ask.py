@@ -74,7 +74,7 @@ def ask_models(
             models = predict.models
             own = {n: kept_own(code) for n, code in predict.code.items()}
     show_text(f"base: {basis.note}")
-    requests = questions(basis.base, settings, options["grid"], known)
+    requests = questions(basis.resolved, settings, options["grid"], known)
     asked_models = [OwnModel(own[name]) if name in own else name for name in models or ["whatif"]]
     rows = [row for model in asked_models for row in answers(model, requests, basis)]
     if options["table"] is not None:

@@ -96,7 +96,8 @@ def calibrate(
     from harness.experiment.file import cluster_text
     from harness.reports.hardware import machine_document
     from harness.run.calibrate import TEXT, Calibration
-    from harness.run.session import Session, read_experiment_file
+    from harness.run.experiment_file import read_experiment_file
+    from harness.run.session import Session
     from harness.store.files import refuse_special
 
     cluster = f"{{provider: {provider}, workers: {workers}, site: {{dfs.blocksize: 32 MiB}}}}"

@@ -60,8 +60,8 @@ def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: b
     from harness.records.nightly import Night
     from harness.reports import REPORTS
     from harness.reports import nightly as pages
+    from harness.run.experiment_file import read_experiment_file
     from harness.run.nightly import measure_night, tell
-    from harness.run.session import read_experiment_file
     from harness.store.files import write_file
 
     text = read_experiment_file(Path(file))

@@ -142,8 +142,8 @@ def predict(
         harness predict 20261121T0323 --profile-on 'input=16 MiB,48 MiB' --json
         harness predict 20261122T0411 --from 20261121T0323 --hardware plain.json slow.json
     """
-    from harness.evaluate.flow import REPORT_FILES
-    from harness.run.session import analyse, asked_anew
+    from harness.evaluate.reporting import REPORT_FILES
+    from harness.run.asking import analyse, asked_anew
 
     run = evaluation.run
     experiment = evaluation.experiment

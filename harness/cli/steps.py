@@ -51,7 +51,8 @@ class FirstByDefault(click.Group):
 
 def open_session(file: str | Path, results_dir: Path, overrides: tuple[str, ...] = ()) -> Session:
     """Open the session of an experiment file; `SpecError` where the file cannot be read."""
-    from harness.run.session import Session, read_experiment_file
+    from harness.run.experiment_file import read_experiment_file
+    from harness.run.session import Session
 
     text = read_experiment_file(Path(file))
     return Session(text, str(file), results_dir, overrides, Progress())
@@ -100,7 +101,8 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def measure(session: Session, **options: Any) -> tuple[Run, int]:
     """Run the trials that are not done, and show how many are done and failed."""
     run, failed = session.measure(**options)
-    show_text(f"run {run.path}: {len(session.trials) - failed} trials done, {failed} failed")
+    done = len(run.read_plan()) - failed
+    show_text(f"run {run.path}: {done} trials done, {failed} failed")
     return run, failed
 
 
@@ -150,7 +152,7 @@ def run(session: Session, as_json: bool, **options: Any) -> None:
     """
     measured_run, failed = measure(session, **options)
     if as_json:
-        done = len(session.trials) - failed
+        done = len(measured_run.read_plan()) - failed
         print_json({"run": measured_run.path, "done": done, "failed": failed})
     if failed:
         raise SystemExit(6)

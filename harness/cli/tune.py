@@ -122,8 +122,8 @@ def tune_job(
         evaluation = open_evaluation(source, results_dir, asks=True)
         basis = basis_of_run(evaluation, workload or "")
     if settings:
-        base = questions(basis.base, settings, (), known_names())[-1][1]
-        basis = basis._replace(base=base, note=f"{basis.note}, with {', '.join(settings)}")
+        base = questions(basis.resolved, settings, (), known_names())[-1].cell
+        basis = basis._replace(resolved=base, note=f"{basis.note}, with {', '.join(settings)}")
     judging = judge or nearest_model(basis)
     if steps:
         if models or optimizers or of_search["evaluations"]:
@@ -140,7 +140,7 @@ def tune_job(
         basis, optimizers or [*OPTIMIZERS], models or [judging], judging, None, **of_search
     )
     documents = [
-        {**_document(each), "never_profiled": never_profiled(basis.profile, each.cell)}
+        {**_document(each), "never_profiled": never_profiled(basis.profile, each.resolved)}
         for each in made
     ]
     if as_json:

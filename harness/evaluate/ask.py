@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import repeat
@@ -14,25 +14,20 @@ from typing import Any, NamedTuple
 
 from harness.errors import DataError, HarnessError, SpecError
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import (
-    effective_configuration,
-    model_inputs,
-    predict_cell,
-    predict_cells,
-    profiled_range,
-)
-from harness.evaluate.own_code import own_workload
+from harness.evaluate.predict import predict_cell, predict_cells, profiled_range
+from harness.evaluate.resolved import resolve_cell
 from harness.experiment.file import KnownNames, read_experiment
 from harness.experiment.grid import axis_values, expand, label, varying
 from harness.hadoop.properties import JOB_PROPERTIES
 from harness.hadoop.slots import refusals
 from harness.models import MODELS, Model
-from harness.records.prediction import Prediction
-from harness.records.profile import Profile
-from harness.records.trial import HISTORY, Cell, ClusterSpec, NodeSpec, WorkloadSpec
+from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.records.profile import Profile, ProfiledJob
+from harness.records.score import ScoreBook
+from harness.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
 from harness.text import did_you_mean
 from harness.units import format_bytes
-from harness.workloads.history import PastJobs
+from harness.workloads.resolved import ModelInputs, ResolvedCell
 
 MANY = 50  # cells from which on a model that can is asked of all at once, without intervals
 _KEY = re.compile(r"((configuration|cluster\.(site|node)|workloads\.[^.]+)\.|cluster\.workers=).*")
@@ -41,23 +36,39 @@ _OF_MAPS = {"map", "collect", "spill", "last"}
 _OF_REDUCES = {"shuffle", "sort", "reduce"}
 _ROUNDING = 0.01  # inputs are whole records: a little less than was asked for
 
-Question = tuple[str, Cell, str]  # the cell with its name, and the name it is compared with
+
+class Question(NamedTuple):
+    """A *cell* to ask models about, its *name*, and the name of the one it is compared with."""
+
+    name: str
+    cell: ResolvedCell
+    against: str
 
 
 class Basis(NamedTuple):
-    """The base cell, which it is, its profile, profiled cells by id, mean errors by model."""
+    """
+    What questions start from: the base cell, *resolved*, a *note* on which it is, its *profile*.
 
-    base: Cell
+    *profiled* are the profiled cells by id; without them predictions have no intervals.  *errors*
+    are mean errors by model.
+    """
+
+    resolved: ResolvedCell
     note: str
     profile: Profile
-    profiled: Mapping[str, Cell] = {}  # none: predictions have no intervals
+    profiled: Mapping[str, ResolvedCell] = {}
     errors: Mapping[str, float] = {}
+
+    @property
+    def base(self) -> Cell:
+        """The base cell."""
+        return self.resolved.cell
 
 
 def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
     """What a run knows of *workload*, or of its only one; the base is its largest scored cell."""
     run = evaluation.run
-    profiles = evaluation.run.read_profiles()
+    profiles = run.read_profiles()
     if not profiles:
         raise DataError("there is no profile", where=str(run.path), fix=f"harness profile {run.id}")
     if workload not in profiles and (workload or len(profiles) > 1):
@@ -65,8 +76,8 @@ def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
         raise SpecError(what, where="--workload", fix=did_you_mean(workload, list(profiles)))
     profile = profiles[workload or next(iter(profiles))]
     scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
-    cells = [cell for cell in evaluation.cells.values() if cell.workload.name == profile.workload]
-    base = max(cells, key=lambda cell: (cell.id in scored, cell.workload.input_bytes, cell.id))
+    cells = [cell for cell in evaluation.resolved.values() if cell.spec.name == profile.workload]
+    base = max(cells, key=lambda cell: (cell.id in scored, cell.spec.input_bytes, cell.id))
     note = f"{evaluation.labels[base.id]}, the largest cell that the run scores"
     errors = {}
     with suppress(DataError):  # it was not scored
@@ -77,14 +88,18 @@ def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
             if measurement.cell == base.id
         ]
         note += f", measured: {fmean(times_s):.3g} s" if times_s else ""
-        for summary in scores.summaries:
-            if (summary.workload, summary.quantity, summary.speed) == (
-                profile.workload,
-                "job_s",
-                "raw",
-            ):
-                errors[summary.model] = summary.value("mape") or 0.0
-    return Basis(base, note, profile, evaluation.cells, errors)
+        errors = mean_errors(scores, profile.workload)
+    return Basis(base, note, profile, evaluation.resolved, errors)
+
+
+def mean_errors(scores: ScoreBook, workload: str) -> dict[str, float]:
+    """Mean relative error of each model, by its name, of the job times of *workload*."""
+    errors = {}
+    for summary in scores.summaries:
+        key = (summary.workload, summary.quantity, summary.speed)
+        if key == (workload, "job_s", "raw"):
+            errors[summary.model] = summary.value("mape") or 0.0
+    return errors
 
 
 def basis_of_profile(profile: Profile, settings: list[str], known: KnownNames) -> Basis:
@@ -95,55 +110,61 @@ def basis_of_profile(profile: Profile, settings: list[str], known: KnownNames) -
         raise SpecError("a profile alone has no base cell", where="--set", fix=fix)
     settings.remove(inputs[0])
     cell = Cell(cluster=ClusterSpec(), workload=WorkloadSpec(name=profile.workload, input_bytes=1))
-    base = questions(cell, inputs, (), known)[-1][1]
-    values = ", ".join(f"{axis} {value}" for axis, value in axis_values(base).items())
+    base = questions(resolve_cell(cell), inputs, (), known)[-1].cell
+    values = ", ".join(f"{axis} {value}" for axis, value in axis_values(base.cell).items())
     return Basis(base, f"the defaults of an experiment file: {values}", profile)
 
 
-def asked_cells(base: Cell, settings: Sequence[str], known: KnownNames) -> list[Cell]:
+def asked_cells(
+    base: ResolvedCell, settings: Sequence[str], known: KnownNames
+) -> list[ResolvedCell]:
     """
     Cells that *settings* make of *base*: ``KEY=VALUE``, of a list one cell for each value.
 
     A key is the name of an axis, or as in an experiment file; values, and `SpecError`, as there.
     """
-    cluster = base.cluster
-    workload = base.workload
-    overrides = list[str]()
-    if workload.code or cluster.provider == HISTORY:
-        kind = own_workload(workload.code) if workload.code else PastJobs
-        own = {workload.name: kind.parameters}
-        known = replace(known, workloads=[*own], parameters=own)
-    names = ("input", "seed", *known.parameters.get(workload.name, ()))
-    keys = dict.fromkeys(names, "workloads.0.") | dict.fromkeys(_OF_NODE, "cluster.node.")
-    keys["workers"] = "cluster."
-    for setting in settings:
-        name = setting.partition("=")[0]
-        head = keys.get(name, "")
-        if "." in name and name.partition(".")[0] not in ("cluster", "configuration", "workloads"):
-            of_site = name.startswith("dfs.") or name in cluster.site.keys() - base.configuration
-            head = "cluster.site." if of_site else "configuration."
-        if not _KEY.fullmatch(head + setting):
-            what = f"there is no setting '{name[:80]}'"
-            fix = did_you_mean(name, list(keys))
-            raise SpecError(what, where=f"--set {setting[:200]}", fix=fix)
-        overrides.append(head + setting)
-    file = experiment_file(base, "ask", "?")
-    text = json.dumps(file)
-    cells = []
-    for cell in expand(read_experiment(text, "ask", overrides, known=known)):
-        changed = {"workers": cell.cluster.workers, "node": cell.cluster.node}
-        changed["site"] = cluster.site | cell.cluster.site
-        of_cell = cell.workload.model_copy(update={"code": workload.code})
-        growth = of_cell.input_bytes / workload.input_bytes
-        maps = of_cell.parameters.get("maps")
-        if cluster.provider == HISTORY and maps == workload.parameters["maps"]:
-            # More input has more splits, of the size that they had.
-            more = {"maps": max(1, round(int(maps) * growth))}
-            of_cell = of_cell.model_copy(update={"parameters": of_cell.parameters | more})
-        changed = {"cluster": cluster.model_copy(update=changed), "workload": of_cell}
-        changed["configuration"] = base.configuration | cell.configuration
-        cells.append(base.model_copy(update=changed))
-    return cells
+    if not base.is_named_in_files:  # its arguments are its own, whatever is named alike
+        name = base.spec.name
+        known = replace(known, workloads=[name], parameters={name: base.workload.parameters})
+    overrides = [_override(base, setting, known) for setting in settings]
+    text = json.dumps(experiment_file(base.cell, "ask", "?"))
+    experiment = read_experiment(text, "ask", overrides, known=known)
+    return [_with_settings(base, asked) for asked in expand(experiment)]
+
+
+def _override(base: ResolvedCell, setting: str, known: KnownNames) -> str:
+    """*setting* with the whole key that it has in an experiment file."""
+    parameters = ("input", "seed", *known.parameters.get(base.spec.name, ()))
+    heads = dict.fromkeys(parameters, "workloads.0.") | dict.fromkeys(_OF_NODE, "cluster.node.")
+    heads["workers"] = "cluster."
+    name = setting.partition("=")[0]
+    head = heads.get(name, "")
+    part = name.partition(".")[0]
+    if "." in name and part not in ("cluster", "configuration", "workloads"):
+        site_alone = base.cell.cluster.site.keys() - base.cell.configuration
+        is_of_site = name.startswith("dfs.") or name in site_alone
+        head = "cluster.site." if is_of_site else "configuration."
+    if not _KEY.fullmatch(head + setting):
+        what = f"there is no setting '{name[:80]}'"
+        raise SpecError(what, where=f"--set {setting[:200]}", fix=did_you_mean(name, list(heads)))
+    return head + setting
+
+
+def _with_settings(base: ResolvedCell, asked: Cell) -> ResolvedCell:
+    """*base* with what may be asked of it as in *asked*, and what follows from that."""
+    cluster = base.cell.cluster
+    cluster_settings = {
+        "workers": asked.cluster.workers,
+        "node": asked.cluster.node,
+        "site": cluster.site | asked.cluster.site,
+    }
+    spec = asked.workload.model_copy(update={"code": base.spec.code})
+    changes = {
+        "cluster": cluster.model_copy(update=cluster_settings),
+        "workload": base.workload.resized(spec, base.spec),
+        "configuration": base.cell.configuration | asked.configuration,
+    }
+    return resolve_cell(base.cell.model_copy(update=changes))
 
 
 def experiment_file(cell: Cell, name: str, question: str) -> dict[str, Any]:
@@ -164,24 +185,24 @@ def experiment_file(cell: Cell, name: str, question: str) -> dict[str, Any]:
 
 
 def questions(
-    base: Cell, settings: Sequence[str], grid: Sequence[str], known: KnownNames
+    base: ResolvedCell, settings: Sequence[str], grid: Sequence[str], known: KnownNames
 ) -> list[Question]:
     """*base*, each of *settings* on top of those before, and on top of all the points of *grid*."""
-    requests = [("base", base, "base")]
+    requests = [Question("base", base, "base")]
     for number, setting in enumerate(settings, start=1):
         cells = asked_cells(base, settings[:number], known)
         if len(cells) > 1:
             what = "a setting has one value"
             fix = "vary it: --grid KEY=A,B"
             raise SpecError(what, where=f"--set {setting[:200]}", fix=fix)
-        requests.append((f"+ {setting}", cells[0], requests[-1][0]))
-    if settings and (reasons := _refusals(requests[-1][1])):
+        requests.append(Question(f"+ {setting}", cells[0], requests[-1].name))
+    if settings and (reasons := _refusals(requests[-1].cell)):
         raise SpecError("; ".join(reasons), where=f"--set {settings[-1][:200]}")
     axes = ["=[".join(axis.split("=", 1)) + "]" for axis in grid]
     points = asked_cells(base, [*settings, *axes], known) if grid else []
-    names = varying([requests[-1][1], *points])
-    against = requests[-1][0]
-    return requests + [(label(point, names), point, against) for point in points]
+    names = varying(cell.cell for cell in [requests[-1].cell, *points])
+    against = requests[-1].name
+    return requests + [Question(label(point.cell, names), point, against) for point in points]
 
 
 def answers(
@@ -194,42 +215,33 @@ def answers(
     that was not profiled; where not `is_read`, no model is told of the change.  `limits` is the
     longest of `phases`.  What Hadoop would not run is not applicable.
     """
-    profile = basis.profile
-    cells = [cell for _, cell, _ in requests]
-    known = profile if basis.profiled else profile.model_copy(update={"refits": ()})
-    profiles = {profile.workload: known}
-    inputs = [model_inputs(cell) for cell in cells]
-    predictions = predict_cells(model_or_name, cells, profiles, basis.profiled)
     model = model_or_name if isinstance(model_or_name, str) else model_or_name.name
-    of_name = MODELS.get(model) if model is model_or_name else None
-    predict_many = getattr(of_name, "predict_many", None)
-    if predict_many is not None and len(cells) >= MANY:
-        with suppress(HarnessError):  # it refuses one cell, and so all: each is asked alone
-            bodies = zip(inputs, [*predict_many(profile, inputs)], strict=True)
-            predictions = map(predict_cell, repeat(model), cells, repeat(profiles), bodies)
-    seen = [_numbers(job.configuration, job, job) for job in profile.jobs]
-    earlier = dict[str, tuple[Any, float | None]]()
-    for (name, cell, against), of_cell, answer in zip(requests, inputs, predictions, strict=True):
+    profile = basis.profile
+    profiled_numbers = [_numbers_of_job(job) for job in profile.jobs]
+    earlier = dict[str, tuple[ModelInputs, float | None]]()
+    predictions = _predictions(model_or_name, [request.cell for request in requests], basis)
+    for (name, cell, against), answer in zip(requests, predictions, strict=True):
         reasons = _refusals(cell) if earlier else ()  # the base was measured
         prediction = Prediction(model=model, not_applicable=reasons) if reasons else answer
         job_s = prediction.job_s
-        ends = prediction.intervals.get("job_s", {}).get("80")
-        earlier[name] = of_cell, job_s
-        (of_before, before_s) = earlier[against]
-        (_, base_s) = earlier["base"]
-        outside = [*_outside(_numbers(*of_cell), seen)]
+        earlier[name] = cell.model_inputs, job_s
+        inputs_before, before_s = earlier[against]
+        _, base_s = earlier["base"]
+        low_s, high_s = prediction.intervals.get("job_s", {}).get("80") or (None, None)
+        outside = [*_outside(_numbers(*cell.model_inputs), profiled_numbers)]
         phases = phases_of(prediction)
         yield {
             "model": model,
             "cell": name,
-            "settings": axis_values(cell),
+            "settings": axis_values(cell.cell),
             "job_s": job_s,
-            **dict(zip(("low_80_s", "high_80_s"), ends or (None, None), strict=True)),
-            "change": job_s / before_s - 1 if job_s and before_s and name != against else None,
-            "from_base": job_s / base_s - 1 if job_s and base_s else None,
+            "low_80_s": low_s,
+            "high_80_s": high_s,
+            "change": None if name == against else _change(job_s, before_s),
+            "from_base": _change(job_s, base_s),
             "error": basis.errors.get(model),
-            "is_read": name == against or of_cell != of_before,
-            "range": "outside" if outside else profiled_range(cell, profile),
+            "is_read": name == against or cell.model_inputs != inputs_before,
+            "range": "outside" if outside else profiled_range(cell.cell, profile),
             "outside": "; ".join(outside),
             "limits": max(phases, key=lambda phase: phases[phase]["job_s"], default=""),
             "phases": phases,
@@ -238,30 +250,73 @@ def answers(
         }
 
 
-def _refusals(cell: Cell) -> tuple[str, ...]:
-    return tuple(refusals(cell.cluster, effective_configuration(cell), sets_site=False))
+def _predictions(
+    model_or_name: str | Model, cells: Sequence[ResolvedCell], basis: Basis
+) -> Iterable[Prediction]:
+    """Predictions of all *cells*: of many by a model that can say all bodies at once."""
+    profile = basis.profile
+    if not basis.profiled:
+        profile = profile.model_copy(update={"refits": ()})
+    profiles = {profile.workload: profile}
+    inputs = [cell.model_inputs for cell in cells]
+    registered = MODELS.get(model_or_name) if isinstance(model_or_name, str) else None
+    predict_many = getattr(registered, "predict_many", None)
+    if predict_many is not None and len(cells) >= MANY:
+        with suppress(HarnessError):  # it refuses one cell, and so all: each is asked alone
+            bodies = [*predict_many(basis.profile, inputs)]
+            return map(predict_cell, repeat(model_or_name), cells, repeat(profiles), bodies)
+    return predict_cells(model_or_name, cells, profiles, basis.profiled)
 
 
-def _numbers(configuration: Any, cluster: Any, of_input: Any) -> dict[str, float]:
-    """All numbers that models are given of a job, or of a profiled one, by axis or property."""
-    size = of_input.input_bytes
-    fields = configuration.model_dump().items()
-    numbers = {"input bytes": size, "bytes of a split": size / of_input.num_splits}
-    numbers |= {"workers": cluster.num_nodes, "map_slots": cluster.map_slots}
-    numbers |= {"reduce_slots": cluster.reduce_slots}
-    return numbers | {JOB_PROPERTIES.get(name, [name])[0]: value for name, value in fields}
+def _change(job_s: float | None, before_s: float | None) -> float | None:
+    """By which share a job of *job_s* is longer than one of *before_s*; `None`: one is unknown."""
+    return job_s / before_s - 1 if job_s and before_s else None
 
 
-def never_profiled(profile: Profile, cell: Cell) -> list[str]:
+def _refusals(cell: ResolvedCell) -> tuple[str, ...]:
+    return tuple(refusals(cell.cell.cluster, cell.configuration, sets_site=False))
+
+
+def _numbers(configuration: JobConfig, cluster: Cluster, job_input: JobInput) -> dict[str, float]:
+    """All numbers that models are given of a job, by axis or property."""
+    return _named_numbers(configuration, cluster, job_input.input_bytes, job_input.num_splits)
+
+
+def _numbers_of_job(job: ProfiledJob) -> dict[str, float]:
+    """The same numbers of a profiled *job*."""
+    return _named_numbers(job.configuration, job, job.input_bytes, job.num_splits)
+
+
+def _named_numbers(
+    configuration: JobConfig, cluster: Cluster | ProfiledJob, input_bytes: float, splits: int
+) -> dict[str, float]:
+    numbers = {
+        "input bytes": input_bytes,
+        "bytes of a split": input_bytes / splits,
+        "workers": cluster.num_nodes,
+        "map_slots": cluster.map_slots,
+        "reduce_slots": cluster.reduce_slots,
+    }
+    for field, value in configuration.model_dump().items():
+        numbers[JOB_PROPERTIES.get(field, [field])[0]] = value
+    return numbers
+
+
+def never_profiled(profile: Profile, cell: ResolvedCell) -> list[str]:
     """What of *cell* is beyond that of all jobs of its *profile*, and where these ended."""
-    seen = [_numbers(job.configuration, job, job) for job in profile.jobs]
-    return [*_outside(_numbers(*model_inputs(cell)), seen)]
+    profiled_numbers = [_numbers_of_job(job) for job in profile.jobs]
+    return [*_outside(_numbers(*cell.model_inputs), profiled_numbers)]
 
 
-def _outside(numbers: Mapping[str, float], seen: Sequence[Mapping[str, float]]) -> Iterator[str]:
+def _outside(
+    numbers: Mapping[str, float], profiled: Sequence[Mapping[str, float]]
+) -> Iterator[str]:
     """Yield which of *numbers* are beyond those of all profiled jobs, and where these ended."""
-    for name, value in numbers.items() if seen else ():
-        low, high = (end(each[name] for each in seen) for end in (min, max))
+    if not profiled:
+        return
+    for name, value in numbers.items():
+        low = min(job_numbers[name] for job_numbers in profiled)
+        high = max(job_numbers[name] for job_numbers in profiled)
         if not low * (1 - _ROUNDING) <= value <= high * (1 + _ROUNDING):
             write = format_bytes if "bytes" in name else "{:g}".format
             ends = " to ".join(dict.fromkeys((write(low), write(high))))
@@ -275,8 +330,8 @@ def phases_of(prediction: Prediction) -> dict[str, dict[str, float]]:
     if any(name.partition("_")[0] not in _OF_MAPS | _OF_REDUCES for name in times_s):
         times_s = prediction.measurable  # not of tasks: those that a job history shows
     for name, task_s in times_s.items():
-        of_maps = name.partition("_")[0] in _OF_MAPS
-        waves = (prediction.map_waves if of_maps else prediction.reduce_waves) or 0.0
+        is_of_maps = name.partition("_")[0] in _OF_MAPS
+        waves = (prediction.map_waves if is_of_maps else prediction.reduce_waves) or 0.0
         phases[name] = {"task_s": task_s, "job_s": task_s * waves * prediction.jobs}
     if prediction.frame_s is not None:
         phases["frame_s"] = {"job_s": prediction.frame_s * prediction.jobs}

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import JOBS, predict_cells, scaled
+from harness.evaluate.predict import JOBS, predict_cells, scaled
 from harness.records.profile import Profile
 from harness.store import Run
 
@@ -71,10 +71,10 @@ def ladder(
     ways |= moved
     if any(trial.profiling for trial in target.plan):
         ways[OWN] = target.run.read_profiles()
-    scored = {trial.cell.id: trial.cell for trial in target.plan if not trial.profiling}
-    cells = [cell for key, cell in scored.items() if key in measured_s]
+    scored = dict.fromkeys(trial.cell.id for trial in target.plan if not trial.profiling)
+    cells = [target.resolved[key] for key in scored if key in measured_s]
     for way, known in ways.items():
-        profiled = target.cells if way == OWN else origin.cells
+        profiled = target.resolved if way == OWN else origin.resolved
         for model in target.experiment.predict.models:
             if way.startswith(TIMES) and model not in OF_WHOLE_JOBS:
                 continue

@@ -15,7 +15,6 @@ from itertools import combinations, product
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from harness.errors import DataError
-from harness.evaluate.model_inputs import client_configuration, model_inputs, workload_of
 from harness.models.vet.assessment import assess, vet_curve
 from harness.models.vet.equations import ks_two_sample
 from harness.parsing.task_log import (
@@ -38,6 +37,7 @@ from harness.reports.sections.task_times import task_parts
 from harness.store import RawLogs, Run
 from harness.text import excerpt
 from harness.workloads.base import INPUT_TOLERANCE
+from harness.workloads.resolved import ResolvedCell
 
 BYTES_READ = f"{FILE_INPUT_COUNTER}.BYTES_READ"
 TASK_LOG = "syslog"
@@ -113,25 +113,19 @@ def _named_zone(name: str, host: str, source: str) -> tzinfo:
 
 
 def observe(
-    run: Run, record: TrialRecord, jobs: Sequence[JobTrace], rate: float | None
+    run: Run,
+    record: TrialRecord,
+    cell: ResolvedCell,
+    jobs: Sequence[JobTrace],
+    rate: float | None,
 ) -> list[Observation]:
-    """One observation for each of the *jobs* of a trial; *rate* is the speed probe's meanwhile."""
-    cell = record.trial.cell
-    trial_id = record.trial.id
-    config, cluster, planned = model_inputs(cell)
-    joined_trace = joined(jobs)
-    task_times = list[MapTimes | ReduceTimes]()
-    if cell.tracing.mode != "off":
-        attempts = _succeeded(joined_trace)
-        task_times += [
-            recorded_times(recording, attempt)
-            for recording in run.read_recordings(trial_id)
-            if (attempt := attempts.get(recording.attempt_id)) is not None
-        ]
-        # A profile has more from logs; other trials need them only for what was not recorded.
-        if record.trial.profiling or not task_times:
-            is_compressed = config.map_output_compressed
-            task_times += logged_times(run.raw(trial_id), joined_trace, is_compressed=is_compressed)
+    """
+    One observation for each of the *jobs* of a trial of *cell*.
+
+    *rate* is the mean rate of the speed probe meanwhile.
+    """
+    config, cluster, planned_input = cell.model_inputs
+    task_times = _task_times(run, record, jobs, is_compressed=config.map_output_compressed)
     observations = []
     for number, trace in enumerate(jobs):
         attempt_ids = {attempt.attempt_id for attempt in trace.attempts}
@@ -141,17 +135,37 @@ def observe(
                 trace=trace,
                 config=config,
                 cluster=cluster,
-                job_input=input_read(trace, planned),
+                job_input=input_read(trace, planned_input),
                 rate=rate,
                 task_times=tuple(
                     task_time for task_time in task_times if task_time.attempt_id in attempt_ids
                 ),
                 number=number,
-                planned_jobs=workload_of(cell).jobs(cell.workload),
-                output_copies=workload_of(cell).output_copies(client_configuration(cell)),
+                planned_jobs=cell.planned_jobs,
+                output_copies=cell.output_copies,
             )
         )
     return observations
+
+
+def _task_times(
+    run: Run, record: TrialRecord, jobs: Sequence[JobTrace], *, is_compressed: bool
+) -> list[MapTimes | ReduceTimes]:
+    """What recordings and logs of a trial show of its tasks; *is_compressed*: map outputs are."""
+    if record.trial.cell.tracing.mode == "off":
+        return []
+    trial_id = record.trial.id
+    joined_trace = joined(jobs)
+    attempts = _succeeded(joined_trace)
+    task_times: list[MapTimes | ReduceTimes] = []
+    for recording in run.read_recordings(trial_id):
+        attempt = attempts.get(recording.attempt_id)
+        if attempt is not None:
+            task_times.append(recorded_times(recording, attempt))
+    # A profile has more from logs; other trials need them only for what was not recorded.
+    if record.trial.profiling or not task_times:
+        task_times += logged_times(run.raw(trial_id), joined_trace, is_compressed=is_compressed)
+    return task_times
 
 
 def _succeeded(trace: JobTrace) -> dict[str, TaskAttempt]:
@@ -208,10 +222,10 @@ def job_task_times(
     )
 
 
-def job_vet(run: Run, record: TrialRecord, trace: JobTrace) -> JobVet | None:
-    """Vet of the job of one trial; `None` where no unit was recorded."""
+def job_vet(run: Run, record: TrialRecord, cell: ResolvedCell, trace: JobTrace) -> JobVet | None:
+    """Vet of the job of one trial of *cell*; `None` where no unit was recorded."""
     trial_id = record.trial.id
-    (config, _, _) = model_inputs(record.trial.cell)
+    config, _, _ = cell.model_inputs
     attempts = _succeeded(trace)
     # Records of each task, and the seconds in which its spills ran.
     totals = {
@@ -250,7 +264,7 @@ def job_vet(run: Run, record: TrialRecord, trace: JobTrace) -> JobVet | None:
     ]
     return JobVet(
         trial=trial_id,
-        cell=record.trial.cell.id,
+        cell=cell.id,
         repetition=record.trial.repetition,
         kinds=kinds,
         curves=tuple(sorted(curves, key=lambda curve: curve.kind)),  # maps first

@@ -11,13 +11,14 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
-from harness.evaluate import model_inputs
+from harness.evaluate import predict
 from harness.hadoop.properties import SEAL as SEAL_PROPERTY
 from harness.models import MODELS
 from harness.records.trial import TrialRecord
 from harness.store import RawLogs, Run
 from harness.store.evidence import Chain
 from harness.store.seal import SEAL
+from harness.workloads import resolved
 
 # What a model runs of these packages is hashed with it.
 _PACKAGES = ("harness.models.", "harness.sim.", "harness.stats.", "harness.hadoop.")
@@ -33,14 +34,14 @@ def model_code(name: str) -> str:
     """SHA-256 of the sources that a model runs: its own, and what makes its inputs; or ``""``."""
     if name not in MODELS:
         return ""
-    modules = [type(MODELS[name]).__module__, model_inputs.__name__]
+    modules = [type(MODELS[name]).__module__, predict.__name__, resolved.__name__]
     digest = sha256()
     for module in modules:  # which grows meanwhile
         for value in vars(sys.modules[module]).values():
             is_module = isinstance(value, ModuleType)
-            other = str(getattr(value, "__name__" if is_module else "__module__", ""))
-            if other.startswith(_PACKAGES) and other not in modules:
-                modules.append(other)
+            used_module = str(getattr(value, "__name__" if is_module else "__module__", ""))
+            if used_module.startswith(_PACKAGES) and used_module not in modules:
+                modules.append(used_module)
     for module in sorted(modules):
         digest.update(Path(sys.modules[module].__file__ or "").read_bytes())
     return digest.hexdigest()

@@ -23,7 +23,7 @@ import numpy as np
 
 from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import JOBS, scaled
+from harness.evaluate.predict import JOBS, scaled
 from harness.profiling import fit_speed
 from harness.profiling.platform import (
     COMPUTED,

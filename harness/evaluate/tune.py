@@ -13,22 +13,19 @@ from typing import Any, NamedTuple
 from harness.errors import DataError, HarnessError, SpecError
 from harness.evaluate.ask import Basis
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import (
-    effective_configuration,
-    model_inputs,
-    predict_cells,
-    workload_of,
-)
+from harness.evaluate.predict import predict_cells
+from harness.evaluate.resolved import resolve_cell
 from harness.hadoop.properties import JOB_PROPERTIES
-from harness.hadoop.site import block_bytes, client_properties
+from harness.hadoop.site import block_bytes
 from harness.hadoop.slots import refusals
 from harness.models import MODELS
 from harness.records.prediction import JobConfig, Prediction
-from harness.records.trial import HISTORY, Cell, ClusterSpec
+from harness.records.trial import Cell, ClusterSpec
 from harness.tuning.learned import Learned
 from harness.tuning.optimizers import PTC_WAVE, Choice, choose
 from harness.tuning.settings import Job, properties_of
 from harness.units import MIB
+from harness.workloads.resolved import ResolvedCell
 
 AT_RANDOM = "at random"
 NEAR = 0.05
@@ -37,25 +34,29 @@ BLOCKS = tuple(mib * MIB for mib in (32, 64, 128, 256))  # bytes, that a cluster
 
 class Proposal(NamedTuple):
     """
-    A *choice* as a *cell*, with what the judging model says of it: its job time and interval.
+    A *choice* as a cell, *resolved*, and what the judging model says of it: job time and interval.
 
     *saved* is the share of the base's job time that it saves, with the lowest and highest of the
     refits of the profile; `None` where a time is not known.
     """
 
     choice: Choice
-    cell: Cell
+    resolved: ResolvedCell
     prediction: Prediction
     saved: float | None
     saved_ends: tuple[float, float] | None
 
+    @property
+    def cell(self) -> Cell:
+        """The cell."""
+        return self.resolved.cell
+
 
 def job_of(basis: Basis) -> Job:
     """The base cell of *basis* as a job to tune."""
-    cell = basis.base
-    properties = {**client_properties(cell.cluster), **effective_configuration(cell)}
-    configuration, cluster, job_input = model_inputs(cell)
-    files = workload_of(cell).plan_input(cell.workload, block_bytes(cell.cluster)).sizes
+    properties = dict(basis.resolved.client_configuration)
+    configuration, cluster, job_input = basis.resolved.model_inputs
+    files = basis.resolved.plan_input().sizes
     both = {job.configuration.map_output_compressed for job in basis.profile.jobs}
     return Job(
         configuration, cluster, job_input, tuple(files), properties, can_compress=len(both) > 1
@@ -92,7 +93,7 @@ def proposals(
     `evaluations` and its `seed`.  `DataError` where the *judge* has no answer for the base.
     """
     profiles = {basis.profile.workload: basis.profile}
-    (base,) = predict_cells(judge, [basis.base], profiles, basis.profiled)
+    (base,) = predict_cells(judge, [basis.resolved], profiles, basis.profiled)
     if base.job_s is None:
         what = f"{judge} cannot judge: the profile lacks {', '.join(base.not_applicable)}"
         raise DataError(what, where=basis.profile.workload, fix="choose another: --judge MODEL")
@@ -113,8 +114,7 @@ def proposals(
             refused.append(f"{optimizer} by {model}: {error.what}")
     properties = basis.base.configuration
     cells = [
-        basis.base.model_copy(update={"configuration": properties | properties_of(choice.values)})
-        for choice in choices
+        basis.resolved.configured(properties | properties_of(choice.values)) for choice in choices
     ]
     answers = predict_cells(judge, cells, profiles, basis.profiled)
     made = [
@@ -160,7 +160,7 @@ def cluster_plans(
     """
     first = next(iter(bases.values())).base.cluster
     plans = list[ClusterPlan]()
-    if first.provider == HISTORY:
+    if first.was_imported:
         what = "of a cluster that histories tell of, no slots are known but those that jobs used"
         raise SpecError(what, where="tune cluster", fix="name a run that was measured")
     own = {block_bytes(basis.base.cluster) for basis in bases.values()}
@@ -175,12 +175,12 @@ def cluster_plans(
         )
         job_s = dict[str, float]()
         for name, basis in bases.items():
-            cell = basis.base.model_copy(update={"cluster": cluster})
-            if refusals(cluster, effective_configuration(cell), sets_site=False):
+            cell = resolve_cell(basis.base.model_copy(update={"cluster": cluster}))
+            if refusals(cluster, cell.configuration, sets_site=False):
                 break
             with suppress(HarnessError):
                 made, _ = proposals(
-                    basis._replace(base=cell), ["mrtuner", "rules"], [PTC_WAVE], judge
+                    basis._replace(resolved=cell), ["mrtuner", "rules"], [PTC_WAVE], judge
                 )
                 job_s[name] = made[0].prediction.job_s or math.nan
         total_s = sum(weights.get(name, 1.0) * job_s.get(name, math.nan) for name in bases)
@@ -214,7 +214,7 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
         measured_s = cells["measured_s"]
         floors = cells["floor"].astype(float).fillna(0.0)
         best = measured_s.idxmin()
-        apart = {cell: _from_defaults(evaluation.cells[cell]) for cell in cells.index}
+        apart = {cell: _from_defaults(evaluation.resolved[cell]) for cell in cells.index}
         defaults = [cell for cell in cells.index if apart[cell] == min(apart.values())]
         is_near = measured_s <= (1 + NEAR) * measured_s[best]
         for model, predicted_s in predicted.assign(**{AT_RANDOM: 0.0}).items():
@@ -245,13 +245,13 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
             }
 
 
-def _from_defaults(cell: Cell) -> tuple[int, float, int]:
+def _from_defaults(cell: ResolvedCell) -> tuple[int, float, int]:
     """
     How far the settings of *cell* that models read are from Hadoop's defaults.
 
     How many differ, then by what ratios; of those alike, the one with fewer splits is nearer.
     """
-    configuration, _, job_input = model_inputs(cell)
+    configuration, _, job_input = cell.model_inputs
     pairs = [(getattr(configuration, name), getattr(JobConfig(), name)) for name in JOB_PROPERTIES]
     ratios = (abs(math.log(own / default)) for own, default in pairs if own > 0 < default)
     return sum(own != default for own, default in pairs), math.fsum(ratios), job_input.num_splits

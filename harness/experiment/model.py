@@ -26,7 +26,15 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
 from harness.experiment.document import Scalar, has_unit
-from harness.records.trial import Code, Hardware, Record, SshAccess, TraceMode, Tracing
+from harness.records.trial import (
+    Code,
+    Hardware,
+    Record,
+    SshAccess,
+    TraceMode,
+    Tracing,
+    is_imported,
+)
 from harness.text import excerpt
 from harness.units import MIB, parse_bytes, parse_duration, parse_rate
 
@@ -496,6 +504,11 @@ class Experiment(_FileRecord):
     """what to predict, and from which cells"""
     nightly: Nightly = Nightly()
     """what 'harness nightly' does beside measuring"""
+
+    @property
+    def was_imported(self) -> bool:
+        """Whether its jobs had run before: no file has its cells, and nobody chose a seed."""
+        return is_imported(self.cluster.provider)
 
     @property
     def is_until_decided(self) -> bool:

@@ -16,7 +16,6 @@ from html import unescape
 from typing import Any
 
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import effective_configuration
 from harness.hadoop.properties import SEAL
 from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import effective
@@ -24,7 +23,6 @@ from harness.providers import PROVIDERS
 from harness.providers.existing.cluster import ExistingCluster
 from harness.publish.data import hardware
 from harness.records.manifest import Manifest
-from harness.records.trial import HISTORY
 from harness.reports.document import Section, Text
 from harness.reports.formats import render_markdown
 from harness.reports.sections import make_document
@@ -201,7 +199,7 @@ def _clusters(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
         entry: dict[str, Any] = {"hardware": hardware(cell), "block_bytes": block_bytes(spec)}
         entry["replication"] = client_properties(spec).get("dfs.replication", _NO_CONF)
         if provider.sets_site:
-            slots = effective(spec, effective_configuration(cell))
+            slots = effective(spec, evaluation.resolved[key].configuration)
             tasks = {"map": slots.map_slots, "reduce": slots.reduce_slots}
             offered = {"map": node.map_slots, "reduce": node.reduce_slots}
             cores = sum(watched.cores for watched in manifest.machines.values())
@@ -290,7 +288,7 @@ def disclosure(runs: Sequence[Run]) -> str:
             "Inputs and their licences": [
                 "Inputs are those of jobs that had run before: nobody knows what is in them."
             ]
-            if experiment.cluster.provider == HISTORY
+            if experiment.was_imported
             else [
                 "Inputs are generated, by programs under Apache-2.0; nobody's data are in them.",
                 "Those of terasort are made by TeraGen of Hadoop, others by ours, from a seed.",

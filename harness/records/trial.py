@@ -61,6 +61,11 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def is_imported(provider: str) -> bool:
+    """Whether *provider* stands for no cluster of ours, but for the histories of past jobs."""
+    return provider == HISTORY
+
+
 class Hardware(Record):
     """
     What a node is limited to; `None` leaves it what the machine gives.
@@ -202,6 +207,11 @@ class ClusterSpec(Record):
         return digest({"version": ID_VERSION, "cluster": self.model_dump(mode="json")})
 
     @property
+    def was_imported(self) -> bool:
+        """Whether nobody started it from here: it is what histories of past jobs tell of one."""
+        return is_imported(self.provider)
+
+    @property
     def limited(self) -> bool:
         """Whether any worker is limited."""
         return self.node.limited or any(node.limited for node in self.nodes.values())
@@ -256,6 +266,11 @@ class Cell(Record):
     workload: WorkloadSpec
     configuration: dict[str, str] = Field(default_factory=dict)
     tracing: Tracing = Tracing()
+
+    @property
+    def was_imported(self) -> bool:
+        """Whether its jobs ran before, without the harness, and are known by their histories."""
+        return self.cluster.was_imported
 
     @property
     def id(self) -> str:

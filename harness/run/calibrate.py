@@ -22,13 +22,8 @@ import numpy as np
 
 from harness.errors import DataError, SpecError
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import (
-    client_configuration,
-    effective_configuration,
-    workload_of,
-)
+from harness.evaluate.resolved import resolve_cell
 from harness.experiment.grid import label, varying
-from harness.hadoop.site import block_bytes
 from harness.profiling import fit_speed
 from harness.profiling.frame import shown_parts
 from harness.profiling.jobs import Observation
@@ -99,7 +94,7 @@ _SORT_RECORD = 654.0  # bytes of a line of `sort`, as its counters have them
 
 def _copies(cell: Cell) -> int:
     """How many copies HDFS keeps of what the jobs of *cell* write."""
-    return workload_of(cell).output_copies(client_configuration(cell))
+    return resolve_cell(cell).output_copies
 
 
 def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
@@ -108,12 +103,12 @@ def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
 
     Of tasks that are not recorded, those parts that their logs show.
     """
-    workload = workload_of(cell)
+    resolved = resolve_cell(cell)
     spec = cell.workload
-    properties = effective_configuration(cell)
-    arguments = workload.arguments(spec)
-    copies = _copies(cell)
-    sizes = workload.plan_input(spec, block_bytes(cell.cluster)).sizes
+    properties = resolved.configuration
+    arguments = resolved.workload.arguments(spec)
+    copies = resolved.output_copies
+    sizes = resolved.plan_input().sizes
     if spec.name == "dfsio":
         size = spec.input_bytes / len(sizes)
         if arguments["mode"] == "read":
@@ -225,7 +220,7 @@ class Calibration:
             )
         cell = starts[0].cell
         versions = self.session.versions
-        self.session.trials = tuple(
+        self.first_trials = tuple(
             Trial.of(cell, number, versions, profiling=True) for number in range(_FRAMES)
         )
 
@@ -249,8 +244,9 @@ class Calibration:
         seconds = list[float]()
         for cell in (self.cells[key] for key in keys):
             is_new = input_of(cell) not in made
-            generation_s = estimator.seconds(cell, is_generation=True) if is_new else 0.0
-            seconds.append(estimator.gap_s + estimator.seconds(cell) + generation_s)
+            resolved = resolve_cell(cell)
+            generation_s = estimator.seconds(resolved, is_generation=True) if is_new else 0.0
+            seconds.append(estimator.gap_s + estimator.seconds(resolved) + generation_s)
         done = Counter(trial.cell.id for trial in run.read_plan())
         known = _PRIOR * np.eye(len(TYPICAL))
         known += sum(n * information_of[key] for key, n in done.items() if key in information_of)
@@ -261,7 +257,7 @@ class Calibration:
             return []
         cell = self.cells[keys[chosen[0]]]
         look = 1 + len(run.read_plan())
-        reason = f"{workload_of(cell).name}: gain {chosen[1]:.2f} in {seconds[chosen[0]]:.0f} s"
+        reason = f"{cell.workload.name}: gain {chosen[1]:.2f} in {seconds[chosen[0]]:.0f} s"
         self.session.console.say(f"{reason}; {left_s:.0f} s of the budget are left")
         facts = {"profiling": True, "look": look, "reason": reason}
         return [Trial.of(cell, done[cell.id], versions, **facts)]
@@ -286,10 +282,8 @@ class Calibration:
             name = cell.workload.name
             if name in _CHECKED and cell.workload.input_bytes >= _CHECKED[name]:
                 chosen[name] = cell
-        self.session.trials = tuple(
-            Trial.of(cell, 0, versions, profiling=True) for cell in chosen.values()
-        )
-        run, _ = self.session.measure(new=True)
+        trials = [Trial.of(cell, 0, versions, profiling=True) for cell in chosen.values()]
+        run, _ = self.session.measure(new=True, trials=trials)
         evaluation = Evaluation.of(run)
         records = evaluation.done.values()
         observed = [each for record in records for each in evaluation.observe(record)]
@@ -327,7 +321,9 @@ class Calibration:
 
     def measure(self) -> tuple[Run, MachineCosts]:
         """Run the jobs, and fit what they say."""
-        run, _ = self.session.measure(more=self.next_trials, more_here=self.next_trials)
+        run, _ = self.session.measure(
+            trials=self.first_trials, more=self.next_trials, more_here=self.next_trials
+        )
         return run, hardware_of(run, budget_s=self.budget_s, spent_s=self.spent_s(run))
 
 

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import linear_regression, mean, median, median_low
 
-from harness.evaluate.model_inputs import workload_of
 from harness.records.trial import Cell, TrialRecord
+from harness.workloads.resolved import ResolvedCell
 
 # The rule while nothing was measured: seen on two cores, within a factor of two.
 CLUSTER_START_S = 15.0
@@ -66,27 +66,31 @@ class Estimator:
         """Whether the workload of *cell* was measured here."""
         return (_likenesses(cell)[-2], False) in self._points
 
-    def seconds(self, cell: Cell, *, is_generation: bool = False) -> float:
+    def seconds(self, cell: ResolvedCell, *, is_generation: bool = False) -> float:
         """
         Expected seconds of a trial of *cell*, its input there; or of the generation of that.
 
         From trials of the cell, else of those that differ by input alone, else of its workload's,
         else of all: by the line over their inputs; where all have one, by the rule in proportion.
         """
-        jobs = workload_of(cell).jobs(cell.workload)
-        size = cell.workload.input_bytes
-        count = 1 if is_generation else jobs or SOME_JOBS
+        size = cell.spec.input_bytes
+        job_count = 1 if is_generation else cell.planned_jobs or SOME_JOBS
         constant_s = GENERATION_S if is_generation else TRIAL_S
-        for likeness in _likenesses(cell):
-            if points := self._points.get((likeness, is_generation)):
-                sizes, times_s = zip(*points, strict=True)
-                if len(set(sizes)) > 1:
-                    slope, intercept = linear_regression(sizes, times_s)
-                    if slope >= 0 and intercept + slope * size > 0:
-                        return count * (intercept + slope * size)
-                shares = [time_s / (constant_s + each / BYTES_PER_S) for each, time_s in points]
-                return count * median(shares) * (constant_s + size / BYTES_PER_S)
-        return count * (constant_s + size / BYTES_PER_S)
+        by_rule_s = constant_s + size / BYTES_PER_S
+        for likeness in _likenesses(cell.cell):
+            points = self._points.get((likeness, is_generation))
+            if not points:
+                continue
+            sizes, times_s = zip(*points, strict=True)
+            if len(set(sizes)) > 1:
+                slope, intercept = linear_regression(sizes, times_s)
+                if slope >= 0 and intercept + slope * size > 0:
+                    return job_count * (intercept + slope * size)
+            shares = [
+                time_s / (constant_s + point_bytes / BYTES_PER_S) for point_bytes, time_s in points
+            ]
+            return job_count * median(shares) * by_rule_s
+        return job_count * by_rule_s
 
 
 def input_of(cell: Cell) -> str:
@@ -97,6 +101,6 @@ def input_of(cell: Cell) -> str:
 def _likenesses(cell: Cell) -> tuple[str, ...]:
     """What *cell* has in common with others, the nearest first."""
     workload = cell.workload.model_copy(update={"input_bytes": 1})
-    others = cell.model_copy(update={"workload": workload})
+    any_input = cell.model_copy(update={"workload": workload})
     provider = cell.cluster.provider
-    return cell.id, others.id, f"{provider} {workload.name}", provider
+    return cell.id, any_input.id, f"{provider} {workload.name}", provider

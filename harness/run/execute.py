@@ -18,6 +18,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 from harness.errors import ClusterError, JobError
+from harness.evaluate.resolved import resolve_cells
 from harness.hadoop.site import block_bytes
 from harness.hadoop_home.home import HadoopHome
 from harness.monitor.machine import Stopwatch, find_disturbance
@@ -34,6 +35,7 @@ from harness.run.manifest import record_limits, record_systems, record_versions
 from harness.run.traces import write_trace
 from harness.run.trial import TrialRunner
 from harness.store import Run, os_error_as_machine_error
+from harness.workloads.resolved import ResolvedCell
 
 OnError = Literal["stop", "skip"]
 OnDisturbed = Literal["repeat", "keep"]
@@ -89,6 +91,7 @@ class Execution:
     versions_on_nodes: Versions = field(init=False)
     kernel: str = field(init=False, default="")
     interrupt: DeferredInterrupt = field(init=False)
+    cells: dict[str, ResolvedCell] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.versions_on_nodes = self.versions  # until nodes report theirs
@@ -96,6 +99,7 @@ class Execution:
 
     def execute(self, trials: Sequence[Trial], done: set[str]) -> None:
         """Run those of *trials* that are not *done*."""
+        self.cells |= resolve_cells(trial.cell for trial in trials)
         pending = [trial for trial in trials if trial.id not in done]
         total = len(trials)
         waiting = {trial.id for trial in pending}
@@ -177,6 +181,7 @@ class Execution:
                         yield attempt.record
                         if self.more_here and not trials and not is_lost:
                             trials += self.more_here()
+                            self.cells |= resolve_cells(trial.cell for trial in trials)
                 clusters_lost += is_lost
             if clusters_lost >= _CLUSTERS_LOST and trials:
                 what = f"{clusters_lost} clusters were lost, and no trial was done in between"
@@ -231,7 +236,7 @@ class Execution:
             folder = self.run.start_trial(trial)
             stopwatch = Stopwatch(self.wall)
             with monitor.sample(folder.raw):
-                outcome = runner.run(trial, folder.raw)
+                outcome = runner.run(trial, self.cells[trial.cell.id], folder.raw)
             loads = monitor.loads(folder.raw)
             if outcome.state == "done" and (shift := stopwatch.find_shift()):
                 outcome.state = "failed"

@@ -15,6 +15,7 @@ import sys
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,10 +42,10 @@ from harness.records.trial import (
     WorkloadSpec,
 )
 from harness.reports.document import Document
+from harness.run.asking import analyse, with_models
 from harness.run.container_logs import ContainerLogs
 from harness.run.histories import LIMIT, MEMORY, PastJob, family_names, read_jobs
 from harness.run.secrets import user_secrets
-from harness.run.session import analyse, with_models
 from harness.run.traces import remake_trace
 from harness.store import Run, Store, os_error_as_machine_error
 from harness.store.files import exclusive_lock, remove_tree, rename_durably, sync_tree
@@ -400,10 +401,10 @@ def backtest(run: Run, models: Sequence[str] = ()) -> Document:
     profiles, and no job to score.
     """
     evaluation = Evaluation.of(run)
-    if evaluation.experiment.cluster.provider != HISTORY:
+    if not evaluation.experiment.was_imported:
         fix = f"harness import {run.path} -o RUN takes its histories alone"
         raise SpecError("this run was measured, and not imported", where=str(run.path), fix=fix)
-    evaluation.experiment = with_models(evaluation.experiment, models)
+    evaluation = replace(evaluation, experiment=with_models(evaluation.experiment, models))
     is_sealed = run.seal.exists()
     if is_sealed and {*run.read_predictions()} != {*evaluation.experiment.predict.models}:
         with analyse(run, evaluation.experiment) as (_, document):
@@ -441,11 +442,13 @@ def basis_of_past_job(catalog: Catalog, job_id: str) -> Basis:
         evaluation = Evaluation.of(made.run)
         with made.run.lock():
             evaluation.profile()
-        cells = {record.job_ids[0]: record.trial.cell for record in evaluation.done.values()}
+        cells = {
+            record.job_ids[0]: evaluation.resolved_of(record) for record in evaluation.done.values()
+        }
         base_id = next(each for each in wanted if each in cells)
         base = cells[base_id]
         note = f"{evaluation.labels[base.id]}, the cell of {base_id}"
         if base_id != job_id:
             note += f", the job most like {job_id}, whose own history is of no use"
         note += f"; the profile is of {len(cells)} jobs of its family"
-        return Basis(base, note, made.run.read_profiles()[base.workload.name], evaluation.cells)
+        return Basis(base, note, made.run.read_profiles()[base.spec.name], evaluation.resolved)

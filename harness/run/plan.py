@@ -14,13 +14,14 @@ from itertools import groupby
 from typing import Any
 
 from harness.errors import SpecError
-from harness.evaluate.model_inputs import effective_configuration, workload_of
+from harness.evaluate.resolved import resolve_cells
 from harness.experiment.file import places
 from harness.experiment.grid import label, varying
 from harness.experiment.model import Experiment
 from harness.hadoop.site import block_bytes
-from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord
+from harness.records.trial import ClusterSpec, Trial, TrialRecord
 from harness.run.estimate import LIMITING_S, Estimator, input_of
+from harness.workloads.resolved import ResolvedCell
 
 
 def make_plan(
@@ -38,51 +39,57 @@ def make_plan(
     new there its generation.  *is_finished*: all is measured anew.
     """
     axes = varying(trial.cell for trial in trials)
+    resolved = resolve_cells(trial.cell for trial in trials)
+    trial_s = dict[str, float]()
+    generation_s = dict[str, float]()
+    for cell_id, cell in resolved.items():
+        work_s = min(experiment.trial_limit_s, estimator.seconds(cell))
+        trial_s[cell_id] = work_s + estimator.gap_s
+        generation_s[cell_id] = estimator.seconds(cell, is_generation=True)
     planned = list[dict[str, Any]]()
-    expected = dict[str, tuple[float, float]]()
     total_s = 0.0
     for _, group in groupby(trials, key=lambda trial: trial.cell.cluster.id):
         inputs = set[str]()
         for trial in group:
-            cell = trial.cell
             cell_id = trial.cell.id
             record = records.get(trial.id)
-            if cell_id not in expected:
-                work_s = min(experiment.trial_limit_s, estimator.seconds(cell))
-                generation_s = estimator.seconds(cell, is_generation=True)
-                expected[cell_id] = work_s + estimator.gap_s, generation_s
-            expected_s, generation_s = expected[cell_id]
+            expected_s = trial_s[cell_id]
             if record is None or is_finished:
-                if not inputs:
-                    total_s += estimator.start_s + LIMITING_S * cell.cluster.limited
+                if not inputs:  # the first of its cluster
+                    total_s += estimator.start_s + LIMITING_S * trial.cell.cluster.limited
                     total_s += experiment.warmup * expected_s
-                expected_s += 0.0 if input_of(cell) in inputs else generation_s
-                inputs.add(input_of(cell))
+                if input_of(trial.cell) not in inputs:
+                    expected_s += generation_s[cell_id]
+                inputs.add(input_of(trial.cell))
                 total_s += expected_s
             planned.append(
                 {
                     "id": trial.id,
-                    "cell": cell.model_dump(mode="json"),
+                    "cell": trial.cell.model_dump(mode="json"),
                     "cell_id": cell_id,
-                    "label": label(cell, axes),
+                    "label": label(trial.cell, axes),
                     "repetition": trial.repetition,
                     "profiling": trial.profiling,
                     "state": "pending" if record is None else record.state,
                     "estimate_s": expected_s,
                 }
             )
-    others = {trial.cell.workload.name for trial in trials if not estimator.knows(trial.cell)}
-    count = estimator.run_count
-    basis = f"from {count} earlier run{'s' if count > 1 else ''} on this machine"
-    if others:
-        basis = f"no earlier run of {', '.join(sorted(others))} here: within a factor of two"
     total_s += estimator.end_s if total_s else 0.0
-    return {"trials": planned, "estimate_s": total_s, "estimated": basis}
+    return {"trials": planned, "estimate_s": total_s, "estimated": _basis(trials, estimator)}
+
+
+def _basis(trials: Iterable[Trial], estimator: Estimator) -> str:
+    """Say what the seconds of *trials* rest on."""
+    unmeasured = {trial.cell.workload.name for trial in trials if not estimator.knows(trial.cell)}
+    if unmeasured:
+        return f"no earlier run of {', '.join(sorted(unmeasured))} here: within a factor of two"
+    run_count = estimator.run_count
+    return f"from {run_count} earlier run{'s' if run_count > 1 else ''} on this machine"
 
 
 def refuse_cells(
-    cells: Iterable[Cell],
-    find_refusals: Callable[[ClusterSpec, dict[str, str]], Iterable[str]],
+    cells: Iterable[ResolvedCell],
+    find_refusals: Callable[[ClusterSpec, Mapping[str, str]], Iterable[str]],
     source: str,
     text: str = "",
 ) -> None:
@@ -94,32 +101,39 @@ def refuse_cells(
     """
     counts: Counter[str] = Counter()
     for cell in cells:
-        counts.update(find_refusals(cell.cluster, effective_configuration(cell)))
+        counts.update(find_refusals(cell.cell.cluster, cell.configuration))
     if not counts:
         return
     positions = places(text, source)
-    wheres = {}
-    for reason in counts:
-        # A name with a dot or an underscore is not an English word; else the end of a path of keys.
-        named_keys = [key for key in positions if re.search(r"[._]", key) and key in reason]
-        paths = [path.split(".") for path in re.findall(r"cluster(?:\.\w+)+", reason)]
-        file_keys = sorted(named_keys, key=len, reverse=True)
-        file_keys += [key for path in paths for key in reversed(path) if key in positions]
-        wheres[reason] = positions[file_keys[0]] if file_keys else source
+    wheres = {reason: _where_of(reason, positions, source) for reason in counts}
     message_lines = list(counts)
     if len(counts) > 1:
         message_lines = ["the cluster cannot run this grid"]
-        message_lines += [f"  {wheres[why]}: {why} ({n} cells)" for why, n in counts.items()]
+        for reason, count in counts.items():
+            message_lines.append(f"  {wheres[reason]}: {reason} ({count} cells)")
     fix = "change cluster.node or the configuration; nothing was started"
     raise SpecError("\n".join(message_lines), where=next(iter(wheres.values())), fix=fix)
 
 
-def refuse_inputs(cells: Iterable[Cell], source: str, text: str = "") -> None:
+def _where_of(reason: str, positions: Mapping[str, str], source: str) -> str:
+    """Place of the key that *reason* names, by the *positions* of all keys; else the *source*."""
+    # A name with a dot or an underscore is not an English word; else the end of a path of keys.
+    named_keys = [key for key in positions if re.search(r"[._]", key) and key in reason]
+    if named_keys:
+        return positions[max(named_keys, key=len)]
+    for path in re.findall(r"cluster(?:\.\w+)+", reason):
+        for key in reversed(path.split(".")):
+            if key in positions:
+                return positions[key]
+    return source
+
+
+def refuse_inputs(cells: Iterable[ResolvedCell], source: str, text: str = "") -> None:
     """Raise `SpecError`, at its place in *text*, for an input that a workload cannot make."""
-    one_of_each = {(repr(cell.workload), block_bytes(cell.cluster)): cell for cell in cells}
-    for (_, block_size), cell in one_of_each.items():
+    cell_by_input = {(repr(cell.spec), block_bytes(cell.cell.cluster)): cell for cell in cells}
+    for cell in cell_by_input.values():
         try:
-            workload_of(cell).plan_input(cell.workload, block_size)
+            cell.plan_input()
         except SpecError as error:
-            where = places(text, source).get(f"workloads.{cell.workload.name}", source)
+            where = places(text, source).get(f"workloads.{cell.spec.name}", source)
             raise SpecError(error.what, where=where, fix=error.fix) from error

@@ -11,15 +11,13 @@ import math
 import os
 import shutil
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from harness.errors import HarnessError, MachineError, SpecError
-from harness.evaluate.model_inputs import effective_configuration, required_jars
 from harness.evaluate.own_code import OwnCode, own_workload
 from harness.experiment.file import KnownNames, Own
-from harness.experiment.grid import expand, is_profiling
+from harness.experiment.grid import is_profiling
 from harness.experiment.model import Experiment
 from harness.hadoop.properties import is_known, is_own, objection, resembling
 from harness.hadoop.site import AM_MEMORY_MB, client_properties
@@ -31,12 +29,13 @@ from harness.providers import PROVIDERS
 from harness.providers.state import clusters_folder
 from harness.providers.survey import find_devices, here
 from harness.records.prediction import Cluster
-from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
+from harness.records.trial import ClusterSpec, WorkloadSpec
 from harness.run import Console
 from harness.run.secrets import user_secrets
 from harness.stats.resampling import FEWEST_CELLS
 from harness.units import MIB, format_bytes
 from harness.workloads import WORKLOADS, workload_for
+from harness.workloads.resolved import ResolvedCell
 
 DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
 LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block-size)
@@ -54,17 +53,19 @@ def known_names(find: Callable[[str, bool], OwnCode] | None = None) -> KnownName
 
     def read(kind: str, path: str, is_override: bool) -> Own:  # noqa: FBT001
         assert find
-        own = find(path, is_override)
+        named = find(path, is_override)
         if kind == "models":
-            return own.name, own.code, (), {}
-        workload = own_workload(own.code)
-        return own.name, own.code, tuple(workload.parameters), workload.scales
+            return named.name, named.code, (), {}
+        workload = own_workload(named.code)
+        return named.name, named.code, tuple(workload.parameters), workload.scales
 
     return KnownNames(
         workloads=tuple(WORKLOADS),
         models=tuple(MODELS),
         providers=tuple(PROVIDERS),
-        parameters={name: (*one.parameters, "hibench") for name, one in WORKLOADS.items()},
+        parameters={
+            name: (*workload.parameters, "hibench") for name, workload in WORKLOADS.items()
+        },
         scales={name: workload.scales for name, workload in WORKLOADS.items()},
         refusal=argument_refusal,
         objection=objection,
@@ -90,22 +91,19 @@ def argument_refusal(workload: str, name: str, value: str | float) -> tuple[str,
 
 @dataclass
 class Preflight:
-    """Checks an *experiment* of the file *source*; *find_home* gives Hadoop's home."""
+    """Checks an *experiment* with its *cells*, of the file *source*; *find_home* gives Hadoop's."""
 
     experiment: Experiment
+    cells: Sequence[ResolvedCell]
     source: str
     find_home: Callable[[], HadoopHome]
     console: Console
 
-    @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        """All cells of the experiment."""
-        return expand(self.experiment)
-
     @property
     def clusters(self) -> list[ClusterSpec]:
         """Each cluster of the experiment once."""
-        return list({cell.cluster.id: cell.cluster for cell in self.cells}.values())
+        clusters = [cell.cell.cluster for cell in self.cells]
+        return list({cluster.id: cluster for cluster in clusters}.values())
 
     @property
     def is_here(self) -> bool:
@@ -126,12 +124,14 @@ class Preflight:
     def check_memory(self) -> None:
         """Whether this machine's memory has room for all processes of a cluster."""
         memory = machine_facts().get("memory_bytes")
-        for cell in self.cells if self.is_here else ():
-            slots = effective(cell.cluster, effective_configuration(cell))
-            needed = memory_needed(cell.cluster, slots)
+        if not self.is_here:
+            return
+        for cell in self.cells:
+            cluster = cell.cell.cluster
+            needed = memory_needed(cluster, effective(cluster, cell.configuration))
             if memory and needed > memory:
                 raise MachineError(
-                    f"{cell.cluster.workers} workers and their tasks take {format_bytes(needed)},"
+                    f"{cluster.workers} workers and their tasks take {format_bytes(needed)},"
                     f" and this machine has {format_bytes(memory)}",
                     where=self.source,
                     fix="lower cluster.workers, cluster.node.task_memory or the slots",
@@ -143,8 +143,8 @@ class Preflight:
             return
         free_bytes = shutil.disk_usage(clusters_folder()).free
         for cell in self.cells:
-            input_bytes = cell.workload.input_bytes
-            needed = input_bytes * int(client_properties(cell.cluster)["dfs.replication"])
+            input_bytes = cell.spec.input_bytes
+            needed = input_bytes * int(client_properties(cell.cell.cluster)["dfs.replication"])
             if needed > free_bytes:
                 raise MachineError(
                     f"an input of {format_bytes(input_bytes)} takes {format_bytes(needed)} with its"
@@ -165,8 +165,10 @@ class Preflight:
 
     def check_jars(self) -> None:
         """Whether the jars of our own jobs that the trials run are built."""
-        one_of_each = {cell.workload.name: cell for cell in self.cells}
-        jar_names = {jar_name for cell in one_of_each.values() for jar_name in required_jars(cell)}
+        cell_by_workload = {cell.spec.name: cell for cell in self.cells}
+        jar_names: set[str] = set()
+        for cell in cell_by_workload.values():
+            jar_names.update(cell.required_jars())
         for jar_name in sorted(jar_names):
             job_jar(jar_name)
 
@@ -177,54 +179,61 @@ class Preflight:
 
     def warn(self) -> None:
         """Report before anything is started what will not be what its author expects."""
-        warnings = [*self._unknown_properties(), *self.overridden_properties()]
+        for warning in (
+            *self._unknown_properties(),
+            *self.overridden_properties(),
+            *self._indecisive_design(),
+            *self._scarce_resources(),
+            *self._tiny_inputs(),
+        ):
+            self.console.say(f"warning: {warning}")
+
+    def _indecisive_design(self) -> Iterator[str]:
+        """Too few repeats or cells to prove anything."""
         predict = self.experiment.predict
-        memory = machine_facts().get("memory_bytes") or math.inf
         if self.experiment.repeat == 1:
-            warnings.append("repeat: 1 shows no noise, so nothing is proved: write repeat: 2")
-        scored = sum(not is_profiling(cell, predict) for cell in self.cells)
+            yield "repeat: 1 shows no noise, so nothing is proved: write repeat: 2"
+        scored = sum(not is_profiling(cell.cell, predict) for cell in self.cells)
         if predict.models and scored < FEWEST_CELLS:
-            few = f"{scored} of {len(self.cells)} cells are scored, below {FEWEST_CELLS} there"
-            warnings.append(f"{few} is no interval: give an axis more values")
+            too_few = f"{scored} of {len(self.cells)} cells are scored, below {FEWEST_CELLS} there"
+            yield f"{too_few} is no interval: give an axis more values"
+
+    def _scarce_resources(self) -> Iterator[str]:
+        """Cores, memory or GPUs of which clusters may take more than this machine has."""
+        if not self.is_here:
+            return
         cores = os.cpu_count() or 1
-        offered = 0
-        contention = ""
+        offered_gpus = 0
+        most_containers = 0
         needed = 0
-        for cell in self.cells if self.is_here else ():
-            offered = max(offered, cell.cluster.node.gpus * cell.cluster.workers)
-            slots = effective(cell.cluster, effective_configuration(cell))
-            needed = max(needed, memory_needed(cell.cluster, slots))
-            containers = max(slots.map_slots, slots.reduce_slots)
-            if containers > cores and not contention:
-                contention = (
-                    f"{containers} containers at once on {cores} cores measure contention; set"
-                    " mapreduce.job.running.map.limit and mapreduce.job.running.reduce.limit"
-                    f" to {cores}"
-                )
-        if contention:
-            warnings.append(contention)
+        for cell in self.cells:
+            cluster = cell.cell.cluster
+            slots = effective(cluster, cell.configuration)
+            offered_gpus = max(offered_gpus, cluster.node.gpus * cluster.workers)
+            needed = max(needed, memory_needed(cluster, slots))
+            if most_containers <= cores:  # the first one that is too many is named
+                most_containers = max(slots.map_slots, slots.reduce_slots)
+        if most_containers > cores:
+            yield (
+                f"{most_containers} containers at once on {cores} cores measure contention; set"
+                " mapreduce.job.running.map.limit and mapreduce.job.running.reduce.limit"
+                f" to {cores}"
+            )
+        memory = machine_facts().get("memory_bytes") or math.inf
         if _MOST_MEMORY * memory < needed <= memory:
-            there = f"{format_bytes(needed)} of this machine's {format_bytes(memory)}"
-            warnings.append(f"the cluster may take {there} of memory: lower cluster.workers")
-        if offered:
-            # GPUs that this machine has not, or has lost.
-            devices = find_devices(here)
-            if devices.gpus and devices.message:
-                warnings.append(f"nvidia-smi fails, the GPUs here may not work: {devices.message}")
-            if len(devices.gpus) < offered:
-                warnings.append(
-                    f"nodes offer {offered} GPUs in total, and this machine has"
-                    f" {len(devices.gpus) or 'none'}: YARN does not check that, and tasks that use"
-                    " a missing GPU fail"
-                )
-        least_bytes = min(cell.workload.input_bytes for cell in self.cells)
+            shares = f"{format_bytes(needed)} of this machine's {format_bytes(memory)}"
+            yield f"the cluster may take {shares} of memory: lower cluster.workers"
+        if offered_gpus:
+            yield from _lacking_gpus(offered_gpus)
+
+    def _tiny_inputs(self) -> Iterator[str]:
+        """An input below a block."""
+        least_bytes = min(cell.spec.input_bytes for cell in self.cells)
         if least_bytes < LEAST_INPUT:
-            warnings.append(
+            yield (
                 f"an input of {format_bytes(least_bytes)} shows nothing but how long tasks take to"
                 " start: write 32 MiB"
             )
-        for warning in warnings:
-            self.console.say(f"warning: {warning}")
 
     def warn_of_lacks(self) -> None:
         """Report in a plan, which may be for another machine, what would not run from here."""
@@ -260,14 +269,27 @@ class Preflight:
 
     def overridden_properties(self) -> list[str]:
         """Properties of the file that a workload sets to another value itself."""
-        return sorted(
-            {
-                f"{cell.workload.name} sets {property_name} to {value},"
-                " whatever the configuration says"
-                for cell in self.cells
-                for property_name, value in effective_configuration(cell).items()
-                if cell.configuration.get(property_name, value) != value
-            }
+        overridden = set[str]()
+        for cell in self.cells:
+            for property_name, value in cell.configuration.items():
+                if cell.cell.configuration.get(property_name, value) != value:
+                    overridden.add(
+                        f"{cell.spec.name} sets {property_name} to {value},"
+                        " whatever the configuration says"
+                    )
+        return sorted(overridden)
+
+
+def _lacking_gpus(offered: int) -> Iterator[str]:
+    """GPUs that nodes offer in total, and that this machine has not, or has lost."""
+    devices = find_devices(here)
+    if devices.gpus and devices.message:
+        yield f"nvidia-smi fails, the GPUs here may not work: {devices.message}"
+    if len(devices.gpus) < offered:
+        yield (
+            f"nodes offer {offered} GPUs in total, and this machine has"
+            f" {len(devices.gpus) or 'none'}: YARN does not check that, and tasks that use"
+            " a missing GPU fail"
         )
 
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import ClusterError, HarnessError, JobError, ParseError
-from harness.evaluate.model_inputs import effective_configuration, workload_of
 from harness.hadoop.properties import SEAL
 from harness.hadoop.secrets import SECRETS
 from harness.providers.base import Cluster
@@ -36,6 +35,7 @@ from harness.run.jobs import (
 from harness.text import first_line
 from harness.units import format_bytes
 from harness.workloads.base import Workload, unbalanced
+from harness.workloads.resolved import ResolvedCell
 
 THREADS = "threads"
 # What HDFS and tasks say where no disk has room: never that a disk is full.
@@ -82,11 +82,11 @@ class TrialRunner:
     seal: str = ""
     note: Callable[[str], None] = lambda _: None
 
-    def run(self, trial: Trial, raw_folder: Path) -> Outcome:
-        """Run *trial*, its evidence into *raw_folder*; whatever goes wrong is its outcome."""
+    def run(self, trial: Trial, cell: ResolvedCell, raw_folder: Path) -> Outcome:
+        """Run *trial* of *cell*, its evidence into *raw_folder*; what goes wrong is its outcome."""
         outcome = Outcome()
         try:
-            self._measure(trial, raw_folder, outcome)
+            self._measure(trial, cell, raw_folder, outcome)
         except HarnessError as error:
             outcome.state = "failed"
             outcome.reason = error.what
@@ -107,11 +107,13 @@ class TrialRunner:
         outcome.reason = SECRETS.clean(outcome.reason)  # it may quote a log
         return outcome
 
-    def _measure(self, trial: Trial, raw_folder: Path, outcome: Outcome) -> None:
+    def _measure(
+        self, trial: Trial, cell: ResolvedCell, raw_folder: Path, outcome: Outcome
+    ) -> None:
         """Run the jobs of *trial*, prove them right and collect their logs, with a lap for each."""
         cluster = self.cluster
-        workload_spec = trial.cell.workload
-        workload = workload_of(trial.cell)
+        workload_spec = cell.spec
+        workload = cell.workload
         lap_start_s = time.monotonic()
         subject = f"{workload_spec.name} {format_bytes(workload_spec.input_bytes)}"
 
@@ -140,7 +142,7 @@ class TrialRunner:
         deadline = time.monotonic() + self.limit_s
         jobs = JobRunner(cluster, self.limit_s, deadline, self.on_tick, save_thread_dumps)
         jobs.note = lambda text: self.note(f"{subject}: {text}")
-        properties = effective_configuration(trial.cell)
+        properties = dict(cell.configuration)
         properties |= cluster.trace_properties(trial.cell.tracing, properties)
         properties |= {SEAL: self.seal} if self.seal else {}
         for number, command in enumerate(workload.submit(workload_spec, ready_input.uri, output)):

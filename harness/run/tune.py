@@ -25,7 +25,8 @@ import numpy as np
 from harness.errors import DataError, SpecError
 from harness.evaluate.ask import Basis, experiment_file
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import model_inputs, predict_cells
+from harness.evaluate.predict import predict_cells
+from harness.evaluate.resolved import resolve_cell
 from harness.evaluate.tune import proposals
 from harness.hadoop.slots import KINDS
 from harness.monitor.rates import rate_statistics
@@ -46,7 +47,7 @@ _NOISE = 0.01  # of a mean, at the least: a few repeats may agree by chance
 
 
 def _place(cell: Cell) -> Numbers:
-    configuration, _, job_input = model_inputs(cell)
+    configuration, _, job_input = resolve_cell(cell).model_inputs
     return point_of(configuration, job_input.num_splits)
 
 
@@ -164,7 +165,8 @@ class Tuning:
         learned = dict[str, Learned]()
         profiles = {self.basis.profile.workload: self.basis.profile}
         for model in {self.judge, PTC_WAVE} if cells else ():
-            answers = zip(cells, predict_cells(model, cells, profiles, {}), strict=True)
+            resolved = map(resolve_cell, cells)
+            answers = zip(cells, predict_cells(model, resolved, profiles, {}), strict=True)
             known = [
                 (_place(cell), math.log(self.mean_s(cell.id) / answer.job_s))
                 for cell, answer in answers
@@ -203,12 +205,12 @@ class Tuning:
             self.console,
             profiles={base.workload.name: self.basis.profile},
         )
-        session.trials = tuple(
+        trials = [
             Trial.of(cell, repetition, session.versions)
             for repetition in range(self.repeats)
             for cell in cells.values()
-        )
-        planned = [trial.id for trial in session.trials]
+        ]
+        planned = [trial.id for trial in trials]
         earlier = [
             run
             for run in Store(self.results_dir).fitting(session.experiment)
@@ -219,7 +221,7 @@ class Tuning:
             run = earlier[-1]
             self.console.say(f"step {1 + number} is measured already: {run.path}")
         else:
-            run, _ = session.measure(new=self.anew or not earlier)
+            run, _ = session.measure(new=self.anew or not earlier, trials=trials)
         self.take_in(Evaluation.of(run), number, cells)
         return str(run.path)
 

@@ -212,6 +212,14 @@ class Workload(ABC):
         """Properties that its jobs set themselves, whatever the configuration says."""
         return {}
 
+    def configured(self, configuration: Mapping[str, str]) -> Workload:
+        """Give the workload of jobs with this *configuration*: it is the same for all."""
+        return self
+
+    def resized(self, spec: WorkloadSpec, before: WorkloadSpec) -> WorkloadSpec:
+        """*spec*, asked for with another input than *before*, with what follows from its size."""
+        return spec
+
     def output_copies(self, properties: Mapping[str, str]) -> int:
         """How many copies HDFS keeps of what its jobs write with all these *properties*."""
         return whole("dfs.replication", properties["dfs.replication"])

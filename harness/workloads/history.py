@@ -37,10 +37,23 @@ class PastJobs(Workload):
         """Know of a job with *configuration* whether it sets a combiner."""
         self.uses_combiner = bool(configuration.get(COMBINER, "").strip())
 
+    def configured(self, configuration: Mapping[str, str]) -> Workload:
+        """Give the jobs with this *configuration*, which says whether they combine."""
+        return PastJobs(configuration)
+
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """One file for each map; whatever the blocks of the input were, no history says."""
         sizes = even_sizes(spec.input_bytes, self.arguments(spec)["maps"])
         return InputPlan("history", sizes, JobCommand("", ()))
+
+    def resized(self, spec: WorkloadSpec, before: WorkloadSpec) -> WorkloadSpec:
+        """More input has more splits, of the size that they had, unless their number is changed."""
+        maps = spec.parameters.get("maps")
+        if maps != before.parameters["maps"]:
+            return spec
+        growth = spec.input_bytes / before.input_bytes
+        resized_maps = max(1, round(int(maps) * growth))
+        return spec.model_copy(update={"parameters": spec.parameters | {"maps": resized_maps}})
 
     def sample(self, spec: WorkloadSpec, input_files: Iterable[File]) -> dict[str, Any]:
         """Raise `JobError`: nobody has the input."""

@@ -11,6 +11,7 @@ import pytest
 
 from harness.cli import main
 from harness.records.profile import CostGroup, Profile, Statistic
+from harness.run import experiment_file
 from harness.run import session as run_session
 
 
@@ -42,12 +43,12 @@ def opened(monkeypatch):
         report=lambda _: (("r/report.html", "r/report.json"), None),
         profile=lambda: {"wordcount": fitted},
     )
+    run = SimpleNamespace(path="results/small/1", read_plan=lambda: ("a", "b"))
     session = SimpleNamespace(
-        trials=("a", "b"),
         evaluation=lambda **_: evaluation,
-        measure=lambda **_: (SimpleNamespace(path="results/small/1"), 1),
+        measure=lambda **_: (run, 1),
     )
-    monkeypatch.setattr(run_session, "read_experiment_file", str)
+    monkeypatch.setattr(experiment_file, "read_experiment_file", str)
     monkeypatch.setattr(run_session, "Session", lambda *_: session)
     return session
 

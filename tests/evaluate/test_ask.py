@@ -8,6 +8,7 @@ from harness.errors import SpecError
 from harness.evaluate.ask import (
     MANY,
     Basis,
+    Question,
     answers,
     asked_cells,
     basis_of_profile,
@@ -15,6 +16,7 @@ from harness.evaluate.ask import (
     phases_of,
     questions,
 )
+from harness.evaluate.resolved import resolve_cell
 from harness.experiment.grid import axis_values
 from harness.models import MODELS
 from harness.records.prediction import Prediction
@@ -24,21 +26,21 @@ from harness.run.preflight import known_names
 from harness.units import MIB
 from harness.workloads import WORKLOADS
 from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
-from tests.evaluate.test_model_inputs import BODIES, MeanBody, Says, profile_of
+from tests.evaluate.test_predict import BODIES, MeanBody, Says, profile_of
 from tests.run.fakes import Rounds, terasort
 
 GIB = 1024 * MIB
 SORT_MB, REDUCES = "mapreduce.task.io.sort.mb", "mapreduce.job.reduces"
-BASE = terasort(**{SORT_MB: "1", REDUCES: "2"}).cell
+BASE = resolve_cell(terasort(**{SORT_MB: "1", REDUCES: "2"}).cell)
 
 
 def changed(*settings):
     """
     By how much the asked cells differ from the base.
     """
-    before, cells = axis_values(BASE), asked_cells(BASE, settings, known_names())
+    before, cells = axis_values(BASE.cell), asked_cells(BASE, settings, known_names())
     return [
-        {axis: value for axis, value in axis_values(cell).items() if before.get(axis) != value}
+        {axis: value for axis, value in axis_values(cell.cell).items() if before.get(axis) != value}
         for cell in cells
     ]
 
@@ -49,12 +51,12 @@ class TestAskedCells:
         Unless their number is a setting, too; all else stays as it was.
         """
         spec = WorkloadSpec(name="sort-of-mine", input_bytes=GIB, parameters={"maps": 8})
-        base = Cell(cluster=ClusterSpec(provider="history"), workload=spec)
+        base = resolve_cell(Cell(cluster=ClusterSpec(provider="history"), workload=spec))
         settings = (["input=4 GiB"], ["input=4 GiB", "maps=16"], [f"{REDUCES}=4"])
         cells = [asked_cells(base, each, known_names())[0] for each in settings]
 
-        assert [cell.workload.parameters["maps"] for cell in cells] == [32, 16, 8]
-        assert {cell.cluster.provider for cell in cells} == {"history"}
+        assert [cell.spec.parameters["maps"] for cell in cells] == [32, 16, 8]
+        assert {cell.cell.cluster.provider for cell in cells} == {"history"}
 
     @pytest.mark.parametrize(
         ("setting", "change"),
@@ -108,7 +110,7 @@ def rows_of(run, *settings, grid=(), model="whatif"):
     Rows of a model's answers about TeraSort.
     """
     basis = basis_of_run(evaluation(run), "terasort")
-    wanted = questions(basis.base, settings, grid, known_names())
+    wanted = questions(basis.resolved, settings, grid, known_names())
     return list(answers(model, wanted, basis))
 
 
@@ -199,7 +201,8 @@ class TestProfile:
         monkeypatch.setitem(MODELS, "whatif", Says())
         settings, profile = [f"{REDUCES}=3", "input=1 GiB"], Profile(workload="terasort")
         basis = basis_of_profile(profile, settings, known_names())
-        rows = list(answers("whatif", questions(basis.base, settings, (), known_names()), basis))
+        requests = questions(basis.resolved, settings, (), known_names())
+        rows = list(answers("whatif", requests, basis))
 
         assert settings == [f"{REDUCES}=3"]
         assert "workers 3, map_slots 1" in basis.note
@@ -237,8 +240,9 @@ def test_refits_give_an_interval(monkeypatch):
     """
     monkeypatch.setitem(WORKLOADS, "rounds", Rounds(1))
     monkeypatch.setitem(MODELS, "whatif", MeanBody())
-    cell, profile = terasort(name="rounds").cell, profile_of(BODIES, without=BODIES)
-    request = [("base", cell, "base")]
+    cell = resolve_cell(terasort(name="rounds").cell)
+    profile = profile_of(BODIES, without=BODIES)
+    request = [Question("base", cell, "base")]
     (known,) = answers("whatif", request, Basis(cell, "", profile, dict.fromkeys(BODIES, cell)))
     (alone,) = answers("whatif", request, Basis(cell, "", profile))
 

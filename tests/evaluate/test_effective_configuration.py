@@ -1,11 +1,11 @@
 """
-Tests for `harness.evaluate.model_inputs`: what a workload sets itself.
+Tests for `harness.workloads.resolved`: what a workload sets itself.
 """
 
 import pytest
 
 from harness.errors import SpecError
-from harness.evaluate.model_inputs import effective_configuration, model_inputs, required_jars
+from harness.evaluate.resolved import resolve_cell
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.run.plan import refuse_cells
 from harness.run.preflight import Preflight
@@ -50,7 +50,7 @@ def test_a_workload_has_the_last_word():
     """
     given = cell(mapreduce_job_reduces="4", other="1")
 
-    assert effective_configuration(given) == {REDUCES: "0", "other": "1"}
+    assert resolve_cell(given).configuration == {REDUCES: "0", "other": "1"}
 
 
 class OurOwn(MapOnly):
@@ -68,8 +68,8 @@ def test_jars_are_those_of_jobs_and_generators(monkeypatch):
     """
     monkeypatch.setitem(WORKLOADS, "maponly", OurOwn())
 
-    assert list(required_jars(cell())) == ["ours.jar"]
-    assert list(required_jars(cell("terasort"))) == []
+    assert list(resolve_cell(cell()).required_jars()) == ["ours.jar"]
+    assert list(resolve_cell(cell("terasort")).required_jars()) == []
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,7 @@ def test_an_overridden_property_is_a_warning(given, warnings):
     """
     The same value, or none, is not overridden.
     """
-    preflight = Preflight(None, "e.yaml", None, None)
-    preflight.cells = [given]
+    preflight = Preflight(None, [resolve_cell(given)], "e.yaml", None, None)
 
     lines = preflight.overridden_properties()
 
@@ -97,7 +96,7 @@ def test_models_are_told_of_a_map_only_job():
     """
     The question says 0 reduces, although the configuration asks for 4.
     """
-    config, _, _ = model_inputs(cell(mapreduce_job_reduces="4"))
+    config, _, _ = resolve_cell(cell(mapreduce_job_reduces="4")).model_inputs
 
     assert config.num_reduces == 0
 
@@ -113,5 +112,5 @@ def test_a_cluster_is_asked_for_what_the_workload_sets():
         return ["no"]
 
     with pytest.raises(SpecError, match="no"):
-        refuse_cells([cell(mapreduce_job_reduces="4")], refusals, "file")
+        refuse_cells([resolve_cell(cell(mapreduce_job_reduces="4"))], refusals, "file")
     assert given_properties == [{REDUCES: "0"}]

@@ -11,9 +11,10 @@ from statistics import median
 import pytest
 
 from harness.errors import DataError, EvidenceError
-from harness.evaluate.flow import REPORT_FILES, Evaluation
+from harness.evaluate.flow import Evaluation
 from harness.evaluate.observations import job_task_times, logged_times
 from harness.evaluate.provenance import model_code
+from harness.evaluate.reporting import REPORT_FILES, task_times
 from harness.experiment.file import read_experiment
 from harness.experiment.grid import expand, order
 from harness.monitor.machine import PROBE_LOG, THIS_MACHINE
@@ -342,7 +343,7 @@ class TestMeasurements:
         """
         A report shows what the scores were made from, however many trials there are.
         """
-        monkeypatch.setattr("harness.evaluate.flow.observe", None)
+        monkeypatch.setattr("harness.evaluate.measurements.observe", None)
         known = stored.read_scores().measurements
 
         measurements = evaluation(stored).measurements(known)
@@ -564,4 +565,4 @@ class TestInside:
         cell = record.trial.cell.model_copy(update={"tracing": Tracing(mode="off")})
         off = record.model_copy(update={"trial": record.trial.model_copy(update={"cell": cell})})
 
-        assert e.task_times(off, job) == JobTaskTimes()
+        assert task_times(e, off, job) == JobTaskTimes()

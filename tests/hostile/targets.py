@@ -25,8 +25,8 @@ import yaml
 from harness.cli import models as cli_models
 from harness.errors import DataError, HarnessError, ParseError, SpecError
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import model_inputs
 from harness.evaluate.observations import job_task_times
+from harness.evaluate.resolved import resolve_cell
 from harness.experiment import model as experiment_model
 from harness.experiment.file import KnownNames, places, read_experiment
 from harness.experiment.grid import expand, label, order, varying
@@ -272,10 +272,10 @@ def _units() -> Target:
 def _planned(experiment: Any) -> None:
     """What `harness plan` and `harness all` do with an experiment before anything is started."""
     cells = expand(experiment)
-    refuse_cells(cells, refusals, "e.yaml")
+    refuse_cells(map(resolve_cell, cells), refusals, "e.yaml")
     trials = order(experiment, cells, VERSIONS)
     for cell in cells[:2]:
-        model_inputs(cell)
+        _ = resolve_cell(cell).model_inputs
     spoken(*(printable(label(cell, varying(cells))) for cell in cells[:50]))
     json.dumps(make_plan(experiment, trials[:50], {}, Estimator([])), allow_nan=False)
     reported(ReportData(experiment))

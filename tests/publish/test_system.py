@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.evaluate.resolved import resolve_cell
 from harness.node.system import system_facts
 from harness.publish import system as module
 from harness.publish.system import FIELDS, disclosure, system_document, undisclosed
@@ -138,7 +139,9 @@ def test_cores_are_those_of_the_nodes(cluster, machines, per_core):
     cell = Cell(cluster=cluster, workload=WorkloadSpec(name="terasort", input_bytes=1000))
     watched = {name: {"nodes": [name], "cores": cores} for name, cores in machines.items()}
     manifest = Manifest(run="r", created_s=1, experiment_id="0", experiment={}, machines=watched)
-    evaluation = SimpleNamespace(cells={"id": cell}, labels={"id": "label"})
+    evaluation = SimpleNamespace(
+        cells={"id": cell}, resolved={"id": resolve_cell(cell)}, labels={"id": "label"}
+    )
 
     entry = module._clusters(evaluation, manifest)["all cells"]["tasks per core"]
     assert entry.startswith(per_core) if isinstance(per_core, str) else entry == per_core

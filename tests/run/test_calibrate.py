@@ -124,13 +124,13 @@ def test_jobs_that_only_start_come_first_and_the_rest_is_chosen(session):
     """
     calibration = Calibration(session, budget_s=600.0)
     run = Store(session.results_dir).open_run(session.experiment, session.text)
-    run.write_plan(session.trials)
+    run.write_plan(calibration.first_trials)
 
     (added,) = calibration.next_trials(run)
 
-    assert {trial.cell.workload.name for trial in session.trials} == {"sleep"}
+    assert {trial.cell.workload.name for trial in calibration.first_trials} == {"sleep"}
     assert added.cell.workload.name != "sleep"
-    assert (added.look, added.profiling) == (1 + len(session.trials), True)
+    assert (added.look, added.profiling) == (1 + len(calibration.first_trials), True)
     assert "gain" in added.reason
 
 
@@ -191,6 +191,6 @@ def test_nothing_is_chosen_once_the_budget_is_too_short_for_a_job(session):
     """
     calibration = Calibration(session, budget_s=8.0)
     run = Store(session.results_dir).open_run(session.experiment, session.text)
-    run.write_plan(session.trials)
+    run.write_plan(calibration.first_trials)
 
     assert calibration.next_trials(run) == []

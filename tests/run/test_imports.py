@@ -19,12 +19,13 @@ from harness.catalog.fill import fill
 from harness.cli import main
 from harness.errors import DataError, MachineError, SpecError
 from harness.evaluate.flow import Evaluation
-from harness.evaluate.model_inputs import model_inputs
 from harness.evaluate.provenance import blind_refusals
+from harness.evaluate.resolved import resolve_cell
 from harness.parsing.history import read_history
 from harness.publish.pseudonyms import Pseudonyms
 from harness.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
 from harness.run import imports
+from harness.run.asking import asked_anew
 from harness.run.histories import PastJob, family_names, read_jobs
 from harness.run.imports import (
     backtest,
@@ -35,7 +36,6 @@ from harness.run.imports import (
     import_jobs,
     plan_family,
 )
-from harness.run.session import asked_anew
 from harness.store import Store
 from tests.run.fakes import CONF, DATA, RECORDED
 from tests.run.fakes import HISTORY as RECORDED_HISTORY
@@ -140,7 +140,7 @@ class TestImport:
         run = import_jobs([done], target).run
 
         cells = {t.cell.id: t.cell for t in run.read_plan() if t.cell.workload.input_bytes < 7e6}
-        config, cluster, job_input = model_inputs(next(iter(cells.values())))
+        config, cluster, job_input = resolve_cell(next(iter(cells.values()))).model_inputs
         assert (config.num_reduces, config.sort_buffer_mb, config.merge_factor) == (2, 1, 3)
         assert config.reduce_heap_bytes < 400 * 2**20
         assert (cluster.num_nodes, cluster.map_slots, cluster.reduce_slots) == (2, 3, 2)
@@ -498,7 +498,8 @@ class TestBacktest:
         Profiles, predictions and scores are what they were.
         """
         evaluation = Evaluation.of(import_jobs([done], target).run)
-        evaluation.experiment = asked_anew(evaluation.run, "ernest,nearest", [])
+        asked = asked_anew(evaluation.run, "ernest,nearest", [])
+        evaluation = replace(evaluation, experiment=asked)
         evaluation.profile()
         evaluation.predict()
 
@@ -541,4 +542,4 @@ def test_combiner_is_the_jobs_own():
 
     cells = [Cell(cluster=cluster, workload=spec, configuration=each) for each in ({}, classes)]
 
-    assert [model_inputs(cell)[0].use_combiner for cell in cells] == [False, True]
+    assert [resolve_cell(cell).model_inputs[0].use_combiner for cell in cells] == [False, True]

@@ -15,8 +15,7 @@ from harness.hadoop_home.home import HadoopHome
 from harness.providers.local.cluster import LocalCluster
 from harness.providers.survey import RanOn
 from harness.records.trial import ClusterSpec, Limit, LimitedCluster, NodeSpec, trial_id
-from harness.run import preflight
-from harness.run import session as module
+from harness.run import experiment_file, preflight
 from harness.run.manifest import installed_packages, record_limits, record_systems
 from harness.run.session import Session
 from tests.run.fakes import VERSIONS, RecordingConsole, terasort
@@ -56,7 +55,9 @@ class TestRefused:
         An experiment whose provider cannot do it points at the limit.
         """
         monkeypatch.setitem(
-            module.PROVIDERS, "local", type("P", (LocalCluster,), {"limitable": frozenset()})
+            experiment_file.PROVIDERS,
+            "local",
+            type("P", (LocalCluster,), {"limitable": frozenset()}),
         )
 
         with pytest.raises(SpecError, match=r"cannot limit the disk") as caught:

@@ -10,7 +10,8 @@ import pytest
 from harness.errors import DataError, SpecError
 from harness.evaluate.own_code import read_own
 from harness.experiment.grid import expand
-from harness.run.session import Session, asked_anew
+from harness.run.asking import asked_anew
+from harness.run.session import Session
 from harness.store import Store
 from tests.run.fakes import VERSIONS, RecordingConsole
 

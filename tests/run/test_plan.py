@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.errors import SpecError
+from harness.evaluate.resolved import resolve_cell
 from harness.experiment.grid import expand, order
 from harness.experiment.model import ClusterAxes, Experiment, Node, Predict, WorkloadAxes
 from harness.records.trial import TrialRecord, Versions
@@ -38,6 +39,13 @@ def experiment(**rest):
         "name": "e", "question": "q", "workloads": (workload,), "repeat": 2, "warmup": 0,
         "predict": Predict(models=("whatif",), profile_on={"input": (str(sizes[0]),)}), **rest,
     })  # fmt: skip
+
+
+def grid(**rest):
+    """
+    The cells of the experiment, as they are when a run is opened.
+    """
+    return [resolve_cell(cell) for cell in expand(experiment(**rest))]
 
 
 def plan(records=(), **rest):
@@ -170,21 +178,21 @@ class TestEstimator:
         """
         e = Estimator([self.measured([10, 30, 10, 30])])
         cell = expand(experiment())[0]
-        wanted = cell.model_copy(
-            update={"workload": cell.workload.model_copy(update={"input_bytes": 20 * MIB})}
-        )
+        spec = cell.workload.model_copy(update={"input_bytes": 20 * MIB})
+        wanted = resolve_cell(cell.model_copy(update={"workload": spec}))
 
         assert e.seconds(wanted) == pytest.approx(30)
         assert e.seconds(wanted, is_generation=True) == pytest.approx(14)
         assert (e.start_s, e.gap_s, e.run_count) == (30.0, 2.0, 1)
         assert e.end_s == pytest.approx(2 * END_S)
-        assert e.knows(wanted)
+        assert e.knows(wanted.cell)
 
     def test_one_input_scales_the_rule(self):
         """
         Where all trials have one input, the rule says what another makes of it.
         """
-        e, cell = Estimator([self.measured([12])]), expand(experiment())[0]  # of 6 s of bytes
+        e = Estimator([self.measured([12])])
+        cell = resolve_cell(expand(experiment())[0])  # of 6 s of bytes
 
         assert e.seconds(cell) == pytest.approx(22 / (TRIAL_S + 1) * (TRIAL_S + 6))
 
@@ -197,7 +205,8 @@ class TestEstimator:
             update={"workload": cell.workload.model_copy(update={"name": "sort"})}
         )
 
-        assert (e.knows(other), e.seconds(other)) == (False, e.seconds(cell))
+        seconds = e.seconds(resolve_cell(cell))
+        assert (e.knows(other), e.seconds(resolve_cell(other))) == (False, seconds)
 
     def test_an_interrupted_run_has_no_start_of_hours(self):
         """
@@ -242,14 +251,19 @@ class TestRefuse:
         What is said where each cell is refused for *reasons*.
         """
         with pytest.raises(SpecError) as caught:
-            refuse_cells(expand(experiment()), lambda cluster, job: reasons, "f.yaml", self.TEXT)
+            refuse_cells(
+                grid(),
+                lambda cluster, job: reasons,
+                "f.yaml",
+                self.TEXT,
+            )
         return str(caught.value)
 
     def test_lets_pass_what_fits(self):
         """
         Without a reason nothing is refused.
         """
-        assert refuse_cells(expand(experiment()), lambda cluster, job: [], "f.yaml") is None
+        assert refuse_cells(grid(), lambda cluster, job: [], "f.yaml") is None
 
     def test_points_at_the_key_that_the_reason_names(self):
         """
@@ -285,7 +299,7 @@ class TestRefuse:
         """
         own = SimpleNamespace(properties=lambda spec: {"mapreduce.job.reduces": "0"})
         monkeypatch.setitem(WORKLOADS, "terasort", own)
-        cells, seen = expand(experiment(configuration={"mapreduce.job.reduces": ("2",)})), []
+        cells, seen = grid(configuration={"mapreduce.job.reduces": ("2",)}), []
 
         refuse_cells(cells, lambda cluster, job: seen.append(job) or [], "f.yaml")
 

@@ -5,6 +5,7 @@ Tests for `harness.run.preflight`, and for inputs that a workload refuses.
 import pytest
 
 from harness.errors import SpecError
+from harness.evaluate.resolved import resolve_cell
 from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.run.plan import refuse_inputs
 from harness.run.preflight import argument_refusal, known_names
@@ -75,7 +76,8 @@ def test_an_input_that_cannot_be_made_is_refused_at_its_workload():
     """
     Before anything is started, with the place of the workload in the file.
     """
-    cell = Cell(cluster=ClusterSpec(), workload=WorkloadSpec(name="terasort", input_bytes=150))
+    spec = WorkloadSpec(name="terasort", input_bytes=150)
+    cell = resolve_cell(Cell(cluster=ClusterSpec(), workload=spec))
 
     with pytest.raises(
         SpecError, match="150 bytes is not within 1 % of 1 or more whole rec"

@@ -21,7 +21,7 @@ from harness.errors import (
     MachineError,
     SpecError,
 )
-from harness.evaluate import flow
+from harness.evaluate import steps
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.provenance import blind_refusals
 from harness.hadoop_home.home import JARS, HadoopHome
@@ -34,12 +34,14 @@ from harness.records.trial import SCHEMA_VERSION, TrialRecord
 from harness.run import manifest, preflight, reuse
 from harness.run import session as module
 from harness.run.execute import cluster_name
-from harness.run.session import Session, read_experiment_file
+from harness.run.experiment_file import read_experiment_file
+from harness.run.session import Session
 from harness.run.traces import remake_trace
 from harness.scoring import comparisons
 from harness.stats.sequential import LOOK_ERROR
 from harness.store import Store
 from harness.workloads.base import JOBS
+from harness.workloads.resolved import ResolvedCell
 from tests.run.fakes import VERSIONS, Fault, RecordingConsole
 
 EXPERIMENT = """
@@ -136,7 +138,7 @@ class TestMeasure:
         The jar is named before anything is started; a plan only tells it.
         """
         monkeypatch.setitem(JARS, JOBS, Path("nowhere.jar"))
-        monkeypatch.setattr(preflight, "required_jars", lambda _: [JOBS])
+        monkeypatch.setattr(ResolvedCell, "required_jars", lambda _: [JOBS])
         s = session()
 
         with pytest.raises(MachineError, match=r"the jar harness-jobs\.jar is missing") as caught:
@@ -257,7 +259,7 @@ class TestMeasure:
         assert [(t.look, t.repetition) for t in added] == [(n, n + 1) for n in range(1, 8)]
         assert all("is undecided: the noise is not known" in t.reason for t in added)
         assert [r.trial for r in by_time] == list(run.read_plan())
-        assert (failed, run.finished, len(s.trials)) == (0, True, 11)
+        assert (failed, run.finished, len(run.read_plan())) == (0, True, 11)
         assert run.read_manifest().repeats_ended.startswith("8 looks are spent; ")
 
     @pytest.mark.process
@@ -332,7 +334,7 @@ class TestMeasure:
         """
         run, _ = session(overrides=UNTIL_DECIDED).measure()
         levels = []
-        monkeypatch.setattr(flow, "score", lambda *_, error: levels.append(error) or ScoreBook())
+        monkeypatch.setattr(steps, "score", lambda *_, error: levels.append(error) or ScoreBook())
         session(overrides=UNTIL_DECIDED).evaluation(run).score()
 
         assert levels == [LOOK_ERROR]

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import ClusterError, JobError
+from harness.evaluate.resolved import resolve_cell
 from harness.providers.masters import RefusedError
 from harness.records.trace import TASK_COUNTER
 from harness.run import jobs
@@ -35,7 +36,8 @@ class Bench:
         self.runner = TrialRunner(self.cluster, inputs, BLOCK, limit_s)
 
     def run(self, trial=None):
-        return self.runner.run(trial or terasort(), self.raw)
+        trial = trial or terasort()
+        return self.runner.run(trial, resolve_cell(trial.cell), self.raw)
 
     @property
     def logs(self):

@@ -5,7 +5,8 @@ The closed loop of tuning, with steps that are not measured but made.
 import pytest
 
 from harness.evaluate.ask import basis_of_run
-from harness.evaluate.model_inputs import model_inputs, predict_cells
+from harness.evaluate.predict import predict_cells
+from harness.evaluate.resolved import resolve_cell
 from harness.evaluate.tune import proposals
 from harness.run.tune import Tuning
 from harness.tuning.learned import point_of
@@ -79,7 +80,8 @@ def test_what_a_model_misses_corrects_it_nearby(loop):
     The judge is told of times that are twice what it predicts, and prices the same cells so.
     """
     base = loop.basis.base
-    (answer,) = predict_cells(loop.judge, [base], {"terasort": loop.basis.profile}, {})
+    profiles = {"terasort": loop.basis.profile}
+    (answer,) = predict_cells(loop.judge, [loop.basis.resolved], profiles, {})
     loop.cells[base.id] = base
     for repetition in range(3):
         loop.times_s[base.id][0, repetition] = 2 * answer.job_s
@@ -87,7 +89,7 @@ def test_what_a_model_misses_corrects_it_nearby(loop):
     plain, _ = proposals(loop.basis, ["search"], [loop.judge], loop.judge)
     corrected, _ = proposals(loop.basis, ["search"], [loop.judge], loop.judge, learned)
 
-    config, _, job_input = model_inputs(base)
+    config, _, job_input = resolve_cell(base).model_inputs
     factor = learned[loop.judge].factor(point_of(config, job_input.num_splits))
     assert factor == pytest.approx([2.0], rel=0.05)
     assert corrected[0].choice.job_s > plain[0].choice.job_s

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.experiment.model import UNLIMITED
-from harness.records.trial import HISTORY
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Text, table
 from harness.reports.wording import count, floor_percent, moment
@@ -22,7 +21,7 @@ def section(results: ReportData) -> Section:
     # The experiment has a table of its own, limits a section, and the rest is a bundle's.
     elsewhere = ("limits", "experiment", "systems", "packages")
     manifest = {k: v for k, v in results.manifest.items() if k not in elsewhere}
-    if results.experiment.cluster.provider == HISTORY:
+    if results.experiment.was_imported:
         del experiment["seed"]
     order = "No trial has been run."
     if trials := results.trials:
@@ -32,7 +31,7 @@ def section(results: ReportData) -> Section:
         took = format_duration(max(record.finished_s for record in trials) - first_s)
         cells = count(len({record.trial.cell.id for record in trials}), "cell")
         how = f"shuffled with seed {results.experiment.seed} and repeats interleaved"
-        if results.experiment.cluster.provider == HISTORY:
+        if results.experiment.was_imported:
             how = "that nobody chose: they are jobs that had run before"
         order = (
             f"{count(len(trials), 'trial')} of {cells} within {took}, in an order {how}; {done}"

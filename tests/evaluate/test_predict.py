@@ -1,5 +1,5 @@
 """
-Tests for `harness.evaluate.model_inputs`.
+Tests for `harness.evaluate.predict`, and what models are given of a resolved cell.
 """
 
 from statistics import fmean
@@ -7,12 +7,8 @@ from statistics import fmean
 import pytest
 
 from harness.errors import ModelError
-from harness.evaluate.model_inputs import (
-    model_inputs,
-    predict_cell,
-    predict_cells,
-    profiled_range,
-)
+from harness.evaluate.predict import predict_cell, predict_cells, profiled_range
+from harness.evaluate.resolved import resolve_cell
 from harness.models import MODELS
 from harness.profiling.fit import JOBS_PER_TRIAL
 from harness.records.prediction import JobConfig, Prediction
@@ -59,7 +55,8 @@ def rounds(jobs, monkeypatch, *, model=None, seen=None, around=None):
     profile = Profile(
         workload="rounds", statistics=known, frame=frame() if around is None else around
     )
-    return predict_cell("whatif", terasort(name="rounds").cell, {"rounds": profile})
+    cell = resolve_cell(terasort(name="rounds").cell)
+    return predict_cell("whatif", cell, {"rounds": profile})
 
 
 class TestPredictCell:
@@ -67,7 +64,8 @@ class TestPredictCell:
         """
         A model that lacks what it requires has no answer.
         """
-        answer = predict_cell("whatif", terasort().cell, {"terasort": Profile(workload="terasort")})
+        profiles = {"terasort": Profile(workload="terasort")}
+        answer = predict_cell("whatif", resolve_cell(terasort().cell), profiles)
 
         assert answer.job_s is None
         assert set(answer.not_applicable) == MODELS["whatif"].required
@@ -82,7 +80,8 @@ class TestPredictCell:
                 raise ModelError("sort_buffer_mb is 0")
 
         monkeypatch.setitem(MODELS, "whatif", Refuses())
-        answer = predict_cell("whatif", terasort().cell, {"terasort": Profile(workload="terasort")})
+        profiles = {"terasort": Profile(workload="terasort")}
+        answer = predict_cell("whatif", resolve_cell(terasort().cell), profiles)
 
         assert (answer.job_s, answer.not_applicable) == (None, ("sort_buffer_mb is 0",))
 
@@ -94,7 +93,7 @@ class TestSeveralJobs:
         """
         cell = terasort(name="pagerank").cell
         spec = cell.workload.model_copy(update={"parameters": {"hibench": "true"}})
-        cell = cell.model_copy(update={"workload": spec})
+        cell = resolve_cell(cell.model_copy(update={"workload": spec}))
         answer = predict_cell("whatif", cell, {"pagerank": Profile(workload="pagerank")})
 
         assert (answer.job_s, answer.not_applicable) == (None, ("jobs of one kind",))
@@ -177,7 +176,7 @@ class TestIntervals:
         """
         monkeypatch.setitem(WORKLOADS, "rounds", Rounds(1))
         monkeypatch.setitem(MODELS, "whatif", MeanBody())
-        cell = terasort(name="rounds").cell
+        cell = resolve_cell(terasort(name="rounds").cell)
         profiles = {"rounds": profile_of(BODIES, without)}
         (answer,) = predict_cells("whatif", [cell], profiles, dict.fromkeys(BODIES, cell))
         return answer
@@ -210,8 +209,8 @@ class TestIntervals:
         """
         Nothing is predicted, and nothing around it.
         """
-        cell = terasort(name="rounds").cell
         monkeypatch.setitem(WORKLOADS, "rounds", Rounds(1))
+        cell = resolve_cell(terasort(name="rounds").cell)
         (answer,) = predict_cells("whatif", [cell], {}, {})
 
         assert (answer.job_s, answer.refits, answer.intervals) == (None, {}, {})
@@ -246,7 +245,8 @@ def test_model_inputs_of_is_what_the_plan_says():
     A model gets configuration, effective slots and input; nothing of it was measured.
     """
     limited = {"mapreduce.job.reduces": "4", "mapreduce.job.running.map.limit": "1"}
-    config, cluster, job_input = model_inputs(terasort(workers=3, **limited).cell)
+    cell = resolve_cell(terasort(workers=3, **limited).cell)
+    config, cluster, job_input = cell.model_inputs
 
     assert (config.num_reduces, config.use_combiner) == (4, False)
     assert (cluster.num_nodes, cluster.map_slots) == (3, 1)
@@ -261,7 +261,8 @@ def test_model_inputs_of_has_the_replicas_of_the_input():
     site = cell.cluster.site | {"dfs.replication": "1"}
     alone = cell.model_copy(update={"cluster": cell.cluster.model_copy(update={"site": site})})
 
-    assert (model_inputs(cell)[2].replication, model_inputs(alone)[2].replication) == (2, 1)
+    inputs = [resolve_cell(each).model_inputs for each in (cell, alone)]
+    assert [job_input.replication for _, _, job_input in inputs] == [2, 1]
 
 
 @pytest.mark.parametrize(
@@ -283,7 +284,8 @@ def test_model_inputs_of_has_the_block_of_a_device(monkeypatch, parameters, give
     cell = terasort(name="rounds").cell
     spec = cell.workload.model_copy(update={"parameters": given})
 
-    assert model_inputs(cell.model_copy(update={"workload": spec}))[2].gpu_block_bytes == bytes_
+    resolved = resolve_cell(cell.model_copy(update={"workload": spec}))
+    assert resolved.model_inputs[2].gpu_block_bytes == bytes_
 
 
 @pytest.mark.parametrize(
