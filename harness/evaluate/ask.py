@@ -25,6 +25,7 @@ from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, ProfiledJob
 from harness.records.score import ScoreBook
 from harness.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
+from harness.store import Run
 from harness.text import did_you_mean
 from harness.units import format_bytes
 from harness.workloads.resolved import ModelInputs, ResolvedCell
@@ -68,28 +69,38 @@ class Basis(NamedTuple):
 def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
     """What a run knows of *workload*, or of its only one; the base is its largest scored cell."""
     run = evaluation.run
+    profile = chosen_profile(run, workload)
+    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
+    cells = [cell for cell in evaluation.resolved.values() if cell.spec.name == profile.workload]
+    base = max(cells, key=lambda cell: (cell.id in scored, cell.spec.input_bytes, cell.id))
+    note = f"{evaluation.labels[base.id]}, the largest cell that the run scores"
+    scores = ScoreBook()
+    with suppress(DataError):  # it was not scored
+        scores = run.read_scores()
+    if times_s := measured_times(scores, base.id):
+        note += f", measured: {fmean(times_s):.3g} s"
+    errors = mean_errors(scores, profile.workload)
+    return Basis(base, note, profile, evaluation.resolved, errors)
+
+
+def chosen_profile(run: Run, workload: str) -> Profile:
+    """Give the profile of *workload*, or the only one; `SpecError` where there is none, or more."""
     profiles = run.read_profiles()
     if not profiles:
         raise DataError("there is no profile", where=str(run.path), fix=f"harness profile {run.id}")
     if workload not in profiles and (workload or len(profiles) > 1):
         what = f"no profile is of workload '{workload[:80]}'" if workload else "which workload?"
         raise SpecError(what, where="--workload", fix=did_you_mean(workload, list(profiles)))
-    profile = profiles[workload or next(iter(profiles))]
-    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
-    cells = [cell for cell in evaluation.resolved.values() if cell.spec.name == profile.workload]
-    base = max(cells, key=lambda cell: (cell.id in scored, cell.spec.input_bytes, cell.id))
-    note = f"{evaluation.labels[base.id]}, the largest cell that the run scores"
-    errors = {}
-    with suppress(DataError):  # it was not scored
-        scores = run.read_scores()
-        times_s = [
-            measurement.raw_s["job_s"]
-            for measurement in scores.measurements
-            if measurement.cell == base.id
-        ]
-        note += f", measured: {fmean(times_s):.3g} s" if times_s else ""
-        errors = mean_errors(scores, profile.workload)
-    return Basis(base, note, profile, evaluation.resolved, errors)
+    return profiles[workload or next(iter(profiles))]
+
+
+def measured_times(scores: ScoreBook, cell_id: str) -> list[float]:
+    """Measured job times of a cell, in seconds."""
+    return [
+        measurement.raw_s["job_s"]
+        for measurement in scores.measurements
+        if measurement.cell == cell_id
+    ]
 
 
 def mean_errors(scores: ScoreBook, workload: str) -> dict[str, float]:
@@ -126,13 +137,13 @@ def asked_cells(
     if not base.is_named_in_files:  # its arguments are its own, whatever is named alike
         name = base.spec.name
         known = replace(known, workloads=[name], parameters={name: base.workload.parameters})
-    overrides = [_override(base, setting, known) for setting in settings]
+    overrides = [whole_override(base, setting, known) for setting in settings]
     text = json.dumps(experiment_file(base.cell, "ask", "?"))
     experiment = read_experiment(text, "ask", overrides, known=known)
-    return [_with_settings(base, asked) for asked in expand(experiment)]
+    return [with_settings(base, asked) for asked in expand(experiment)]
 
 
-def _override(base: ResolvedCell, setting: str, known: KnownNames) -> str:
+def whole_override(base: ResolvedCell, setting: str, known: KnownNames) -> str:
     """*setting* with the whole key that it has in an experiment file."""
     parameters = ("input", "seed", *known.parameters.get(base.spec.name, ()))
     heads = dict.fromkeys(parameters, "workloads.0.") | dict.fromkeys(_OF_NODE, "cluster.node.")
@@ -150,7 +161,7 @@ def _override(base: ResolvedCell, setting: str, known: KnownNames) -> str:
     return head + setting
 
 
-def _with_settings(base: ResolvedCell, asked: Cell) -> ResolvedCell:
+def with_settings(base: ResolvedCell, asked: Cell) -> ResolvedCell:
     """*base* with what may be asked of it as in *asked*, and what follows from that."""
     cluster = base.cell.cluster
     cluster_settings = {
@@ -219,7 +230,7 @@ def answers(
     profile = basis.profile
     profiled_numbers = [_numbers_of_job(job) for job in profile.jobs]
     earlier = dict[str, tuple[ModelInputs, float | None]]()
-    predictions = _predictions(model_or_name, [request.cell for request in requests], basis)
+    predictions = predictions_of(model_or_name, [request.cell for request in requests], basis)
     for (name, cell, against), answer in zip(requests, predictions, strict=True):
         reasons = _refusals(cell) if earlier else ()  # the base was measured
         prediction = Prediction(model=model, not_applicable=reasons) if reasons else answer
@@ -250,7 +261,7 @@ def answers(
         }
 
 
-def _predictions(
+def predictions_of(
     model_or_name: str | Model, cells: Sequence[ResolvedCell], basis: Basis
 ) -> Iterable[Prediction]:
     """Predictions of all *cells*: of many by a model that can say all bodies at once."""

@@ -28,11 +28,11 @@ def measure_trials(
         if record.trial.profiling and not profiling:
             continue
         measurement = known_by_trial.get(trial_id)
-        measurements.append(measurement or _measure(trials, record, profiles))
+        measurements.append(measurement or measure_trial(trials, record, profiles))
     return measurements
 
 
-def _measure(
+def measure_trial(
     trials: StoredTrials, record: TrialRecord, profiles: Mapping[str, Profile]
 ) -> Measurement:
     """Make the measurement of one trial from its traces."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, timedelta, timezone, tzinfo
-from itertools import combinations, product
+from itertools import combinations
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from harness.errors import DataError
@@ -27,8 +27,8 @@ from harness.profiling.jobs import Observation
 from harness.profiling.task_statistics import compare_sources
 from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_times
 from harness.records.prediction import JobInput
-from harness.records.tasks import MapTimes, ReduceTimes, TaskSpans
-from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, TaskAttempt, joined
+from harness.records.tasks import MapTimes, ReduceTimes, TaskSpans, UnitTimes
+from harness.records.trace import FILE_INPUT_COUNTER, JobTrace, TaskAttempt, TaskKind, joined
 from harness.records.trial import TrialRecord
 from harness.records.vet import SUBPHASES, JobVet, RepeatsTest, TaskUnits, VetBook
 from harness.reports.data import JobTaskTimes
@@ -68,13 +68,7 @@ def logged_times(
         folder = folders.get(attempt.container_id)
         if folder is None or attempt.state != "succeeded":
             continue
-        with raw.open(folder + TASK_LOG) as lines:
-            name = read_zone(lines)
-        with raw.open(folder + TASK_LOG) as lines:
-            local_s = None if name else first_moment(lines, folder + TASK_LOG)
-        zone: tzinfo = _zone_of_start(local_s, attempt.start_s)
-        if name:
-            zone = _named_zone(name, attempt.host, folder + TASK_LOG)
+        zone = zone_of_log(raw, folder + TASK_LOG, attempt)
         with raw.open(folder + TASK_LOG) as lines:
             task_log = read_task_log(lines, folder + TASK_LOG, zone, attempt.window)
         if attempt.kind == "map":
@@ -87,7 +81,18 @@ def logged_times(
         yield logged_reduce_times(task_log, shuffle_log, attempt)
 
 
-def _zone_of_start(local_s: float | None, start_s: float) -> timezone:
+def zone_of_log(raw: RawLogs, log_name: str, attempt: TaskAttempt) -> tzinfo:
+    """The zone in which the log of *attempt* has its moments."""
+    with raw.open(log_name) as lines:
+        zone_name = read_zone(lines)
+    if zone_name:
+        return named_zone(zone_name, attempt.host, log_name)
+    with raw.open(log_name) as lines:
+        local_s = first_moment(lines, log_name)
+    return zone_of_start(local_s, attempt.start_s)
+
+
+def zone_of_start(local_s: float | None, start_s: float) -> timezone:
     """
     The zone in which *local_s*, a moment read as UTC, is nearest to the start of its attempt.
 
@@ -99,7 +104,7 @@ def _zone_of_start(local_s: float | None, start_s: float) -> timezone:
     return timezone(timedelta(seconds=quarters * _QUARTER_S))
 
 
-def _named_zone(name: str, host: str, source: str) -> tzinfo:
+def named_zone(name: str, host: str, source: str) -> tzinfo:
     """The zone of a task on *host*, which its log *source* calls *name* as Java does."""
     if offset := _OFFSET.fullmatch(name):  # of a zone that has no name
         minutes = int(offset[2]) * 60 + int(offset[3])
@@ -125,7 +130,7 @@ def observe(
     *rate* is the mean rate of the speed probe meanwhile.
     """
     config, cluster, planned_input = cell.model_inputs
-    task_times = _task_times(run, record, jobs, is_compressed=config.map_output_compressed)
+    task_times = task_times_of(run, record, jobs, is_compressed=config.map_output_compressed)
     observations = []
     for number, trace in enumerate(jobs):
         attempt_ids = {attempt.attempt_id for attempt in trace.attempts}
@@ -148,7 +153,7 @@ def observe(
     return observations
 
 
-def _task_times(
+def task_times_of(
     run: Run, record: TrialRecord, jobs: Sequence[JobTrace], *, is_compressed: bool
 ) -> list[MapTimes | ReduceTimes]:
     """What recordings and logs of a trial show of its tasks; *is_compressed*: map outputs are."""
@@ -194,19 +199,19 @@ def job_task_times(
     Attempts that did not succeed count in no mean.
     """
     succeeded = _succeeded(trace)
+    drawn = {attempt.attempt_id: attempt for attempt in trace.attempts}
+    if not is_detailed(trace):
+        drawn = {}
     pieces = dict[str, TaskPieces]()
-    drawn = (
-        {attempt.attempt_id: attempt for attempt in trace.attempts} if is_detailed(trace) else {}
-    )
     recorded: list[MapTimes | ReduceTimes] = []
     parts_by_attempt = {}
     for recording in recordings:
         attempt_id = recording.attempt_id
         if attempt_id in drawn and recording.spans:
             pieces[attempt_id] = recorded_pieces(drawn[attempt_id], recording)
-        if attempt_id in succeeded:
-            recorded.append(recorded_times(recording, succeeded[attempt_id]))
-            attempt = succeeded[attempt_id]
+        attempt = succeeded.get(attempt_id)
+        if attempt is not None:
+            recorded.append(recorded_times(recording, attempt))
             parts_by_attempt[attempt_id] = task_parts(recorded[-1], attempt, recording)
     logged = [task_times for task_times in logged if task_times.attempt_id in succeeded]
     for task_times in logged:
@@ -235,33 +240,17 @@ def job_vet(run: Run, record: TrialRecord, cell: ResolvedCell, trace: JobTrace) 
         )
         for recording in run.read_recordings(trial_id)
     }
-
-    def read_units() -> Iterator[TaskUnits]:
-        """Units of each attempt that succeeded, one attempt in memory at a time."""
-        for task_units in run.read_units(trial_id):
-            if (attempt := attempts.get(task_units.attempt_id)) is not None:
-                records, spill_s = totals.get(task_units.attempt_id, (None, None))
-                yield TaskUnits(
-                    attempt_id=task_units.attempt_id,
-                    kind=attempt.kind,
-                    unit_records=task_units.unit_records,
-                    unit_seconds=task_units.seconds,
-                    task_s=attempt.duration_s,
-                    records=records,
-                    spill_s=spill_s,
-                    counters=attempt.counters,
-                )
-
-    kinds = assess(read_units(), config)
+    kinds = assess(_task_units(run.read_units(trial_id), attempts, totals), config)
     if not kinds:
         return None
-    # Read once more, as a stream: which tasks are typical, and drawn, is known only now.
     typical = {kind.typical for kind in kinds if kind.typical}
-    curves = [
-        curve
-        for recording in (read_units() if typical else ())
-        if recording.attempt_id in typical and (curve := vet_curve(recording, config)) is not None
-    ]
+    curves = []
+    if typical:
+        # Read once more, as a stream: which tasks are typical, and drawn, is known only now.
+        for units in _task_units(run.read_units(trial_id), attempts, totals):
+            curve = vet_curve(units, config) if units.attempt_id in typical else None
+            if curve is not None:
+                curves.append(curve)
     return JobVet(
         trial=trial_id,
         cell=cell.id,
@@ -271,23 +260,58 @@ def job_vet(run: Run, record: TrialRecord, cell: ResolvedCell, trace: JobTrace) 
     )
 
 
+def _task_units(
+    recorded: Iterable[UnitTimes],
+    attempts: Mapping[str, TaskAttempt],
+    totals: Mapping[str, tuple[int, float]],
+) -> Iterator[TaskUnits]:
+    """
+    Join units that were *recorded* with their *attempts*, which succeeded: one at a time.
+
+    *totals* are records of a task, and the seconds in which its spills ran.
+    """
+    for task_units in recorded:
+        attempt = attempts.get(task_units.attempt_id)
+        if attempt is None:
+            continue
+        records, spill_s = totals.get(task_units.attempt_id, (None, None))
+        yield TaskUnits(
+            attempt_id=task_units.attempt_id,
+            kind=attempt.kind,
+            unit_records=task_units.unit_records,
+            unit_seconds=task_units.seconds,
+            task_s=attempt.duration_s,
+            records=records,
+            spill_s=spill_s,
+            counters=attempt.counters,
+        )
+
+
 def collect_vets(jobs: Iterable[JobVet]) -> VetBook:
     """All jobs, and the repeats of each cell compared pair by pair."""
     all_vets = tuple(jobs)
     by_cell: dict[str, list[JobVet]] = {}
-    for job in sorted(all_vets, key=lambda job: job.repetition):
+    for job in all_vets:
         by_cell.setdefault(job.cell, []).append(job)
     tests = []
-    for cell, kind in product(dict.fromkeys(job.cell for job in all_vets), SUBPHASES):
-        repeats = [
-            (job.repetition, vets)
-            for job in by_cell[cell]
-            for kind_vet in job.kinds
-            if kind_vet.kind == kind
-            and len(vets := [vet for vet in kind_vet.job.vet_tasks if vet is not None])
-            >= FEWEST_TO_COMPARE
-        ]
-        for (first, first_vets), (second, second_vets) in combinations(repeats, 2):
-            distance = ks_two_sample(first_vets, second_vets)
-            tests.append(RepeatsTest(cell, kind, (first, second), distance))
+    for cell, repeats in by_cell.items():
+        repeats.sort(key=lambda job: job.repetition)
+        for kind in SUBPHASES:
+            tests += compare_repeats(cell, kind, repeats)
     return VetBook(all_vets, tuple(tests))
+
+
+def compare_repeats(cell: str, kind: TaskKind, repeats: Iterable[JobVet]) -> list[RepeatsTest]:
+    """Compare the vets of the tasks of one *kind* in all pairs of *repeats* of a *cell*."""
+    vets_by_repeat = list[tuple[int, list[float]]]()
+    for job in repeats:
+        for kind_vet in job.kinds:
+            if kind_vet.kind != kind:
+                continue
+            vets = [vet for vet in kind_vet.job.vet_tasks if vet is not None]
+            if len(vets) >= FEWEST_TO_COMPARE:
+                vets_by_repeat.append((job.repetition, vets))
+    return [
+        RepeatsTest(cell, kind, (first, second), ks_two_sample(first_vets, second_vets))
+        for (first, first_vets), (second, second_vets) in combinations(vets_by_repeat, 2)
+    ]

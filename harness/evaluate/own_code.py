@@ -83,9 +83,9 @@ def read_own(text: str, folder: Path = Path()) -> OwnCode:
         raise SpecError(what, where=str(path.absolute()), fix=fix) from error
     from harness.hadoop_home.home import write_whole
 
-    own = _find_class(source, path.name, class_name)
-    write_whole(_kept_path(own.code), source.encode())
-    return own
+    own_class = _find_class(source, path.name, class_name)
+    write_whole(_kept_path(own_class.code), source.encode())
+    return own_class
 
 
 def _kept_path(code: Code) -> Path:
@@ -139,13 +139,13 @@ def own_workload(code: Code) -> Workload:
     """Make the workload of *code*, whose slips become `SpecError`; `DataError` as `kept_own`."""
     from harness.workloads.base import Workload
 
-    own = kept_own(code)
-    with own.named_slips():
-        workload = own.load()()
+    own_class = kept_own(code)
+    with own_class.named_slips():
+        workload = own_class.load()()
         if not isinstance(workload, Workload):
             raise TypeError(f"{code.class_name} is no subclass of harness.workloads.base.Workload")
-    workload.name = own.name
+    workload.name = own_class.name
     for function in vars(Workload):
         if not function.startswith("_") and callable(method := getattr(workload, function)):
-            setattr(workload, function, own.named_slips(function)(method))
+            setattr(workload, function, own_class.named_slips(function)(method))
     return workload

@@ -17,7 +17,7 @@ import sys
 from contextlib import suppress
 from io import StringIO
 from multiprocessing.connection import Connection, Pipe
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 from weakref import finalize
 
 from pydantic import Field, ValidationError
@@ -33,8 +33,18 @@ LIMIT_S = 20.0  # of an answer; the first one loads libraries
 MOST_ANSWER_BYTES = 2**20
 MOST_MEMORY_BYTES = 2**33
 MOST_PRINTED = 2000
-_REFUSED = {"os.exec", "os.fork", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.system",
-            "os.truncate", "socket.connect", "subprocess.Popen"}  # fmt: skip
+_REFUSED = {
+    "os.exec",
+    "os.fork",
+    "os.mkdir",
+    "os.remove",
+    "os.rename",
+    "os.rmdir",
+    "os.system",
+    "os.truncate",
+    "socket.connect",
+    "subprocess.Popen",
+}
 
 _Number = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 _Maybe = Annotated[_Number | None, Field(default=None)]
@@ -136,33 +146,41 @@ def _answer_questions(pipe: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends it
-    own = OwnCode.model_validate_json(pipe.recv_bytes())
+    model_class = OwnCode.model_validate_json(pipe.recv_bytes())
     model = None
     sys.addaudithook(_refuse)
     while True:
         question = pipe.recv_bytes()
-        answer = cast("Any", None)
+        answer = None
         slip = ""
         sys.stdout = sys.stderr = printed = StringIO()
         try:
-            model = model or own.load()()
-            parts = json.loads(question)
-            profile = Profile(**parts[0])
-            known = {*profile.statistics, *profile.costs, *["jobs"] * bool(profile.jobs)}
-            if lacking := set(getattr(model, "required", ())) - known:
-                raise MissingStatistic(*sorted(lacking), model=own.name)
-            given = JobConfig(**parts[1]), Cluster(**parts[2]), JobInput(**parts[3])
-            answer = model.predict(profile, *given)
-            if isinstance(answer, Prediction):
-                answer = answer.model_dump(exclude_defaults=True, exclude={"model", "timeline"})
-            if not isinstance(answer, dict):
-                raise TypeError(f"predict returns no Prediction and no dict, but {answer!r}")
-            answer = json.loads(json.dumps(answer, default=lambda each: each.item()))  # NumPy's
+            model = model or model_class.load()()
+            answer = _answer(model, model_class.name, question)
         except BaseException as error:  # noqa: BLE001 - SystemExit, too
-            answer = None
-            slip = own.slip(error)
+            slip = model_class.slip(error)
         reply = [answer, slip, model is None, printed.getvalue()[-MOST_PRINTED:]]
         pipe.send_bytes(json.dumps(reply).encode())
+
+
+def _answer(model: Any, name: str, question: bytes) -> dict[str, Any]:
+    """Ask the *model* of this *name*; its answer, of which JSON can hold all."""
+    profile, configuration, cluster, job_input = json.loads(question)
+    profile = Profile(**profile)
+    statistics = {*profile.statistics, *profile.costs}
+    if profile.jobs:
+        statistics.add("jobs")
+    if lacking := set(getattr(model, "required", ())) - statistics:
+        raise MissingStatistic(*sorted(lacking), model=name)
+    inputs = (JobConfig(**configuration), Cluster(**cluster), JobInput(**job_input))
+    answer = model.predict(profile, *inputs)
+    if isinstance(answer, Prediction):
+        answer = answer.model_dump(exclude_defaults=True, exclude={"model", "timeline"})
+    if not isinstance(answer, dict):
+        raise TypeError(f"predict returns no Prediction and no dict, but {answer!r}")
+    # Numbers of NumPy's become Python's own.
+    plain: dict[str, Any] = json.loads(json.dumps(answer, default=lambda number: number.item()))
+    return plain
 
 
 if __name__ == "__main__":

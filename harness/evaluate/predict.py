@@ -59,14 +59,14 @@ def predict_cell(
         profile = profiles.get(workload)
         if profile is None:
             raise MissingStatistic(f"profile of {workload}", model=name, workload=workload)
-        predictor = _find_model(model)
+        predictor = find_model(model)
         if not cell.workload.jobs_alike:
             raise MissingStatistic("jobs of one kind", model=name, workload=workload)
         if body is None:
             body = predictor.predict(profile, *cell.model_inputs)
         if body.body_s is None:
             return body.model_copy(update={"cell": cell.id})
-        return _with_frame(body, body.body_s, cell, profile)
+        return with_frame(body, body.body_s, cell, profile)
     except MissingStatistic as error:
         missing = error.names
     except HarnessError as error:
@@ -74,7 +74,8 @@ def predict_cell(
     return Prediction(model=name, cell=cell.id, not_applicable=missing)
 
 
-def _find_model(model: str | Model) -> Model:
+def find_model(model: str | Model) -> Model:
+    """Give the *model*, or the one of that name; `DataError`: there is none."""
     if not isinstance(model, str):
         return model
     if model not in MODELS:
@@ -82,7 +83,7 @@ def _find_model(model: str | Model) -> Model:
     return MODELS[model]
 
 
-def _with_frame(
+def with_frame(
     prediction: Prediction, body_s: float, cell: ResolvedCell, profile: Profile
 ) -> Prediction:
     """*prediction* of a body of *body_s* with the times of all jobs of a trial, frame included."""
@@ -122,7 +123,9 @@ def predict_cells(
     of profiling cells are those that the profile keeps, at reference speed; *profiled* has the
     cells by their ids, but those of another run.
     """
-    misses = {name: [*_misses(model, profile, profiled)] for name, profile in profiles.items()}
+    misses = {
+        name: [*profiled_misses(model, profile, profiled)] for name, profile in profiles.items()
+    }
     for cell in cells:
         prediction = predict_cell(model, cell, profiles)
         if prediction.body_s is None:
@@ -130,11 +133,11 @@ def predict_cells(
         else:
             workload = cell.spec.name
             profile = profiles[workload]
-            update = _spread(model, cell, profile, misses[workload])
+            update = spread_of(model, cell, profile, misses[workload])
             yield prediction.model_copy(update=update)
 
 
-def _spread(
+def spread_of(
     model: str | Model, cell: ResolvedCell, profile: Profile, misses: Sequence[Miss]
 ) -> dict[str, Any]:
     """What *model* says of *cell* by each refit of *profile*, and the intervals, as fields."""
@@ -146,7 +149,7 @@ def _spread(
     # Cells whose miss is not known make intervals wider: they count as missed by any factor.
     unknown_count = len({job.cell for job in profile.jobs}) - len(misses)
     unknown = [(math.nan, math.nan)] * unknown_count
-    drawn = _drawn_times(model, cell, profile, misses) if profile.draws else None
+    drawn = drawn_times(model, cell, profile, misses) if profile.draws else None
     refits = {}
     intervals = {}
     for column, quantity in enumerate(INTERVAL_OF):
@@ -172,7 +175,7 @@ def _level_name(level: float) -> str:
     return f"{100 * level:.0f}"
 
 
-def _drawn_times(
+def drawn_times(
     model: str | Model, cell: ResolvedCell, profile: Profile, misses: Sequence[Miss]
 ) -> Numbers:
     """
@@ -206,7 +209,7 @@ def _log_times(prediction: Prediction) -> Numbers:
     return logs
 
 
-def _misses(
+def profiled_misses(
     model: str | Model, profile: Profile, profiled: Mapping[str, ResolvedCell]
 ) -> Iterator[Miss]:
     """Yield for each profiling cell the place of the refit without it, and what that misses."""
@@ -217,12 +220,12 @@ def _misses(
         for cell_id in sorted(all_cells - {job.cell for job in refit.jobs}):
             jobs = [job for job in profile.jobs if job.cell == cell_id]
             if cell_id not in profiled:  # of another run
-                yield Miss(place, _miss_of_jobs(model, refit, jobs))
+                yield Miss(place, miss_of_jobs(model, refit, jobs))
                 continue
             sums_s = [_sum_s(jobs, quantity) for quantity in INTERVAL_OF]
             measured = np.log(sums_s) - math.log(len({job.trial for job in jobs}))
-            again = predict_cell(model, profiled[cell_id], {profile.workload: refit})
-            yield Miss(place, measured - _log_times(again))
+            prediction = predict_cell(model, profiled[cell_id], {profile.workload: refit})
+            yield Miss(place, measured - _log_times(prediction))
 
 
 def _sum_s(jobs: Iterable[ProfiledJob], quantity: str) -> float:
@@ -230,7 +233,7 @@ def _sum_s(jobs: Iterable[ProfiledJob], quantity: str) -> float:
     return sum(getattr(job, quantity) or math.nan for job in jobs)
 
 
-def _miss_of_jobs(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]) -> Numbers:
+def miss_of_jobs(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]) -> Numbers:
     """By how much *model* misses profiled *jobs* of one cell: logarithms, NaN: it has no answer."""
     import numpy as np
 
@@ -271,17 +274,18 @@ def scaled(profile: Profile, times: Mapping[str, float]) -> Profile:
     }
     return profile.model_copy(
         update={
-            "statistics": _scaled_statistics(profile.statistics, times),
-            "costs": _scaled_statistics(profile.costs, times),
-            "frame": _scaled_statistics(profile.frame, times),
-            "jobs": tuple(_scaled_job(job, times_of_jobs) for job in profile.jobs),
+            "statistics": scaled_statistics(profile.statistics, times),
+            "costs": scaled_statistics(profile.costs, times),
+            "frame": scaled_statistics(profile.frame, times),
+            "jobs": tuple(scaled_job(job, times_of_jobs) for job in profile.jobs),
         }
     )
 
 
-def _scaled_statistics(
+def scaled_statistics(
     statistics: Mapping[str, Statistic], times: Mapping[str, float]
 ) -> dict[str, Statistic]:
+    """*statistics* with each as many times as large as *times* has it, by name."""
     changed = dict(statistics)
     for name in statistics.keys() & times.keys():
         factor = times[name]
@@ -292,7 +296,7 @@ def _scaled_statistics(
     return changed
 
 
-def _scaled_job(job: ProfiledJob, times: Mapping[str, float]) -> ProfiledJob:
+def scaled_job(job: ProfiledJob, times: Mapping[str, float]) -> ProfiledJob:
     """*job* with those of its *times* longer that it has."""
     update = {}
     for name, factor in times.items():

@@ -58,18 +58,18 @@ def blind_refusals(run: Run, done: Iterable[TrialRecord]) -> list[str]:
     stored = [line.name for line in Chain(run.opener).lines().values()]
     if SEAL not in stored:
         return ["no seal was noted while it was measured" if stored else "it has no evidence"]
-    before = stored[: stored.index(SEAL)]
+    measured_before = stored[: stored.index(SEAL)]
     seal = run.seal.sha256()
     refusals = []
-    for trial in (record.trial.id for record in done if not record.trial.profiling):
-        if f"trials/{trial}" in before:
-            refusals.append(f"trial {trial} was measured before the predictions were sealed")
-        named = named_seals(run.raw(trial))
-        refusals += [
-            f"trials/{trial}/raw/{name} does not name the seal"
-            for name, sha in named.items()
-            if sha != seal
-        ]
+    for record in done:
+        if record.trial.profiling:
+            continue
+        trial_id = record.trial.id
+        if f"trials/{trial_id}" in measured_before:
+            refusals.append(f"trial {trial_id} was measured before the predictions were sealed")
+        for name, sha256_of_seal in named_seals(run.raw(trial_id)).items():
+            if sha256_of_seal != seal:
+                refusals.append(f"trials/{trial_id}/raw/{name} does not name the seal")
     return refusals
 
 

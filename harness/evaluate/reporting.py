@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import median_low
+from typing import Any
 
 from harness.evaluate.measurements import measure_trials
 from harness.evaluate.observations import collect_vets, job_task_times, job_vet, logged_times
@@ -52,14 +53,9 @@ def report_data(trials: StoredTrials, *, with_tasks: bool = True) -> ReportData:
     *with_tasks*: also where the time of the tasks of typical trials went.
     """
     run = trials.run
-    is_sealed = run.finished or run.seal.exists()
-    not_blind = []
-    if is_sealed:
-        run.seal.check()
-        not_blind = blind_refusals(run, trials.done.values())[:1]
+    seal = seal_facts(trials)
     records = run.trials()
-    is_scored = run.finished or run.is_scored
-    score_book = run.read_scores() if is_scored else ScoreBook()
+    score_book = run.read_scores() if run.finished or run.is_scored else ScoreBook()
     typical = typical_trials(trials) if with_tasks else []
     timelines = [(record, joined(trials.jobs(record))) for record in typical]
     return ReportData(
@@ -72,17 +68,25 @@ def report_data(trials: StoredTrials, *, with_tasks: bool = True) -> ReportData:
         score_book=score_book,
         profiles=run.read_profiles(),
         manifest=run.read_manifest().document(),
-        seal={"not_blind": not_blind} if is_sealed else {},
+        seal=seal,
         timelines=timelines,
         jobs={record.trial.id: trials.jobs(record) for record in typical},
         task_times={record.trial.id: task_times(trials, record, job) for record, job in timelines},
-        rates=_probe_rates(trials, records),
+        rates=probe_rates(trials, records),
         planned=len(trials.plan),
         evidence={trial_id: f"{run.to_measured}trials/{trial_id}/raw" for trial_id in records},
     )
 
 
-def _probe_rates(trials: StoredTrials, records: Mapping[str, TrialRecord]) -> dict[str, float]:
+def seal_facts(trials: StoredTrials) -> dict[str, Any]:
+    """Check the seal, and say why the run is not blind, if so; nothing where none is sealed."""
+    if not trials.run.finished and not trials.run.seal.exists():
+        return {}
+    trials.run.seal.check()
+    return {"not_blind": blind_refusals(trials.run, trials.done.values())[:1]}
+
+
+def probe_rates(trials: StoredTrials, records: Mapping[str, TrialRecord]) -> dict[str, float]:
     """Rate of the speed probe during each trial that has one, by its id."""
     rates = {}
     for trial_id, record in records.items():
@@ -115,11 +119,11 @@ def task_times(trials: StoredTrials, record: TrialRecord, trace: JobTrace) -> Jo
 def typical_trials(trials: StoredTrials) -> list[TrialRecord]:
     """Give the typical trial of each workload that has a done one, in the order of the plan."""
     workloads = dict.fromkeys(cell.workload.name for cell in trials.cells.values())
-    typical = [_typical_trial(trials, workload) for workload in workloads]
+    typical = [typical_trial(trials, workload) for workload in workloads]
     return [record for record in typical if record is not None]
 
 
-def _typical_trial(trials: StoredTrials, workload: str) -> TrialRecord | None:
+def typical_trial(trials: StoredTrials, workload: str) -> TrialRecord | None:
     """Trial with the median job time in the largest cell of *workload*, a scored one if any."""
     ranks = {}
     for trial_id, record in trials.done.items():

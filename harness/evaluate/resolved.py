@@ -26,13 +26,14 @@ def resolve_cell(cell: Cell) -> ResolvedCell:
     """
     found: Workload | HarnessError
     try:
-        found = _find_workload(cell)
+        found = find_workload(cell)
     except HarnessError as error:
         found = error
     return ResolvedCell(cell, found)
 
 
-def _find_workload(cell: Cell) -> Workload:
+def find_workload(cell: Cell) -> Workload:
+    """Look up the workload of *cell*; `DataError` where a stored run has one that is not known."""
     if cell.workload.code is not None:
         return own_workload(cell.workload.code)
     if cell.was_imported:

@@ -49,13 +49,13 @@ def profile_run(trials: StoredTrials) -> dict[str, Profile]:
     profiles = {}
     for workload, observed in observations.items():
         profile = fit_profile(workload, observed, speed, rates)
-        refits = _refits(workload, observed, speed, rates)
+        refits = fit_refits(workload, observed, speed, rates)
         profiles[workload] = profile.model_copy(update={"refits": refits})
         trials.run.write_profile(profiles[workload])
     return profiles
 
 
-def _refits(
+def fit_refits(
     workload: str,
     observed: Sequence[Observation],
     speed: SpeedCorrection,
@@ -97,7 +97,7 @@ def predict_run(trials: StoredTrials) -> list[Prediction]:
     hashes = run.profile_hashes()
     predictions: list[Prediction] = []
     for model_name in trials.experiment.predict.models:
-        model, code = _asked_model(trials, model_name)
+        model, code = asked_model(trials, model_name)
         by_model = []
         for prediction in predict_cells(model, cells, profiles, trials.resolved):
             workload = trials.cells[prediction.cell].workload.name
@@ -109,7 +109,7 @@ def predict_run(trials: StoredTrials) -> list[Prediction]:
     return predictions
 
 
-def _asked_model(trials: StoredTrials, name: str) -> tuple[str | Model, str]:
+def asked_model(trials: StoredTrials, name: str) -> tuple[str | Model, str]:
     """Give the model of this *name*, and the SHA-256 of its code: a user's own is started."""
     code = trials.experiment.predict.code.get(name)
     if code is None:

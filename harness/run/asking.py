@@ -42,7 +42,7 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
     for text in profile_on:
         axis, _, values = text.rpartition("=")
         overrides.append(f"predict.profile_on.{axis}=[{values.strip('[]')}]")
-    predict = _read_predict(run, models.split(","), names, overrides, narrows=not profile_on)
+    predict = read_predict(run, models.split(","), names, overrides, narrows=not profile_on)
     codes = experiment.predict.code | predict.code
     changes: dict[str, Any] = {
         "code": {name: code for name, code in codes.items() if name in predict.models}
@@ -53,7 +53,7 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
     return experiment.model_copy(update={"predict": predict})
 
 
-def _read_predict(
+def read_predict(
     run: Run, given: Sequence[str], names: str, overrides: Sequence[str], *, narrows: bool
 ) -> Predict:
     """
@@ -100,7 +100,7 @@ def analyse(
     Its *profiles* are those of the profiling trials, unless they are given.  When the block ends it
     is among the run's analyses; nothing is left where it fails.
     """
-    plan = [_with_use(trial, experiment.predict) for trial in run.measured.read_plan()]
+    plan = [with_use(trial, experiment.predict) for trial in run.measured.read_plan()]
     with new_analysis(run, experiment, plan, __version__) as analysis:
         evaluation = Evaluation.of(analysis)
         for profile in (profiles or {}).values():
@@ -113,7 +113,7 @@ def analyse(
         yield evaluation, document
 
 
-def _with_use(trial: Trial, predict: Predict) -> Trial:
+def with_use(trial: Trial, predict: Predict) -> Trial:
     """*trial* with its use by `profile_on`; where it was imported its moment has decided that."""
     if trial.cell.was_imported:
         return trial

@@ -37,30 +37,37 @@ class Estimator:
         starts_s = list[float]()
         gaps_s = list[float]()
         self.run_count = len(runs)
-        for ended_s, attempts in runs:
+        for opened_s, attempts in runs:
             start = ""
             inputs = set[str]()
+            ended_s = opened_s
             for record in attempts:
                 before_s = record.started_s - ended_s
-                ended_s = record.finished_s  # noqa: PLW2901
+                ended_s = record.finished_s
                 if record.state != "done" or not record.job_ids or before_s < 0:  # or taken over
                     continue
                 if record.job_ids[0].split("_")[1] != start:  # when the cluster was started
                     start = record.job_ids[0].split("_")[1]
                     inputs = set()
                 (gaps_s if inputs else starts_s).append(before_s)
-                cell = record.trial.cell
-                prepare_s = record.harness_s.get("prepare_s", 0.0)
-                rest_s = (record.finished_s - record.started_s - prepare_s) / len(record.job_ids)
-                for likeness in _likenesses(cell):
-                    self._points[likeness, False].append((cell.workload.input_bytes, rest_s))
-                    if input_of(cell) not in inputs:
-                        self._points[likeness, True].append((cell.workload.input_bytes, prepare_s))
-                inputs.add(input_of(cell))
+                generated = input_of(record.trial.cell)
+                self._add_points(record, is_new_input=generated not in inputs)
+                inputs.add(generated)
         # The low one: a run that was interrupted for hours began again then.
         self.start_s = median_low(starts_s) if starts_s else CLUSTER_START_S
         self.gap_s = mean(gaps_s or [0.0])
         self.end_s = END_S * self.start_s / CLUSTER_START_S
+
+    def _add_points(self, record: TrialRecord, *, is_new_input: bool) -> None:
+        """Note the seconds of one job of a trial, and of the generation of its input."""
+        cell = record.trial.cell
+        size = cell.workload.input_bytes
+        prepare_s = record.harness_s.get("prepare_s", 0.0)
+        rest_s = (record.finished_s - record.started_s - prepare_s) / len(record.job_ids)
+        for likeness in _likenesses(cell):
+            self._points[likeness, False].append((size, rest_s))
+            if is_new_input:
+                self._points[likeness, True].append((size, prepare_s))
 
     def knows(self, cell: Cell) -> bool:
         """Whether the workload of *cell* was measured here."""

@@ -28,13 +28,21 @@ from harness.providers import PROVIDERS
 from harness.providers.base import Cluster
 from harness.providers.state import DeferredInterrupt
 from harness.records.trace import devices
-from harness.records.trial import ClusterSpec, Trial, TrialRecord, Versions, digest
+from harness.records.trial import (
+    ClusterSpec,
+    MachineLoad,
+    Trial,
+    TrialRecord,
+    Versions,
+    digest,
+)
 from harness.run import Console
 from harness.run.jobs import Inputs, JobRunner, StoppedError
 from harness.run.manifest import record_limits, record_systems, record_versions
 from harness.run.traces import write_trace
-from harness.run.trial import TrialRunner
+from harness.run.trial import Outcome, TrialRunner
 from harness.store import Run, os_error_as_machine_error
+from harness.store.trials import TrialFolder
 from harness.workloads.resolved import ResolvedCell
 
 OnError = Literal["stop", "skip"]
@@ -135,13 +143,6 @@ class Execution:
     def _run_on_cluster(self, trials: list[Trial]) -> Generator[TrialRecord]:
         """Run *trials*, which share one cluster specification, on as many clusters as it takes."""
         clusters_lost = 0  # in a row, without a trial done in between
-        logs = self.run.scratch / "inputs"
-        logs.mkdir(exist_ok=True)
-
-        def check_interrupt() -> None:
-            if self.interrupt.is_pending:
-                raise StoppedError("interrupted by the user")
-
         while trials:
             with (
                 self._start_cluster(trials[0].cell.cluster) as cluster,
@@ -151,42 +152,61 @@ class Execution:
             ):
                 if monitor.machines:
                     self.run.update_manifest(machines=monitor.machines)
-                note = self.console.note
-                jobs = JobRunner(cluster, self.limit_s, on_tick=check_interrupt, note=note)
-                inputs = Inputs(jobs, logs, self.console.say)
-                block_size = block_bytes(cluster.spec)
-                runner = TrialRunner(
-                    cluster, inputs, block_size, self.limit_s, check_interrupt, note=note
-                )
-                is_lost = any(
-                    self._attempt(runner, trials[0], monitor, is_warmup=True).is_cluster_lost
-                    for _ in range(self.warmup)
-                )
-                if self.needs_rates:
-                    record_rates(self.run, cluster, self.console.say)
-                if self.more_here:
-                    record_micro(self.run, cluster, self.console.say)
+                runner = self._runner(cluster)
+                is_lost = self._warm_up(runner, trials[0], monitor)
+                self._record_machine(cluster)
                 while trials and not is_lost:
                     attempt = self._attempt(runner, trials[0], monitor)
                     is_lost = attempt.is_cluster_lost
                     if attempt.record.state == "done":
                         clusters_lost = 0
-                    if attempt.is_last:  # of its use: profiling ends before scoring begins
-                        again = trials.pop(0)
-                        same = [trial.profiling == again.profiling for trial in trials]
-                        places = [place for place, is_same in enumerate(same, start=1) if is_same]
-                        trials.insert(max(places, default=0), again)
+                    if attempt.is_last:
+                        move_behind_its_use(trials)
                     if attempt.counts:
                         trials.pop(0)
                         yield attempt.record
-                        if self.more_here and not trials and not is_lost:
-                            trials += self.more_here()
-                            self.cells |= resolve_cells(trial.cell for trial in trials)
+                        if not trials and not is_lost:
+                            trials += self._added_here()
                 clusters_lost += is_lost
             if clusters_lost >= _CLUSTERS_LOST and trials:
                 what = f"{clusters_lost} clusters were lost, and no trial was done in between"
                 fix = "read the reasons in the failed trials, then start the command again"
                 raise ClusterError(what, where=str(self.run.path), fix=fix)
+
+    def _runner(self, cluster: Cluster) -> TrialRunner:
+        """Make what runs trials on *cluster*, whose inputs they share."""
+
+        def check_interrupt() -> None:
+            if self.interrupt.is_pending:
+                raise StoppedError("interrupted by the user")
+
+        logs = self.run.scratch / "inputs"
+        logs.mkdir(exist_ok=True)
+        note = self.console.note
+        jobs = JobRunner(cluster, self.limit_s, on_tick=check_interrupt, note=note)
+        inputs = Inputs(jobs, logs, self.console.say)
+        block_size = block_bytes(cluster.spec)
+        return TrialRunner(cluster, inputs, block_size, self.limit_s, check_interrupt, note=note)
+
+    def _warm_up(self, runner: TrialRunner, trial: Trial, monitor: Monitor) -> bool:
+        """Run *trial* as often as asked without counting it; whether the cluster was lost."""
+        return any(
+            self._attempt(runner, trial, monitor, is_warmup=True).is_cluster_lost
+            for _ in range(self.warmup)
+        )
+
+    def _record_machine(self, cluster: Cluster) -> None:
+        """Measure what the nodes' disks, memory and networks achieve, where that is asked for."""
+        if self.needs_rates:
+            record_rates(self.run, cluster, self.console.say)
+        if self.more_here:
+            record_micro(self.run, cluster, self.console.say)
+
+    def _added_here(self) -> Sequence[Trial]:
+        """Trials to be added on the cluster that has run all of its own."""
+        added = self.more_here() if self.more_here else ()
+        self.cells |= resolve_cells(trial.cell for trial in added)
+        return added
 
     @contextmanager
     def _start_cluster(self, cluster_spec: ClusterSpec) -> Iterator[Cluster]:
@@ -238,7 +258,8 @@ class Execution:
             with monitor.sample(folder.raw):
                 outcome = runner.run(trial, self.cells[trial.cell.id], folder.raw)
             loads = monitor.loads(folder.raw)
-            if outcome.state == "done" and (shift := stopwatch.find_shift()):
+            shift = stopwatch.find_shift() if outcome.state == "done" else ""
+            if shift:
                 outcome.state = "failed"
                 outcome.reason = shift
             if outcome.state != "done":
@@ -246,45 +267,73 @@ class Execution:
             if outcome.is_cluster_lost:
                 for daemon, text in runner.cluster.daemon_logs(200).items():
                     (folder.raw / f"daemon-{daemon.replace(' ', '-')}.log").write_text(text)
-            attempts = [attempt for trace in outcome.traces for attempt in trace.attempts]
-            elapsed_s = stopwatch.elapsed_s
-            record = TrialRecord(
-                trial=trial,
-                state=outcome.state,
-                started_s=stopwatch.at_s,
-                finished_s=stopwatch.at_s + elapsed_s,
-                job_ids=tuple(outcome.job_ids),
-                reason=outcome.reason,
-                disturbed=find_disturbance(loads),
-                loads=loads,
-                device=", ".join(devices(attempt.counters for attempt in attempts)),
-                versions=self.versions_on_nodes,
-                kernel=self.kernel,
-                input_bytes=outcome.input_bytes,
-                num_splits=outcome.num_splits,
-                harness_s=outcome.seconds,
-                disk_bytes=outcome.disk_bytes,
-            )
-            counts = not is_warmup
-            is_repeated = counts and record.state == "done" and bool(record.disturbed)
-            is_repeated &= self.on_disturbed == "repeat" and trial.id not in self.repeated
-            if counts and record.state != "done":
-                has_retry = self.failures[trial.id] < self.retries
-                counts = not outcome.is_interrupted and not has_retry
-                self.failures[trial.id] += 1
-            if is_repeated:
-                self.console.say(f"trial {trial.id} is repeated at the end: {record.disturbed}")
-                self.repeated.add(trial.id)
-                folder.discard("disturbed", record)
-                counts = False
-            elif counts:
-                folder.commit(record)
-                for complaint in write_trace(self.run, record, outcome.traces):
-                    self.console.say(f"warning: trial {trial.id}: {complaint}")
-                self.durations[trial.id] = elapsed_s
-            else:
-                folder.discard("warmup" if is_warmup else "retried", record)
-        return Attempt(record, counts, outcome.is_cluster_lost, is_repeated)
+            record = self._record_of(trial, outcome, stopwatch, loads)
+            if is_warmup:
+                folder.discard("warmup", record)
+                return Attempt(record, counts=False, is_cluster_lost=outcome.is_cluster_lost)
+            return self._settle(folder, record, outcome)
+
+    def _record_of(
+        self,
+        trial: Trial,
+        outcome: Outcome,
+        stopwatch: Stopwatch,
+        loads: dict[str, MachineLoad],
+    ) -> TrialRecord:
+        """Make the record of *trial*, which has just ended."""
+        counters: list[Mapping[str, int]] = []
+        for trace in outcome.traces:
+            counters += [attempt.counters for attempt in trace.attempts]
+        elapsed_s = stopwatch.elapsed_s
+        return TrialRecord(
+            trial=trial,
+            state=outcome.state,
+            started_s=stopwatch.at_s,
+            finished_s=stopwatch.at_s + elapsed_s,
+            job_ids=tuple(outcome.job_ids),
+            reason=outcome.reason,
+            disturbed=find_disturbance(loads),
+            loads=loads,
+            device=", ".join(devices(counters)),
+            versions=self.versions_on_nodes,
+            kernel=self.kernel,
+            input_bytes=outcome.input_bytes,
+            num_splits=outcome.num_splits,
+            harness_s=outcome.seconds,
+            disk_bytes=outcome.disk_bytes,
+        )
+
+    def _settle(self, folder: TrialFolder, record: TrialRecord, outcome: Outcome) -> Attempt:
+        """Commit a trial that counts; move the folder of one that is run again out of the way."""
+        trial_id = record.trial.id
+        is_done = record.state == "done"
+        is_lost = outcome.is_cluster_lost
+        is_repeatable = self.on_disturbed == "repeat" and trial_id not in self.repeated
+        if is_done and record.disturbed and is_repeatable:
+            self.console.say(f"trial {trial_id} is repeated at the end: {record.disturbed}")
+            self.repeated.add(trial_id)
+            folder.discard("disturbed", record)
+            return Attempt(record, counts=False, is_cluster_lost=is_lost, is_last=True)
+        if not is_done:
+            has_retry = self.failures[trial_id] < self.retries
+            self.failures[trial_id] += 1
+            if outcome.is_interrupted or has_retry:
+                folder.discard("retried", record)
+                return Attempt(record, counts=False, is_cluster_lost=is_lost)
+        folder.commit(record)
+        for complaint in write_trace(self.run, record, outcome.traces):
+            self.console.say(f"warning: trial {trial_id}: {complaint}")
+        self.durations[trial_id] = record.finished_s - record.started_s
+        return Attempt(record, counts=True, is_cluster_lost=is_lost)
+
+
+def move_behind_its_use(trials: list[Trial]) -> None:
+    """Move the first of *trials* behind all others of its use: profiling ends before scoring."""
+    first = trials.pop(0)
+    places = [
+        place for place, trial in enumerate(trials, start=1) if trial.profiling == first.profiling
+    ]
+    trials.insert(max(places, default=0), first)
 
 
 def cluster_name(run: Run) -> str:

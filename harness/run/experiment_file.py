@@ -41,7 +41,7 @@ class ExperimentFile:
         names = known_names(self._read_own)
         experiment = read_experiment(self.text, self.source, self.overrides, known=names)
         cells = resolve_cells(expand(experiment)).values()
-        refuse_cells(cells, _refusals, self.source, self.text)
+        refuse_cells(cells, cluster_refusals, self.source, self.text)
         refuse_inputs(cells, self.source, self.text)
         mode = experiment.tracing.mode
         provider = experiment.cluster.provider
@@ -68,7 +68,8 @@ class ExperimentFile:
         return read_own(path, Path() if is_option else Path(self.source).parent)
 
 
-def _refusals(cluster: ClusterSpec, properties: Mapping[str, str]) -> list[str]:
+def cluster_refusals(cluster: ClusterSpec, properties: Mapping[str, str]) -> list[str]:
+    """Why a *cluster* cannot run jobs with *properties*; empty: it can."""
     # Limits that the provider cannot set are refused: nothing is ignored silently.
     provider = PROVIDERS[cluster.provider]
     unlimited = unsupported_limits(cluster, provider.limitable)
@@ -82,10 +83,10 @@ def read_experiment_file(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         what = f"the experiment file cannot be read: {reason}"
-        raise SpecError(what, where=str(path.absolute()), fix=_meant_file(path)) from error
+        raise SpecError(what, where=str(path.absolute()), fix=meant_file(path)) from error
 
 
-def _meant_file(path: Path) -> str:
+def meant_file(path: Path) -> str:
     """Advice which experiment file may be meant by *path*."""
     candidates: dict[str, Path] = {}
     for folder in (path, path.parent, Path("experiments")):

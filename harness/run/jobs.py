@@ -22,6 +22,7 @@ from harness.hadoop.site import render_xml
 from harness.hadoop_home.home import job_jar
 from harness.parsing.history import read_history
 from harness.providers.base import Cluster
+from harness.providers.host import Running
 from harness.providers.masters import Hdfs, describe_endings
 from harness.records.trace import JobTrace
 from harness.records.trial import WorkloadSpec
@@ -36,6 +37,7 @@ _HEALTH_S = 1.0
 # What YarnClientImpl and Job log once a job is accepted; a job may be named before, and refused.
 _JOB = re.compile(rb"(?:Submitted application application|Running job: job)_(\d{1,20}_\d{1,10})\b")
 _SPLITS = re.compile(r"number of splits:(\d{1,10})\b")
+_STACK_FRAME = re.compile(r"\s*(at |\.\.\.|$)")
 _SHARES = re.compile(r" map (\d{1,3})% reduce (\d{1,3})%")
 
 
@@ -81,20 +83,7 @@ class JobRunner:
         argv = command.argv(shown, conf)
         client = self.cluster.client(command.main_class, argv, log=log, jars=jars)
         try:
-            checked_s = time.monotonic()
-            while (status := client.poll()) is None:
-                current_s = time.monotonic()
-                if current_s > deadline:
-                    self.on_limit()
-                    what = "the job did not end within its time limit"
-                    fix = "raise trial_limit, or read the container logs of the trial"
-                    raise TimeLimitError(what, where="job client", fix=fix)
-                if current_s - checked_s > _HEALTH_S:
-                    checked_s = current_s
-                    self.check_alive()
-                    self.note(job_progress(log, properties))
-                self.on_tick()
-                time.sleep(_POLL_S)
+            status = self._wait(client, deadline, lambda: job_progress(log, properties))
         finally:
             if client.poll() is None:
                 client.kill()  # with its JVM on the gateway
@@ -109,6 +98,24 @@ class JobRunner:
             fix = "read that log and the container logs beside it"
             raise JobError(what, where=log.name, fix=fix)
         return submitted
+
+    def _wait(self, client: Running, deadline: float, describe_progress: Callable[[], str]) -> int:
+        """Wait for the *client*, and return its status; a cluster that is unfit ends the wait."""
+        checked_s = time.monotonic()
+        while (status := client.poll()) is None:
+            current_s = time.monotonic()
+            if current_s > deadline:
+                self.on_limit()
+                what = "the job did not end within its time limit"
+                fix = "raise trial_limit, or read the container logs of the trial"
+                raise TimeLimitError(what, where="job client", fix=fix)
+            if current_s - checked_s > _HEALTH_S:
+                checked_s = current_s
+                self.check_alive()
+                self.note(describe_progress())
+            self.on_tick()
+            time.sleep(_POLL_S)
+        return status
 
     def check_alive(self) -> None:
         """Raise `ClusterError` when a daemon has died or hangs."""
@@ -142,8 +149,8 @@ def job_progress(log: Path, properties: Mapping[str, str]) -> str:
 
 def last_line(log: Path, width: int = 300) -> str:
     """The last error in *log*, or why its job failed, or its last line; no stack frames."""
-    log_lines = log.read_bytes()[-65536:].decode("utf-8", "replace").splitlines()
-    log_lines = [line for line in log_lines if not re.match(r"\s*(at |\.\.\.|$)", line)]
+    text = log.read_bytes()[-65536:].decode("utf-8", "replace")
+    log_lines = [line for line in text.splitlines() if not _STACK_FRAME.match(line)]
     errors = [line for line in log_lines if "Exception" in line or "rror" in line]
     # The client's line about an application that has failed, with the reason behind it.
     ends = [line.rpartition("Job: ")[2] for line in log_lines if " failed with state " in line]

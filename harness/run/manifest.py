@@ -87,34 +87,39 @@ def record_versions(
 
     `DataError` where trials of the run ran on another Hadoop or Java of the same node.
     """
-    known = run.read_manifest().nodes
     # Trials of other planned versions have other ids: they are not compared with these.
     trials = [record.trial for record in run.trials().values()]
     if any(trial.id == trial_id(trial.cell, trial.repetition, planned) for trial in trials):
-        for component in _DECISIVE:
-            for worker, versions in ran_on.items():
-                recorded = known.get(component, "")
-                current = getattr(versions, component)
-                before = recorded if isinstance(recorded, str) else recorded.get(worker, "")
-                if before and current and before != current:
-                    raise DataError(
-                        f"{worker} has {component.capitalize()} {current} now, and trials of this"
-                        f" run ran on {before}",
-                        where=str(run.path),
-                        fix="measure again: the same command with --new",
-                    )
+        refuse_other_versions(run, ran_on)
     nodes = dict[str, str | dict[str, str]]()
-    version_texts = dict[str, str]()
+    shown = dict[str, str]()
     for component in (*_DECISIVE, "kernel") if ran_on else ():
         by_node = {worker: getattr(versions, component) for worker, versions in ran_on.items()}
-        common, *others = set(by_node.values())
-        nodes[component] = by_node if others else common
+        common, *differing = set(by_node.values())
+        nodes[component] = by_node if differing else common
         pairs = (f"{worker}: {by_node[worker] or 'unknown'}" for worker in sorted(by_node))
-        version_texts[component] = ", ".join(pairs) if others else common
-    decisive = {name: version_texts[name] or "unknown" for name in _DECISIVE if ran_on}
+        shown[component] = ", ".join(pairs) if differing else common
+    decisive = {name: shown[name] or "unknown" for name in _DECISIVE if ran_on}
     planned = planned.model_copy(update=decisive)
     run.update_manifest(versions=planned, nodes=nodes)
-    return planned, version_texts.get("kernel", "")
+    return planned, shown.get("kernel", "")
+
+
+def refuse_other_versions(run: Run, ran_on: Mapping[str, RanOn]) -> None:
+    """Raise `DataError` where a node has another Hadoop or Java than earlier trials of *run*."""
+    recorded = run.read_manifest().nodes
+    for component in _DECISIVE:
+        by_node = recorded.get(component, "")
+        for worker, versions in ran_on.items():
+            current = getattr(versions, component)
+            before = by_node if isinstance(by_node, str) else by_node.get(worker, "")
+            if before and current and before != current:
+                raise DataError(
+                    f"{worker} has {component.capitalize()} {current} now, and trials of this"
+                    f" run ran on {before}",
+                    where=str(run.path),
+                    fix="measure again: the same command with --new",
+                )
 
 
 @cache
@@ -130,12 +135,12 @@ def installed_packages() -> dict[str, str]:
 
 def record_systems(run: Run, cluster: Cluster, workers: Iterable[str]) -> None:
     """Write down what the nodes of a cluster are, but for those that were asked before."""
-    known = run.read_manifest().systems
+    recorded = run.read_manifest().systems
     if not cluster.sets_site:
         why = "not known: the nodes of an existing cluster have no connection"
         run.update_manifest(systems=dict.fromkeys(workers, why))
-    elif hosts := [host for host in cluster.hosts if host.name not in known]:
-        systems = known | node_systems(hosts, cluster.agent)
+    elif hosts := [host for host in cluster.hosts if host.name not in recorded]:
+        systems = recorded | node_systems(hosts, cluster.agent)
         run.update_manifest(systems=systems, daemon_options=daemon_options(cluster.layout))
 
 
@@ -149,11 +154,13 @@ def record_limits(
         {"cluster": spec.id, "measured_s": now_s, "nodes": limits}
     )
     run.update_manifest(limits=(*run.read_manifest().limits, started))
-    return [
-        f"the limit of {node}'s disk is not enforced on buffered writes: they were written at"
-        f" {format_control(control, limit.buffered_write or 0)},"
-        f" and {format_control(control, limit.requested)} was requested"
-        for node, controls in started.nodes.items()
-        for control, limit in controls.items()
-        if not limit.is_enforced
-    ]
+    sentences = []
+    for node, controls in started.nodes.items():
+        for control, limit in controls.items():
+            if not limit.is_enforced:
+                sentences.append(
+                    f"the limit of {node}'s disk is not enforced on buffered writes: they were"
+                    f" written at {format_control(control, limit.buffered_write or 0)},"
+                    f" and {format_control(control, limit.requested)} was requested"
+                )
+    return sentences

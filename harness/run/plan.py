@@ -75,10 +75,14 @@ def make_plan(
                 }
             )
     total_s += estimator.end_s if total_s else 0.0
-    return {"trials": planned, "estimate_s": total_s, "estimated": _basis(trials, estimator)}
+    return {
+        "trials": planned,
+        "estimate_s": total_s,
+        "estimated": basis_of_estimate(trials, estimator),
+    }
 
 
-def _basis(trials: Iterable[Trial], estimator: Estimator) -> str:
+def basis_of_estimate(trials: Iterable[Trial], estimator: Estimator) -> str:
     """Say what the seconds of *trials* rest on."""
     unmeasured = {trial.cell.workload.name for trial in trials if not estimator.knows(trial.cell)}
     if unmeasured:
@@ -105,7 +109,7 @@ def refuse_cells(
     if not counts:
         return
     positions = places(text, source)
-    wheres = {reason: _where_of(reason, positions, source) for reason in counts}
+    wheres = {reason: place_of_reason(reason, positions, source) for reason in counts}
     message_lines = list(counts)
     if len(counts) > 1:
         message_lines = ["the cluster cannot run this grid"]
@@ -115,7 +119,7 @@ def refuse_cells(
     raise SpecError("\n".join(message_lines), where=next(iter(wheres.values())), fix=fix)
 
 
-def _where_of(reason: str, positions: Mapping[str, str], source: str) -> str:
+def place_of_reason(reason: str, positions: Mapping[str, str], source: str) -> str:
     """Place of the key that *reason* names, by the *positions* of all keys; else the *source*."""
     # A name with a dot or an underscore is not an English word; else the end of a path of keys.
     named_keys = [key for key in positions if re.search(r"[._]", key) and key in reason]

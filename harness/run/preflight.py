@@ -224,7 +224,7 @@ class Preflight:
             shares = f"{format_bytes(needed)} of this machine's {format_bytes(memory)}"
             yield f"the cluster may take {shares} of memory: lower cluster.workers"
         if offered_gpus:
-            yield from _lacking_gpus(offered_gpus)
+            yield from lacking_gpus(offered_gpus)
 
     def _tiny_inputs(self) -> Iterator[str]:
         """An input below a block."""
@@ -280,7 +280,7 @@ class Preflight:
         return sorted(overridden)
 
 
-def _lacking_gpus(offered: int) -> Iterator[str]:
+def lacking_gpus(offered: int) -> Iterator[str]:
     """GPUs that nodes offer in total, and that this machine has not, or has lost."""
     devices = find_devices(here)
     if devices.gpus and devices.message:

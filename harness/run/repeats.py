@@ -15,10 +15,7 @@ from harness.stats.sequential import LOOKS
 def until_decided(evaluation: Evaluation, versions: Versions, console: Console) -> list[Trial]:
     """Trials of the next look at the data: none where it has a verdict or no time is left."""
     look = _next_look(evaluation)
-    times_s: dict[str, list[float]] = defaultdict(list)
-    for record in evaluation.done.values():
-        if not record.trial.profiling:
-            times_s[record.trial.cell.id].append(record.finished_s - record.started_s)
+    times_s = scored_times(evaluation)
     cells = list[str]()
     reason = "no scored trial was done"
     if times_s:
@@ -58,6 +55,15 @@ def more_of_fastest(evaluation: Evaluation, versions: Versions) -> list[Trial]:
             for number in range(numbers[cell_id], experiment.repeat):
                 trials.append(Trial.of(cell, number, versions, look=look, reason=reason))
     return sorted(trials, key=lambda trial: (trial.cell.cluster.id, trial.repetition, trial.id))
+
+
+def scored_times(evaluation: Evaluation) -> dict[str, list[float]]:
+    """Seconds that the scored trials took which are done, by the id of their cell."""
+    times_s: dict[str, list[float]] = defaultdict(list)
+    for record in evaluation.done.values():
+        if not record.trial.profiling:
+            times_s[record.trial.cell.id].append(record.finished_s - record.started_s)
+    return times_s
 
 
 def _next_look(evaluation: Evaluation) -> int:

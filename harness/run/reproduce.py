@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.evaluate.flow import Evaluation
-from harness.run.traces import remake_trace
+from harness.run.traces import remake_all_traces
 from harness.store import Run
 from harness.store.compare import Difference, compare_files
 
@@ -35,16 +35,18 @@ def reproduce(
     experiment = run.experiment()
     plan = run.read_plan()
     stages = list(STAGES)
+    has_traces = not is_lean or has_any(run, STAGES["trace"])
+    has_logs = not is_lean or has_any(run, _HISTORIES)
     first = stages.index(given) + 1 if given in stages else 0
-    first = first if run.measured is run else max(first, 1)  # traces are the run's
-    has_traces = not is_lean or next(run.path.glob(STAGES["trace"]), None) is not None
-    has_logs = not is_lean or next(run.path.glob(_HISTORIES), None) is not None
-    first = max(first, 0 if has_logs else 1 if has_traces else 2)
+    if run.measured is not run or not has_logs:  # of an analysis: traces are the run's
+        first = max(first, stages.index("profiles"))
+    if not has_logs and not has_traces:
+        first = max(first, stages.index("predictions"))
     known = () if has_traces else run.read_scores().measurements
-    again = run.link_to(folder, stages[:first])
-    evaluation = Evaluation(again, experiment, plan)
+    remade_run = run.link_to(folder, stages[:first])
+    evaluation = Evaluation(remade_run, experiment, plan)
     make: dict[str, Callable[[], object]] = {
-        "trace": lambda: [remake_trace(again, record) for record in again.trials().values()],
+        "trace": lambda: remake_all_traces(remade_run),
         "profiles": evaluation.profile,
         "predictions": evaluation.predict,
         "scores": lambda: evaluation.score(known),
@@ -53,4 +55,9 @@ def reproduce(
         if next(run.opener.glob(STAGES[stage]), None) is None:
             break
         make[stage]()
-        yield stage, list(compare_files(run.opener, again.opener, STAGES[stage]))
+        yield stage, list(compare_files(run.opener, remade_run.opener, STAGES[stage]))
+
+
+def has_any(run: Run, pattern: str) -> bool:
+    """Whether *run* has a file of this *pattern*."""
+    return next(run.path.glob(pattern), None) is not None

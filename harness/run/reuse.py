@@ -21,31 +21,36 @@ def take_over(run: Run, store: Store, trials: Sequence[Trial]) -> dict[str, str]
     A trial's id holds its cell and the versions of Hadoop, Java and jars; its machine, with the
     kernel, is compared here.  A run without evidence, or not as it was measured, gives nothing.
     """
-    if others := {trial.cell.cluster.provider for trial in trials}.difference(_PROVIDERS):
-        what = f"trials of provider {min(others)} cannot be taken over: its hosts may have changed"
+    providers = {trial.cell.cluster.provider for trial in trials}
+    if foreign := providers.difference(_PROVIDERS):
+        what = f"trials of provider {min(foreign)} cannot be taken over: its hosts may have changed"
         raise SpecError(what, where="--reuse", fix="measure them: leave --reuse out")
     taken = dict(run.read_manifest().reused)
     missing = {trial.id: trial for trial in trials if trial.id not in run.trials()}
-    here = machine_facts()
-    for all_run in reversed(store.all_runs()):
-        held_trials = sorted(missing.keys() & set(all_run.trial_ids()))
-        if not held_trials or all_run.id == run.id:
+    machine = machine_facts()
+    for source in reversed(store.all_runs()):
+        held_trials = sorted(missing.keys() & set(source.trial_ids()))
+        if not held_trials or source.id == run.id or not _is_trustworthy(source, machine):
             continue
-        try:
-            if not is_same(all_run.read_manifest().machine, here) or not all_run.check_evidence():
-                continue
-        except DataError:
-            continue
-        records = all_run.trials()
+        records = source.trials()
         for trial_id in held_trials:
             if records[trial_id].state == "done":
-                run.take_in(all_run, records[trial_id], missing.pop(trial_id))
-                taken[trial_id] = all_run.read_manifest().reused.get(trial_id, all_run.id)
+                run.take_in(source, records[trial_id], missing.pop(trial_id))
+                taken[trial_id] = source.read_manifest().reused.get(trial_id, source.id)
     run.update_manifest(reused=taken)
     return taken
 
 
-def is_same(machine: dict[str, object], here: dict[str, object]) -> bool:
-    """Whether the facts of a *machine*, which has an id, are those of this one."""
-    names = {*machine, *here}.difference(VARIES)
-    return "id" in here and all(machine.get(name) == here.get(name) for name in names)
+def _is_trustworthy(run: Run, machine: dict[str, object]) -> bool:
+    """Whether *run* was measured on this *machine*, and is still as it was measured."""
+    try:
+        return is_same(run.read_manifest().machine, machine) and run.check_evidence()
+    except DataError:
+        return False
+
+
+def is_same(machine: dict[str, object], target_machine: dict[str, object]) -> bool:
+    """Whether the facts of a *machine*, which has an id, are those of *target_machine*."""
+    names = {*machine, *target_machine}.difference(VARIES)
+    is_identified = "id" in target_machine
+    return is_identified and all(machine.get(name) == target_machine.get(name) for name in names)

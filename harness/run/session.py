@@ -37,7 +37,7 @@ from harness.run.plan import make_plan
 from harness.run.preflight import Preflight
 from harness.run.repeats import more_of_fastest, until_decided
 from harness.run.reuse import is_same, take_over
-from harness.run.traces import remake_trace
+from harness.run.traces import remake_missing_traces
 from harness.store import Run, Store
 from harness.store.run import measured_part
 from harness.text import excerpt
@@ -201,12 +201,13 @@ class Session:
         run = self.open_run(new=new)
         with run.lock():
             experiment = self._settle(run)
-            self._clear_up(run, experiment)
+            if remove(cluster_name(run), experiment.cluster.provider):
+                self.console.say("cluster: took down what a killed run had left")
             trials = trials or self._trials_of(experiment)
             if reuse:
                 taken = take_over(run, Store(self.results_dir), trials)
                 self.console.say(f"taken over: {len(taken)} earlier trials")
-            _remake_missing_traces(run)
+            remake_missing_traces(run)
             run.write_plan(trials)
             record_command(run, experiment, self.versions, self.overrides)
             planned = run.read_plan()
@@ -232,7 +233,9 @@ class Session:
                 planned = (*planned, *added)
                 execution.execute(planned, set(run.trials()))
             run.finish()
-        return run, _failure_count(run, planned)
+        records = run.trials()
+        ended = {trial.id for trial in planned} & records.keys()
+        return run, sum(records[trial_id].state != "done" for trial_id in ended)
 
     def _settle(self, run: Run) -> Experiment:
         """Give the experiment that *run* measures: what it was sealed with stays."""
@@ -245,10 +248,6 @@ class Session:
             fix = f"harness predict {self.source} asks others of it when it is measured"
             self.console.say(f"the run keeps the models that it has predicted: {fix}")
         return sealed_experiment
-
-    def _clear_up(self, run: Run, experiment: Experiment) -> None:
-        if remove(cluster_name(run), experiment.cluster.provider):
-            self.console.say("cluster: took down what a killed run had left")
 
     def _announce(
         self, run: Run, experiment: Experiment, planned: Sequence[Trial]
@@ -320,8 +319,10 @@ class Session:
             if getattr(asked, name) != getattr(wanted, name)
         ]
         what = f"run {run.id} was asked with other {' and '.join(names)} than the file's"
-        words = [word for override in self.overrides for word in ("--set", override)]
-        command = shlex.join(["harness", "predict", self.source, *words])
+        words = ["harness", "predict", self.source]
+        for override in self.overrides:
+            words += ["--set", override]
+        command = shlex.join(words)
         fix = f"{command} asks the file's, without a job; or name the run: {run.path}"
         return DataError(what, where=self.source, fix=fix)
 
@@ -346,16 +347,3 @@ class Session:
             what = f"{what} {'; '.join(shown)}"
         fix = f"name that run in the place of the file, or measure: harness run {self.source}"
         raise DataError(what, where=self.source, fix=fix)
-
-
-def _remake_missing_traces(run: Run) -> None:
-    """Make the traces of trials after which the run was killed."""
-    for record in run.trials().values():
-        if not run.has_trace(record.trial.id):
-            remake_trace(run, record)
-
-
-def _failure_count(run: Run, planned: Sequence[Trial]) -> int:
-    planned_ids = {trial.id for trial in planned}
-    records = run.trials()
-    return sum(records[trial_id].state != "done" for trial_id in planned_ids & records.keys())

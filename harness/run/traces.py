@@ -69,9 +69,9 @@ def write_trace(run: Run, record: TrialRecord, traces: Sequence[JobTrace]) -> li
     recordings = Recordings(run.raw(record.trial.id))
     run.write_trace(record.trial.id, traces, recordings if len(recordings) else None)
     complaints = [f"{name} cannot be read: {what}" for name, what in recordings.unreadable.items()]
-    succeeded_tasks = sum(
-        attempt.state == "succeeded" for trace in traces for attempt in trace.attempts
-    )
+    succeeded_tasks = 0
+    for trace in traces:
+        succeeded_tasks += sum(attempt.state == "succeeded" for attempt in trace.attempts)
     if record.trial.cell.tracing.mode in ("spans", "units") and len(recordings) < succeeded_tasks:
         missing = succeeded_tasks - len(recordings)
         complaints.append(f"{missing} of {succeeded_tasks} tasks left no recording")
@@ -99,3 +99,16 @@ def remake_trace(run: Run, record: TrialRecord) -> bool:
         raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)
     write_trace(run, record, traces)
     return bool(traces)
+
+
+def remake_all_traces(run: Run) -> None:
+    """Make the traces of all trials anew."""
+    for record in run.trials().values():
+        remake_trace(run, record)
+
+
+def remake_missing_traces(run: Run) -> None:
+    """Make the traces of trials after which the run was killed."""
+    for record in run.trials().values():
+        if not run.has_trace(record.trial.id):
+            remake_trace(run, record)

@@ -11,7 +11,7 @@ import re
 import shutil
 import time
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from harness.hadoop.secrets import SECRETS
 from harness.providers.base import Cluster
 from harness.providers.masters import RefusedError, describe_endings
 from harness.records.trace import JobTrace
-from harness.records.trial import Trial, TrialState, WorkloadSpec
+from harness.records.trial import Trial, TrialState
 from harness.run.jobs import (
     Inputs,
     JobRunner,
@@ -152,11 +152,12 @@ class TrialRunner:
         for node, bytes_after in cluster.disk_bytes().items():
             before = bytes_before.get(node, {})
             outcome.disk_bytes[node] = {
-                way: size - before.get(way, 0) for way, size in bytes_after.items()
+                direction: size - before.get(direction, 0)
+                for direction, size in bytes_after.items()
             }
         for number, job in enumerate(outcome.job_ids):
             outcome.traces.append(fetch_history(cluster, job, raw_folder, number, _HISTORY_WAIT_S))
-        self._verify(workload, workload_spec, output, ready_input, outcome)
+        self._verify(cell, output, ready_input, outcome)
         cluster.hdfs.delete(output)
         end_lap("verify_s", "waiting until its containers are gone")
 
@@ -172,47 +173,24 @@ class TrialRunner:
         end_lap("logs_s", "storing what was collected")
 
     def _verify(
-        self,
-        workload: Workload,
-        workload_spec: WorkloadSpec,
-        output: str,
-        ready_input: ReadyInput,
-        outcome: Outcome,
+        self, cell: ResolvedCell, output: str, ready_input: ReadyInput, outcome: Outcome
     ) -> None:
         """Raise `JobError` for jobs other than planned, and for jobs that did something wrong."""
-        planned = workload.jobs(workload_spec)
-        if not outcome.job_ids:
-            raise JobError("the client's log names no job", fix="read client-0.log of the trial")
-        if planned is not None and len(outcome.job_ids) != planned:
-            ran = len(outcome.job_ids)
-            name = workload_spec.name
-            raise JobError(f"{ran} jobs ran, and a trial of {name} has {planned}")
-        input_records = ready_input.sample.get("records")
+        workload = cell.workload
+        verify_number(cell, len(outcome.job_ids))
         for trace in outcome.traces:
-            if trace.state != "SUCCEEDED":
-                raise JobError(f"{trace.job_id} ended as {trace.state}: {trace.diagnostics[:300]}")
-            # The job repeated them and is done: its time is not that of its work alone.
-            if failed := [attempt for attempt in trace.attempts if attempt.state == "failed"]:
-                first = failed[0]
-                others = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-                raise JobError(
-                    f"{first.attempt_id} on {first.host}{others} failed and was repeated, so the"
-                    f" job took longer than its work: {first_line(first.error, 'no message')}"
-                )
-            combines = workload.uses_combiner
-            if complaint := unbalanced(trace, uses_combiner=combines, input_records=input_records):
-                raise JobError(f"the counters of {trace.job_id} do not add up: {complaint}")
+            verify_counters(workload, trace, ready_input.sample.get("records"))
         hdfs = self.cluster.hdfs
-        folder = workload.outputs(workload_spec, output)
+        folder = workload.outputs(cell.spec, output)
         parts = sorted(
             f"{folder}/{name}"
             for name, _, is_folder in hdfs.list(folder)
             if name.startswith("part-") and not is_folder
         )
         files = ((path.rpartition("/")[2], chunks) for path, chunks in hdfs.open_many(parts))
-        verdict = workload.verdict(workload_spec, files, ready_input.sample)
+        verdict = workload.verdict(cell.spec, files, ready_input.sample)
         if verdict:
-            raise JobError(f"wrong output of {workload_spec.name}: {verdict}")
+            raise JobError(f"wrong output of {cell.spec.name}: {verdict}")
 
     def _collect_containers(self, jobs: Iterable[str], raw_folder: Path) -> None:
         for job_id in jobs:
@@ -225,43 +203,86 @@ class TrialRunner:
         if not clients:  # it ended before its own jobs: what made its input is of interest
             for client_log in self.inputs.logs.glob("generate-*.log"):
                 shutil.copy(client_log, raw_folder)
-        outcome.job_ids = [job_id for client_log in clients for job_id in job_ids(client_log)]
+        outcome.job_ids = []
+        for client_log in clients:
+            outcome.job_ids += job_ids(client_log)
         try:
-            # Whatever failed first, no other trial may run where a daemon is missing.
-            dead = self.cluster.dead_daemons()
-            if new := {name: how for name, how in dead.items() if name not in outcome.reason}:
-                outcome.reason += f" ({describe_endings(new)})"
-                outcome.is_cluster_lost = True
-            elif not outcome.is_cluster_lost and (unreachable := self.cluster.missing_daemons()):
-                outcome.reason += f" ({', '.join(unreachable)} was lost)"
-                outcome.is_cluster_lost = True
-            if killed := self.cluster.out_of_memory():
-                outcome.reason += f" ({'; '.join(killed)})"
-            has_history = outcome.job_ids
-            if outcome.is_cluster_lost:
-                # Where all daemons live, of several jobs only the last may still run.
-                has_history = [] if self.cluster.dead_daemons() else outcome.job_ids[:-1]
-            else:
-                self.cluster.await_idle(timeout_s=_IDLE_LIMIT_S)
-            self._collect_containers(outcome.job_ids, raw_folder)
-            if not outcome.is_cluster_lost:
-                # A file system that refuses this would fail the next trial as well.
-                self.inputs.remove_partial()
-                self.cluster.hdfs.delete(f"{self.cluster.root}/output")
-                self.cluster.hdfs.make(f"{self.cluster.root}/output")
-            known_jobs = {trace.job_id for trace in outcome.traces}
-            missing: list[HarnessError] = []
-            for number, job_id in enumerate(has_history):
-                if job_id not in known_jobs:
-                    wait_s = _EVIDENCE_WAIT_S
-                    try:
-                        trace = fetch_history(self.cluster, job_id, raw_folder, number, wait_s)
-                        outcome.traces.append(trace)
-                    except (JobError, ParseError) as error:  # the others may be there
-                        missing.append(error)
-            if missing:
-                raise missing[0]
+            self._name_causes(outcome)
+            self._collect_evidence(raw_folder, outcome)
         except (HarnessError, OSError) as error:
             outcome.reason += f" (evidence is incomplete: {str(error).splitlines()[0]})"
             # A job that was refused has no history, and the cluster is none the worse for it.
             outcome.is_cluster_lost |= isinstance(error, ClusterError)
+
+    def _name_causes(self, outcome: Outcome) -> None:
+        """Add to the reason what happened to daemons: without one no other trial may run there."""
+        dead = self.cluster.dead_daemons()
+        unnamed = {daemon: end for daemon, end in dead.items() if daemon not in outcome.reason}
+        if unnamed:
+            outcome.reason += f" ({describe_endings(unnamed)})"
+            outcome.is_cluster_lost = True
+        elif not outcome.is_cluster_lost and (unreachable := self.cluster.missing_daemons()):
+            outcome.reason += f" ({', '.join(unreachable)} was lost)"
+            outcome.is_cluster_lost = True
+        if killed := self.cluster.out_of_memory():
+            outcome.reason += f" ({'; '.join(killed)})"
+
+    def _collect_evidence(self, raw_folder: Path, outcome: Outcome) -> None:
+        """Collect logs and histories of the jobs; make room again where the cluster goes on."""
+        jobs_with_history = outcome.job_ids
+        if not outcome.is_cluster_lost:
+            self.cluster.await_idle(timeout_s=_IDLE_LIMIT_S)
+        elif self.cluster.dead_daemons():
+            jobs_with_history = []
+        else:  # where all daemons live, of several jobs only the last may still run
+            jobs_with_history = outcome.job_ids[:-1]
+        self._collect_containers(outcome.job_ids, raw_folder)
+        if not outcome.is_cluster_lost:
+            # A file system that refuses this would fail the next trial as well.
+            self.inputs.remove_partial()
+            self.cluster.hdfs.delete(f"{self.cluster.root}/output")
+            self.cluster.hdfs.make(f"{self.cluster.root}/output")
+        self._fetch_histories(jobs_with_history, raw_folder, outcome)
+
+    def _fetch_histories(self, jobs: Sequence[str], raw_folder: Path, outcome: Outcome) -> None:
+        """Fetch the histories of *jobs* that are not there; raise the first error behind all."""
+        fetched = {trace.job_id for trace in outcome.traces}
+        missing: list[HarnessError] = []
+        for number, job_id in enumerate(jobs):
+            if job_id in fetched:
+                continue
+            try:
+                trace = fetch_history(self.cluster, job_id, raw_folder, number, _EVIDENCE_WAIT_S)
+                outcome.traces.append(trace)
+            except (JobError, ParseError) as error:  # those of other jobs may be there
+                missing.append(error)
+        if missing:
+            raise missing[0]
+
+
+def verify_number(cell: ResolvedCell, job_count: int) -> None:
+    """Raise `JobError` where not as many jobs ran as a trial of *cell* has."""
+    planned = cell.planned_jobs
+    if not job_count:
+        raise JobError("the client's log names no job", fix="read client-0.log of the trial")
+    if planned is not None and job_count != planned:
+        raise JobError(f"{job_count} jobs ran, and a trial of {cell.spec.name} has {planned}")
+
+
+def verify_counters(workload: Workload, trace: JobTrace, input_records: int | None) -> None:
+    """Raise `JobError` for a job that failed, repeated a task, or whose counters do not add up."""
+    if trace.state != "SUCCEEDED":
+        raise JobError(f"{trace.job_id} ended as {trace.state}: {trace.diagnostics[:300]}")
+    # The job repeated them and is done: its time is not that of its work alone.
+    failed = [attempt for attempt in trace.attempts if attempt.state == "failed"]
+    if failed:
+        first = failed[0]
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        raise JobError(
+            f"{first.attempt_id} on {first.host}{more} failed and was repeated, so the"
+            f" job took longer than its work: {first_line(first.error, 'no message')}"
+        )
+    combines = workload.uses_combiner
+    complaint = unbalanced(trace, uses_combiner=combines, input_records=input_records)
+    if complaint:
+        raise JobError(f"the counters of {trace.job_id} do not add up: {complaint}")

@@ -33,6 +33,7 @@ from harness.records.score import ScoreBook
 from harness.records.trial import SCHEMA_VERSION, TrialRecord
 from harness.run import manifest, preflight, reuse
 from harness.run import session as module
+from harness.run.asking import analyse, asked_anew
 from harness.run.execute import cluster_name
 from harness.run.experiment_file import read_experiment_file
 from harness.run.session import Session
@@ -945,7 +946,7 @@ class TestAskAgain:
         _, run = measured
         evaluation = session(overrides=MODELS).evaluation(asks=True)
         sealed = run.seal.path.read_bytes()
-        with module.analyse(run, evaluation.experiment) as (analysis, _):
+        with analyse(run, evaluation.experiment) as (analysis, _):
             pass
 
         (stored,) = run.analyses()
@@ -966,8 +967,8 @@ class TestAskAgain:
         """
         _, run = measured
         factor = "mapreduce.task.io.sort.factor"
-        experiment = module.asked_anew(run, "", [f"{factor}=10"])
-        with module.analyse(run, experiment) as (analysis, _):
+        experiment = asked_anew(run, "", [f"{factor}=10"])
+        with analyse(run, experiment) as (analysis, _):
             scores = analysis.run.read_scores()
             profile = analysis.run.read_profiles()["terasort"]
 
@@ -980,12 +981,12 @@ class TestAskAgain:
         No half-made analysis is among the others, nor beside them.
         """
         _, run = measured
-        with pytest.raises(KeyboardInterrupt), module.analyse(run, run.experiment()):
+        with pytest.raises(KeyboardInterrupt), analyse(run, run.experiment()):
             raise KeyboardInterrupt
         with pytest.raises(SpecError, match="there is no model 'whatiff'"):
-            module.asked_anew(run, "whatiff", ())
+            asked_anew(run, "whatiff", ())
         with pytest.raises(SpecError, match=r"no cell has mapreduce\.task\.io\.sort\.factor 7"):
-            module.asked_anew(run, "", ["mapreduce.task.io.sort.factor=3,7"])
+            asked_anew(run, "", ["mapreduce.task.io.sort.factor=3,7"])
 
         assert [*run.path.glob("analyses/*")] == []
 
