@@ -113,7 +113,7 @@ def mean_errors(scores: ScoreBook, workload: str) -> dict[str, float]:
     return errors
 
 
-def basis_of_profile(profile: Profile, settings: list[str], known: KnownNames) -> Basis:
+def basis_of_profile(profile: Profile, settings: list[str], names: KnownNames) -> Basis:
     """What a *profile* alone knows: the base has the input that is taken out of *settings*."""
     inputs = [setting for setting in settings if setting.startswith("input=")][:1]
     if not inputs:
@@ -121,13 +121,13 @@ def basis_of_profile(profile: Profile, settings: list[str], known: KnownNames) -
         raise SpecError("a profile alone has no base cell", where="--set", fix=fix)
     settings.remove(inputs[0])
     cell = Cell(cluster=ClusterSpec(), workload=WorkloadSpec(name=profile.workload, input_bytes=1))
-    base = questions(resolve_cell(cell), inputs, (), known)[-1].cell
+    base = questions(resolve_cell(cell), inputs, (), names)[-1].cell
     values = ", ".join(f"{axis} {value}" for axis, value in axis_values(base.cell).items())
     return Basis(base, f"the defaults of an experiment file: {values}", profile)
 
 
 def asked_cells(
-    base: ResolvedCell, settings: Sequence[str], known: KnownNames
+    base: ResolvedCell, settings: Sequence[str], names: KnownNames
 ) -> list[ResolvedCell]:
     """
     Cells that *settings* make of *base*: ``KEY=VALUE``, of a list one cell for each value.
@@ -136,16 +136,16 @@ def asked_cells(
     """
     if not base.is_named_in_files:  # its arguments are its own, whatever is named alike
         name = base.spec.name
-        known = replace(known, workloads=[name], parameters={name: base.workload.parameters})
-    overrides = [whole_override(base, setting, known) for setting in settings]
+        names = replace(names, workloads=[name], parameters={name: base.workload.parameters})
+    overrides = [whole_override(base, setting, names) for setting in settings]
     text = json.dumps(experiment_file(base.cell, "ask", "?"))
-    experiment = read_experiment(text, "ask", overrides, known=known)
+    experiment = read_experiment(text, "ask", overrides, known=names)
     return [with_settings(base, asked) for asked in expand(experiment)]
 
 
-def whole_override(base: ResolvedCell, setting: str, known: KnownNames) -> str:
+def whole_override(base: ResolvedCell, setting: str, names: KnownNames) -> str:
     """*setting* with the whole key that it has in an experiment file."""
-    parameters = ("input", "seed", *known.parameters.get(base.spec.name, ()))
+    parameters = ("input", "seed", *names.parameters.get(base.spec.name, ()))
     heads = dict.fromkeys(parameters, "workloads.0.") | dict.fromkeys(_OF_NODE, "cluster.node.")
     heads["workers"] = "cluster."
     name = setting.partition("=")[0]
@@ -196,12 +196,12 @@ def experiment_file(cell: Cell, name: str, question: str) -> dict[str, Any]:
 
 
 def questions(
-    base: ResolvedCell, settings: Sequence[str], grid: Sequence[str], known: KnownNames
+    base: ResolvedCell, settings: Sequence[str], grid: Sequence[str], names: KnownNames
 ) -> list[Question]:
     """*base*, each of *settings* on top of those before, and on top of all the points of *grid*."""
     requests = [Question("base", base, "base")]
     for number, setting in enumerate(settings, start=1):
-        cells = asked_cells(base, settings[:number], known)
+        cells = asked_cells(base, settings[:number], names)
         if len(cells) > 1:
             what = "a setting has one value"
             fix = "vary it: --grid KEY=A,B"
@@ -210,10 +210,10 @@ def questions(
     if settings and (reasons := _refusals(requests[-1].cell)):
         raise SpecError("; ".join(reasons), where=f"--set {settings[-1][:200]}")
     axes = ["=[".join(axis.split("=", 1)) + "]" for axis in grid]
-    points = asked_cells(base, [*settings, *axes], known) if grid else []
-    names = varying(cell.cell for cell in [requests[-1].cell, *points])
+    points = asked_cells(base, [*settings, *axes], names) if grid else []
+    varied = varying(cell.cell for cell in [requests[-1].cell, *points])
     against = requests[-1].name
-    return requests + [Question(label(point.cell, names), point, against) for point in points]
+    return requests + [Question(label(point.cell, varied), point, against) for point in points]
 
 
 def answers(

@@ -33,14 +33,14 @@ class Evaluation(StoredTrials):
         """Have every model predict every scored cell, store the predictions and seal them."""
         return predict_run(self)
 
-    def score(self, known: Iterable[Measurement] = (), *, strict: bool = False) -> ScoreBook:
+    def score(self, stored: Iterable[Measurement] = (), *, strict: bool = False) -> ScoreBook:
         """
         Compare the sealed predictions with the measured cells, and store the scores.
 
-        *known* measurements count as they are, the others are made from traces.  *strict*:
+        *stored* measurements count as they are, the others are made from traces.  *strict*:
         `EvidenceError` refuses a run that is not blind.
         """
-        return score_run(self, known, strict=strict)
+        return score_run(self, stored, strict=strict)
 
     def report(self, folder: Path | None = None) -> tuple[list[Path], Document]:
         """Write the report in every format, into *folder* if given; and give it, path and text."""
@@ -61,10 +61,10 @@ class Evaluation(StoredTrials):
         return report_data(self, with_tasks=with_tasks)
 
     def measurements(
-        self, known: Iterable[Measurement] = (), *, profiling: bool = False
+        self, stored: Iterable[Measurement] = (), *, profiling: bool = False
     ) -> list[Measurement]:
-        """Measured times of each scored trial, with *profiling* of all; *known* ones as is."""
-        return measure_trials(self, known, profiling=profiling)
+        """Measured times of each scored trial, with *profiling* of all; *stored* ones as is."""
+        return measure_trials(self, stored, profiling=profiling)
 
     def vet(self, records: Iterable[TrialRecord]) -> VetBook:
         """Overhead of *records* whose tasks have times of units: over the tasks of all jobs."""

@@ -18,16 +18,16 @@ from harness.scoring import measured
 
 
 def measure_trials(
-    trials: StoredTrials, known: Iterable[Measurement] = (), *, profiling: bool = False
+    trials: StoredTrials, stored: Iterable[Measurement] = (), *, profiling: bool = False
 ) -> list[Measurement]:
-    """Measured times of each scored trial, with *profiling* of all; *known* ones as they are."""
+    """Measured times of each scored trial, with *profiling* of all; *stored* ones as they are."""
     profiles = trials.run.read_profiles()
-    known_by_trial = {measurement.trial: measurement for measurement in known}
+    stored_by_trial = {measurement.trial: measurement for measurement in stored}
     measurements = []
     for trial_id, record in trials.done.items():
         if record.trial.profiling and not profiling:
             continue
-        measurement = known_by_trial.get(trial_id)
+        measurement = stored_by_trial.get(trial_id)
         measurements.append(measurement or measure_trial(trials, record, profiles))
     return measurements
 

@@ -75,10 +75,10 @@ class OwnModel:
     required = frozenset[str]()
     evaluators = tuple[Any, ...]()
 
-    def __init__(self, own: OwnCode) -> None:
+    def __init__(self, own_class: OwnCode) -> None:
         """Start its process."""
-        self.own = own
-        self.name = own.name
+        self.own_class = own_class
+        self.name = own_class.name
         self.printed = ""
         self._failure = ""
         self._pipe, child_end = Pipe()
@@ -91,7 +91,7 @@ class OwnModel:
             pass_fds=[child_end.fileno()],
         )
         child_end.close()
-        self._pipe.send_bytes(own.model_dump_json().encode())
+        self._pipe.send_bytes(own_class.model_dump_json().encode())
         self._finish = finalize(self, _end, process, self._pipe)
 
     def predict(
@@ -117,10 +117,10 @@ class OwnModel:
             field = ".".join(map(str, first["loc"]))
             value = f" = {first['input']!r:.80}"
             shown = "no body_s" if first["type"] == "missing" else field + value
-            slip = self.own.slip(f"predict gives {shown}: {first['msg'].lower()}")
+            slip = self.own_class.slip(f"predict gives {shown}: {first['msg'].lower()}")
         except (EOFError, OSError, ValueError) as error:
             limits = f"no answer of up to {MOST_ANSWER_BYTES} bytes within {LIMIT_S:g} s"
-            slip = self.own.slip(f"{limits} ({type(error).__name__})")
+            slip = self.own_class.slip(f"{limits} ({type(error).__name__})")
             is_last = True
         if is_last:
             self._failure = slip

@@ -118,12 +118,12 @@ def asked_model(trials: StoredTrials, name: str) -> tuple[str | Model, str]:
 
 
 def score_run(
-    trials: StoredTrials, known: Iterable[Measurement] = (), *, strict: bool = False
+    trials: StoredTrials, stored: Iterable[Measurement] = (), *, strict: bool = False
 ) -> ScoreBook:
     """
     Compare the sealed predictions with the measured cells, and store the scores.
 
-    *known* measurements count as they are, the others are made from traces.  *strict*:
+    *stored* measurements count as they are, the others are made from traces.  *strict*:
     `EvidenceError` refuses a run that is not blind.
     """
     run = trials.run
@@ -135,6 +135,6 @@ def score_run(
         fix = "measure it with predict: {order: blind}, or score it without --strict"
         raise EvidenceError(what, where=str(run.path), fix=fix)
     error = LOOK_ERROR if trials.experiment.is_until_decided else FAMILY_ERROR
-    score_book = score(trials.predictions, measure_trials(trials, known), error=error)
+    score_book = score(trials.predictions, measure_trials(trials, stored), error=error)
     run.write_scores(score_book)
     return score_book

@@ -74,12 +74,12 @@ def read_predict(
     def find(path: str, _is_option: bool) -> OwnCode:  # noqa: FBT001
         return read_own(path) if path in given else kept_own(by_path.get(Path(path).name, unnamed))
 
-    known = known_names(find)
+    all_names = known_names(find)
     stored_models = model_codes.keys() & set(names.split(","))
-    known = replace(known, models=[*known.models, *stored_models])
+    all_names = replace(all_names, models=[*all_names.models, *stored_models])
     path = measured.path / EXPERIMENT
     text = measured.opener.read(path, "name an experiment file").decode()
-    return read_experiment(text, str(path), overrides, known=known, narrows=narrows).predict
+    return read_experiment(text, str(path), overrides, known=all_names, narrows=narrows).predict
 
 
 def with_models(experiment: Experiment, names: Sequence[str]) -> Experiment:

@@ -268,10 +268,7 @@ class Execution:
                 for daemon, text in runner.cluster.daemon_logs(200).items():
                     (folder.raw / f"daemon-{daemon.replace(' ', '-')}.log").write_text(text)
             record = self._record_of(trial, outcome, stopwatch, loads)
-            if is_warmup:
-                folder.discard("warmup", record)
-                return Attempt(record, counts=False, is_cluster_lost=outcome.is_cluster_lost)
-            return self._settle(folder, record, outcome)
+            return self._settle(folder, record, outcome, is_warmup=is_warmup)
 
     def _record_of(
         self,
@@ -303,11 +300,16 @@ class Execution:
             disk_bytes=outcome.disk_bytes,
         )
 
-    def _settle(self, folder: TrialFolder, record: TrialRecord, outcome: Outcome) -> Attempt:
-        """Commit a trial that counts; move the folder of one that is run again out of the way."""
+    def _settle(
+        self, folder: TrialFolder, record: TrialRecord, outcome: Outcome, *, is_warmup: bool
+    ) -> Attempt:
+        """Commit a trial that counts; move the folder of any other out of the way."""
         trial_id = record.trial.id
         is_done = record.state == "done"
         is_lost = outcome.is_cluster_lost
+        if is_warmup:
+            folder.discard("warmup", record)
+            return Attempt(record, counts=False, is_cluster_lost=is_lost)
         is_repeatable = self.on_disturbed == "repeat" and trial_id not in self.repeated
         if is_done and record.disturbed and is_repeatable:
             self.console.say(f"trial {trial_id} is repeated at the end: {record.disturbed}")

@@ -91,18 +91,21 @@ def record_versions(
     trials = [record.trial for record in run.trials().values()]
     if any(trial.id == trial_id(trial.cell, trial.repetition, planned) for trial in trials):
         refuse_other_versions(run, ran_on)
+    if not ran_on:
+        run.update_manifest(versions=planned, nodes={})
+        return planned, ""
     nodes = dict[str, str | dict[str, str]]()
     shown = dict[str, str]()
-    for component in (*_DECISIVE, "kernel") if ran_on else ():
+    for component in (*_DECISIVE, "kernel"):
         by_node = {worker: getattr(versions, component) for worker, versions in ran_on.items()}
         common, *differing = set(by_node.values())
         nodes[component] = by_node if differing else common
         pairs = (f"{worker}: {by_node[worker] or 'unknown'}" for worker in sorted(by_node))
         shown[component] = ", ".join(pairs) if differing else common
-    decisive = {name: shown[name] or "unknown" for name in _DECISIVE if ran_on}
-    planned = planned.model_copy(update=decisive)
-    run.update_manifest(versions=planned, nodes=nodes)
-    return planned, shown.get("kernel", "")
+    decisive = {component: shown[component] or "unknown" for component in _DECISIVE}
+    versions = planned.model_copy(update=decisive)
+    run.update_manifest(versions=versions, nodes=nodes)
+    return versions, shown["kernel"]
 
 
 def refuse_other_versions(run: Run, ran_on: Mapping[str, RanOn]) -> None:

@@ -42,14 +42,14 @@ def reproduce(
         first = max(first, stages.index("profiles"))
     if not has_logs and not has_traces:
         first = max(first, stages.index("predictions"))
-    known = () if has_traces else run.read_scores().measurements
+    measurements = () if has_traces else run.read_scores().measurements
     remade_run = run.link_to(folder, stages[:first])
     evaluation = Evaluation(remade_run, experiment, plan)
     make: dict[str, Callable[[], object]] = {
         "trace": lambda: remake_all_traces(remade_run),
         "profiles": evaluation.profile,
         "predictions": evaluation.predict,
-        "scores": lambda: evaluation.score(known),
+        "scores": lambda: evaluation.score(measurements),
     }
     for stage in stages[first:]:
         if next(run.opener.glob(STAGES[stage]), None) is None:

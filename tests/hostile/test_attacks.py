@@ -10,6 +10,7 @@ import shutil
 import tracemalloc
 
 from contextlib import suppress
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -341,7 +342,7 @@ class TestForeignRuns:
         e = evaluation(run)
         run.write_profile(run.read_profiles()["terasort"].model_copy(update={"workload": "sorter"}))
         models = e.experiment.predict.model_copy(update={"models": ("whatif", "oracle")})
-        e.experiment = e.experiment.model_copy(update={"predict": models})
+        e = replace(e, experiment=e.experiment.model_copy(update={"predict": models}))
 
         reasons = {p.model: p.not_applicable for p in e.predict()}
 
