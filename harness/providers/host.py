@@ -195,10 +195,14 @@ class IdleTimeout:
 
 
 def at_once(
-    work: Callable[[_T], _R], items: Sequence[_T], *, most: int = _MOST_AT_ONCE
+    work: Callable[[_T], _R], items: Sequence[_T], *, most_threads: int = _MOST_AT_ONCE
 ) -> list[_R]:
-    """*work* done on all *items*, at most so many beside each other; `ClusterError` has all."""
-    with ThreadPoolExecutor(min(most, max(1, len(items)))) as pool:
+    """
+    The results of *work* on all *items*, in their order; each item has a thread of its own.
+
+    All are tried to their end.  Where several fail, one `ClusterError` has all of their reasons.
+    """
+    with ThreadPoolExecutor(min(most_threads, max(1, len(items)))) as pool:
         futures = [pool.submit(work, item) for item in items]
     raised = [future.exception() for future in futures]
     errors = [error for error in raised if isinstance(error, ClusterError)]
@@ -306,7 +310,7 @@ def last_lines(file: Path, lines: int = 20) -> str:
 
 
 def log_tail(host: Host, log: str, lines: int) -> str:
-    """The same of a log on *host*; or why it cannot be read."""
+    """The last *lines* of a log on *host*, safe to print; or why it cannot be read."""
     try:
         argv = ["tail", "-c", str(_BYTES_PER_LINE * lines), log]
         output = host.run(argv, LOOK_S).out

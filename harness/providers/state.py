@@ -238,11 +238,12 @@ class Owner(BaseModel):
     def __str__(self) -> str:
         """For people, with why a process of that number here is another one."""
         text = f"process {self.process.pid} on {self.host}"
-        own = place().partition(" ")[0]
         if not self.process.is_elsewhere:
             return text
-        is_here = self.process.place.startswith(own)
-        return f"{text} (another {'container' if is_here else 'machine'} with this home)"
+        this_machine = place().partition(" ")[0]
+        is_on_this_machine = self.process.place.startswith(this_machine)
+        place_kind = "container" if is_on_this_machine else "machine"
+        return f"{text} (another {place_kind} with this home)"
 
     @classmethod
     def of(cls, cluster_name: str) -> Owner | None:

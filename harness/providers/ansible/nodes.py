@@ -133,12 +133,7 @@ class HostsState(StateFile):
         """What every playbook is given of the hosts; *adopt*: also what is another's is removed."""
         hosts = {}
         for member, address in zip(self.members, self.spec.hosts, strict=True):
-            names = ""
-            if member.name in self.named:
-                lines = [f"{member.address} {member.name}" for member in self.members]
-                own = self.members.index(member)
-                lines[own] = f"{lines[own]} {self.named[member.name]}".rstrip()
-                names = "\n".join(lines)
+            names = self._host_names(member)
             removal = json.dumps(self.removal(member, adopt=adopt)).encode()
             hosts[member.name] = {
                 "ansible_host": unsafe(address),
@@ -167,25 +162,41 @@ class HostsState(StateFile):
             variables["ansible_ssh_common_args"] = "-o IdentitiesOnly=yes"  # an agent may have many
         return {"all": {"hosts": hosts, "vars": variables}}
 
+    def _host_names(self, member: Member) -> str:
+        """Lines for /etc/hosts of *member*: all nodes, and its own further name; empty if none."""
+        if member.name not in self.named:
+            return ""
+        lines = []
+        for node in self.members:
+            further_name = f" {self.named[node.name]}" if node == member else ""
+            lines.append(f"{node.address} {node.name}{further_name}".rstrip())
+        return "\n".join(lines)
+
     def decide(self, home: HadoopHome, facts: Mapping[str, Facts]) -> None:
         """Set what is where: the same on each host, but for Java and Python."""
         self.base = next(iter(facts.values())).base
         self.home = f"{self.base}/hadoop-{home_digest(home)}"
         brought_java = f"{self.base}/java-{java_digest(home.java)}"
         for node_name, host in facts.items():
-            self.user = fence.ACCOUNT if host.root else host.user
-            if is_rooted := can_be_root(host, self.access):
-                self.rooted.append(node_name)
-                self.fenced += [] if host.filter else [node_name]
-            unit = f"mapreduce-harness-{self.name}.service"
             self.python[node_name] = host.python
             self.java[node_name] = host.fit_java.home if host.fit_java else brought_java
-            self.units[node_name] = unit if host.systemd and is_rooted else ""
+            self._decide_rights(node_name, host)
             if host.unnamed or host.hostname:
                 self.named[node_name] = host.hostname
         # All hosts or none: tasks of a job have the same options on each node.
         archived = all(self._archives(home, host) <= {*host.copied} for host in facts.values())
         self.shared = archived or self.access.keep
+
+    def _decide_rights(self, node_name: str, host: Facts) -> None:
+        """Set who runs daemons on a host, and what of root's work can be done there."""
+        self.user = fence.ACCOUNT if host.root else host.user
+        is_rooted = can_be_root(host, self.access)
+        if is_rooted:
+            self.rooted.append(node_name)
+        if is_rooted and not host.filter:
+            self.fenced.append(node_name)
+        unit = f"mapreduce-harness-{self.name}.service"
+        self.units[node_name] = unit if is_rooted and host.systemd else ""
 
     def site_inventory(
         self, home: HadoopHome, facts: Mapping[str, Facts], hadoop: Path, java: Path | None
@@ -341,10 +352,12 @@ def _tree(root: Path, names: Iterable[str], prefix: str) -> Entries:
     paths = []
     for name in names:
         paths.append(root / name)
-        for here, folders, files in os.walk(root / name, followlinks=True):
+        for parent, folders, files in os.walk(root / name, followlinks=True):
             folders.sort()
-            below = (Path(here, entry_name) for entry_name in sorted([*folders, *files]))
+            below = (Path(parent, entry_name) for entry_name in sorted([*folders, *files]))
             paths += [path for path in below if path.exists()]  # a packager's link may lead nowhere
-    entries = {f"{prefix}{path.relative_to(root)}": path for path in paths}
-    content = {name: None if path.is_dir() else path for name, path in entries.items()}
-    return {**content, f"{prefix}complete": b""}
+    entries: dict[str, Path | bytes | None] = {}
+    for path in paths:
+        entries[f"{prefix}{path.relative_to(root)}"] = None if path.is_dir() else path
+    entries[f"{prefix}complete"] = b""
+    return entries

@@ -73,7 +73,8 @@ class ExistingCluster(Cluster):
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe what is to be discovered; nothing is asked yet."""
         super().__init__(name, spec, home)
-        self._checked_s, self._dead = 0.0, dict[str, str]()
+        self._checked_s = 0.0
+        self._dead = dict[str, str]()
 
     @classmethod
     def _end(cls, name: str) -> None:
@@ -184,7 +185,7 @@ class ExistingCluster(Cluster):
 
     @property
     def _tag(self) -> str:
-        """Of our jobs, and of nobody else's; YARN keeps tags in lower case."""
+        """The tag of our jobs, which nobody else's have; YARN keeps tags in lower case."""
         return f"mapreduce-harness-{self.name.lower()}-{self._known.token}"
 
     @property
