@@ -134,7 +134,7 @@ def check_cores() -> Finding:
 
 
 def check_load() -> Finding:
-    """What others run here: it goes into every measured time."""
+    """The load of other programs, which makes every measured time longer."""
     runnable = os.getloadavg()[0]
     number = len(os.sched_getaffinity(0))
     summary = f"{runnable:.1f} runnable threads on {number} cores over the last minute"
@@ -274,7 +274,7 @@ def check_hadoop_home() -> Finding:
 
 
 def check_tracer() -> Finding:
-    """The tracer's hooks: what Hadoop's classes have no place for is named."""
+    """The tracer's hooks; those that have no place in Hadoop's classes are named."""
     try:
         home = HadoopHome.find()
         missing = setup.missing_hooks(home)

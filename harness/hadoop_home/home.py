@@ -242,7 +242,11 @@ def read_sums(file: Path) -> dict[str, str]:
 
 
 def verify(home_folder: Path, checksums: dict[str, str]) -> None:
-    """Compare every jar with its checksum; sizes and times alone where nothing has changed."""
+    """
+    Compare every jar with its checksum, unless sizes and times are as they were the last time.
+
+    `MachineError` names what is wrong.
+    """
     if not (home_folder / "path.jar").is_file():
         where = str(home_folder)
         if os.environ.get("HARNESS_HADOOP_HOME"):  # which may be mistyped

@@ -69,7 +69,7 @@ def report(text: str) -> None:
 
 @contextmanager
 def one_at_a_time(lock_file: Path, say: Callable[[str], None], why: str) -> Iterator[None]:
-    """Let a second invocation wait for the first, and *say* *why*; everything is made then."""
+    """Keep other invocations out of the block; one that has to wait calls *say* with *why*."""
     with lock_file.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

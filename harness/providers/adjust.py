@@ -150,7 +150,7 @@ def _compare(
 
 
 def _corrected_setting(limit: Limit) -> float:
-    """The setting that would have achieved what was requested, were the one in proportion."""
+    """The next setting, in proportion to what the last one achieved, within `MOST_CORRECTION`."""
     corrected = limit.setting * limit.requested / limit.measured
     lowest = limit.requested / MOST_CORRECTION
     highest = limit.requested * MOST_CORRECTION

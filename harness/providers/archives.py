@@ -192,7 +192,7 @@ class PiecesReader(io.RawIOBase):
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """Say yes."""
+        """Always `True`: pieces can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -159,7 +159,7 @@ class Cluster(ABC):
         (self.folder / "limits.json").write_bytes(content)
 
     def drop_page_cache(self) -> list[str]:
-        """Have nodes with limited disks read blocks from there next, not from memory; which do."""
+        """Drop the page cache of nodes with limited disks, so that they read from these; names."""
         return []
 
     def disk_bytes(self) -> dict[str, dict[str, int]]:
@@ -278,7 +278,12 @@ class Cluster(ABC):
         self.down()
 
     def up(self, limit_s: float = UP_LIMIT_S, lifetime_s: int = 0) -> None:
-        """Start all of it, healthy or not at all; it lasts for *lifetime_s*, or as long as we."""
+        """
+        Start all of the cluster, or nothing; it is healthy within *limit_s* seconds.
+
+        It lasts for *lifetime_s* seconds; without them, as long as this process.  `SpecError` for
+        settings that this provider refuses, `ClusterError` where the start fails.
+        """
         self._refuse_settings()
         try:
             self._start()
@@ -307,7 +312,7 @@ class Cluster(ABC):
             raise
 
     def _refuse_settings(self) -> None:
-        """`SpecError` for what the specification asks of us and we cannot set, or set ourselves."""
+        """`SpecError` for settings that this provider makes itself, and limits it cannot set."""
         if refused := site.refused_overrides(self.spec) if self.sets_site else []:
             raise SpecError("; ".join(refused), where="cluster.site", fix="leave them out")
         if refused := unsupported_limits(self.spec, self.limitable):
@@ -333,7 +338,11 @@ class Cluster(ABC):
 
     @classmethod
     def remove(cls, name: str, token: str = "") -> bool:
-        """Take a cluster of ours, of that *token*, down and remove it; `False`: there is none."""
+        """
+        Take a cluster down and remove it; `False` where there is none.
+
+        `NotOursError` for one that is not ours, or does not have the *token*, where that is given.
+        """
         with states.exclusive():
             states.require_ours(name, token)
             return cls._remove(name)
@@ -374,13 +383,13 @@ class Cluster(ABC):
                 raise
 
     def _make_folder(self) -> None:
-        """Make the cluster's folder, when there is somebody to remove it."""
+        """Make the cluster's folder, once there is a watchdog to remove it."""
         self._lease = Lease(self.name)
         states.make_folder(self.folder, self.provider)
         self._lease.record()
 
     def _require_free(self) -> None:
-        """`ClusterError` where a cluster that is up, or is another's, has the name."""
+        """`ClusterError` where the name is taken: by a cluster that is up, or another's."""
         states.require_ours(self.name)
         provider = states.provider_of(self.name)
         if provider not in ("", self.provider):
@@ -432,7 +441,7 @@ class Cluster(ABC):
 
     @property
     def endpoints(self) -> dict[str, str]:
-        """Addresses, as the nodes know them."""
+        """Addresses of HDFS and of the masters' web pages, as the nodes know them."""
         master = self.layout.master
         addresses = {"hdfs": f"hdfs://{master.at('namenode')}"}
         for kind in ("namenode", "resourcemanager", "historyserver"):

@@ -130,7 +130,11 @@ class Group(subprocess.Popen[bytes]):
 
 @dataclass(frozen=True, slots=True)
 class LocalHost(Host):
-    """A node that sees our files; *wrap* makes a command one of the node, or raises: it is gone."""
+    """
+    A node that sees our files.
+
+    *wrap* makes of a command one that runs on the node; it raises `ClusterError` without the node.
+    """
 
     wrap: Callable[[Sequence[str]], list[str]]
     environment: Mapping[str, str]
@@ -162,7 +166,7 @@ class LocalHost(Host):
 
 @contextmanager
 def time_limit(limit_s: float, end: Callable[[], None]) -> Iterator[None]:
-    """Call *end* when the block takes longer than that: some waits have no limit of their own."""
+    """Call *end* when the block takes longer than *limit_s*: some waits have no limit at all."""
     timer = threading.Timer(limit_s, end)
     timer.daemon = True
     timer.start()
@@ -198,9 +202,9 @@ def at_once(
     work: Callable[[_T], _R], items: Sequence[_T], *, most_threads: int = _MOST_AT_ONCE
 ) -> list[_R]:
     """
-    The results of *work* on all *items*, in their order; each item has a thread of its own.
+    The results of *work* on all *items*, in their order; threads do so many of them at once.
 
-    All are tried to their end.  Where several fail, one `ClusterError` has all of their reasons.
+    All are tried.  Where several end with a `ClusterError`, one error has the reasons of all.
     """
     with ThreadPoolExecutor(min(most_threads, max(1, len(items)))) as pool:
         futures = [pool.submit(work, item) for item in items]

@@ -119,7 +119,7 @@ class AnsibleCluster(Cluster):
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
-        """Not known before the hosts are named: `SpecError`."""
+        """`SpecError`: the hosts are not known yet, so how many GPUs they have must be written."""
         raise SpecError(
             f"the GPUs of {workers} hosts cannot be detected",
             where="cluster.node.gpus",
@@ -128,7 +128,7 @@ class AnsibleCluster(Cluster):
 
     @property
     def limitations(self) -> tuple[str, ...]:
-        """What hosts do without that keep nothing."""
+        """What daemons and tasks do without on hosts where Hadoop is removed after each cluster."""
         shared = self._state is not None and self._state.shared
         return () if shared else (_NOT_SHARED,)
 

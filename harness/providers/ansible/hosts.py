@@ -83,7 +83,7 @@ class Facts(Record):
 
     @property
     def fit_java(self) -> InstalledJava | None:
-        """A Java that fits."""
+        """The first Java of the host on which Hadoop runs; `None` where it has none."""
         return next((java for java in self.java if java.fits), None)
 
 
@@ -320,7 +320,7 @@ def _resource_problems(facts: Facts, room_bytes: int) -> list[Problem]:
 
 
 def _naming_problems(facts: Facts, ssh: SshAccess) -> list[Problem]:
-    """Names that a host does not know where only root, which we are not, writes /etc/hosts."""
+    """Names that a host does not know, where we may not write them to its /etc/hosts."""
     if facts.root or not (facts.unnamed or facts.hostname):
         return []
     names = excerpt(", ".join(filter(None, [*facts.unnamed, facts.hostname])), 200)

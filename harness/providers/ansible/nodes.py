@@ -64,7 +64,7 @@ def new_owner() -> str:
 
 class HostsState(StateFile):
     """
-    Also all that `remove` needs to know of the hosts.
+    The state of a cluster on bare hosts, with all that `remove` needs to know of them.
 
     *base* is our folder on every host, *home* that of Hadoop; *java*, *python* and *units* are by
     node.  *touched*: something was put on the hosts; *up*: they were made ready.  *named*: the
@@ -130,7 +130,7 @@ class HostsState(StateFile):
         }
 
     def inventory(self, *, adopt: bool = False) -> dict[str, Any]:
-        """What every playbook is given of the hosts; *adopt*: also what is another's is removed."""
+        """The inventory of all playbooks; with *adopt*, what is another's is removed, too."""
         hosts = {}
         for member, address in zip(self.members, self.spec.hosts, strict=True):
             names = self._host_names(member)
@@ -271,7 +271,7 @@ class HostsState(StateFile):
 
 
 def home_digest(home: HadoopHome) -> str:
-    """What names a Hadoop home on hosts."""
+    """A short hash that names a Hadoop home on hosts, by all that is in it."""
     lists = [(name, file_digest(class_list)) for name, class_list in _class_lists().items()]
     # hosts run one verb of the agent that is beside Hadoop: other changes bring no jars again
     lists.append((NAME, file_digest(Path(class_data.__file__))))
@@ -292,12 +292,12 @@ def home_bundle(home: HadoopHome) -> Path:
 
 
 def java_digest(java: Java) -> str:
-    """What names a Java on hosts."""
+    """A short hash that names our Java on hosts."""
     return _short_digest([java.version, os.uname().machine, _FORMAT])
 
 
 def _java_build(home: HadoopHome, facts: Facts) -> str:
-    """What changes with the Java that a host uses."""
+    """The build of the Java that a host uses: a class-data archive fits one build only."""
     return facts.fit_java.build if facts.fit_java else java_digest(home.java)
 
 

@@ -102,7 +102,7 @@ def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> En
 
 
 def _class_lists() -> dict[str, bytes]:
-    """Lists of the classes in archives, by name in the build; those with lambdas where we have."""
+    """Lists of the classes in archives, by name in the build; empty ones where there are none."""
     lists = {}
     for list_name, class_list in (("classes", CLASS_LIST), ("tasks", TASK_LIST)):
         class_names = class_list.read_text() if class_list.is_file() else ""

@@ -252,7 +252,7 @@ def make_network(engine: Engine, cluster: str) -> str:
 
 
 def require_unused(engine: Engine, cluster: str) -> None:
-    """`ClusterError` where nodes run of which this state folder knows nothing: somebody's."""
+    """`ClusterError` where nodes of this name run that were started from another state folder."""
     running = [
         container for container in engine.containers(cluster) if container.status == "running"
     ]

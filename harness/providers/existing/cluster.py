@@ -47,7 +47,11 @@ LIMITATIONS = (
 
 
 class ExistingState(states.StateFile):
-    """Also what was discovered; our jobs and our folder there are known by *user* and *token*."""
+    """
+    What was discovered of a cluster that runs already.
+
+    Our jobs and our folder there are known by *user* and *token*.
+    """
 
     files: dict[str, dict[str, str]]
     services: dict[str, str]
@@ -128,7 +132,7 @@ class ExistingCluster(Cluster):
         return min(map(discovery.gpus, discovery.discover({}).nodes), default=0)
 
     def controls(self) -> Controls:
-        """None: no supervisor of ours is there."""
+        """An empty mapping: no supervisor of ours is there."""
         return {}
 
     def is_up(self) -> bool:
@@ -242,7 +246,7 @@ class ExistingCluster(Cluster):
         return given.client_files(self._known.files, self.spec, self.layout, self.root)
 
     def _supervision(self) -> dict[str, Any]:
-        """Nothing: its daemons are not ours to watch."""
+        """An empty request: its daemons are not ours to watch."""
         return {}
 
     def site_properties(self) -> dict[str, str]:

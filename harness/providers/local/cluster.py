@@ -106,7 +106,7 @@ class LocalCluster(Cluster):
 
     @classmethod
     def look(cls, spec: ClusterSpec) -> str:
-        """Nothing is there yet; `MachineError` where nobody is whom daemons could run as."""
+        """An empty text; `MachineError` where there is no account for daemons to run under."""
         account.choose(flat=namespace.loopback_reason())
         return super().look(spec)
 
@@ -243,7 +243,7 @@ class LocalCluster(Cluster):
         self._adjust(set_limits, limits.PARTS[0])
 
     def drop_page_cache(self) -> list[str]:
-        """Have nodes with limited disks read blocks from there next, not from memory; which do."""
+        """Drop the page cache of nodes with limited disks, so that they read from these; names."""
         limited_nodes = self.disk_bytes()
         part = limits.PARTS[0]
         hosts = [host for host in self.hosts if host.name in limited_nodes]
@@ -264,7 +264,7 @@ class LocalCluster(Cluster):
 
     @property
     def limitations(self) -> tuple[str, ...]:
-        """What a cluster without namespaces cannot show, after the reason for being one."""
+        """Why the cluster has no namespaces, and what it cannot show without them."""
         if not self.first_port:
             return ()
         reason = f"no namespaces: {self._refusal or 'as it was started'}"

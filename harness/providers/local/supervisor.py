@@ -37,7 +37,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 class ClusterState(StateFile):
     """
-    Also the processes on which a cluster depends, and how commands get to its nodes.
+    The state of a local cluster: its first processes, and how commands get to its nodes.
 
     *outer* is the process that ends all others with itself, *inner* is the supervisor (`None` while
     the cluster is being made); *namespaces* are descriptors of *inner*, by node, of the nodes'
