@@ -59,19 +59,36 @@ def clear(plan: Dict[str, Any]) -> bool:
 
     A supervisor may call it at its own end: its own process, and those above it, are left.
     """
-    folder = Path(plan["folder"])
-    base = Path(plan["base"])
-    user_id = None
     if not _is_owned(plan):
         return False
+    folder = Path(plan["folder"])
+    base = Path(plan["base"])
     clusters = {path.name for path in (base / "clusters").glob("*")}
     is_last = not clusters - {folder.name}
+    user_id = None
+    # of the account that we made: another user's processes may be anything
     if is_last and plan["user"] == "mapreduce-harness":
         with suppress(KeyError):
             user_id = pwd.getpwnam(plan["user"]).pw_uid
+    was_there = folder.exists()
+    was_there |= _end_processes(plan["folder"], user_id)
+    if os.geteuid() == 0:
+        was_there |= _undo_as_root(plan)
+    _remove(folder)
+    if is_last and not plan["keep"] and base.exists():
+        if (base / "account-made").exists():
+            _succeeds("userdel", plan["user"])
+            _succeeds("groupdel", plan["user"])  # it may have gone with the user
+        _remove(base)
+        was_there = True
+    return was_there
+
+
+def _end_processes(folder: str, user_id: Optional[int]) -> bool:
+    """Kill what `_processes` finds until it finds nothing; whether there was a process."""
     deadline = time.monotonic() + _LIMIT_S
-    processes = _processes(plan["folder"], user_id)
-    was_there = folder.exists() or bool(processes)
+    processes = _processes(folder, user_id)
+    was_running = bool(processes)
     while processes:
         if time.monotonic() > deadline:
             raise SystemExit(f"processes {sorted(processes)} do not end")
@@ -79,17 +96,8 @@ def clear(plan: Dict[str, Any]) -> bool:
             with suppress(ProcessLookupError):
                 os.kill(process_id, signal.SIGKILL)
         time.sleep(_PAUSE_S)
-        processes = _processes(plan["folder"], user_id)
-    if os.geteuid() == 0:
-        was_there |= _undo_as_root(plan)
-    _remove(folder)
-    if is_last and not plan["keep"] and base.exists():
-        if (base / "account-made").exists():
-            for tool in ("userdel", "groupdel"):  # the group may have gone with the user
-                _succeeds(tool, plan["user"])
-        _remove(base)
-        was_there = True
-    return was_there
+        processes = _processes(folder, user_id)
+    return was_running
 
 
 def _processes(folder: str, user_id: Optional[int]) -> Set[int]:
