@@ -109,10 +109,10 @@ def plan_noise(
 ) -> InputPlan:
     """Return the plan of random records; what is kept of them depends on *content*, too."""
     records, file_count = whole_records(spec, block_bytes, record_bytes, least_files)
-    of = [records, file_count, record_bytes]
+    size = [records, file_count, record_bytes]
     return generated_input(
         spec,
-        f"{spec.name}-{digest({'noise': 1, 'seed': spec.seed, 'of': of, **content})}",
+        f"{spec.name}-{digest({'noise': 1, 'seed': spec.seed, 'of': size, **content})}",
         "generate.Noise",
         records=records,
         sizes=[count * record_bytes for count in even_sizes(records, file_count)],
@@ -198,49 +198,60 @@ def read_sequence(file: File) -> File:
 
     `JobError` where it is none, is compressed, damaged, or ends within a record.
     """
-    name = file[0]
-    pending = bytearray()
-    rest = iter(file[1])
+    name, chunks = file
+    return name, _sequence_lines(name, _ByteSource(chunks))
 
-    def take(count: int) -> bytes:
-        while len(pending) < count and (chunk := next(rest, None)) is not None:
+
+class _ByteSource:
+    """The bytes of *chunks*, of which some are taken at a time."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._pending = bytearray()
+
+    def take(self, count: int) -> bytes:
+        """The next *count* bytes; fewer where there are no more."""
+        pending = self._pending
+        while len(pending) < count and (chunk := next(self._chunks, None)) is not None:
             pending.extend(chunk)
         taken = bytes(pending[:count])
         del pending[:count]
         return taken
 
-    def text_of(written: bytes) -> bytes:
-        """Text behind its length: a byte up to 127, or one that says how many bytes it takes."""
-        first = written[0] if written else 255
-        start = 1 if first < 128 else 145 - first
-        size = int.from_bytes(written[1:start] or written[:1])
-        if first >= 144 or start + size != len(written):
-            raise JobError(f"{name}: {shown(written)} is not a text behind its length")
-        return written[start:]
 
-    def lines() -> Iterator[bytes]:
-        start = take(30)
-        value_class = take(1)
-        value_class += take(value_class[0] if value_class else 0)
-        is_plain = take(6) == bytes(6)
-        mark = take(16)
-        if start != b"SEQ\6" + _TEXT or value_class not in (_TEXT, _NUMBER) or not is_plain:
-            raise JobError(f"{name}: it is not a plain sequence file of texts")
-        while length := take(4):
-            if length == b"\xff" * 4 and take(16) == mark:
-                continue
-            size = int.from_bytes(length)
-            key_size = int.from_bytes(take(4))
-            record = take(size) if key_size <= size <= _MOST_RECORD else b""
-            if not record or len(record) < size:
-                raise JobError(f"{name}: it is damaged, or ends within a record")
-            key = record[:key_size]
-            value = record[key_size:]
-            is_text = value_class == _TEXT
-            shown_value = text_of(value) if is_text else b"%d" % int.from_bytes(value, signed=True)
-            yield b"%s\t%s\n" % (text_of(key), shown_value)
+def _sequence_lines(name: str, source: _ByteSource) -> Iterator[bytes]:
+    """Records of the sequence file *name* as lines."""
+    start = source.take(30)
+    value_class = source.take(1)
+    value_class += source.take(value_class[0] if value_class else 0)
+    is_plain = source.take(6) == bytes(6)  # neither compressed nor with metadata
+    mark = source.take(16)  # it comes again between records, so that a reader finds one
+    if start != b"SEQ\6" + _TEXT or value_class not in (_TEXT, _NUMBER) or not is_plain:
+        raise JobError(f"{name}: it is not a plain sequence file of texts")
+    while length := source.take(4):
+        if length == b"\xff" * 4 and source.take(16) == mark:
+            continue
+        size = int.from_bytes(length)
+        key_size = int.from_bytes(source.take(4))
+        record = source.take(size) if key_size <= size <= _MOST_RECORD else b""
+        if not record or len(record) < size:
+            raise JobError(f"{name}: it is damaged, or ends within a record")
+        key = _read_text(name, record[:key_size])
+        value = record[key_size:]
+        if value_class == _TEXT:
+            yield b"%s\t%s\n" % (key, _read_text(name, value))
+        else:
+            yield b"%s\t%d\n" % (key, int.from_bytes(value, signed=True))
 
-    return name, lines()
+
+def _read_text(name: str, written: bytes) -> bytes:
+    """The text behind its length: a byte up to 127, or one that says how many bytes it takes."""
+    first = written[0] if written else 255
+    start = 1 if first < 128 else 145 - first
+    size = int.from_bytes(written[1:start] or written[:1])
+    if first >= 144 or start + size != len(written):
+        raise JobError(f"{name}: {shown(written)} is not a text behind its length")
+    return written[start:]
 
 
 def read_matches(
