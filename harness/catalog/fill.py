@@ -52,29 +52,13 @@ def fill(
     """
     filled = Filled()
     with catalog.lock():
-        known = set[str]()
+        stored_keys = set[str]()
         if catalog.batches():
             for column in catalog.table(["source_key", "job_id"]).columns:  # a server has ids alone
-                known.update(column.to_pylist())
-
-        def new_sources() -> Iterator[Source]:
-            listed = (list_sources(place, filled.leave_out) for place in places)
-            for source in chain.from_iterable(listed):
-                filled.known += source.key in known
-                if source.key not in known:
-                    known.add(source.key)
-                    yield source
-
-        def rows() -> Iterator[Row]:
-            for result in chain.from_iterable(_results(new_sources(), processes)):
-                if isinstance(result, tuple):
-                    filled.leave_out(*result)
-                else:
-                    filled.incomplete += bool(result["missing"])
-                    yield result
-
-        new_rows = rows()
-        while batch := list(islice(new_rows, _BATCH_ROWS)):
+                stored_keys.update(column.to_pylist())
+        sources = _new_sources(places, stored_keys, filled)
+        rows = _new_rows(sources, processes, filled)
+        while batch := list(islice(rows, _BATCH_ROWS)):
             catalog.write(batch)
             filled.added += len(batch)
             report(filled)
@@ -89,6 +73,30 @@ def fill(
             fix = f"look at {file}"
         raise DataError(what, where=", ".join(map(str, places)), fix=fix)
     return filled
+
+
+def _new_sources(
+    places: Sequence[str | Path], stored_keys: set[str], filled: Filled
+) -> Iterator[Source]:
+    """Sources at *places* whose key is not among *stored_keys*, each once; *filled* counts both."""
+    listed = (list_sources(place, filled.leave_out) for place in places)
+    seen_keys = set(stored_keys)
+    for source in chain.from_iterable(listed):
+        if source.key in seen_keys:
+            filled.known += 1
+        else:
+            seen_keys.add(source.key)
+            yield source
+
+
+def _new_rows(sources: Iterator[Source], processes: int, filled: Filled) -> Iterator[Row]:
+    """Rows of the jobs of *sources*; those that cannot be read, and gaps, are noted in *filled*."""
+    for result in chain.from_iterable(_results(sources, processes)):
+        if isinstance(result, tuple):
+            filled.leave_out(*result)
+        else:
+            filled.incomplete += bool(result["missing"])
+            yield result
 
 
 def _results(sources: Iterator[Source], processes: int) -> Iterator[list[Row | LeftOut]]:
