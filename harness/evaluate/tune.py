@@ -79,9 +79,9 @@ def job_of(basis: Basis) -> Job:
     )
 
 
-def changed_basis(basis: Basis, settings: Sequence[str], known: KnownNames) -> Basis:
+def changed_basis(basis: Basis, settings: Sequence[str], names: KnownNames) -> Basis:
     """*basis* with the cell that *settings* make of its base, as `harness ask` takes them."""
-    base = questions(basis.base, settings, (), known)[-1][1]
+    base = questions(basis.base, settings, (), names)[-1][1]
     return basis._replace(base=base, note=f"{basis.note}, with {', '.join(settings)}")
 
 
@@ -230,7 +230,7 @@ def cluster_plans(
 def _tuned_seconds(
     bases: Mapping[str, Basis], cluster: ClusterSpec, judge: str
 ) -> dict[str, float]:
-    """Seconds of each job, tuned for *cluster*; up to the first that the cluster has no room for."""
+    """Seconds of each job, tuned for *cluster*, up to the first that it has no room for."""
     job_s = dict[str, float]()
     for name, basis in bases.items():
         cell = basis.base.model_copy(update={"cluster": cluster})

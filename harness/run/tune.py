@@ -42,6 +42,8 @@ from harness.store import Store
 from harness.tuning.learned import Learned, Numbers, point_of
 from harness.tuning.optimizers import PTC_WAVE
 
+SpeedUp = tuple[float, float | None, float | None]  # a ratio, and the ends of its interval
+
 _OPTIMIZERS: tuple[str, ...] = ("mrtuner", "search")
 _NOISE = 0.01  # of a mean, at the least: a few repeats may agree by chance
 
@@ -55,9 +57,6 @@ def _place(cell: Cell) -> Numbers:
 def _factor(learned: Mapping[str, Learned], model: str, cell: Cell) -> float:
     """By what the answer of *model* for *cell* is multiplied, after what was learned of it."""
     return float(learned[model].factor(_place(cell))[0]) if model in learned else 1.0
-
-
-SpeedUp = tuple[float, float | None, float | None]  # a ratio, and the ends of its interval
 
 
 class Step(NamedTuple):
@@ -99,7 +98,7 @@ class Outcome(NamedTuple):
         return {
             "steps": [step._asdict() for step in self.steps],
             "speed_up": speed_up,
-            "vet": {kind: {"own": own, "best": best} for kind, (own, best) in self.vet.items()},
+            "vet": {kind: {"own": base, "best": best} for kind, (base, best) in self.vet.items()},
             "properties": self.properties,
         }
 
@@ -352,14 +351,14 @@ class Tuning:
     def outcome(self, steps: Sequence[Step]) -> Outcome:
         """What the *steps* that were taken came to."""
         defaults = self.defaults & self.cells.keys() - {self.best()}
-        own = self.basis.base.configuration
-        best = self.cells[self.best()].configuration
+        before = self.basis.base.configuration
+        after = self.cells[self.best()].configuration
         return Outcome(
             steps=steps,
             speed_up=self.speed_up(),
             over_defaults=self.speed_up(min(defaults)) if defaults else None,
             vet=self.vet(),
-            properties={name: value for name, value in best.items() if own.get(name) != value},
+            properties={name: value for name, value in after.items() if before.get(name) != value},
         )
 
     def speed_up(self, cell: str = "") -> SpeedUp:
