@@ -102,14 +102,14 @@ def _new_rows(sources: Iterator[Source], processes: int, filled: Filled) -> Iter
 def _results(sources: Iterator[Source], processes: int) -> Iterator[list[Row | LeftOut]]:
     """What was read of *sources*, in their order, by so many processes where that is worth it."""
     chunks = iter(lambda: list(islice(sources, _CHUNK)), [])
-    first = list(islice(chunks, _LEAST_CHUNKS))
-    if processes == 1 or len(first) < _LEAST_CHUNKS:
-        yield from map(read_jobs, chain(first, chunks))
+    first_chunks = list(islice(chunks, _LEAST_CHUNKS))
+    if processes == 1 or len(first_chunks) < _LEAST_CHUNKS:
+        yield from map(read_jobs, chain(first_chunks, chunks))
         return
     context = get_context("spawn")  # a copy of a process with threads may hang
     with ProcessPoolExecutor(processes, context, _ignore_interrupts) as pool:
         pending = deque[Future[list[Row | LeftOut]]]()
-        for chunk in chain(first, chunks):
+        for chunk in chain(first_chunks, chunks):
             pending.append(pool.submit(read_jobs, chunk))
             if len(pending) > 3 * processes:  # memory does not grow with what is listed
                 yield pending.popleft().result()
@@ -118,4 +118,5 @@ def _results(sources: Iterator[Source], processes: int) -> Iterator[list[Row | L
 
 
 def _ignore_interrupts() -> None:
+    """In a process of the pool: let Ctrl-C be for the one that writes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that writes ends the others

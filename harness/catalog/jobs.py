@@ -85,8 +85,15 @@ _TIMES: dict[str, tuple[TaskKind, str, str]] = {
 }
 _CPU_TIMES = ("map_cpu_s", "reduce_cpu_s")
 
-_TRACED = {"job_id": str, "state": str, "submit_s": float, "job_s": float, "uberized": bool,
-           "num_maps": int, "num_reduces": int}  # fmt: skip
+_TRACED = {
+    "job_id": str,
+    "state": str,
+    "submit_s": float,
+    "job_s": float,
+    "uberized": bool,
+    "num_maps": int,
+    "num_reduces": int,
+}
 _COUNTED = ("failed_attempts", "killed_attempts", "hosts", "map_slots", "reduce_slots")
 # Fields by group, and where the group comes from.
 GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -179,14 +186,14 @@ def _classes(properties: Mapping[str, str] | None) -> dict[str, str | None]:
 
 
 def _kept(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """``name=value`` of what models read; of a JVM's options its own, as others hold passwords."""
-    kept = list[str]()
+    """``name=value`` of what models read; of a JVM's options those of -X: others hold passwords."""
+    texts = list[str]()
     for name in sorted(_KEPT & properties.keys()):
         words = properties[name].split()
         if name.endswith("java.opts"):
             words = [word for word in words if word.startswith("-X")]
-        kept.append(f"{name}={' '.join(words)[:_LONGEST_VALUE]}")
-    return tuple(kept)
+        texts.append(f"{name}={' '.join(words)[:_LONGEST_VALUE]}")
+    return tuple(texts)
 
 
 def _counts(trace: JobTrace, missing: list[str]) -> tuple[dict[str, int | None], str]:

@@ -42,8 +42,10 @@ _TASK = re.compile(r"task_[0-9]{1,16}_[0-9]{1,10}_([mr])_[0-9]{1,10}")
 _IN_MEMORY_BYTES = 2**26
 _LONGEST_TEXT = 4000
 _STATES: dict[str, AttemptState] = {
-    "SUCCEEDED": "succeeded", "FAILED": "failed", "KILLED": "killed",
-}  # fmt: skip
+    "SUCCEEDED": "succeeded",
+    "FAILED": "failed",
+    "KILLED": "killed",
+}
 
 LeaveOut = Callable[[str, str], None]
 
@@ -149,14 +151,14 @@ def _list_hdfs(namenode: str, top: PurePosixPath, leave_out: LeaveOut) -> Iterat
                 raise
             leave_out(f"hdfs:{printable(folder)}", error.what)
             continue
-        named = {str(entry.get("pathSuffix")): entry for entry in entries}
+        entry_of = {str(entry.get("pathSuffix")): entry for entry in entries}
         files = {}
         subfolders = []
-        for name in sorted(filter(_FILE_NAME.fullmatch, named)):
-            if named[name].get("type") == "DIRECTORY":
+        for name in sorted(filter(_FILE_NAME.fullmatch, entry_of)):
+            if entry_of[name].get("type") == "DIRECTORY":
                 subfolders.append(folder / name)
             else:
-                files[name] = named[name]
+                files[name] = entry_of[name]
         waiting += reversed(subfolders)  # the first of them is the next
         yield from _paired_in_hdfs(namenode, folder, files)
 

@@ -174,9 +174,10 @@ def _propose(
 
 def _finish(properties: Mapping[str, str], output: Path | None, *, as_json: bool) -> None:
     """
-    Show *properties* as arguments of a job, then write them as a job.xml: a full disk loses none.
+    Show *properties* as arguments of a job, then write them as a job.xml, unless there are none.
 
-    None are no file: what the job has is the best that is known.
+    They are shown first, so that a full disk loses none.  Without any, what the job has is the best
+    that is known.
     """
     from harness.hadoop.site import render_xml
     from harness.store.files import write_file
@@ -252,8 +253,8 @@ def _show(documents: Sequence[Mapping[str, Any]]) -> None:
     times = ("by it, s", "job, s", "80 % interval, s", "saved", "by refits")
     show_table(("optimizer", "model", *times, "evaluations", "ms"), rows)
     best = documents[0]
-    reasons = (best["reasons"][name] for name in best["values"])
-    settings = [(*pair, why) for pair, why in zip(best["properties"].items(), reasons, strict=True)]
+    reasons = [best["reasons"][name] for name in best["values"]]
+    settings = zip(best["properties"], best["properties"].values(), reasons, strict=True)
     show_table((f"{best['optimizer']} by {best['model']}", "value", "why"), settings)
     for bound in best["bounds"]:
         click.echo(bound)

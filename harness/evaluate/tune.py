@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from harness.errors import DataError, HarnessError, SpecError
 from harness.evaluate.ask import Basis, never_profiled, questions
@@ -147,7 +147,7 @@ def proposals(
 def _optimizers_with_models(
     optimizers: Sequence[str], models: Sequence[str], judge: str
 ) -> list[tuple[str, str]]:
-    """Each optimizer with each of *models* that it can use; others have the *judge*."""
+    """Each optimizer with each of *models* that it can use; the rules are priced by the *judge*."""
     ptc_models = [name for name in models if name.startswith("ptc")] or [PTC_WAVE]
     usable_models = {"search": models, "mrtuner": ptc_models}
     pairs = []
@@ -266,15 +266,7 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
         predicted = rows.pivot_table(index="cell", columns="model", values="predicted_s")
         if len(predicted) < 2:
             continue
-        cells = rows.groupby("cell").first()  # as they were measured, whoever predicted them
-        distances = {cell: _from_defaults(evaluation.cells[cell]) for cell in cells.index}
-        nearest = min(distances.values())
-        measured = MeasuredCells(
-            cells["measured_s"],
-            cells["floor"].astype(float).fillna(0.0),
-            [cell for cell in cells.index if distances[cell] == nearest],
-            evaluation.labels,
-        )
+        measured = MeasuredCells.of(rows, evaluation)
         for model, predicted_s in predicted.assign(**{AT_RANDOM: 0.0}).items():
             worth = measured.worth_of_choice(predicted_s)
             if model == AT_RANDOM:
@@ -295,6 +287,19 @@ class MeasuredCells:
     floors: Any
     defaults: Sequence[str]
     labels: Mapping[str, str]
+
+    @classmethod
+    def of(cls, scores: Any, evaluation: Evaluation) -> Self:
+        """The cells of *scores*, rows of one input, which *evaluation* knows."""
+        cells = scores.groupby("cell").first()  # as they were measured, whoever predicted them
+        distances = {cell: _from_defaults(evaluation.cells[cell]) for cell in cells.index}
+        nearest = min(distances.values())
+        return cls(
+            cells["measured_s"],
+            cells["floor"].astype(float).fillna(0.0),
+            [cell for cell in cells.index if distances[cell] == nearest],
+            evaluation.labels,
+        )
 
     def worth_of_choice(self, predicted_s: Any) -> dict[str, Any]:
         """What the choice by *predicted_s* is worth, as `regrets` has it."""

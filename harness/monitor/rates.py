@@ -190,15 +190,21 @@ def record_gpus(run: Run, cluster_spec: ClusterSpec, cluster: Cluster) -> list[s
             measured_copies = recorded_copies(described_before.get(node_name))
             facts |= measured_copies or measure_copies(cluster, _worker_named(cluster, node_name))
         described[node_name] = NodeGpus.model_validate(facts)
-        is_whole = len(devices.gpus) >= offered_count and not devices.message
-        if node_name != MACHINE and not is_whole:
-            found = len(devices.gpus) or "none"
-            message = f" ({devices.message})" if devices.message else ""
-            gpus = f"the GPUs of {node_name}"
-            warnings.append(f"{gpus} may not work: {offered_count} offered, {found} found{message}")
+        if node_name != MACHINE:
+            warnings.append(_missing_gpus(node_name, devices, offered_count))
     if described:
         run.update_manifest(gpus_found=described_before | described)
-    return warnings
+    return [*filter(None, warnings)]
+
+
+def _missing_gpus(node_name: str, devices: Devices, offered_count: int) -> str:
+    """A sentence on a node with fewer devices than it offers, or with one that is lost; or none."""
+    if len(devices.gpus) >= offered_count and not devices.message:
+        return ""
+    found = len(devices.gpus) or "none"
+    message = f" ({devices.message})" if devices.message else ""
+    what = f"the GPUs of {node_name} may not work"
+    return f"{what}: {offered_count} offered, {found} found{message}"
 
 
 def find_gpus(cluster: Cluster) -> dict[str, Devices]:

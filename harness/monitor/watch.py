@@ -334,14 +334,14 @@ def connect_machines(
         if isinstance(machine, str):
             add_limitation(machine)
             continue
-        first = machines.setdefault(machine.identity["machine"], machine)
-        if first is machine:
+        sampled = machines.setdefault(machine.identity["machine"], machine)
+        if sampled is machine:
             continue
-        first.nodes.append(host.name)
-        if machine.identity in [first.identity, *(view.identity for view in first.views)]:
+        sampled.nodes.append(host.name)
+        if machine.identity in [sampled.identity, *(view.identity for view in sampled.views)]:
             machine.stop()  # what it would see is sampled already
         else:
-            first.views.append(machine)
+            sampled.views.append(machine)
     return list(machines.values())
 
 
@@ -351,4 +351,5 @@ def file_size(file: Path) -> int:
 
 
 def _not_measured(nodes: Sequence[str], reason: str) -> str:
+    """The limitation that a machine is not sampled, by the names of its *nodes*."""
     return f"speed and load of {', '.join(nodes)} are not measured: {first_line(reason)}"

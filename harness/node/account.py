@@ -27,8 +27,8 @@ def is_open(path: str, account: Dict[str, int]) -> bool:
 
 def closed_folder(path: str, account: Dict[str, int]) -> Optional[str]:
     """The topmost folder on the way to *path*, or that itself, which is closed to the account."""
-    way = [*reversed(Path(path).parents), Path(path)]
-    return next((str(folder) for folder in way if not is_open(str(folder), account)), None)
+    from_top = [*reversed(Path(path).parents), Path(path)]
+    return next((str(folder) for folder in from_top if not is_open(str(folder), account)), None)
 
 
 def open_ways(paths: Iterable[str], account: Dict[str, int]) -> None:

@@ -125,11 +125,11 @@ def _undo_as_root(plan: Dict[str, Any]) -> bool:
     marked = f"mapreduce-harness {plan['cluster']}\n"
     was_there = _succeeds("nft", "delete", "table", "inet", f"mapreduce-harness-{plan['cluster']}")
     names = _HOSTS.read_text(errors="surrogateescape")
-    before, begin, rest = names.partition(f"# BEGIN {marked}")  # as Ansible marks a block
-    if begin and f"# END {marked}" in rest:
-        after = rest.partition(f"# END {marked}")[2]
+    names_before, begin, behind_begin = names.partition(f"# BEGIN {marked}")  # as Ansible marks it
+    _, end, names_after = behind_begin.partition(f"# END {marked}")
+    if begin and end:
         # a container's file of names cannot be replaced, only written
-        _HOSTS.write_text(before + after, errors="surrogateescape")
+        _HOSTS.write_text(names_before + names_after, errors="surrogateescape")
         was_there = True
     if plan["unit"] and (_UNITS / plan["unit"]).exists():
         (_UNITS / plan["unit"]).unlink()
@@ -139,14 +139,14 @@ def _undo_as_root(plan: Dict[str, Any]) -> bool:
 
 
 def _succeeds(name: str, *arguments: str) -> bool:
-    """Whether a tool of root's is there and does it."""
+    """Whether one of root's tools is there, and ends with status 0."""
     program = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or ""
     null = subprocess.DEVNULL
     return bool(program) and not subprocess.call([program, *arguments], stdout=null, stderr=null)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, in which what a start was cut off in may still write for a moment."""
+    """Remove a folder; a start that was cut off may still write into it for a moment."""
     for _ in range(_TRIES):
         shutil.rmtree(str(folder), ignore_errors=True)
         if not folder.exists():

@@ -135,6 +135,7 @@ def dump_threads(processes: Mapping[str, int], into: Path, limit_s: float = LIMI
 
 
 def _link_target(process_id: int, file_name: str) -> str:
+    """Where a link of a process leads, such as ``exe``; empty where that cannot be read."""
     try:
         return os.readlink(f"/proc/{process_id}/{file_name}")
     except OSError:

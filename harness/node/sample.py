@@ -100,6 +100,7 @@ def own_processes(root: Path, tree: int) -> Dict[int, Tuple[int, int, int]]:
         return processes
 
     def is_below(process_id: int) -> bool:
+        """Whether a process is *tree*, or descends from it."""
         while process_id in processes and process_id != tree:
             process_id = processes[process_id][0]
         return process_id == tree
@@ -130,6 +131,7 @@ def own_ticks(before: Reading, after: Reading) -> int:
 
 
 def _number(pattern: bytes, text: bytes) -> Optional[int]:
+    """The number that *pattern* selects in *text*."""
     match = re.search(pattern, text)
     return int(match.group(1)) if match else None
 
@@ -272,7 +274,7 @@ def main(arguments: List[str]) -> None:
 
 def write_samples(interval_s: float, probe: Optional[Probe]) -> None:
     """Write samples until standard input ends, or the probe does."""
-    last = read_counters()
+    last_reading = read_counters()
     next_sample_s = time.monotonic() + interval_s
     sources: List[Any] = [_INPUT, probe] if probe else [_INPUT]
     while True:
@@ -285,10 +287,10 @@ def write_samples(interval_s: float, probe: Optional[Probe]) -> None:
             probe.pin()
         if time.monotonic() >= next_sample_s:
             next_sample_s = time.monotonic() + interval_s
-            now = read_counters()
-            sample = between(last, now)
+            reading = read_counters()
+            sample = between(last_reading, reading)
             if sample is not None:
-                last = now
+                last_reading = reading
                 print(f"load {json.dumps(sample)}", flush=True)
 
 

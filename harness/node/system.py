@@ -123,25 +123,25 @@ def hide(text: str) -> str:
 
 def processor() -> Dict[str, Any]:
     """The processors, by the kernel's files about them and its description of the first."""
-    first = fields("/proc/cpuinfo")
+    description = fields("/proc/cpuinfo")
     folder = Path("/sys/devices/system/cpu")
     cpus = list(folder.glob("cpu[0-9]*"))
     cores = physical_cores(cpus)
     caches = sorted(folder.glob("cpu0/cache/index*"))
     governors = {read(cpu / "cpufreq/scaling_governor") for cpu in cpus}
-    limits_khz = [read(folder / f"cpu0/cpufreq/cpuinfo_{end}_freq") for end in ("min", "max")]
+    frequency_files = [folder / f"cpu0/cpufreq/cpuinfo_{end}_freq" for end in ("min", "max")]
     numa_nodes = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
     return {
-        "model": first.get("model name") or first.get("CPU part", _UNSAID),
+        "model": description.get("model name") or description.get("CPU part", _UNSAID),
         "architecture": platform.machine(),
         "sockets": len({package for package, _ in cores}) or _UNSAID,
         "cores": len(cores) or _UNSAID,
         "threads": len(cpus) or _UNSAID,
         "usable_threads": len(os.sched_getaffinity(0)),
         "caches": list(map(describe_cache, caches)) or _UNSAID,
-        "microcode": first.get("microcode", _UNSAID),
+        "microcode": description.get("microcode", _UNSAID),
         "governor": ", ".join(sorted(governors)),
-        "frequency_limits_hz": [plain(limit_khz, 1000) for limit_khz in limits_khz],
+        "frequency_limits_hz": [plain(read(file), 1000) for file in frequency_files],
         "numa_nodes": len(numa_nodes) or _UNSAID,
     }
 

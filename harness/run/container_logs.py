@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ from harness.evaluate.observations import SHUFFLE_LOG, TASK_LOG, logged_times
 from harness.parsing.task_log import wanted_lines
 from harness.providers.existing.discovery import ADDRESS, copy_logs
 from harness.providers.host import CONTAINER
-from harness.records.trace import JobTrace
+from harness.records.trace import JobTrace, TaskAttempt
 from harness.store import RawLogs
 from harness.store.files import is_name
 from harness.store.opener import Opener
@@ -61,14 +61,8 @@ class ContainerLogs:
             if attempt.state == "succeeded" and is_name(attempt.host)
         ]
         count = 0
-        folders = self._folders
-        opener = self._opener
         with TemporaryDirectory(prefix="harness-logs-") as scratch:
-            if self._server:
-                hosts = {attempt.container_id: attempt.host for attempt in attempts}
-                copies = copy_logs(hosts, (), self._server, Path(scratch, "served"))
-                folders = {path.parent.name: path.parent for path in copies}
-                opener = Opener(Path(scratch, "served"))
+            folders, opener = self._folders_of(attempts, Path(scratch, "served"))
             for attempt in attempts:
                 folder = folders.get(attempt.container_id)
                 if folder is None:
@@ -87,6 +81,16 @@ class ContainerLogs:
                     target = into / attempt.host / attempt.container_id
                     _unpack(checked / attempt.container_id, names, Opener(checked), target)
         return count
+
+    def _folders_of(
+        self, attempts: Sequence[TaskAttempt], served: Path
+    ) -> tuple[Mapping[str, Path], Opener]:
+        """Folders by container, and what opens them; a server's logs are copied to *served*."""
+        if not self._server:
+            return self._folders, self._opener
+        hosts = {attempt.container_id: attempt.host for attempt in attempts}
+        copies = copy_logs(hosts, (), self._server, served)
+        return {path.parent.name: path.parent for path in copies}, Opener(served)
 
 
 def _extract(opener: Opener, folder: Path, target: Path) -> list[str]:

@@ -91,17 +91,22 @@ def read_jobs(
     """
     jobs = dict[str, PastJob]()
     left_out = dict[str, str]()
+
+    def is_wanted(job_id: str) -> bool:
+        """Whether the job is one of *only*, or all are wanted."""
+        return not only or job_id in only
+
     listed = (list_sources(place, left_out.__setitem__) for place in places)
     for source in chain.from_iterable(listed):
         id_match = JOB.match(source.key)  # the files of a run have no id in their names
-        if only and id_match and id_match[0] not in only:
+        if id_match and not is_wanted(id_match[0]):
             continue
         if not isinstance(source, Files):
             left_out[source.label] = "a history server has no files to copy: name their folder"
             continue
         try:
             job = read_job(source)
-            if not only or job.job_id in only:
+            if is_wanted(job.job_id):
                 jobs.setdefault(job.job_id, job)
         except HarnessError as error:
             place = f" ({error.where})" if error.where else ""

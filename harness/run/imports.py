@@ -125,16 +125,23 @@ def import_jobs(
         what = "no family of jobs can be profiled: " + "; ".join([*notes[:_MOST_NAMED], *reasons])
         fix = "add histories of earlier jobs, or name a later moment"
         raise DataError(what, where=where, fix=fix)
-    change: Callable[[bytes], bytes] = bytes  # the same
-    if anonymiser is not None:
-        files = chain.from_iterable(job.files() for _, job in plan)
-        change = anonymiser(files, {job.name: names[job.family] for _, job in plan})
+    change = change_of_names(plan, names, anonymiser)
     facts = {"command": command, "limitations": (*limitations(jobs, len(left_out)), *notes)}
     run = write_run(target, plan, change, facts, logs)
     if logs is not None:
         notes.append(run.read_manifest().limitations[-1])
         left_out |= logs.left_out
     return Imported(run, families, notes, left_out)
+
+
+def change_of_names(
+    plan: Sequence[Planned], names: Mapping[str, str], anonymiser: Anonymiser | None
+) -> Callable[[bytes], bytes]:
+    """What is done to the files of *plan*; *names* are those that jobs of each family get."""
+    if anonymiser is None:
+        return bytes  # the same
+    files = chain.from_iterable(job.files() for _, job in plan)
+    return anonymiser(files, {job.name: names[job.family] for _, job in plan})
 
 
 def plan_jobs(
@@ -183,7 +190,7 @@ def plan_jobs(
 
 
 def family_notes(name: str, counts: Mapping[str, int]) -> Iterator[str]:
-    """Why a family has no score, and which of its jobs are in no part, by its *counts*."""
+    """Why no model is scored on a family, and how many of its jobs repeat others, by *counts*."""
     if not counts["scored"]:
         if counts["jobs"] == 1:
             reason = "it is one job"
@@ -220,29 +227,12 @@ def write_run(
                 run.write_plan(trial for trial, _ in plan)
                 python = sys.version.split()[0]
                 run.update_manifest(harness=__version__, python=python, versions=_UNKNOWN, **facts)
-                tasks = logged = 0
+                logged = 0
+                tasks = 0
                 for trial, job in plan:
-                    folder = run.start_trial(trial)
-                    names = ("job-0-history.jhist", "job-0-conf.xml")
-                    files = job.files()
-                    for name, data in zip(names, files, strict=True):
-                        (folder.raw / name).write_bytes(change(data))
-                    if logs is not None:
-                        trace = read_history([files[0]], job.job_id)
-                        tasks += len(trace.succeeded("map")) + len(trace.succeeded("reduce"))
-                        logged += logs.copy(trace, folder.raw / "containers")
-                    record = TrialRecord(
-                        trial=trial,
-                        state="done",
-                        versions=_UNKNOWN,
-                        job_ids=(job.job_id,),
-                        started_s=job.submit_s,
-                        finished_s=job.finish_s,
-                        input_bytes=job.input_bytes,
-                        num_splits=job.num_maps,
-                    )
-                    folder.commit(record)
-                    remake_trace(run, record)
+                    job_logged, job_tasks = write_trial(run, trial, job, change, logs)
+                    logged += job_logged
+                    tasks += job_tasks
                 if logs is not None and not logged:
                     what = f"none of {tasks} tasks has a log there that can be read"
                     fix = "it needs container_.../syslog below it; a server, aggregated logs"
@@ -259,6 +249,40 @@ def write_run(
         finally:
             remove_tree(scratch)
     return Run(target)
+
+
+def write_trial(
+    run: Run,
+    trial: Trial,
+    job: PastJob,
+    change: Callable[[bytes], bytes],
+    logs: ContainerLogs | None,
+) -> tuple[int, int]:
+    """Write *job* into *run* as a *trial*; how many of its tasks have logs, and how many it has."""
+    folder = run.start_trial(trial)
+    names = ("job-0-history.jhist", "job-0-conf.xml")
+    files = job.files()
+    for name, data in zip(names, files, strict=True):
+        (folder.raw / name).write_bytes(change(data))
+    logged = 0
+    tasks = 0
+    if logs is not None:
+        trace = read_history([files[0]], job.job_id)
+        tasks = len(trace.succeeded("map")) + len(trace.succeeded("reduce"))
+        logged = logs.copy(trace, folder.raw / "containers")
+    record = TrialRecord(
+        trial=trial,
+        state="done",
+        versions=_UNKNOWN,
+        job_ids=(job.job_id,),
+        started_s=job.submit_s,
+        finished_s=job.finish_s,
+        input_bytes=job.input_bytes,
+        num_splits=job.num_maps,
+    )
+    folder.commit(record)
+    remake_trace(run, record)
+    return logged, tasks
 
 
 def cluster_of(jobs: Sequence[PastJob]) -> ClusterSpec:
@@ -415,7 +439,7 @@ def experiment_of(name: str, plan: Sequence[Planned]) -> Experiment:
 
 
 def workload_axes(family: str, specs: Sequence[WorkloadSpec]) -> WorkloadAxes:
-    """The axes of a *family*, of which its *specs* are points: each value once, in their order."""
+    """The axes of a *family* whose cells have these *specs*: each value once, in their order."""
     return WorkloadAxes(
         name=family,
         input_bytes=tuple(dict.fromkeys(spec.input_bytes for spec in specs)),

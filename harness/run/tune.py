@@ -38,7 +38,7 @@ from harness.records.trial import Cell, Trial
 from harness.run import Console
 from harness.run.session import Session
 from harness.stats.spread import mean_floors
-from harness.store import Store
+from harness.store import Run, Store
 from harness.tuning.learned import Learned, Numbers, point_of
 from harness.tuning.optimizers import PTC_WAVE
 
@@ -245,6 +245,16 @@ class Tuning:
             Trial.of(cell, repetition, session.versions)
             for repetition, cell in product(range(self.repeats), cells.values())
         )
+        run = self.earlier_run(session)
+        if run is not None and run.finished and not self.anew:
+            self.console.say(f"step {1 + number} is measured already: {run.path}")
+        else:
+            run, _ = session.measure(new=self.anew or run is None)
+        self.take_in(Evaluation.of(run), number, cells)
+        return str(run.path)
+
+    def earlier_run(self, session: Session) -> Run | None:
+        """The latest run that measured, or began to measure, what *session* is to measure."""
         planned = [trial.id for trial in session.trials]
         earlier_runs = [
             run
@@ -252,13 +262,7 @@ class Tuning:
             if run.experiment().predict == session.experiment.predict
             and [trial.id for trial in run.read_plan()] == planned
         ]
-        if earlier_runs and earlier_runs[-1].finished and not self.anew:
-            run = earlier_runs[-1]
-            self.console.say(f"step {1 + number} is measured already: {run.path}")
-        else:
-            run, _ = session.measure(new=self.anew or not earlier_runs)
-        self.take_in(Evaluation.of(run), number, cells)
-        return str(run.path)
+        return earlier_runs[-1] if earlier_runs else None
 
     def step_experiment(self, name: str) -> dict[str, Any]:
         """The experiment file of a step, on the cluster of the base."""
@@ -292,13 +296,18 @@ class Tuning:
             job_times_s = [observation.trace.job_s for observation in observations]
             times_s[number, record.trial.repetition] = sum(job_times_s)
             self.learned += observations
-        for job in evaluation.vet(evaluation.done.values()).jobs:
-            for kind in job.kinds:
-                self.vets[job.cell, kind.kind] += filter(None, [kind.job.vet_job])
+        self.add_vets(evaluation)
         self.cells |= {key: cell for key, cell in cells.items() if key in done}
         speed = fit_speed(self.learned)
         profile = fit_profile(self.basis.base.workload.name, self.learned, speed, self.rates)
         self.basis = self.basis._replace(profile=profile)
+
+    def add_vets(self, evaluation: Evaluation) -> None:
+        """Keep how far the tasks of a step are from their ideal, where it timed their units."""
+        for job in evaluation.vet(evaluation.done.values()).jobs:
+            for kind in job.kinds:
+                if kind.job.vet_job:
+                    self.vets[job.cell, kind.kind].append(kind.job.vet_job)
 
     def note_failures(self, failed: Mapping[str, Cell], number: int, count: int, run: str) -> None:
         """Keep cells of *count* in which the job failed; `DataError` where the base is of them."""

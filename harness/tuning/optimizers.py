@@ -120,8 +120,8 @@ def mrtuner(profile: Profile, job: Job, model: str, **_: int) -> Choice:
         raise DataError("no plan fits the heap of its maps", where="tune", fix=fix)
     values = columns(rows)
     totals_s = Objective(model, profile, job).seconds(values)
-    fewer = values["parallel_copies"], values["num_reduces"], job.num_maps(values[SPLIT])
-    best = np.lexsort((*fewer, totals_s))[0]
+    counts = values["parallel_copies"], values["num_reduces"], job.num_maps(values[SPLIT])
+    best = np.lexsort((*counts, totals_s))[0]  # the total counts first, copiers last
     job_s = float(totals_s[best])
     plan = rows[best]
     choice = Choice("mrtuner", model, plan, job_s=job_s, evaluations=len(rows))
@@ -194,6 +194,7 @@ def map_output(profile: Profile, read_bytes: float) -> tuple[float, float]:
     read_records = read_bytes / statistics["input_record_bytes"].value
 
     def selectivity(name: str) -> float:
+        """What comes out of a map function for what goes in; 1 where the profile does not say."""
         return statistics[name].value if name in statistics else 1.0
 
     return (
@@ -366,7 +367,7 @@ class _Search:
         return places[row], float(seconds[row])
 
     def best_values(self) -> dict[str, float]:
-        """The best settings, by their fields."""
+        """The best settings that were seen, by their fields."""
         return {
             name: float(values[0]) for name, values in _values(self.space, self.best[None]).items()
         }
@@ -385,6 +386,7 @@ def _needed_values(
     unchanged = {"merge_factor": float(objective.job.configuration.merge_factor)}
 
     def seconds_without(name: str) -> float:
+        """Seconds of the job with all settings that are kept but this one."""
         rest = {key: value for key, value in kept.items() if key != name}
         return float(objective.seconds(columns([rest or unchanged]))[0])
 
@@ -404,9 +406,12 @@ def _values(space: list[Setting], places: Numbers) -> Values:
 
 
 OPTIMIZERS: dict[str, Callable[..., Choice]] = {
-    "hadoop": hadoop_defaults, "rules": rules_of_thumb,
-    "rules-1.75": partial(rules_of_thumb, share=1.75), "mrtuner": mrtuner, "search": search,
-}  # fmt: skip
+    "hadoop": hadoop_defaults,
+    "rules": rules_of_thumb,
+    "rules-1.75": partial(rules_of_thumb, share=1.75),
+    "mrtuner": mrtuner,
+    "search": search,
+}
 
 
 def choose(optimizer: str, profile: Profile, job: Job, model: str, **search_options: int) -> Choice:

@@ -221,13 +221,7 @@ class _ByteSource:
 
 def _sequence_lines(name: str, source: _ByteSource) -> Iterator[bytes]:
     """Records of the sequence file *name* as lines."""
-    start = source.take(30)
-    value_class = source.take(1)
-    value_class += source.take(value_class[0] if value_class else 0)
-    is_plain = source.take(6) == bytes(6)  # neither compressed nor with metadata
-    mark = source.take(16)  # it comes again between records, so that a reader finds one
-    if start != b"SEQ\6" + _TEXT or value_class not in (_TEXT, _NUMBER) or not is_plain:
-        raise JobError(f"{name}: it is not a plain sequence file of texts")
+    value_class, mark = _read_head(name, source)
     while length := source.take(4):
         if length == b"\xff" * 4 and source.take(16) == mark:
             continue
@@ -242,6 +236,18 @@ def _sequence_lines(name: str, source: _ByteSource) -> Iterator[bytes]:
             yield b"%s\t%s\n" % (key, _read_text(name, value))
         else:
             yield b"%s\t%d\n" % (key, int.from_bytes(value, signed=True))
+
+
+def _read_head(name: str, source: _ByteSource) -> tuple[bytes, bytes]:
+    """Class of the values, and the mark that comes again between records."""
+    start = source.take(30)
+    value_class = source.take(1)
+    value_class += source.take(value_class[0] if value_class else 0)
+    is_plain = source.take(6) == bytes(6)  # neither compressed nor with metadata
+    mark = source.take(16)
+    if start != b"SEQ\6" + _TEXT or value_class not in (_TEXT, _NUMBER) or not is_plain:
+        raise JobError(f"{name}: it is not a plain sequence file of texts")
+    return value_class, mark
 
 
 def _read_text(name: str, written: bytes) -> bytes:

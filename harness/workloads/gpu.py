@@ -106,9 +106,9 @@ class GpuWorkload(Workload):
         check_size(spec, record_count * record_bytes, units, 50 * unit_bytes)
         file_count = block_count(spec, record_count, block_bytes // record_bytes)
         sizes = [records * record_bytes for records in even_sizes(record_count, file_count)]
-        given = {name: arguments[name] for name in self.generator_parameters}
-        given |= {"seed": spec.seed, "records": record_count, "files": file_count}
-        properties = {f"gpu.{name}": argument for name, argument in given.items()}
+        generator_arguments = {name: arguments[name] for name in self.generator_parameters}
+        generator_arguments |= {"seed": spec.seed, "records": record_count, "files": file_count}
+        properties = {f"gpu.{name}": argument for name, argument in generator_arguments.items()}
         content = {name: arguments[name] for name in self.key_parameters}
         content |= {spec.name: VERSION, "seed": spec.seed, "sizes": sizes}
         return InputPlan(
@@ -119,9 +119,9 @@ class GpuWorkload(Workload):
 
     def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
         """All arguments; iterations are jobs, which the client runs one after the other."""
-        given = self.arguments(spec)
-        given["pinned"] = "true" if given["pinned"] == "yes" else "false"
-        return {f"gpu.{name}": argument for name, argument in given.items()}
+        arguments = self.arguments(spec)
+        arguments["pinned"] = "true" if arguments["pinned"] == "yes" else "false"
+        return {f"gpu.{name}": argument for name, argument in arguments.items()}
 
 
 class GpuMatmul(GpuWorkload):

@@ -131,13 +131,13 @@ class GpuKMeans(GpuWorkload):
             shifts = [float(move["shift"]) for move in moves]
             if reason := wrong_end(shifts, last, limit, arguments["epsilon"]):
                 return reason
-        due = moves[min(last, len(moves)) - 1]
-        expected = zip(due["centres"], due["counts"], strict=True)
+        move = moves[min(last, len(moves)) - 1]
+        expected = zip(move["centres"], move["counts"], strict=True)
         for number, (coordinates, count) in enumerate(expected):
             # In single precision a coordinate has seven digits.
             allowed = mean_error(count, sample) + 1e-6 * max(map(abs, coordinates))
             pairs = zip(output.centres[number], coordinates, strict=True)
-            error = max(abs(reached - wanted) for reached, wanted in pairs)
+            error = max(abs(actual - due) for actual, due in pairs)
             if not error <= allowed:
                 return f"centre {number} misses its place by {error:.6g}, more than {allowed:.6g}"
         return ""

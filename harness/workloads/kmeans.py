@@ -179,9 +179,9 @@ class KMeans(Workload):
         pairs = zip(steps, sample["steps"], strict=True)
         for number, (step, (centres, points)) in enumerate(pairs):
             if (wrong := np.flatnonzero(step.points != np.array(points))).size:
-                actual = step.points[wrong[0]]
-                due = points[wrong[0]]
-                return f"iteration {number}: centre {wrong[0]} has {actual} points, not {due}"
+                centre = wrong[0]
+                counts = f"{step.points[centre]} points, not {points[centre]}"
+                return f"iteration {number}: centre {centre} has {counts}"
             errors = np.abs(step.centres - np.array(centres)).max(axis=1)
             # The start is taken over, digit by digit.
             if errors.max() > (_TOLERANCE * sample["scale"] if number else 0):
@@ -235,8 +235,8 @@ def read_steps(outputs: Iterable[File], centres: int, width: int) -> list[Step]:
             iteration, centre = divmod(len(places), centres)
             coordinates = match[4].split(b",")
             if (int(match[1]), int(match[2]), len(coordinates)) != (iteration, centre, width):
-                due = f"iteration {iteration}, centre {centre}, {width} coordinates"
-                raise JobError(f"{place}: {shown(match[0])} is not that of {due}")
+                expected = f"iteration {iteration}, centre {centre}, {width} coordinates"
+                raise JobError(f"{place}: {shown(match[0])} is not that of {expected}")
             places.append(np.array(list(map(float, coordinates))))
             points.append(int(match[3]))
     if not places or len(places) % centres:

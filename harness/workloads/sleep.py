@@ -94,7 +94,9 @@ class Sleep(Workload):
         """All but the number of maps; the client writes what was slept when the job has ended."""
         arguments = self.arguments(spec) | {"record": RECORD}
         del arguments["maps"]
-        return {f"sleep.{name.removesuffix('_ms')}": given for name, given in arguments.items()}
+        return {
+            f"sleep.{name.removesuffix('_ms')}": argument for name, argument in arguments.items()
+        }
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every key with its records, and every phase with its calls and seconds."""
