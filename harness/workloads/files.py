@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ _MOST_RECORD = 2**26  # bytes of a record; a larger one is a damaged length
 
 Bytes = NDArray[np.uint8]
 Bits = NDArray[np.uint64]
+ReadBytes = Callable[[int], bytes]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _WORD = 8
@@ -199,52 +200,51 @@ def read_sequence(file: File) -> File:
     `JobError` where it is none, is compressed, damaged, or ends within a record.
     """
     name, chunks = file
-    return name, _sequence_lines(name, _ByteSource(chunks))
+    return name, _sequence_lines(name, _byte_reader(chunks))
 
 
-class _ByteSource:
-    """The bytes of *chunks*, of which some are taken at a time."""
+def _byte_reader(chunks: Iterable[bytes]) -> ReadBytes:
+    """A function that gives the next so many bytes of *chunks*: fewer where there are no more."""
+    pending = bytearray()
+    following = iter(chunks)
 
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = iter(chunks)
-        self._pending = bytearray()
-
-    def take(self, count: int) -> bytes:
-        """The next *count* bytes; fewer where there are no more."""
-        pending = self._pending
-        while len(pending) < count and (chunk := next(self._chunks, None)) is not None:
+    def read_bytes(count: int) -> bytes:  # no method: each record costs three calls
+        while len(pending) < count and (chunk := next(following, None)) is not None:
             pending.extend(chunk)
         taken = bytes(pending[:count])
         del pending[:count]
         return taken
 
+    return read_bytes
 
-def _sequence_lines(name: str, source: _ByteSource) -> Iterator[bytes]:
+
+def _sequence_lines(name: str, read_bytes: ReadBytes) -> Iterator[bytes]:
     """Records of the sequence file *name* as lines."""
-    value_class, mark = _read_head(name, source)
-    while length := source.take(4):
-        if length == b"\xff" * 4 and source.take(16) == mark:
+    value_class, mark = _read_head(name, read_bytes)
+    is_text = value_class == _TEXT
+    while length := read_bytes(4):
+        if length == b"\xff" * 4 and read_bytes(16) == mark:
             continue
         size = int.from_bytes(length)
-        key_size = int.from_bytes(source.take(4))
-        record = source.take(size) if key_size <= size <= _MOST_RECORD else b""
+        key_size = int.from_bytes(read_bytes(4))
+        record = read_bytes(size) if key_size <= size <= _MOST_RECORD else b""
         if not record or len(record) < size:
             raise JobError(f"{name}: it is damaged, or ends within a record")
         key = _read_text(name, record[:key_size])
         value = record[key_size:]
-        if value_class == _TEXT:
+        if is_text:
             yield b"%s\t%s\n" % (key, _read_text(name, value))
         else:
             yield b"%s\t%d\n" % (key, int.from_bytes(value, signed=True))
 
 
-def _read_head(name: str, source: _ByteSource) -> tuple[bytes, bytes]:
+def _read_head(name: str, read_bytes: ReadBytes) -> tuple[bytes, bytes]:
     """Class of the values, and the mark that comes again between records."""
-    start = source.take(30)
-    value_class = source.take(1)
-    value_class += source.take(value_class[0] if value_class else 0)
-    is_plain = source.take(6) == bytes(6)  # neither compressed nor with metadata
-    mark = source.take(16)
+    start = read_bytes(30)
+    value_class = read_bytes(1)
+    value_class += read_bytes(value_class[0] if value_class else 0)
+    is_plain = read_bytes(6) == bytes(6)  # neither compressed nor with metadata
+    mark = read_bytes(16)
     if start != b"SEQ\6" + _TEXT or value_class not in (_TEXT, _NUMBER) or not is_plain:
         raise JobError(f"{name}: it is not a plain sequence file of texts")
     return value_class, mark
