@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import ModelError
-from harness.models.spn_gc.net import VARIANTS
 from harness.models.spn_gc.phases import PHASES, WHERE
 from harness.sim.phasetype import Quantiles, maximum
 
@@ -98,9 +97,9 @@ def expected_net_time(
     phases: Mapping[str, float], num_maps: int, num_reduces: int, variant: str = "shared_read"
 ) -> dict[str, float]:
     """Exact mean and standard deviation of T, and the means of its two maxima, in s."""
-    shared, (of_maps, of_reduces) = _means_of(phases, variant)
-    map_stage = _maximum(of_maps, num_maps)
-    reduce_stage = _maximum(of_reduces, num_reduces)
+    shared, (map_means, reduce_means) = _means_of(phases, variant)
+    map_stage = _maximum(map_means, num_maps)
+    reduce_stage = _maximum(reduce_means, num_reduces)
     return {
         "map_stage_expected_s": map_stage.mean,
         "reduce_stage_expected_s": reduce_stage.mean,
@@ -111,19 +110,19 @@ def expected_net_time(
 
 def expectations(phases: Mapping[str, float], num_maps: int, num_reduces: int) -> dict[str, float]:
     """Exact expectations of both variants, by the names of section 1."""
-    read, shuffle = (
-        expected_net_time(phases, num_maps, num_reduces, variant_name) for variant_name in VARIANTS
-    )
-    other = ("map_stage_expected_s", "expected_s", "std_s")
-    return read | {f"shared_shuffle_{name}": shuffle[name] for name in other}
+    shared_read = expected_net_time(phases, num_maps, num_reduces, "shared_read")
+    shared_shuffle = expected_net_time(phases, num_maps, num_reduces, "shared_shuffle")
+    # The reduces of both are the same.
+    varying = ("map_stage_expected_s", "expected_s", "std_s")
+    return shared_read | {f"shared_shuffle_{name}": shared_shuffle[name] for name in varying}
 
 
 def _means_of(phases: Mapping[str, float], variant: str) -> tuple[Means, tuple[Means, Means]]:
     """Means of the phases that are once per job; of those of a map, and of a reduce."""
-    shared, of_maps, of_reduces = (
+    shared, maps, reduces = (
         tuple(phases[name] for name in names) for names in (SHARED[variant], MAP[variant], REDUCE)
     )
-    return shared, (of_maps, of_reduces)
+    return shared, (maps, reduces)
 
 
 def stage_ends(

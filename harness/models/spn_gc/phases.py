@@ -344,23 +344,24 @@ def t9_reduce_s(inputs: Parameters, sizes: Numbers) -> float:
     """
     Reduce function and its output, Eq. (14) [s]; on the device, one block of the map (S18).
 
-    Under mr2 rules all blocks of the reduce, at its own time on the device.
+    Under mr2 rules all blocks of the reduce, at its own time on the device.  The device's time of
+    a block is its share of that of the test job.
     """
     shuffle_bytes = sizes["shuffle_bytes"]
     device_seconds = 0.0
     function_seconds = 0.0
     if inputs.reduce_uses_gpu:
         gpu_rounds = 1
-        of_bytes = inputs.test_input_bytes
-        of_seconds = inputs.map_gpu_s
+        test_bytes = inputs.test_input_bytes
+        test_seconds = inputs.map_gpu_s
         if inputs.mr2:
             gpu_rounds = ceil_ratio(sizes["gpu_blocks_per_reduce"], inputs.gpu_block_concurrency)
-            of_bytes = inputs.test_map_output_bytes
-            of_seconds = inputs.reduce_gpu_s
+            test_bytes = inputs.test_map_output_bytes
+            test_seconds = inputs.reduce_gpu_s
         block_seconds = inputs.gpu_block_bytes / inputs.gpu_h2d_bps
-        if of_bytes:
-            block_share = inputs.gpu_block_bytes / of_bytes
-            block_seconds += block_share * inputs.gpu_ratio * of_seconds
+        if test_bytes:
+            block_share = inputs.gpu_block_bytes / test_bytes
+            block_seconds += block_share * inputs.gpu_ratio * test_seconds
         device_seconds = gpu_rounds * block_seconds + shuffle_bytes / inputs.gpu_d2h_bps
     if inputs.test_map_output_bytes:
         output_share = shuffle_bytes / inputs.test_map_output_bytes
