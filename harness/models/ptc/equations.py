@@ -154,11 +154,8 @@ def closed_window(waves: Waves, producer_s: float) -> float:
 def wave_window(waves: Waves) -> float:
     """Time to copy in, wave by wave: the length of all waves behind wave f (section 3.2)."""
     open_waves = waves.open_waves
-    running_s = (
-        open_waves * waves.map_wave_s
-        + open_waves * waves.context_switch_wave_s
-        + open_waves * waves.schedule_map_wave_s
-    )
+    wave_parts = (waves.map_wave_s, waves.context_switch_wave_s, waves.schedule_map_wave_s)
+    running_s = sum(open_waves * part_s for part_s in wave_parts)
     return running_s + open_waves * waves.local_io_wave_s / waves.reduce_waves
 
 

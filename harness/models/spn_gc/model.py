@@ -112,7 +112,7 @@ class SpnGc:
             map_task_s=map_s,
             reduce_task_s=reduce_s if num_reduces else None,
             phases={name: answer[name] for name in (PHASES if num_reduces else PHASES[:6])},
-            measurable=_measurable(answer, has_reduces=num_reduces > 0),
+            measurable=_measurable(answer, has_reduces=bool(num_reduces)),
             dataflow={name: value for name, value in dataflow.items() if name not in not_dataflow},
             estimates=estimates,
             timeline=timeline(plan["map_spans"], plan["reduce_spans"]),
@@ -146,10 +146,7 @@ class SpnGc:
         measured = {**profile.costs, **profile.statistics}
         has_reduces = configuration.num_reduces != 0
         uses_gpu = has_reduces and _is_set(measured, "reduce_uses_gpu")
-        needed = self.required if has_reduces else self.required - _OF_REDUCES
-        if uses_gpu and self.rules == "mr2":
-            needed |= {"reduce_gpu_s"}
-        require_statistics(needed, measured.keys(), profile, self.name)
+        self._require(profile, has_reduces=has_reduces, uses_gpu=uses_gpu)
         if has_reduces and cluster.reduce_slots < 1:
             wanted = "a whole number of at least 1"
             raise range_error("reduce_slots", cluster.reduce_slots, wanted, f"{self.name}, cluster")
@@ -177,6 +174,13 @@ class SpnGc:
         if _is_set(measured, STAND_IN):
             warnings.append("the device of the test job is its processor (device=cpu), not a GPU")
         return parameters, warnings
+
+    def _require(self, profile: Profile, *, has_reduces: bool, uses_gpu: bool) -> None:
+        """``MissingStatistic`` where *profile* lacks what such a job needs."""
+        needed = self.required if has_reduces else self.required - _OF_REDUCES
+        if uses_gpu and self.rules == "mr2":
+            needed |= {"reduce_gpu_s"}
+        require_statistics(needed, {*profile.costs, *profile.statistics}, profile, self.name)
 
     def _splits_of_test_job(
         self, measured: Mapping[str, Statistic], parameters: Mapping[str, Any]
