@@ -74,19 +74,28 @@ class Span(NamedTuple):
     begin: str = ""
     end: str = ""
 
-    def seconds(self, attempt: TaskAttempt, jvm_ends: tuple[float, float]) -> float | None:
+    def measure(
+        self, attempts: Iterable[TaskAttempt], ends: Mapping[str, tuple[float, float]]
+    ) -> list[float]:
         """
-        How long it took in *attempt*; `None` where the history lacks one of its ends.
+        Seconds that it took in each of *attempts* of which the history has both ends.
 
-        *jvm_ends* are the seconds that the task's JVM needs to start and to end.
+        *ends* are what the JVM of an attempt needs to start and to end: without them, nothing is
+        measured.
         """
-        start_s, end_s = jvm_ends
-        begin = getattr(attempt, self.begin) if self.begin else attempt.start_s + start_s
-        finish = getattr(attempt, self.end) if self.end else attempt.finish_s - end_s
-        if begin is None or finish is None:
-            return None
-        # A usual start may be longer than one task's own.
-        return max(0.0, finish - begin)
+        begin_field = self.begin
+        end_field = self.end
+        measured_s = []
+        for attempt in attempts:
+            if attempt.attempt_id not in ends:
+                continue
+            start_s, end_s = ends[attempt.attempt_id]
+            begin = getattr(attempt, begin_field) if begin_field else attempt.start_s + start_s
+            finish = getattr(attempt, end_field) if end_field else attempt.finish_s - end_s
+            if begin is not None and finish is not None:
+                # A usual start may be longer than one task's own.
+                measured_s.append(max(0.0, finish - begin))
+        return measured_s
 
 
 SPANS = (
@@ -152,13 +161,9 @@ def task_means_s(
     """Mean seconds of each of `SPANS` over all tasks that succeeded and have known *ends*."""
     tasks_s = defaultdict[str, list[float]](list)
     for job, span in product(jobs, SPANS):
-        for attempt in job.succeeded(span.kind):
-            jvm_ends = ends.get(attempt.attempt_id)
-            if jvm_ends is None:
-                continue
-            seconds = span.seconds(attempt, jvm_ends)
-            if seconds is not None:
-                tasks_s[span.quantity].append(seconds)
+        measured_s = span.measure(job.succeeded(span.kind), ends)
+        if measured_s:
+            tasks_s[span.quantity] += measured_s
     return {quantity: fmean(times_s) for quantity, times_s in tasks_s.items()}
 
 
