@@ -85,7 +85,11 @@ def flag_field() -> Any:
 
 
 def read_fields(part: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Fields of the dataclass *part* that have a range: *values*, checked, or defaults."""
+    """
+    Values of the fields of the dataclass *part* that have a range: those given, else defaults.
+
+    ``ModelError`` names the first that is missing or out of its range.
+    """
     checked = {}
     for input_field in fields(part):
         if "check" not in input_field.metadata:
@@ -121,7 +125,7 @@ def not_finite_error(where: str) -> ModelError:
 
 def nan_if_infinite(values: Numbers) -> Numbers:
     """
-    *values*, NaN instead of infinity.
+    Return *values* with NaN instead of infinity.
 
     Before a floor or a ceiling: an infinite count may vanish in a minimum, NaN never does.
     """

@@ -130,7 +130,7 @@ def used_columns(design: np.ndarray) -> tuple[list[int], list[str]]:
 
 
 def independent_columns(design: np.ndarray) -> list[int]:
-    """Columns of *design*, but zeros and those that nearly are sums of the ones kept before."""
+    """Columns of *design* that are not zero, nor nearly a combination of those kept before them."""
     kept: list[int] = []
     basis = np.zeros((len(design), 0))
     for column in range(design.shape[1]):

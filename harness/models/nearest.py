@@ -107,7 +107,7 @@ def slots_in_use(map_slots: int, num_splits: int) -> int:
 def nearest_cell(
     jobs: Sequence[ProfiledJob], configuration: JobConfig, cluster: Cluster, job_input: JobInput
 ) -> tuple[str, float]:
-    """Name of the cell of *jobs* (one at least) nearest to the cell with this input; distance."""
+    """Name of the cell of *jobs* (one at least) nearest to the one given, and its distance."""
 
     def order(job: ProfiledJob) -> tuple[float, float, int, str]:
         slots = [(cluster.map_slots, job.map_slots), (cluster.reduce_slots, job.reduce_slots)]

@@ -116,6 +116,7 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
 
 
 def _check_times(map_times_s: Sequence[float], **times_s: float) -> None:
+    """``ModelError`` for the first that is no time."""
     for map_s in map_times_s:
         check_number("map_times_s", map_s, where=WHERE)
     for name, time_s in times_s.items():
@@ -123,7 +124,11 @@ def _check_times(map_times_s: Sequence[float], **times_s: float) -> None:
 
 
 def reduce_gate_s(map_ends: Sequence[float], slowstart: float) -> float:
-    """When reduces may start, step 4: this share of the maps, by their ascending ends, is done."""
+    """
+    When reduces may start, step 4: the end of the map with which this share of maps is done [s].
+
+    *map_ends* are in ascending order.
+    """
     maps_needed = math.ceil(slowstart * len(map_ends) - 1e-9)
     return map_ends[maps_needed - 1] if maps_needed > 0 else 0.0
 
@@ -148,10 +153,11 @@ def place_tasks(
     not_before: float = 0.0,
 ) -> tuple[list[Span], list[float]]:
     """
-    Spans of *count* tasks, each in its turn on the slot that is free first; when slots are free.
+    Place *count* tasks in their order, each on the slot that is free first.
 
-    *end_of* says when the task of a number ends that starts then.  *free_at* are the times at which
-    slots in use are free; all others are free at 0.
+    *end_of* gives the end of a task from its number and its start.  *free_at* are the times at
+    which slots in use become free; all others are free at 0.  Returned are start and end of each
+    task, and when the slots are free behind them.
     """
     free = list(free_at)
     free += [0.0] * min(slots - len(free), count)

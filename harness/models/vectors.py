@@ -89,6 +89,7 @@ def read_vectors(text: str, source: str) -> VectorFile:
 
 
 def _read_tolerance(document: Mapping[str, Any], name: str, source: str) -> float:
+    """The tolerance of that *name* of a vector file; ``DataError`` for what is none."""
     value = document.get(name, TOLERANCE)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e300:
         shown = reprlib.repr(value)

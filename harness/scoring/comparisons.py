@@ -43,7 +43,7 @@ class _Answers:
     framed: set[str] = field(default_factory=set)
 
     def add(self, score: Score, frame_share: float) -> None:
-        """Take *score* in, unless it is of a job time too much of which is frame."""
+        """Add *score*, unless it is of a job time of which the frame is too large a share."""
         if score.quantity in FRAMED and frame_share > MOST_FRAME:
             self.framed.add(score.cell)
         else:
@@ -106,6 +106,7 @@ def compare(
 
 
 def _mean_error(row: Sequence[Score]) -> float:
+    """Mean relative error of a model over the cells of its *row*."""
     return fmean(score.relative_error for score in row)
 
 
@@ -191,7 +192,7 @@ class _Way(NamedTuple):
     adds_freedom: bool  # whether one more is one more degree of freedom
 
     def named(self, count: float) -> str:
-        """So many more of it, in words."""
+        """In words, so many more of it."""
         return f"{count:.0f} more {self.noun}{'s' if count > 1 else ''}"
 
 
@@ -267,7 +268,7 @@ class _Family:
         return "undecided", self.what_would_tell(place)
 
     def scope(self, place: int) -> str:
-        """For what alone a verdict holds: the end of its reason, empty where it is for all."""
+        """End of the reason of a verdict: what it is limited to; empty where nothing limits it."""
         scope = ""
         if len(self.cells) == 1:
             scope = "; this holds for one cell alone"

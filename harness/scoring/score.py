@@ -78,10 +78,10 @@ class Span(NamedTuple):
         self, attempts: Iterable[TaskAttempt], ends: Mapping[str, tuple[float, float]]
     ) -> list[float]:
         """
-        Seconds that it took in each of *attempts* of which the history has both ends.
+        Seconds of the span in each of *attempts* for which the history shows both its ends.
 
-        *ends* are what the JVM of an attempt needs to start and to end: without them, nothing is
-        measured.
+        *ends* are the seconds that the JVM of an attempt needs to start and to end; attempts
+        without them are left out.
         """
         begin_field = self.begin
         end_field = self.end
@@ -303,7 +303,7 @@ def cell_scores(
 
 
 def _covered(prediction: Prediction, quantity: str, measured_s: float) -> dict[str, bool | None]:
-    """Whether *measured_s* lies in the predicted intervals, by field of `Score`."""
+    """Fields of `Score` that say whether *measured_s* lies in the predicted intervals."""
     covered: dict[str, bool | None] = {}
     for percent, ends in prediction.intervals.get(quantity, {}).items():
         covered[f"covered_{percent}"] = None if ends is None else ends[0] <= measured_s <= ends[1]

@@ -154,6 +154,7 @@ def node_positions(net: Net) -> dict[str, tuple[int, int]]:
 def _add_node(
     parent: ET.Element, kind: str, name: str, positions: dict[str, tuple[int, int]]
 ) -> ET.Element:
+    """A place or transition with its name, and where it is drawn if that is known."""
     element = ET.SubElement(parent, kind, id=name)
     label = _add_label(element, "name", name)
     if name in positions:
@@ -164,6 +165,7 @@ def _add_node(
 
 
 def _add_label(parent: ET.Element, kind: str, text: str) -> ET.Element:
+    """A label of that *kind*, as the standard has it: its text is an element of its own."""
     label = ET.SubElement(parent, kind)
     ET.SubElement(label, "text").text = text
     return label

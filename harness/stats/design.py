@@ -40,7 +40,9 @@ def choose(
     import numpy as np
 
     while (fits := np.flatnonzero(seconds <= budget_s)).size:
-        volumes = np.linalg.slogdet(gathered + offered[fits])[1] - np.linalg.slogdet(gathered)[1]
+        _, log_gathered = np.linalg.slogdet(gathered)
+        _, log_with_each = np.linalg.slogdet(gathered + offered[fits])
+        volumes = log_with_each - log_gathered
         best = int(np.argmax(volumes / seconds[fits]))
         place = int(fits[best])
         yield place, float(volumes[best]) / 2

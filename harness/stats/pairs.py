@@ -183,7 +183,7 @@ def fewest(
     difference: float, variances: Numbers, freedoms: Numbers, *, margin: float, error: float
 ) -> int | None:
     """
-    Index of the first variance at which a difference of that size gets a verdict; `None`: none.
+    Index of the first variance at which a difference of that size gets a verdict; `None` of no one.
 
     That is: in four cases of five it is proved to differ from 0, or to be smaller than the margin.
     """

@@ -50,7 +50,7 @@ _EXCEEDED = ((0.05, 2.470), (0.01, 2.875), (0.001, 3.405), (0.0001, 3.848), (1e-
 
 
 def clip_of(columns: int) -> float:
-    """Standard deviations beyond which the mean of so many columns does not count."""
+    """Bound of a value in standard deviations, where it is the mean of so many columns."""
     return _CLIP_OF_MANY if columns >= _MANY else CLIP
 
 

@@ -87,7 +87,7 @@ class View:
         return statistics.get(name) or costs.get(name)
 
     def value(self, name: str) -> float:
-        """Value alone, 0 where it is unknown; ``ModelError`` unless it is finite and not below."""
+        """Its value, 0 where it is unknown; ``ModelError`` unless it is finite and at least 0."""
         statistic = self.statistic(name)
         if statistic is None:
             return 0.0
@@ -230,6 +230,7 @@ def _answer_tasks(case: CaseInput) -> dict[str, Any]:
 
 
 def _refuse_too_many_segments(values: Mapping[str, Any]) -> None:
+    """`refuse_too_many` for the map outputs of a case, each of which is copied alone."""
     groups = values.get("groups") or ()
     counts = [group.get("count") for group in groups if isinstance(group, dict)]
     total = sum(count for count in counts if isinstance(count, int | float))

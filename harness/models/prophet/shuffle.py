@@ -161,7 +161,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a shuffle comes to; *left* are the segments still in memory, in order of arrival."""
+    """Result of a shuffle; *left* are the segments still in memory, in order of arrival."""
 
     copy_clock_s: float = 0.0
     memory_merge_clock_s: float = 0.0
@@ -176,7 +176,7 @@ class Outcome:
 
     @property
     def shuffle_s(self) -> float:
-        """Seconds until the last of the three is done."""
+        """Seconds until copiers, merger in memory and merger on disk are all done."""
         return max(self.copy_clock_s, self.memory_merge_clock_s, self.disk_merge_clock_s)
 
     def quantities(self) -> dict[str, Any]:
@@ -208,7 +208,12 @@ def shuffle(groups: Any, config: Mapping[str, Any], costs: Mapping[str, Any]) ->
 
 
 def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting:
-    """Check *costs* and *config*: fields of section 5, codec, combiner statistics among them."""
+    """
+    Setting of a shuffle from the fields of section 5 and its *costs*, all of them checked.
+
+    *config* holds also whether there is a combiner and a codec, and their statistics.  What is
+    off changes nothing, but it is checked all the same.
+    """
 
     def read_number(name: str, default: float, **limits: Any) -> float:
         return check_number(name, config.get(name, default), where=WHERE, **limits)
@@ -368,7 +373,7 @@ class _Mergers:
         self.files: list[File] = []
 
     def store(self, direct: Iterable[Segment], batches: Iterable[_Batch], now: float) -> None:
-        """Segments copied to disk and full batches of a round that ended *now*."""
+        """Take in what a round that ended *now* copied to disk, and merge its *batches*."""
         setting = self.setting
         for _, size, records in direct:
             self._add_file((size, records), now)
@@ -391,7 +396,7 @@ class _Mergers:
     def outcome(
         self, copy_clock: float, rounds: int, waits: int, stalls: int, left: list[Segment]
     ) -> Outcome:
-        """What it all came to when the last copy ended; ``ModelError`` where that is never."""
+        """Result of the shuffle, its last copy ended; ``ModelError`` where that is never."""
         if not copy_clock < math.inf:
             raise not_finite_error("prophet")
         return Outcome(

@@ -222,7 +222,7 @@ def merge_steps(outcome: Outcome, job: Job) -> Dataflow:
 
 
 def num_evicted(segments: Sequence[Segment], max_retained_bytes: float) -> int:
-    """How many segments leave memory, in the order of arrival, until the rest may stay."""
+    """Number of segments that leave memory, in the order of arrival, until the rest may stay."""
     rest_bytes = sum((segment.bytes for segment in segments), 0.0)
     for evicted, segment in enumerate(segments):
         if rest_bytes <= max_retained_bytes:
@@ -258,7 +258,7 @@ class ReduceTimes:
         self.reduces: list[Reduce] = []
 
     def end_of(self, _: int, start: float) -> float:
-        """When a reduce ends that gets its slot at *start*; the reduce is noted."""
+        """End of a reduce that gets its slot at *start*; it is added to the reduces."""
         copy_start = start + self.task_overhead_s
         outcome, after = self.shuffle_from(min(copy_start, self.maps_end))
         end = copy_start + outcome.shuffle_s + after_shuffle_s(after)
@@ -280,7 +280,7 @@ class ReduceTimes:
 
 
 def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes:
-    """Steps 1 to 7 under a *pool*; without a *side* no reduce runs."""
+    """The job by steps 1 to 7 with slots of that *pool*; without a *side* no reduce runs."""
     if plan.num_reduces and pool == "separate":
         check_count("reduce_slots", plan.reduce_slots, where=WHERE, low=1)
     maps, free_at = place_tasks(

@@ -52,7 +52,7 @@ def _answer_quantities(case: CaseInput) -> dict[str, Any]:
 
 
 def _rename_slowstart(case: CaseInput) -> dict[str, Any]:
-    """Fields under the names of the functions: a configuration's slow start has another name."""
+    """Fields of a case, `reduce_slowstart` under the name that the functions have for it."""
     names = {"reduce_slowstart": "slowstart"}
     return {names.get(name, name): value for name, value in case.fields.items()}
 

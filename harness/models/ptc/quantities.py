@@ -256,7 +256,7 @@ def _rate_of(cost: float, streams: int) -> float:
 
 
 def _value(profile: Profile, name: str, *, above: bool = False) -> float:
-    """A number of the profile, from 0 on or *above* it; ``ModelError`` for any other."""
+    """A number of the profile, at least 0 (*above*: more than 0); ``ModelError`` for any other."""
     measured = {**profile.statistics, **profile.frame}
     where = f"profile of {profile.workload!r}"
     return check_number(name, measured[name].value, where=where, above=above)

@@ -223,7 +223,7 @@ def _measurable(answer: Mapping[str, Any], *, has_reduces: bool) -> dict[str, fl
 def _estimates(
     answer: Mapping[str, Any], num_reduces: int, cluster: Cluster, seed: int
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Bodies by name; and how the simulated ones spread."""
+    """Estimates of the body by name; and what else the net says, such as how its runs spread."""
     num_maps = answer["num_maps"]
     exact = expectations(answer, num_maps, num_reduces)
     simulated = simulate_net(answer, num_maps, num_reduces, seed=seed)

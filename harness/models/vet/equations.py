@@ -288,6 +288,7 @@ def ks_two_sample(sample_a: Sequence[float], sample_b: Sequence[float]) -> KsTes
 
 
 def _read_numbers(name: str, values: Any, low: float = -math.inf) -> list[float]:
+    """*values*, if they are a list of finite numbers of at least *low*."""
     if not isinstance(values, Sequence) or isinstance(values, str):
         raise range_error(name, values, "a list of numbers", WHERE)
     return [
@@ -306,8 +307,10 @@ def _quartiles(values: Sequence[float]) -> Sequence[float | None]:
 
 
 def _mean(values: Sequence[float]) -> float | None:
+    """Their mean; `None` of no values."""
     return fmean(values) if values else None
 
 
 def _deviation(values: Sequence[float]) -> float | None:
+    """Their standard deviation (divisor n - 1); `None` of fewer than two values."""
     return stdev(values) if len(values) > 1 else None

@@ -272,6 +272,7 @@ def in_grid(where: str, index: int, size: int) -> str:
 
 
 def _read(part: type[Any], given: Given, kind: str) -> Arrays:
+    """Fields of the dataclass *part* as arrays: those *given*, checked, else their defaults."""
     where = f"what-if {kind}"
     arrays: Arrays = {}
     for field in fields(part):

@@ -240,7 +240,7 @@ class WhatIf:
             phases={name: answer[name] for name in PHASES if name in answer},
             measurable=measurable(answer),
             parts=self._parts(inputs, answer),
-            dataflow={name: v for name, v in answer.items() if name not in _NOT_DATAFLOW},
+            dataflow={name: value for name, value in answer.items() if name not in _NOT_DATAFLOW},
             estimates={
                 "equation_94_s": answer["job_s"],
                 **{f"scheduler_{pool}_s": plan["job_s"] for pool, plan in schedules.items()},
