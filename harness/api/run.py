@@ -244,11 +244,7 @@ class Plots:
         return partial(self.draw, name)
 
     def draw(self, name: str, of: str = "", width: float | None = None) -> Figure:
-        """
-        Draw the figure *name*, with its number or without, whose title begins with *of*.
-
-        `DataError` where there is no such figure, or more than one.
-        """
+        """Draw the figure *name*, with its number or without; `DataError` if it is not one."""
         chosen = [
             figure_name
             for figure_name, figure in self.figures.items()
