@@ -57,23 +57,19 @@ def export(run: Run, folder: Path, nights: Sequence[Night] = ()) -> Iterator[Pat
             path = path.with_suffix(".csv")
             safe.to_csv(path, index=False)
             yield path
-        for name, pieces in (_forms(run, nights) | _latex_files(run.document)).items():
+        traced = filter(run.run.measured.has_trace, run.trials.sort_values("started_s")["trial"])
+        jobs = chain.from_iterable(map(run.run.read_trace, traced))
+        files: dict[str, Iterable[bytes]] = {
+            "junit.xml": [junit(run).encode()],
+            "otava.csv": [otava_csv(nights or [night(run.evaluation)]).encode()],
+            "samples.json": pkb_samples(run),
+            "rumen-trace.json": rumen_trace(jobs),
+            "rumen-topology.json": [rumen_topology(run.attempts["host"])],
+        }
+        for name, pieces in (files | _latex_files(run.document)).items():
             with (folder / name).open("wb") as file:
                 file.writelines(pieces)
             yield folder / name
-
-
-def _forms(run: Run, nights: Sequence[Night]) -> dict[str, Iterable[bytes]]:
-    """Contents of the files for other programs, by their names."""
-    trial_ids = run.trials.sort_values("started_s")["trial"]
-    traced = filter(run.run.measured.has_trace, trial_ids)
-    return {
-        "junit.xml": [junit(run).encode()],
-        "otava.csv": [otava_csv(nights or [night(run.evaluation)]).encode()],
-        "samples.json": pkb_samples(run),
-        "rumen-trace.json": rumen_trace(chain.from_iterable(map(run.run.read_trace, traced))),
-        "rumen-topology.json": [rumen_topology(run.attempts["host"])],
-    }
 
 
 def _latex_files(document: Document) -> dict[str, Iterable[bytes]]:

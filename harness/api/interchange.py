@@ -75,7 +75,13 @@ def pkb_samples(run: Run) -> Iterator[bytes]:
     A label cannot hold `|`, which is written as `/`.
     """
     for metric, number, unit, at_s, row in _samples(run):
-        pairs = _pkb_labels(run, row)
+        facts = {name: fact for name, fact in row.items() if not name.endswith("_s")}
+        facts |= {"experiment": run.evaluation.experiment.name, "harness": __version__}
+        pairs = [
+            f"{printable(name).replace(':', '=')}:{printable(fact)}".replace("|", "/")
+            for name, fact in sorted(facts.items())
+            if str(fact) not in ("", "nan", "None")
+        ]
         sample = {
             "metric": metric,
             "value": number,
@@ -104,17 +110,6 @@ def _samples(run: Run) -> Iterator[_Sample]:
     for row in run.scores.to_dict("records"):
         if row["quantity"] in ("job_s", "body_s"):
             yield f"{row['quantity']} signed error", row["signed_error"], "ratio", last_s, row
-
-
-def _pkb_labels(run: Run, row: Mapping[str, Any]) -> list[str]:
-    """What *row* and its run are known by, each as ``name:fact``; no `|`, which parts labels."""
-    facts = {name: fact for name, fact in row.items() if not name.endswith("_s")}
-    facts |= {"experiment": run.evaluation.experiment.name, "harness": __version__}
-    return [
-        f"{printable(name).replace(':', '=')}:{printable(fact)}".replace("|", "/")
-        for name, fact in sorted(facts.items())
-        if str(fact) not in ("", "nan", "None")
-    ]
 
 
 def rumen_topology(hosts: Iterable[str]) -> bytes:

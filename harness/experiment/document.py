@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from typing import Any, NamedTuple, Self
 
@@ -128,6 +128,17 @@ class Document:
                 return None
         return content
 
+    def path_of(self, location: Iterable[str | int]) -> KeyPath:
+        """The parts of *location* that the file has: a single value, say, has no index."""
+        key_path: KeyPath = ()
+        for part in location:
+            around = self.at(key_path)
+            is_key = isinstance(around, dict) and part in around
+            is_index = isinstance(around, list) and isinstance(part, int)
+            if is_key or is_index:
+                key_path = (*key_path, part)
+        return key_path
+
     def mapping(self, *key_path: str | int) -> dict[str, Any]:
         """Give the mapping at *key_path*; it is empty where there is none."""
         content = self.at(key_path)
@@ -202,7 +213,11 @@ class Document:
             fix = "put configuration. before it (each job), or cluster.site. (the whole cluster)"
             self._problems.setdefault((place, problem), fix)
             return
-        key_path = self._make_way(_override_parts(key), place)
+        parts = key.split(".")
+        for head in PROPERTIES:
+            if tuple(parts[: len(head)]) == head and len(parts) > len(head):
+                parts = [*head, ".".join(parts[len(head) :])]
+        key_path = self._make_way(parts, place)
         if key_path is None:
             return
         depth = len(key_path)
@@ -323,15 +338,6 @@ class Document:
 def dotted(key_path: KeyPath) -> str:
     """Write *key_path* as in an override."""
     return ".".join(excerpt(part) for part in key_path)
-
-
-def _override_parts(key: str) -> list[str]:
-    """The keys that an override's *key* names one below the other."""
-    parts = key.split(".")
-    for head in PROPERTIES:
-        if tuple(parts[: len(head)]) == head and len(parts) > len(head):
-            return [*head, ".".join(parts[len(head) :])]
-    return parts
 
 
 def _item_index(part: str, names: Sequence[Any]) -> int:

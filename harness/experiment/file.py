@@ -112,15 +112,18 @@ def read_experiment(
             _conceal(document, names.secrets)
         names = _read_own(document, names)
         _resolve_sizes(document, names.scales)
-        _check_used_names(document, names)
-        _check_arguments(document, names)
-    _check_properties(document, names)
-    _check_workers(document)
-    experiment = _count_gpus(_validated(document, names), names)
-    if names:
-        _check_fields(experiment.cluster.provider, document, names)
-    _check_cluster(experiment.cluster, document)
-    _check_grid(experiment, document, narrowed=narrows and bool(overrides))
+    checks = _Checks(document, names)
+    checks.written_names()
+    checks.used_names()
+    experiment = _validated(document, names)
+    if AUTO_GPUS in experiment.cluster.node.gpus:
+        # All clusters of a grid are given the same, or their trials would not compare.
+        cluster = experiment.cluster
+        count = names.gpus(cluster.provider, max(cluster.workers)) if names else 0
+        experiment = experiment.with_gpus(count)
+    checks.fields(experiment.cluster.provider)
+    checks.cluster(experiment.cluster)
+    checks.grid(experiment, narrowed=narrows and bool(overrides))
     document.raise_problems()
     return experiment
 
@@ -161,19 +164,6 @@ def _validated(document: Document, names: KnownNames | None) -> Experiment:
         raise
     document.raise_problems()
     return experiment
-
-
-def _count_gpus(experiment: Experiment, names: KnownNames | None) -> Experiment:
-    """*experiment* with the number of devices of a node in the place of ``gpus: auto``."""
-    cluster = experiment.cluster
-    if AUTO_GPUS not in cluster.node.gpus:
-        return experiment
-    # All clusters of a grid are given the same, or their trials would not compare.
-    count = names.gpus(cluster.provider, max(cluster.workers)) if names else 0
-    gpus = tuple(count if number == AUTO_GPUS else number for number in cluster.node.gpus)
-    node = cluster.node.model_copy(update={"gpus": gpus, "gpus_found": True})
-    cluster = cluster.model_copy(update={"node": node})
-    return experiment.model_copy(update={"cluster": cluster})
 
 
 def concealed_text(text: str, source: str, secrets: Secrets) -> str:
@@ -301,12 +291,15 @@ def _note_errors(error: ValidationError, document: Document, names: KnownNames |
     earlier = frozenset(document.reported)
     for details in error.errors(include_url=False):
         kind = details["type"]
-        key_path = _path_in_file(details["loc"], document)
+        key_path = document.path_of(details["loc"])
         if key_path in earlier and kind not in ("missing", "extra_forbidden", "model_type"):
             continue
         match kind:
             case "missing":
-                _note_missing_key(str(details["loc"][-1]), key_path, document)
+                missing = str(details["loc"][-1])
+                problem = f"{dotted(key_path) or 'the experiment'} lacks '{missing}'"
+                description = _keys(_model_at(key_path))[missing]
+                document.problem(key_path, problem, f"add {missing}: {description}")
             case "extra_forbidden":
                 _note_unknown_key(key_path, document, names)
             case "model_type":
@@ -325,24 +318,6 @@ def _note_errors(error: ValidationError, document: Document, names: KnownNames |
             case _:  # a bound of a record, beyond those of the file
                 problem = f"{dotted(key_path)}: {excerpt(details['msg'].lower())}"
                 document.problem(key_path, problem, _CORRECT)
-
-
-def _path_in_file(location: Sequence[str | int], document: Document) -> KeyPath:
-    """*location* of an error without what the file does not have: a single value has no index."""
-    key_path: KeyPath = ()
-    for part in location:
-        around = document.at(key_path)
-        is_key = isinstance(around, dict) and part in around
-        is_index = isinstance(around, list) and isinstance(part, int)
-        if is_key or is_index:
-            key_path = (*key_path, part)
-    return key_path
-
-
-def _note_missing_key(missing: str, key_path: KeyPath, document: Document) -> None:
-    description = _keys(_model_at(key_path))[missing]
-    problem = f"{dotted(key_path) or 'the experiment'} lacks '{missing}'"
-    document.problem(key_path, problem, f"add {missing}: {description}")
 
 
 def _note_unknown_key(key_path: KeyPath, document: Document, names: KnownNames | None) -> None:
@@ -390,66 +365,6 @@ def _model_at(key_path: KeyPath) -> type[BaseModel]:
                         model = annotation
                 break
     return model
-
-
-def _check_properties(document: Document, names: KnownNames | None) -> None:
-    """Note names that no property of Hadoop has, and sizes where one is a number of MiB."""
-    for head in PROPERTIES:
-        for name in document.mapping(*head):
-            complaint: Complaint | None = None
-            if _PROPERTY.fullmatch(name) is None:
-                problem = f"'{excerpt(name)}' is not the name of a property"
-                complaint = problem, "write a name such as mapreduce.job.reduces"
-            elif names and head[0] != "predict":
-                complaint = names.objection(name)
-            if complaint:
-                problem, fix = complaint
-                document.problem((*head, name), f"{dotted(head)}: {problem}", fix, key=True)
-            if name.endswith((".mb", "-mb")):
-                _check_mebibytes((*head, name), document)
-
-
-def _check_mebibytes(key_path: KeyPath, document: Document) -> None:
-    """Note sizes with a unit at *key_path*, where Hadoop reads a bare number of MiB."""
-    for value_path, scalar in document.scalars(key_path):
-        if not scalar.quoted and has_unit(scalar):
-            problem = f"{dotted(value_path)}: '{excerpt(scalar)}' for a number of MiB"
-            mebibytes = max(1, round(parse_bytes(scalar) / MIB))
-            document.problem(value_path, problem, f"write {mebibytes}")
-
-
-def _check_workers(document: Document) -> None:
-    for name in document.mapping("cluster", "nodes"):
-        if _WORKER.fullmatch(name) is None:
-            problem = f"cluster.nodes: '{excerpt(name)}' is not the name of a worker"
-            fix = "workers are called worker1, worker2, ..."
-            document.problem(("cluster", "nodes", name), problem, fix, key=True)
-
-
-def _check_used_names(document: Document, names: KnownNames) -> None:
-    """Note providers, models and workloads that there are not."""
-    uses: list[tuple[KeyPath, str, Collection[str]]] = [
-        (("cluster", "provider"), "provider", names.providers),
-        (_MODELS, "model", names.models),
-    ]
-    for entry_path, *_ in document.workloads():
-        uses.append(((*entry_path, "name"), "workload", names.workloads))
-    for name_path, noun, choices in uses:
-        for value_path, scalar in document.scalars(name_path):
-            if NAME.fullmatch(scalar) and scalar not in choices:
-                problem = f"{dotted(value_path)}: there is no {noun} '{scalar}'"
-                document.problem(value_path, problem, did_you_mean(scalar, list(choices)))
-
-
-def _check_arguments(document: Document, names: KnownNames) -> None:
-    """Note values that a workload refuses as its arguments."""
-    for entry_path, workload, entry in document.workloads():
-        for key in entry.keys() - {"name", "input", "seed"}:
-            for value_path, scalar in document.scalars((*entry_path, key)):
-                with suppress(ValueError):  # the model refuses what is not a value of an argument
-                    value = argument_value(scalar)
-                    if complaint := names.refusal(workload, key, value):
-                        document.problem(value_path, *complaint)
 
 
 def cluster_text(text: str, source: str) -> str:
@@ -507,121 +422,179 @@ def _size_fix(name: str, choices: Collection[str]) -> str:
     return f"{did_you_mean(name, list(choices))} (or a size such as 32 MiB)"
 
 
-def _check_fields(provider: str, document: Document, names: KnownNames) -> None:
-    """Note keys of ``cluster`` that the *provider* needs, and those that it does not take."""
-    written = document.mapping("cluster").keys()
-    for key in sorted(set(names.required_fields.get(provider, ())) - written):
-        example = "[MASTER, WORKER, ...]" if key == "hosts" else "..."
-        problem = f"provider {provider} needs cluster.{key}"
-        document.problem(("cluster",), problem, f"add {key}: {example}")
-    extra_fields = set(chain.from_iterable(names.extra_fields.values()))
-    for key in sorted(written & extra_fields - set(names.extra_fields.get(provider, ()))):
-        takers = [taker for taker, fields in names.extra_fields.items() if key in fields]
-        problem = f"provider {provider} does not take cluster.{key}"
-        fix = f"write provider: {' or '.join(takers)}, or remove the line"
-        document.problem(("cluster", key), problem, fix, key=True)
-
-
-def _check_cluster(cluster: ClusterAxes, document: Document) -> None:
-    """Note hosts that do not make the cluster, and limits of workers that are not there."""
-    count = len(cluster.hosts)
-    if count and not 2 <= count <= MOST_HOSTS:
-        problem = f"{count} hosts are not 2 to {MOST_HOSTS}"
-        fix = "name a master and at least one worker"
-        document.problem(("cluster", "hosts"), problem, fix, key=True)
-    elif count and cluster.workers != (count - 1,):
-        written_workers = ", ".join(map(str, cluster.workers))
-        problem = f"{count} hosts are a master and {count - 1} workers, not {written_workers}"
-        document.problem(("cluster", "workers"), problem, f"write workers: {count - 1}", key=True)
-    fewest = min(cluster.workers)
-    workers = [f"worker{number}" for number in range(1, fewest + 1)]
-    for name in cluster.nodes:
-        if name not in workers:
-            problem = f"cluster.nodes: there is no '{name}' in a cluster of {fewest} workers"
-            fix = excerpt(did_you_mean(name, workers))
-            document.problem(("cluster", "nodes", name), problem, fix, key=True)
-
-
-def _check_grid(experiment: Experiment, document: Document, *, narrowed: bool) -> None:
+class _Checks:
     """
-    Note what is wrong with the grid, and what `profile_on` names and the grid does not have.
+    What is looked at beside the types of values; each problem is noted in the *document*.
 
-    Where overrides *narrowed* the grid, it is enough that one of an axis' values is left.
+    Without *names* any name may stand.  The experiment is what is valid in the document.
     """
-    try:
-        cells = expand(experiment)
-    except SpecError as error:
-        document.problem((), error.what, error.fix)
-        return
-    if not document.mapping("predict"):
-        return
-    predict = experiment.predict
-    if not predict.profile_on and not predict.source:
-        fix = "write profile_on, the cells that feed the profiles; or from, a run that has some"
-        document.problem(("predict",), "predict lacks 'profile_on'", fix)
-    if len(predict.hardware) not in ((0, 2) if predict.source else (0,)):
-        fix = "write hardware: [A, B], the machine of the run that from names, and this one"
-        document.problem(("predict",), "predict.hardware is two files, and needs from", fix)
-    texts_by_axis: _TextsByAxis = {}
-    for cell in cells:
-        for axis, value in axis_values(cell).items():
-            texts_by_axis.setdefault(axis, {})[_readable(axis, value)] = None
-    _check_profile_on(predict, texts_by_axis, document, narrowed=narrowed)
-    if not any(key_path[:2] == _PROFILE_ON for key_path in document.reported):
-        _check_use_of_cells(experiment, cells, texts_by_axis, document)
 
+    def __init__(self, document: Document, names: KnownNames | None) -> None:
+        self._document = document
+        self._names = names
 
-def _check_profile_on(
-    predict: Predict, texts_by_axis: _TextsByAxis, document: Document, *, narrowed: bool
-) -> None:
-    """Note axes and values in `profile_on` that the grid does not have."""
-    for axis, values in predict.profile_on.items():
-        key_path = (*_PROFILE_ON, axis)
-        if axis not in texts_by_axis:
-            problem = f"predict.profile_on: the grid has no axis '{excerpt(axis)}'"
-            fix = did_you_mean(axis, sorted(texts_by_axis))
-            document.problem(key_path, problem, fix, key=True)
-            continue
-        texts = texts_by_axis[axis]
-        meanings = set(map(meaning, texts))
-        lacking = [value for value in values if meaning(value) not in meanings]
-        if lacking and not (narrowed and len(lacking) < len(values)):
-            missing = ", ".join(_readable(axis, value) for value in lacking)
-            problem = f"predict.profile_on: no cell has {excerpt(axis)} {missing}"
-            document.problem(key_path, problem, f"its values are {', '.join(texts)}")
+    def written_names(self) -> None:
+        """Note what cannot be a property or a worker, and sizes where one is a number of MiB."""
+        for head in PROPERTIES:
+            for name in self._document.mapping(*head):
+                complaint: Complaint | None = None
+                if _PROPERTY.fullmatch(name) is None:
+                    problem = f"'{excerpt(name)}' is not the name of a property"
+                    complaint = problem, "write a name such as mapreduce.job.reduces"
+                elif self._names and head[0] != "predict":
+                    complaint = self._names.objection(name)
+                if complaint:
+                    problem, fix = complaint
+                    problem = f"{dotted(head)}: {problem}"
+                    self._document.problem((*head, name), problem, fix, key=True)
+                if name.endswith((".mb", "-mb")):
+                    self._mebibytes((*head, name))
+        for name in self._document.mapping("cluster", "nodes"):
+            if _WORKER.fullmatch(name) is None:
+                problem = f"cluster.nodes: '{excerpt(name)}' is not the name of a worker"
+                fix = "workers are called worker1, worker2, ..."
+                self._document.problem(("cluster", "nodes", name), problem, fix, key=True)
 
+    def _mebibytes(self, key_path: KeyPath) -> None:
+        """Note sizes with a unit at *key_path*, where Hadoop reads a bare number of MiB."""
+        for value_path, scalar in self._document.scalars(key_path):
+            if not scalar.quoted and has_unit(scalar):
+                problem = f"{dotted(value_path)}: '{excerpt(scalar)}' for a number of MiB"
+                mebibytes = max(1, round(parse_bytes(scalar) / MIB))
+                self._document.problem(value_path, problem, f"write {mebibytes}")
 
-def _check_use_of_cells(
-    experiment: Experiment,
-    cells: Sequence[Cell],
-    texts_by_axis: _TextsByAxis,
-    document: Document,
-) -> None:
-    """Note controls that there are not, workloads without a profile, and that no cell is left."""
-    workloads = {cell.workload.name for cell in cells}
-    controls = set(experiment.nightly.controls)
-    for name in sorted(controls - workloads):
-        problem = f"nightly.controls: there is no workload {name}"
-        document.problem(("nightly", "controls"), problem, did_you_mean(name, sorted(workloads)))
-    profiling = [cell for cell in cells if is_profiling(cell, experiment.predict)]
-    unfed = workloads - controls - {cell.workload.name for cell in profiling}
-    if experiment.predict.source:
-        unfed = set()  # the profiles are another run's
-    fix = f"choose some values and leave some: {_alternatives(texts_by_axis)}"
-    for workload in sorted(unfed):
-        problem = f"predict.profile_on selects no cell of {workload}"
-        document.problem(_PROFILE_ON, problem, fix, key=True)
-    if len(profiling) == len(cells):
-        problem = "predict.profile_on selects every cell, and none is left to score"
-        document.problem(_PROFILE_ON, problem, fix, key=True)
+    def used_names(self) -> None:
+        """Note names that there are not, and what a workload refuses as its arguments."""
+        names = self._names
+        if not names:
+            return
+        self._existing(("cluster", "provider"), "provider", names.providers)
+        self._existing(_MODELS, "model", names.models)
+        for entry_path, workload, entry in self._document.workloads():
+            self._existing((*entry_path, "name"), "workload", names.workloads)
+            for key in entry.keys() - {"name", "input", "seed"}:
+                for value_path, scalar in self._document.scalars((*entry_path, key)):
+                    # The model refuses what is not a value of an argument.
+                    with suppress(ValueError):
+                        if complaint := names.refusal(workload, key, argument_value(scalar)):
+                            self._document.problem(value_path, *complaint)
 
+    def _existing(self, key_path: KeyPath, noun: str, choices: Collection[str]) -> None:
+        for value_path, scalar in self._document.scalars(key_path):
+            if NAME.fullmatch(scalar) and scalar not in choices:
+                problem = f"{dotted(value_path)}: there is no {noun} '{scalar}'"
+                self._document.problem(value_path, problem, did_you_mean(scalar, list(choices)))
 
-def _alternatives(texts_by_axis: _TextsByAxis) -> str:
-    """The axes on which cells differ, with their values."""
-    choices = [
-        f"{axis} has {', '.join(texts)}" for axis, texts in texts_by_axis.items() if len(texts) > 1
-    ]
-    return "; ".join(choices) or "no axis has two values yet"
+    def fields(self, provider: str) -> None:
+        """Note keys of ``cluster`` that the *provider* needs, and those that it does not take."""
+        names = self._names
+        if not names:
+            return
+        written = self._document.mapping("cluster").keys()
+        for key in sorted(set(names.required_fields.get(provider, ())) - written):
+            example = "[MASTER, WORKER, ...]" if key == "hosts" else "..."
+            problem = f"provider {provider} needs cluster.{key}"
+            self._document.problem(("cluster",), problem, f"add {key}: {example}")
+        extra_fields = set(chain.from_iterable(names.extra_fields.values()))
+        for key in sorted(written & extra_fields - set(names.extra_fields.get(provider, ()))):
+            takers = [taker for taker, fields in names.extra_fields.items() if key in fields]
+            problem = f"provider {provider} does not take cluster.{key}"
+            fix = f"write provider: {' or '.join(takers)}, or remove the line"
+            self._document.problem(("cluster", key), problem, fix, key=True)
+
+    def cluster(self, cluster: ClusterAxes) -> None:
+        """Note hosts that do not make the *cluster*, and limits of workers that are not there."""
+        count = len(cluster.hosts)
+        if count and not 2 <= count <= MOST_HOSTS:
+            problem = f"{count} hosts are not 2 to {MOST_HOSTS}"
+            fix = "name a master and at least one worker"
+            self._document.problem(("cluster", "hosts"), problem, fix, key=True)
+        elif count and cluster.workers != (count - 1,):
+            written_workers = ", ".join(map(str, cluster.workers))
+            problem = f"{count} hosts are a master and {count - 1} workers, not {written_workers}"
+            fix = f"write workers: {count - 1}"
+            self._document.problem(("cluster", "workers"), problem, fix, key=True)
+        fewest = min(cluster.workers)
+        workers = [f"worker{number}" for number in range(1, fewest + 1)]
+        for name in cluster.nodes:
+            if name not in workers:
+                problem = f"cluster.nodes: there is no '{name}' in a cluster of {fewest} workers"
+                fix = excerpt(did_you_mean(name, workers))
+                self._document.problem(("cluster", "nodes", name), problem, fix, key=True)
+
+    def grid(self, experiment: Experiment, *, narrowed: bool) -> None:
+        """
+        Note what is wrong with the grid, and what `profile_on` names and the grid does not have.
+
+        Where overrides *narrowed* the grid, it is enough that one of an axis' values is left.
+        """
+        try:
+            cells = expand(experiment)
+        except SpecError as error:
+            self._document.problem((), error.what, error.fix)
+            return
+        if not self._document.mapping("predict"):
+            return
+        predict = experiment.predict
+        if not predict.profile_on and not predict.source:
+            fix = "write profile_on, the cells that feed the profiles; or from, a run that has some"
+            self._document.problem(("predict",), "predict lacks 'profile_on'", fix)
+        if len(predict.hardware) not in ((0, 2) if predict.source else (0,)):
+            fix = "write hardware: [A, B], the machine of the run that from names, and this one"
+            problem = "predict.hardware is two files, and needs from"
+            self._document.problem(("predict",), problem, fix)
+        texts_by_axis: _TextsByAxis = {}
+        for cell in cells:
+            for axis, value in axis_values(cell).items():
+                texts_by_axis.setdefault(axis, {})[_readable(axis, value)] = None
+        self._profile_on(predict, texts_by_axis, narrowed=narrowed)
+        if not any(key_path[:2] == _PROFILE_ON for key_path in self._document.reported):
+            self._use_of_cells(experiment, cells, texts_by_axis)
+
+    def _profile_on(self, predict: Predict, texts_by_axis: _TextsByAxis, *, narrowed: bool) -> None:
+        """Note axes and values in `profile_on` that the grid does not have."""
+        for axis, values in predict.profile_on.items():
+            key_path = (*_PROFILE_ON, axis)
+            if axis not in texts_by_axis:
+                problem = f"predict.profile_on: the grid has no axis '{excerpt(axis)}'"
+                fix = did_you_mean(axis, sorted(texts_by_axis))
+                self._document.problem(key_path, problem, fix, key=True)
+                continue
+            texts = texts_by_axis[axis]
+            meanings = set(map(meaning, texts))
+            lacking = [value for value in values if meaning(value) not in meanings]
+            if lacking and not (narrowed and len(lacking) < len(values)):
+                missing = ", ".join(_readable(axis, value) for value in lacking)
+                problem = f"predict.profile_on: no cell has {excerpt(axis)} {missing}"
+                self._document.problem(key_path, problem, f"its values are {', '.join(texts)}")
+
+    def _use_of_cells(
+        self, experiment: Experiment, cells: Sequence[Cell], texts_by_axis: _TextsByAxis
+    ) -> None:
+        """Note workloads without a profile, controls that lack, and that no cell is left."""
+        workloads = {cell.workload.name for cell in cells}
+        controls = set(experiment.nightly.controls)
+        for name in sorted(controls - workloads):
+            problem = f"nightly.controls: there is no workload {name}"
+            fix = did_you_mean(name, sorted(workloads))
+            self._document.problem(("nightly", "controls"), problem, fix)
+        profiling = [cell for cell in cells if is_profiling(cell, experiment.predict)]
+        unfed = workloads - controls - {cell.workload.name for cell in profiling}
+        if experiment.predict.source:
+            unfed = set()  # the profiles are another run's
+        choices = [
+            f"{axis} has {', '.join(texts)}"
+            for axis, texts in texts_by_axis.items()
+            if len(texts) > 1
+        ]
+        alternatives = "; ".join(choices) or "no axis has two values yet"
+        fix = f"choose some values and leave some: {alternatives}"
+        for workload in sorted(unfed):
+            problem = f"predict.profile_on selects no cell of {workload}"
+            self._document.problem(_PROFILE_ON, problem, fix, key=True)
+        if len(profiling) == len(cells):
+            problem = "predict.profile_on selects every cell, and none is left to score"
+            self._document.problem(_PROFILE_ON, problem, fix, key=True)
 
 
 def _readable(axis: str, value: str | float) -> str:

@@ -57,11 +57,7 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
         raise SpecError(what, where="fastest", fix="leave it out, or write repeat: 3")
     grids = [(workload, _grid(experiment, workload)) for workload in experiment.workloads]
     _refuse_size(experiment, [grid for _, grid in grids])
-    if experiment.design.points is None:
-        points = _all_points(grids)
-    else:
-        points = _spread_points(experiment, grids)
-    cells = (_cell(experiment, workload, point) for workload, point in points)
+    cells = (_cell(experiment, workload, point) for workload, point in _points(experiment, grids))
     return tuple({cell.id: cell for cell in cells}.values())
 
 
@@ -96,14 +92,6 @@ def _refuse_size(experiment: Experiment, grids: Sequence[_Grid]) -> None:
             where = "workloads, configuration, cluster, repeat"
             fix = "shorten some lists, or take a part of the grid: design: {sobol: 32}"
             raise SpecError(f"the grid has more than {most} {noun}", where=where, fix=fix)
-
-
-def _all_points(
-    grids: Sequence[tuple[WorkloadAxes, _Grid]],
-) -> Iterator[tuple[WorkloadAxes, _Point]]:
-    for workload, grid in grids:
-        for values in itertools.product(*grid.values()):
-            yield workload, dict(zip(grid, values, strict=True))
 
 
 def is_profiling(cell: Cell, predict: Predict) -> bool:
@@ -296,17 +284,26 @@ def _cell(experiment: Experiment, workload: WorkloadAxes, point: _Point) -> Cell
     )
 
 
-def _spread_points(
+def _points(
     experiment: Experiment, grids: Sequence[tuple[WorkloadAxes, _Grid]]
 ) -> Iterator[tuple[WorkloadAxes, _Point]]:
-    """Points of the unit cube, the workload as its first side, snapped to the axes' values."""
+    """
+    All points of *grids*, or those that the design of *experiment* chooses.
+
+    These are points of the unit cube, the workload as its first side, snapped to the axes' values.
+    """
+    if experiment.design.points is None:
+        for workload, grid in grids:
+            for values in itertools.product(*grid.values()):
+                yield workload, dict(zip(grid, values, strict=True))
+        return
     from scipy.stats import qmc
 
     varying_axes: set[tuple[str, str]] = set()
     for _, grid in grids:
         varying_axes.update(axis for axis, values in grid.items() if len(values) > 1)
     axes = sorted(varying_axes)
-    count = experiment.design.points or 0
+    count = experiment.design.points
     seed = experiment.seed
     if experiment.design.kind == "latin":
         rows = qmc.LatinHypercube(1 + len(axes), rng=seed).random(count)

@@ -182,11 +182,8 @@ def _written_forms(value: str) -> set[bytes]:
     """*value* as texts hold it: as it is, in XML, in JSON, and each of them in a URL."""
     texts = {value, escape(value), json.dumps(value)[1:-1]}
     forms = {text.encode("utf-8", "surrogatepass") for text in texts}
-    return forms | {_URL_ESCAPED.sub(_percent_encoded, form) for form in forms}
-
-
-def _percent_encoded(match: re.Match[bytes]) -> bytes:
-    return b"%%%02X" % ord(match[0])
+    in_urls = {_URL_ESCAPED.sub(lambda match: b"%%%02X" % ord(match[0]), form) for form in forms}
+    return forms | in_urls
 
 
 def _whole_word(form: bytes) -> bytes:

@@ -205,7 +205,12 @@ class _SchemaBuilder:
         if isinstance(avro_type, list):
             return self._union(avro_type, nesting)
         if isinstance(avro_type, str):
-            return self._plain(avro_type)
+            if avro_type in _PRIMITIVES:
+                return avro_type
+            if (type_name := _type_name(avro_type)) in self._type_names:
+                return type_name
+            what = f"the type '{excerpt(avro_type)}' is not known here, or contains itself"
+            raise ValueError(what)
         type_kind = avro_type["type"]
         if type_kind == "record":
             return self._record(avro_type, nesting)
@@ -225,15 +230,6 @@ class _SchemaBuilder:
         if not members or list in map(type, members):
             raise ValueError("a union of nothing or of unions")
         return members
-
-    def _plain(self, name: str) -> str:
-        """A type that is given by its *name* alone: one of Avro's own, or one that is built."""
-        if name in _PRIMITIVES:
-            return name
-        type_name = _type_name(name)
-        if type_name not in self._type_names:
-            raise ValueError(f"the type '{excerpt(name)}' is not known here, or contains itself")
-        return type_name
 
     def _record(self, avro_type: Any, nesting: int) -> dict[str, Any]:
         fields = [

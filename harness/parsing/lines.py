@@ -198,7 +198,9 @@ class Reader:
                 continue
             name, pattern = rule
             message = pattern.fullmatch(layout["message"])
-            if message is None or not _has_exact_numbers(message):
+            parts = message.groups() if message else ()
+            largest = max(map(int, filter(str.isdecimal, parts)), default=0)
+            if message is None or largest > LARGEST:
                 raise _unreadable_line_error(number, log_line, source)
             moments = _moments(layout["stamp"], zone)
             if not moments:  # 30 February has the right shape
@@ -210,7 +212,7 @@ class Reader:
                 fix = "set its node's clock and zone right, then: harness all FILE --new"
                 raise ParseError(what, source=source, line=number, fix=fix)
             last_s = min(possible, key=lambda at_s: abs(at_s - last_s))
-            yield Event(last_s, layout["thread"], name, message.groups(), number, log_line)
+            yield Event(last_s, layout["thread"], name, parts, number, log_line)
 
     def _rule(self, logger: str, message: str) -> tuple[str, re.Pattern[str]] | None:
         """Name and pattern of the event as which *message* starts; other classes quote freely."""
@@ -218,10 +220,6 @@ class Reader:
             if start_pattern.match(message):
                 return name, whole_pattern
         return None
-
-
-def _has_exact_numbers(message: re.Match[str]) -> bool:
-    return all(int(part) <= LARGEST for part in message.groups() if part.isdecimal())
 
 
 def _moments(stamp: str, zone: tzinfo) -> list[float]:

@@ -93,13 +93,9 @@ def read_table(
 ) -> Iterator[dict[str, Any]]:
     """Rows of a table, a part of them in memory at once; `DataError` where damage is met."""
     for batch in read_columns(opener, file_path, columns):
-        lists = [_as_list(column) for column in batch]
+        lists = [column if isinstance(column, list) else column.tolist() for column in batch]
         for table_row in zip(*lists, strict=True):
             yield dict(zip(columns, table_row, strict=True))
-
-
-def _as_list(column: Any) -> list[Any]:
-    return column if isinstance(column, list) else column.tolist()
 
 
 def read_columns(
@@ -193,25 +189,24 @@ def write_traces(folder: Path, traces: Sequence[JobTrace]) -> None:
     """Write `job.json`, `attempts.parquet` and `counters.parquet` into *folder*."""
     jobs = [{column: getattr(trace, column) for column in _JOB} for trace in traces]
     (folder / "job.json").write_bytes(json_bytes({"schema_version": SCHEMA_VERSION, "jobs": jobs}))
-    write_table(folder / "attempts.parquet", _ATTEMPT, _attempt_rows(traces))
-    write_table(folder / "counters.parquet", _COUNTERS, _counter_rows(traces))
 
+    def attempt_rows() -> Iterator[dict[str, Any]]:
+        for trace in traces:
+            for attempt in trace.attempts:
+                yield {"job_id": trace.job_id, **asdict(attempt)}
 
-def _attempt_rows(traces: Iterable[JobTrace]) -> Iterator[dict[str, Any]]:
-    for trace in traces:
-        for attempt in trace.attempts:
-            yield {"job_id": trace.job_id, **asdict(attempt)}
-
-
-def _counter_rows(traces: Iterable[JobTrace]) -> Iterator[dict[str, Any]]:
-    """Counters of each job, and then of its attempts."""
-    for trace in traces:
+    def counter_rows(trace: JobTrace) -> Iterator[dict[str, Any]]:
+        """Counters of a job, and then of its attempts."""
         owners = [("", scope, getattr(trace, scope)) for scope in _SCOPES]
         owners += [(attempt.attempt_id, "attempt", attempt.counters) for attempt in trace.attempts]
         for attempt_id, scope, counters in owners:
             for name, count in counters.items():
                 values = (trace.job_id, attempt_id, scope, name, count)
                 yield dict(zip(_COUNTERS, values, strict=True))
+
+    write_table(folder / "attempts.parquet", _ATTEMPT, attempt_rows())
+    counters = chain.from_iterable(map(counter_rows, traces))
+    write_table(folder / "counters.parquet", _COUNTERS, counters)
 
 
 def read_traces(opener: Opener, folder: Path, *, whole: bool = True) -> tuple[JobTrace, ...]:
@@ -256,35 +251,32 @@ class Recorded(Protocol):
 
 def write_recordings(folder: Path, recorded: Recorded) -> None:
     """Write the tables into *folder*; without units there is no table of them."""
-    write_table(folder / "tasks.parquet", _TASK, map(_task_row, recorded.tasks()))
-    spans = chain.from_iterable(map(_span_rows, recorded.tasks()))
+    task_fields = [field.name for field in fields(TaskSpans)]
+
+    def task_row(task: TaskSpans) -> dict[str, Any]:
+        return asdict(task.loop) | {name: getattr(task, name) for name in task_fields}
+
+    def span_rows(task: TaskSpans) -> Iterator[dict[str, Any]]:
+        for place, span in enumerate(task.spans):
+            yield {"attempt_id": task.attempt_id, "place": place, **span._asdict()}
+
+    def segment_rows(task: TaskSpans) -> Iterator[dict[str, Any]]:
+        for segment in recorded_segments(task):
+            yield {"attempt_id": task.attempt_id, **asdict(segment)}
+
+    def unit_rows(times: UnitTimes) -> Iterator[dict[str, Any]]:
+        for number, seconds in enumerate(times.seconds):
+            values = (times.attempt_id, times.unit_records, number, seconds)
+            yield dict(zip(_UNITS, values, strict=True))
+
+    write_table(folder / "tasks.parquet", _TASK, map(task_row, recorded.tasks()))
+    spans = chain.from_iterable(map(span_rows, recorded.tasks()))
     write_table(folder / "spans.parquet", _SPAN, spans)
-    segments = chain.from_iterable(map(_segment_rows, recorded.tasks()))
+    segments = chain.from_iterable(map(segment_rows, recorded.tasks()))
     write_table(folder / "segments.parquet", _SEGMENT, segments)
-    units = chain.from_iterable(map(_unit_rows, recorded.units()))
+    units = chain.from_iterable(map(unit_rows, recorded.units()))
     if (first := next(units, None)) is not None:
         write_table(folder / "units.parquet", _UNITS, chain([first], units))
-
-
-def _task_row(task: TaskSpans) -> dict[str, Any]:
-    task_fields = {field.name: getattr(task, field.name) for field in fields(TaskSpans)}
-    return asdict(task.loop) | task_fields
-
-
-def _span_rows(task: TaskSpans) -> Iterator[dict[str, Any]]:
-    for place, span in enumerate(task.spans):
-        yield {"attempt_id": task.attempt_id, "place": place, **span._asdict()}
-
-
-def _segment_rows(task: TaskSpans) -> Iterator[dict[str, Any]]:
-    for segment in recorded_segments(task):
-        yield {"attempt_id": task.attempt_id, **asdict(segment)}
-
-
-def _unit_rows(times: UnitTimes) -> Iterator[dict[str, Any]]:
-    for number, seconds in enumerate(times.seconds):
-        values = (times.attempt_id, times.unit_records, number, seconds)
-        yield dict(zip(_UNITS, values, strict=True))
 
 
 def read_recordings(opener: Opener, folder: Path) -> Iterator[TaskSpans]:
