@@ -100,7 +100,7 @@ def pkb_samples(run: Run) -> Iterator[bytes]:
 
 
 def _samples(run: Run) -> Iterator[_Sample]:
-    """Times of the trials of *run*, then errors of its models, which are as old as its end."""
+    """Times of the trials of *run*, then errors of its models, dated by the last trial's end."""
     ended_s = dict(zip(run.trials["trial"], run.trials["finished_s"], strict=True))
     for row in run.measurements.to_dict("records"):
         for name in row:

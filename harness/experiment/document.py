@@ -168,7 +168,7 @@ class Document:
         parent[key_path[-1]] = content
 
     def place(self, key_path: KeyPath, *, key: bool = False) -> Place:
-        """Where *key_path*, or its *key*, is; else where the nearest part around it is."""
+        """Where the value at *key_path*, or its *key*, is; else where what is around it begins."""
         if key and key_path in self.key_places:
             return self.key_places[key_path]
         while key_path not in self.places:
@@ -279,7 +279,7 @@ class Document:
             raise _not_yaml_error(str(error), start) from error
 
     def _collect_document(self, text: str, key_path: KeyPath, place: _PlaceOfMark) -> Any:
-        """Give the one document in *text* as mappings, lists and scalars; none is no value."""
+        """Give the document in *text* as mappings, lists and scalars; of an empty text no value."""
         content: Any = None
         events = YAML(typ="safe", pure=True).parse(StringIO(text))
         for event in events:

@@ -344,7 +344,7 @@ def _complaint(text: str, key_path: KeyPath) -> Complaint:
 
 
 def _keys(model: type[BaseModel]) -> dict[str, str]:
-    """What a file may have in the place of *model*: keys, each with its description."""
+    """Keys that a file may have in a mapping that becomes *model*, with their descriptions."""
     return {
         str(info.validation_alias or field_name): info.description or ""
         for field_name, info in model.model_fields.items()
@@ -424,9 +424,9 @@ def _size_fix(name: str, choices: Collection[str]) -> str:
 
 class _Checks:
     """
-    What is looked at beside the types of values; each problem is noted in the *document*.
+    Checks of a *document* beside those of single values; they note problems in it.
 
-    Without *names* any name may stand.  The experiment is what is valid in the document.
+    Without *names*, those that an experiment may use, any name may stand.
     """
 
     def __init__(self, document: Document, names: KnownNames | None) -> None:

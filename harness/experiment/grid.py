@@ -79,7 +79,7 @@ def _grid(experiment: Experiment, workload: WorkloadAxes) -> _Grid:
 
 
 def _refuse_size(experiment: Experiment, grids: Sequence[_Grid]) -> None:
-    """`SpecError` where *grids* make far too much, before any of it is made."""
+    """`SpecError` where *grids* have far too many cells or trials; none is made to count them."""
     count = experiment.design.points
     if count is None:
         count = sum(math.prod(map(len, grid.values())) for grid in grids)
@@ -231,7 +231,7 @@ def readable(axis: str, value: str | float) -> str:
 
 
 def limit_texts(limits: Hardware) -> list[str]:
-    """What *limits* hold a node to, for people."""
+    """Each of the *limits* of a node, for people."""
     texts: list[str] = []
     for field, limit in limits.limits().items():
         if limit is not None:

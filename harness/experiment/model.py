@@ -502,7 +502,7 @@ class Experiment(_FileRecord):
     """what 'harness nightly' does beside measuring"""
 
     def with_gpus(self, count: int) -> Experiment:
-        """The same with *count* devices of a node in the place of ``gpus: auto``."""
+        """This experiment with *count* devices of a node in the place of ``gpus: auto``."""
         gpus = tuple(count if number == AUTO_GPUS else number for number in self.cluster.node.gpus)
         node = self.cluster.node.model_copy(update={"gpus": gpus, "gpus_found": True})
         cluster = self.cluster.model_copy(update={"node": node})

@@ -70,7 +70,7 @@ class Member:
 
     @property
     def host(self) -> str:
-        """Name of its host."""
+        """Name of the host on which the node is."""
         return "localhost" if self.first_port else self.name
 
     def port(self, service: str) -> int:

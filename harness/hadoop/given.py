@@ -184,5 +184,5 @@ def client_files(
 
 
 def daemon_properties(spec: ClusterSpec) -> list[str]:
-    """Names in *spec.site* that only daemons read, and those of an existing cluster do not see."""
+    """Properties in *spec.site* that only daemons read: a running cluster ignores them."""
     return [name for name in spec.site if _OF_DAEMONS.fullmatch(name) and "address" not in name]

@@ -249,7 +249,7 @@ def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
 
 
 def planned_files(spec: ClusterSpec) -> SiteFiles:
-    """Of the site files of *spec* what its slots, their memory and its blocks fix, on any host."""
+    """The part of the site files of *spec* that is the same on any host: slots, memory, blocks."""
     layout = Layout(make_members(spec.workers), base="", home="")
     files = site_files(spec, layout, layout.master)
     return {

@@ -199,7 +199,7 @@ class _SchemaBuilder:
         self._type_names = set[str]()  # of the types that are built
 
     def rebuilt(self, avro_type: Any, nesting: int) -> Any:
-        """Build *avro_type*, which so many others contain; `ValueError` and the like: it is bad."""
+        """Build *avro_type*, *nesting* types deep; it is bad where that raises any error."""
         if nesting > _DEEPEST_TYPE or len(self._type_names) > _MOST_TYPES:
             raise ValueError(f"more than {_MOST_TYPES} types, or {_DEEPEST_TYPE} in each other")
         if isinstance(avro_type, list):
@@ -302,7 +302,7 @@ def _unreadable_event_error(job: _Job, unread_bytes: int, error: Exception) -> P
 
 
 class Counters(Mapping[str, int]):
-    """Values by name, in eight bytes each: attempts with the same names share these."""
+    """Values by name, in eight bytes each; attempts with equal names share one table of names."""
 
     __slots__ = ("_positions", "_values")
 
@@ -447,7 +447,7 @@ class _Job:
         return JobTrace(job_id=self._job_id, attempts=tuple(attempts), **defaults | self._facts)
 
     def _check_moments(self, attempt: TaskAttempt) -> None:
-        """Refuse moments by the clock of the attempt's node that lie outside of it."""
+        """Refuse moments, which are by the clock of the attempt's node, outside of the attempt."""
         earliest_s, latest_s = attempt.window  # by the clock of its master
         for name in ("map_finish_s", "shuffle_finish_s", "sort_finish_s"):
             at_s = getattr(attempt, name)

@@ -25,7 +25,7 @@ class Series(Record):
 
     @property
     def id(self) -> str:
-        """Hash of all of it."""
+        """Short hash of all fields."""
         return digest(self.model_dump(mode="json"))[:8]
 
 
@@ -123,7 +123,7 @@ class Night(Record):
     previous: str = ""
 
     def facts_since(self, before: Night) -> tuple[str, ...]:
-        """What of its facts is not as in the night *before*."""
+        """The facts that differ from those of the night *before*, each with both values."""
         names = sorted({*before.facts, *self.facts})
         old = before.facts
         new = self.facts
@@ -134,7 +134,7 @@ class Night(Record):
         )
 
     def changed_by(self, name: str) -> dict[str, float]:
-        """Offsets that the code *name* makes: a model's own, or all of them."""
+        """Offsets that a change of the code *name* makes: those of a model, else all of them."""
         model_offsets = {
             point_name: offset
             for point_name, offset in self.offsets.items()

@@ -211,7 +211,7 @@ class ClusterSpec(Record):
         return self.node.limited or any(node.limited for node in self.nodes.values())
 
     def hardware(self, worker: str) -> Hardware:
-        """What *worker* is limited to: by its own limits, else by those of all."""
+        """Limits of *worker*: each is its own where it has one, else that of all workers."""
         limits = self.node.limits()
         worker_limits = self.nodes.get(worker, Hardware()).limits()
         limits |= {name: value for name, value in worker_limits.items() if value is not None}

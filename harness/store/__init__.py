@@ -95,7 +95,7 @@ class Store:
         return Run(target, f"{what} from that of the unfinished run {unfinished[-1].id}: new run")
 
     def fitting(self, experiment: Experiment) -> tuple[Run, ...]:
-        """Runs that measured what *experiment* measures, whatever is asked of it; oldest first."""
+        """Runs that measured the same as *experiment* does, whatever it asks; oldest first."""
         return tuple(run for run in self.runs(experiment.name) if run.fits(experiment))
 
     def latest(self, experiment_name: str) -> Run:
@@ -197,7 +197,7 @@ class Store:
 
 
 def _is_planned_by(run: Run, versions: Versions) -> bool:
-    """Whether *run* was planned with these *versions* of this machine; nodes may have others."""
+    """Whether the trials of *run* were planned for these *versions*, those of this machine."""
     planned = run.read_plan() if (run.path / PLAN).is_file() else ()
     if not planned:
         return True

@@ -15,7 +15,7 @@ _ORIGIN = ("code", "profile")  # of a prediction: says what made it, and is no p
 
 
 class Difference(NamedTuple):
-    """A value by the *name* of its file and its place there; `None` where there is none."""
+    """A value that differs; *name* is its file and its place there, `None` where a run has none."""
 
     model: str
     name: str

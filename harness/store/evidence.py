@@ -58,7 +58,7 @@ class Evidence(Record):
     made_from: str = ""
 
     def hashes(self, name: str) -> dict[str, str]:
-        """Hashes of both parts, by what the chain calls those of the trial *name*."""
+        """Hash of what was measured, and of the tables, by what the chain calls them."""
         parts = {name: self.measured, f"{name}/trace": self.tables}
         documents = {key: json_bytes(part, indent=None) for key, part in parts.items() if part}
         return {key: hashlib.sha256(data).hexdigest() for key, data in documents.items()}
@@ -129,7 +129,7 @@ def chained(
 @contextmanager
 def growing(opener: Opener, path: Path) -> Iterator[Callable[[bytes], None]]:
     """
-    Lock *path*, and give what adds a line to it: all of it, or none where the disk is full.
+    Lock *path*, and give a function that adds a line to it, or nothing where the disk is full.
 
     An end that a loss of power cut off names what never appeared: it is taken off.
     """

@@ -106,7 +106,7 @@ class Run:
         return False
 
     def analyses(self) -> tuple[Run, ...]:
-        """What was asked of this run after it was measured, oldest first."""
+        """Analyses of this run: what was asked of it after it was measured; oldest first."""
         paths = folders(self.path / ANALYSES)
         return tuple(Run(path) for path in paths if not path.name.startswith("."))
 
@@ -262,7 +262,7 @@ class Run:
         return (self.trial_dir(trial_id) / "trace").is_dir()
 
     def write_profile(self, profile: Profile) -> None:
-        """Write the profile of its workload."""
+        """Write *profile* as that of its workload."""
         file_name = f"{PROFILES}/{check_name(profile.workload, 'a workload')}.json"
         data = json_bytes(profile.model_dump(mode="json"))
         self.seal.store(file_name, data)
