@@ -130,7 +130,7 @@ def _read_json(pieces: Iterable[bytes], symbols: frozenset[bytes], job: _Job) ->
     """Give *job* the events in *pieces*, which start behind the first two lines of the file."""
     skipped = symbols - {event_type.encode() for event_type in _READ}
     number = 2
-    for line in _lines(pieces, job):
+    for line in chain.from_iterable(_line_lists(pieces, job)):
         number += 1
         # Half of a history is events of tasks, which repeat what their attempts report.
         is_skipped = line.startswith(b'{"type":"') and line[9 : line.find(b'"', 9)] in skipped
@@ -148,8 +148,8 @@ def _read_json(pieces: Iterable[bytes], symbols: frozenset[bytes], job: _Job) ->
             job.add(event_type, _untagged(event.get("event")))
 
 
-def _lines(pieces: Iterable[bytes], job: _Job) -> Iterator[bytes]:
-    """Lines of *pieces*, which are the history of *job* behind its first two, without their end."""
+def _line_lists(pieces: Iterable[bytes], job: _Job) -> Iterator[list[bytes]]:
+    """The lines that end in each of *pieces*: the history of *job* behind its first two lines."""
     number = 2
     unended = list[bytes]()
     unended_bytes = 0
@@ -162,7 +162,7 @@ def _lines(pieces: Iterable[bytes], job: _Job) -> Iterator[bytes]:
         unended.append(rest)
         unended_bytes += len(rest)
         number += len(lines)
-        yield from lines
+        yield lines
         if unended_bytes > _LARGEST_EVENT:
             job.place = number + 1
             raise job.error(f"an event of more than {_LARGEST_EVENT} bytes")
@@ -497,10 +497,12 @@ class _Job:
             return {}
         try:
             groups = (field_value if "groups" in field_value else _untagged(field_value))["groups"]
-            name_set = tuple(
+            # Lists, for a history has many of these: a generator takes longer.
+            names_by_group = [
                 (group["name"], *[counter["name"] for counter in group["counts"]])
                 for group in groups
-            )
+            ]
+            name_set = tuple(names_by_group)
             values: list[Any] = []
             for group in groups:
                 values += [counter["value"] for counter in group["counts"]]
