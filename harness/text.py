@@ -40,9 +40,9 @@ def _visible(char: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def excerpt(text: object, most: int = 100) -> str:
+def excerpt(text: object, most_chars: int = 100) -> str:
     r"""
-    *text* in one printable line of at most *most* characters; bytes are read as UTF-8.
+    *text* in one printable line of at most *most_chars* characters; bytes are read as UTF-8.
 
     A message puts its own quotation marks around it where it needs some.
 
@@ -50,10 +50,17 @@ def excerpt(text: object, most: int = 100) -> str:
     ('two lines \\x1b', 'abc...')
     """
     # Cut before it is looked at: what came from outside may be a gigabyte.
-    plain = text[: 4 * most].decode(errors="replace") if isinstance(text, bytes) else str(text)
-    cut = len(text) > 4 * most if isinstance(text, bytes) else len(plain) > 4 * most
-    line = " ".join(printable(plain[: 4 * most]).split())
-    return line if len(line) <= most and not cut else f"{line[: most - 3]}..."
+    looked_at = 4 * most_chars  # a character has four bytes at most
+    if isinstance(text, bytes):
+        plain = text[:looked_at].decode(errors="replace")
+        is_cut = len(text) > looked_at
+    else:
+        plain = str(text)
+        is_cut = len(plain) > looked_at
+    line = " ".join(printable(plain[:looked_at]).split())
+    if is_cut or len(line) > most_chars:
+        return f"{line[: most_chars - 3]}..."
+    return line
 
 
 def first_line(text: str, default: str = "it wrote nothing") -> str:
@@ -66,27 +73,27 @@ def first_line(text: str, default: str = "it wrote nothing") -> str:
     return excerpt(text.strip().partition("\n")[0], 300) or default
 
 
-def nearest_name(name: str, known: Collection[str], *, cutoff: float = 0.6) -> str | None:
+def nearest_name(name: str, choices: Collection[str], *, cutoff: float = 0.6) -> str | None:
     """
-    Give the one of *known* that looks most like *name*, if any does, whatever its case.
+    Give the one of *choices* that looks most like *name*, if any does, whatever its case.
 
     >>> nearest_name("Wordcuont", ["sort", "wordcount"])
     'wordcount'
     """
-    by_lower_case = {each.lower(): each for each in known}
+    by_lower_case = {choice.lower(): choice for choice in choices}
     close = get_close_matches(name[:100].lower(), by_lower_case, n=1, cutoff=cutoff)
     return by_lower_case[close[0]] if close else None
 
 
-def did_you_mean(name: str, known: Collection[str]) -> str:
+def did_you_mean(name: str, choices: Collection[str]) -> str:
     """
-    Give the fix for an unknown *name*: the nearest known one, or all of them.
+    Give the fix for an unknown *name*: the nearest of *choices*, or all of them.
 
     >>> did_you_mean("wordcuont", ["sort", "wordcount"]), did_you_mean("x", ["sort", "wordcount"])
     ('did you mean wordcount?', 'choose one of: sort, wordcount')
     """
-    near = nearest_name(name, known)
-    return f"did you mean {near}?" if near else f"choose one of: {', '.join(known)}"
+    near = nearest_name(name, choices)
+    return f"did you mean {near}?" if near else f"choose one of: {', '.join(choices)}"
 
 
 def read_json(text: str | bytes, deepest: int = 32) -> Any:
@@ -102,12 +109,13 @@ def read_json(text: str | bytes, deepest: int = 32) -> Any:
         raise ValueError("nested too deeply") from error
     level = [value]
     for _ in range(deepest + 1):
-        level = [
-            below
-            for each in level
-            if isinstance(each, dict | list)
-            for below in (each.values() if isinstance(each, dict) else each)
-        ]
-        if not level:
+        level_below: list[Any] = []
+        for member in level:
+            if isinstance(member, dict):
+                level_below += member.values()
+            elif isinstance(member, list):
+                level_below += member
+        if not level_below:
             return value
+        level = level_below
     raise ValueError("nested too deeply")

@@ -13,6 +13,14 @@ from harness.experiment.file import read_experiment
 
 PROJECT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("bench/*.md")])
+MOST_WORDS = 60  # of a bullet or a row of a table: more is not taken in at a glance
+BULLET = re.compile(r"\s*(?:[-*]|\d+\.) ")
+# What is not held to it: blocks of code, tables that a script writes between two comments, the
+# sentences of published bundles, and two sections of the design.
+CODE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
+MADE = re.compile(r"<!-- \w+ -->.*?<!-- end -->", re.DOTALL)
+LAYOUT_AND_CODE = re.compile(r"^## [38]\. .*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+HELD = [page for page in PAGES if page.name != "published.md"]
 
 
 def links(pattern):
@@ -102,3 +110,55 @@ def test_reference_has_every_exit_status():
     listed = {int(status) for status in re.findall(r"^\| (\d+)", reference, re.MULTILINE)}
 
     assert {k.exit_status for k in kinds if issubclass(k, errors.HarnessError)} <= listed
+
+
+def blank(match):
+    """
+    As many empty lines as the match has, so that the lines below keep their numbers.
+    """
+    return "\n" * match.group().count("\n")
+
+
+def items(page):
+    """
+    First line and text of each bullet of *page*, with the lines that go on with it, and each row.
+    """
+    text = page.read_text(encoding="utf-8")
+    for pattern in (CODE, MADE):
+        text = pattern.sub(blank, text)
+    if page.name == "design.md":
+        text = LAYOUT_AND_CODE.sub(blank, text)
+
+    first, lines = 0, []
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        is_row = line.lstrip().startswith("|")
+        is_item = is_row or BULLET.match(line) is not None
+        is_end = is_item or not line.strip() or line.startswith("#")
+        if is_end and lines:
+            yield first, " ".join(lines)
+            lines = []
+        if is_item:
+            first, lines = number, [line]
+        elif lines:
+            lines.append(line)
+
+
+def words(text):
+    """
+    How many words a reader sees in a bullet or a row, its marks left out.
+    """
+    return len(re.sub(r"[|`*]", "", text).split())
+
+
+def test_bullets_and_rows_are_short():
+    """
+    What is set as one item is read as one: a bullet or a row has at most MOST_WORDS words.
+    """
+    long = [
+        f"{page.relative_to(PROJECT)}:{number}: {words(text)} words"
+        for page in HELD
+        for number, text in items(page)
+        if words(text) > MOST_WORDS
+    ]
+
+    assert long == []

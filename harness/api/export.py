@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -10,7 +11,7 @@ from harness.api.interchange import pkb_samples, rumen_topology, rumen_trace
 from harness.api.run import Run
 from harness.evaluate.nights import night
 from harness.records.nightly import Night
-from harness.reports.document import Table
+from harness.reports.document import Document, Table
 from harness.reports.nightly import otava_csv
 from harness.reports.wording import floor_percent, one_line, percent, typographic
 from harness.store import os_error_as_machine_error
@@ -57,7 +58,7 @@ def export(run: Run, folder: Path, nights: Sequence[Night] = ()) -> Iterator[Pat
             safe.to_csv(path, index=False)
             yield path
         traced = filter(run.run.measured.has_trace, run.trials.sort_values("started_s")["trial"])
-        jobs = (job for trial_id in traced for job in run.run.read_trace(trial_id))
+        jobs = chain.from_iterable(map(run.run.read_trace, traced))
         files: dict[str, Iterable[bytes]] = {
             "junit.xml": [junit(run).encode()],
             "otava.csv": [otava_csv(nights or [night(run.evaluation)]).encode()],
@@ -65,25 +66,30 @@ def export(run: Run, folder: Path, nights: Sequence[Night] = ()) -> Iterator[Pat
             "rumen-trace.json": rumen_trace(jobs),
             "rumen-topology.json": [rumen_topology(run.attempts["host"])],
         }
-        for section in run.document.sections:
-            if section.id in _IN_LATEX:
-                tables = [each for each in section.shown() if isinstance(each, Table)]
-                files[f"{section.id}.tex"] = ["\n".join(map(latex, tables[:1])).encode()]
-        for name, pieces in files.items():
+        for name, pieces in (files | _latex_files(run.document)).items():
             with (folder / name).open("wb") as file:
                 file.writelines(pieces)
             yield folder / name
 
 
+def _latex_files(document: Document) -> dict[str, Iterable[bytes]]:
+    """The first table of each section that is given for LaTeX, by the name of its file."""
+    files: dict[str, Iterable[bytes]] = {}
+    for section in document.sections:
+        if section.id in _IN_LATEX:
+            tables = [block for block in section.shown() if isinstance(block, Table)]
+            files[f"{section.id}.tex"] = ["\n".join(map(latex, tables[:1])).encode()]
+    return files
+
+
 def latex(shown: Table, environment: str = "table") -> str:
     """*shown* for LaTeX with the package booktabs and, where it is pdfTeX, fontenc with T1."""
-    every = [shown.columns, *shown.texts()]
-    head, *lines = [" & ".join(map(latex_text, texts)) + r" \\" for texts in every]
-    longest = (max(map(len, texts)) for texts in zip(*every, strict=True))
-    align = "".join(
-        "p{3cm}" if length > _LONG else letter.replace("c", "l")
-        for letter, length in zip(shown.align, longest, strict=True)
-    )
+    rows = [shown.columns, *shown.texts()]
+    head, *lines = [" & ".join(map(latex_text, texts)) + r" \\" for texts in rows]
+    align = ""
+    for letter, texts in zip(shown.align, zip(*rows, strict=True), strict=True):
+        is_wrapped = max(map(len, texts)) > _LONG
+        align += "p{3cm}" if is_wrapped else letter.replace("c", "l")
     caption = latex_text(shown.caption)
     begin = rf"\begin{{{environment}}}\centering\caption{{{caption}}}\begin{{tabular}}{{{align}}}"
     end = rf"\bottomrule\end{{tabular}}\end{{{environment}}}"
@@ -115,8 +121,12 @@ def junit(run: Run) -> str:
     labels = run.evaluation.labels
     ranking = score_book.ranking("raw")
     suites = dict[str, list[Case]]()
-    of = (ranking.quantity if ranking else "job_s"), "raw"
-    scores = {(s.model, s.cell): s for s in score_book.scores if (s.quantity, s.speed) == of}
+    quantity = ranking.quantity if ranking else "job_s"
+    scores = {
+        (score.model, score.cell): score
+        for score in score_book.scores
+        if (score.quantity, score.speed) == (quantity, "raw")
+    }
     for model, predictions in run.run.read_predictions().items():
         cases = suites[model] = []
         for prediction in predictions:
@@ -130,7 +140,7 @@ def junit(run: Run) -> str:
             else:
                 outcome = "failure" if score.relative_error > _SURE * score.floor else ""
                 error = percent(score.signed_error, score.floor, signed=True)
-                message = f"{of[0]} predicted {score.predicted_s:.4g}, measured"
+                message = f"{quantity} predicted {score.predicted_s:.4g}, measured"
                 message += f" {score.measured_s:.4g}: {error}, noise {floor_percent(score.floor)}"
             cases.append((labels[prediction.cell], outcome, message))
     return junit_xml(suites)

@@ -7,14 +7,13 @@ locality and messages.  What it wants and a trace does not hold is Hadoop's defa
 
 from __future__ import annotations
 
-import re
 import uuid
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import IO
+from typing import IO, Any
 
 import orjson
 
@@ -37,14 +36,20 @@ _TIMES = {
     "shuffleFinished": "shuffle_finish_s", "sortFinished": "sort_finish_s",
 }  # fmt: skip
 _COUNTERS = {
-    name: f"{group}.{re.sub('(?=[A-Z])', '_', name).upper()}"
-    for group, names in {
-        FILE_SYSTEM_COUNTER: "hdfsBytesRead hdfsBytesWritten fileBytesRead fileBytesWritten",
-        TASK_COUNTER: "mapInputRecords mapInputBytes mapOutputBytes mapOutputRecords"
-        " combineInputRecords reduceInputGroups reduceInputRecords reduceShuffleBytes"
-        " reduceOutputRecords spilledRecords",
-    }.items()
-    for name in names.split()
+    "hdfsBytesRead": f"{FILE_SYSTEM_COUNTER}.HDFS_BYTES_READ",
+    "hdfsBytesWritten": f"{FILE_SYSTEM_COUNTER}.HDFS_BYTES_WRITTEN",
+    "fileBytesRead": f"{FILE_SYSTEM_COUNTER}.FILE_BYTES_READ",
+    "fileBytesWritten": f"{FILE_SYSTEM_COUNTER}.FILE_BYTES_WRITTEN",
+    "mapInputRecords": f"{TASK_COUNTER}.MAP_INPUT_RECORDS",
+    "mapInputBytes": f"{TASK_COUNTER}.MAP_INPUT_BYTES",
+    "mapOutputBytes": f"{TASK_COUNTER}.MAP_OUTPUT_BYTES",
+    "mapOutputRecords": f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS",
+    "combineInputRecords": f"{TASK_COUNTER}.COMBINE_INPUT_RECORDS",
+    "reduceInputGroups": f"{TASK_COUNTER}.REDUCE_INPUT_GROUPS",
+    "reduceInputRecords": f"{TASK_COUNTER}.REDUCE_INPUT_RECORDS",
+    "reduceShuffleBytes": f"{TASK_COUNTER}.REDUCE_SHUFFLE_BYTES",
+    "reduceOutputRecords": f"{TASK_COUNTER}.REDUCE_OUTPUT_RECORDS",
+    "spilledRecords": f"{TASK_COUNTER}.SPILLED_RECORDS",
 }
 _RESOURCES = {  # ... and 0 where there is none
     "cumulativeCpuUsage": f"{TASK_COUNTER}.CPU_MILLISECONDS",
@@ -57,6 +62,8 @@ _FLOW = {  # of a task, from the attempt that succeeded: bytes and records, in a
     "reduce": "reduceShuffleBytes reduceInputRecords hdfsBytesWritten reduceOutputRecords",
 }
 _JOB = TypeAdapter(JobTrace)
+# What is sampled: its name, its value and unit, when, and the row of a frame that it is from.
+_Sample = tuple[str, float, str, float, Mapping[str, Any]]
 
 
 def pkb_samples(run: Run) -> Iterator[bytes]:
@@ -67,20 +74,7 @@ def pkb_samples(run: Run) -> Iterator[bytes]:
     `body_s` in each cell; its labels are the rest of the row of `run.measurements` or `run.scores`.
     A label cannot hold `|`, which is written as `/`.
     """
-    ended_s = dict(zip(run.trials["trial"], run.trials["finished_s"], strict=True))
-    samples = [
-        (name, row[name], "seconds", ended_s[row["trial"]], row)
-        for row in run.measurements.to_dict("records")
-        for name in row
-        if name.endswith("_s") and row[name] >= 0
-    ]
-    last_s = max(ended_s.values(), default=0.0)
-    samples += [
-        (f"{row['quantity']} signed error", row["signed_error"], "ratio", last_s, row)
-        for row in run.scores.to_dict("records")
-        if row["quantity"] in ("job_s", "body_s")
-    ]
-    for metric, number, unit, at_s, row in samples:
+    for metric, number, unit, at_s, row in _samples(run):
         facts = {name: fact for name, fact in row.items() if not name.endswith("_s")}
         facts |= {"experiment": run.evaluation.experiment.name, "harness": __version__}
         pairs = [
@@ -105,6 +99,19 @@ def pkb_samples(run: Run) -> Iterator[bytes]:
         yield orjson.dumps(sample) + b"\n"
 
 
+def _samples(run: Run) -> Iterator[_Sample]:
+    """Times of the trials of *run*, then errors of its models, dated by the last trial's end."""
+    ended_s = dict(zip(run.trials["trial"], run.trials["finished_s"], strict=True))
+    for row in run.measurements.to_dict("records"):
+        for name in row:
+            if name.endswith("_s") and row[name] >= 0:
+                yield name, row[name], "seconds", ended_s[row["trial"]], row
+    last_s = max(ended_s.values(), default=0.0)
+    for row in run.scores.to_dict("records"):
+        if row["quantity"] in ("job_s", "body_s"):
+            yield f"{row['quantity']} signed error", row["signed_error"], "ratio", last_s, row
+
+
 def rumen_topology(hosts: Iterable[str]) -> bytes:
     """Give the tree of *hosts*, in one rack, that goes with a trace for Rumen."""
     children = [{"name": host, "children": None} for host in sorted({*hosts} - {""})]
@@ -118,7 +125,7 @@ def rumen_trace(jobs: Iterable[JobTrace]) -> Iterator[bytes]:
         tasks = defaultdict[str, list[TaskAttempt]](list)
         for attempt in job.attempts:
             tasks[attempt.task_id].append(attempt)
-        logged = [_logged_task(*each) for each in sorted(tasks.items())]
+        logged = [_logged_task(task_id, attempts) for task_id, attempts in sorted(tasks.items())]
         document = {
             "jobID": job.job_id,
             "jobName": job.name,
@@ -142,18 +149,7 @@ def rumen_trace(jobs: Iterable[JobTrace]) -> Iterator[bytes]:
 
 def _logged_task(task_id: str, attempts: Sequence[TaskAttempt]) -> Mapping[str, object]:
     """Rumen's object of a task, whose times are those of its attempts."""
-    logged = [
-        {
-            "attemptID": attempt.attempt_id,
-            "result": _RESULTS[attempt.state.upper()],
-            "hostName": f"/{_RACK}/{attempt.host}" if attempt.host else None,
-            "location": {"layers": [_RACK, attempt.host]} if attempt.host else None,
-            **{name: _ms(getattr(attempt, time)) for name, time in _TIMES.items()},
-            **{name: attempt.count(counter, -1) for name, counter in _COUNTERS.items()},
-            "resourceUsageMetrics": {name: attempt.count(key) for name, key in _RESOURCES.items()},
-        }
-        for attempt in attempts
-    ]
+    logged = [_logged_attempt(attempt) for attempt in attempts]
     ended = [fields for fields in logged if fields["result"] == "SUCCESS"]
     last = (ended or logged)[-1]
     kind = attempts[0].kind
@@ -167,6 +163,18 @@ def _logged_task(task_id: str, attempts: Sequence[TaskAttempt]) -> Mapping[str, 
         "finishTime": last["finishTime"],
         **dict(zip(names, flow, strict=True)),
         "attempts": logged,
+    }
+
+
+def _logged_attempt(attempt: TaskAttempt) -> dict[str, object]:
+    return {
+        "attemptID": attempt.attempt_id,
+        "result": _RESULTS[attempt.state.upper()],
+        "hostName": f"/{_RACK}/{attempt.host}" if attempt.host else None,
+        "location": {"layers": [_RACK, attempt.host]} if attempt.host else None,
+        **{name: _ms(getattr(attempt, time)) for name, time in _TIMES.items()},
+        **{name: attempt.count(counter, -1) for name, counter in _COUNTERS.items()},
+        "resourceUsageMetrics": {name: attempt.count(key) for name, key in _RESOURCES.items()},
     }
 
 
@@ -198,28 +206,32 @@ def read_rumen(file: IO[bytes], source: str) -> Iterator[JobTrace]:
         yield _read_job(text, source, first)
 
 
+def _read_attempts(task: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
+    """Fields of the attempts of a *task*, by their names in `TaskAttempt`."""
+    for logged in task["attempts"]:
+        usage = logged["resourceUsageMetrics"]
+        if not logged.get("result") or min(logged["startTime"], logged["finishTime"]) < 0:
+            continue  # It never got a container, or the job ended before it.
+        yield {
+            "attempt_id": logged["attemptID"],
+            "task_id": task["taskID"],
+            "kind": kind,
+            "state": _STATES[logged["result"]].lower(),
+            "host": (logged.get("hostName") or "").rpartition("/")[2],
+            "counters": {key: logged[name] for name, key in _COUNTERS.items() if logged[name] >= 0}
+            | {key: usage[name] for name, key in _RESOURCES.items() if usage[name] > 0},
+            **{key: logged[name] / 1000 for name, key in _TIMES.items() if logged[name] >= 0},
+        }
+
+
 def _read_job(text: bytearray, source: str, line: int) -> JobTrace:
     """Read the job in *text*, which starts at the *line* of *source*."""
     try:
         document = orjson.loads(text)
-        attempts = [
-            {
-                "attempt_id": each["attemptID"],
-                "task_id": task["taskID"],
-                "kind": kind,
-                "state": _STATES[each["result"]].lower(),
-                "host": (each.get("hostName") or "").rpartition("/")[2],
-                "counters": {key: each[name] for name, key in _COUNTERS.items() if each[name] >= 0}
-                | {key: usage[name] for name, key in _RESOURCES.items() if usage[name] > 0},
-                **{key: each[name] / 1000 for name, key in _TIMES.items() if each[name] >= 0},
-            }
-            for kind in _FLOW
-            for task in document[f"{kind}Tasks"]
-            for each in task["attempts"]
-            for usage in [each["resourceUsageMetrics"]]
-            # Else it never got a container, or the job ended before it.
-            if each.get("result") and min(each["startTime"], each["finishTime"]) >= 0
-        ]
+        attempts: list[dict[str, Any]] = []
+        for kind in _FLOW:
+            for task in document[f"{kind}Tasks"]:
+                attempts += _read_attempts(task, kind)
         job = _JOB.validate_python(
             {
                 "job_id": document["jobID"],

@@ -73,11 +73,11 @@ class Run:
         With `reference_` before it a quantity is at reference speed.  `range` says where the cell
         lies in what was profiled; `start` names the start of the cluster.
         """
-        known = tuple[Measurement, ...]()
+        scored = tuple[Measurement, ...]()
         rows = []
         with suppress(DataError):  # not scored yet: they are made from the traces
-            known = self.run.read_scores().measurements
-        for measurement in self.evaluation.measurements(known):
+            scored = self.run.read_scores().measurements
+        for measurement in self.evaluation.measurements(scored):
             row = measurement.model_dump(include={"cell", "trial", "range", "disturbed", "start"})
             reference = {
                 f"reference_{name}": time_s for name, time_s in measurement.reference_s.items()
@@ -202,21 +202,22 @@ class Run:
         """*rows* behind the settings of their `cell`; the columns *first* are always there."""
         import pandas as pd
 
-        own = pd.DataFrame(rows).drop(columns="schema_version", errors="ignore")
-        own = own.reindex(columns=dict.fromkeys([*first, *own]))
+        frame = pd.DataFrame(rows).drop(columns="schema_version", errors="ignore")
+        frame = frame.reindex(columns=dict.fromkeys([*first, *frame]))
         # What is nowhere known is no text: it can be calculated with, and has a type in files.
-        own = own.astype({name: float for name in own if own[name].isna().all()})
-        shown = self._settings.reindex(own["cell"]).reset_index(drop=True)
-        return pd.concat([shown, own.drop(columns=shown.columns, errors="ignore")], axis=1)
+        frame = frame.astype({name: float for name in frame if frame[name].isna().all()})
+        settings = self._settings.reindex(frame["cell"]).reset_index(drop=True)
+        facts = frame.drop(columns=settings.columns, errors="ignore")
+        return pd.concat([settings, facts], axis=1)
 
     def _tables(self, table_name: str, *first: str) -> DataFrame:
         import pandas as pd
 
-        parts = [
-            pd.DataFrame({"cell": record.trial.cell.id, "trial": trial_id, **part})
-            for trial_id, record in self.run.trials().items()
-            for part in self.run.read_parts(trial_id, table_name)
-        ]
+        parts: list[DataFrame] = []
+        for trial_id, record in self.run.trials().items():
+            ids = {"cell": record.trial.cell.id, "trial": trial_id}
+            tables = self.run.read_parts(trial_id, table_name)
+            parts += [pd.DataFrame({**ids, **columns}) for columns in tables]
         rows = pd.concat(parts, ignore_index=True) if parts else []
         return self._frame(rows, "cell", "trial", *first)
 
@@ -245,12 +246,15 @@ class Plots:
     def draw(self, name: str, of: str = "", width: float | None = None) -> Figure:
         """Draw the figure *name*, with its number or without; `DataError` if it is not one."""
         chosen = [
-            known
-            for known, figure in self.figures.items()
-            if name in (known, known.rstrip("0123456789")) and figure.title.startswith(of)
+            figure_name
+            for figure_name, figure in self.figures.items()
+            if name in (figure_name, figure_name.rstrip("0123456789"))
+            and figure.title.startswith(of)
         ]
         if len(chosen) != 1:
-            titles = [f"{each} ({self.figures[each].title})" for each in chosen]
+            titles = [
+                f"{figure_name} ({self.figures[figure_name].title})" for figure_name in chosen
+            ]
             what = f"{len(chosen) or 'no'} figures are called '{f'{name} {of}'.strip()}'"
             fix = f"choose from {', '.join(titles or self.figures)}"
             raise DataError(what, where="the figures of the report", fix=fix)

@@ -65,9 +65,10 @@ class Catalog:
         is_new = not self.folder.exists()
         with os_error_as_machine_error(self.folder):
             names = set[str]() if is_new else {path.name for path in self.folder.iterdir()}
-        others = names - {_LOCK, _SCRATCH, RULES_FILE}
-        if others and _JOBS not in names:
-            what = f"this folder is no catalog: it has other files, such as {excerpt(min(others))}"
+        foreign_names = names - {_LOCK, _SCRATCH, RULES_FILE}
+        if foreign_names and _JOBS not in names:
+            example = excerpt(min(foreign_names))
+            what = f"this folder is no catalog: it has other files, such as {example}"
             fix = "name another one with --catalog DIR; it is made where it is not there"
             raise SpecError(what, where=str(self.folder), fix=fix)
         with exclusive_lock(self.folder / _LOCK, "this catalog"):
@@ -128,35 +129,40 @@ class Catalog:
             what = "there is no catalog yet"
             fix = "make one: harness catalog add SOURCE"
             raise DataError(what, where=str(self.folder), fix=fix)
-        with os_error_as_machine_error(self.folder):
-            stamps = [
-                [path.name, (fact := path.lstat()).st_size, fact.st_mtime_ns] for path in paths
-            ]
-        rules = [[*pair] for pair in self.rules.items()]
-        made_of = {"version": _INDEX_VERSION, "rules": rules, "batches": stamps}
-        stored, known = (None, 0) if anew else self._stored(columns, made_of)
-        if known == len(paths):
+        contents = self._contents(paths)
+        stored, stored_batches = (None, 0) if anew else self._stored(columns, contents)
+        if stored_batches == len(paths):
             return stored
         arrow = import_module("pyarrow")
         parquet = import_module("pyarrow.parquet")
         parts = [] if stored is None else [stored.replace_schema_metadata(None)]
-        for number in range(known, len(paths)):
+        for number in range(stored_batches, len(paths)):
             with _with_repair():
                 batch = read_columns(self._opener, paths[number], COLUMNS)
                 parts.extend(self._part(number, part) for part in batch)
         table = arrow.concat_tables(parts)
-        last_rows = {job_id: at for at, job_id in enumerate(table["job_id"].to_pylist())}
+        last_rows = {job_id: row for row, job_id in enumerate(table["job_id"].to_pylist())}
         flags = np.zeros(len(table), bool)
         flags[[*last_rows.values()]] = True
         table = table.set_column(0, "is_current", arrow.array(flags))
-        table = table.replace_schema_metadata({"catalog": json.dumps(made_of)})
+        table = table.replace_schema_metadata({"catalog": json.dumps(contents)})
         sink = arrow.BufferOutputStream()
         parquet.write_table(table, sink, compression="zstd", write_page_checksum=True)
         with suppress(MachineError):  # who may only read does without
             write_file(self.folder / _INDEX, sink.getvalue().to_pybytes(), self.folder)
         return table.select(columns) if columns else table
 
-    def _stored(self, columns: list[str] | None, made_of: dict[str, Any]) -> tuple[Any, int]:
+    def _contents(self, paths: Sequence[Path]) -> dict[str, Any]:
+        """What an index is made of: the rules, and the batches at *paths* with size and time."""
+        batches = []
+        with os_error_as_machine_error(self.folder):
+            for path in paths:
+                facts = path.lstat()
+                batches.append([path.name, facts.st_size, facts.st_mtime_ns])
+        rules = [[*pair] for pair in self.rules.items()]
+        return {"version": _INDEX_VERSION, "rules": rules, "batches": batches}
+
+    def _stored(self, columns: list[str] | None, contents: dict[str, Any]) -> tuple[Any, int]:
         """The stored index, and of how many batches it is; `None` and 0 where it is of no use."""
         arrow = import_module("pyarrow")
         parquet = import_module("pyarrow.parquet")
@@ -168,12 +174,12 @@ class Catalog:
             parquet.ParquetFile(stream, page_checksum_verification=True) as file,
         ):
             stored = json.loads(file.schema_arrow.metadata[b"catalog"])
-            known = len(stored["batches"])
+            batch_count = len(stored["batches"])
             schema = self._part(0, [[]] * len(COLUMNS)).schema
-            is_prefix = stored == {**made_of, "batches": made_of["batches"][:known]}
+            is_prefix = stored == {**contents, "batches": contents["batches"][:batch_count]}
             if is_prefix and file.schema_arrow.equals(schema):
-                is_whole = known == len(made_of["batches"])
-                return file.read(columns if is_whole else None), known
+                is_whole = batch_count == len(contents["batches"])
+                return file.read(columns if is_whole else None), batch_count
         return None, 0
 
     def _part(self, number: int, part: list[Any]) -> Any:

@@ -57,21 +57,25 @@ def own_family(job: Parts) -> str:
     'sort # [o.e.SortMap, -, ?]'
     """
     name, *classes = job
-    short = [
-        "?" if class_name is None else _PACKAGE.sub(r"\1.", class_name) or "-"
-        for class_name in classes
-    ]
-    return f"{stem(name)} [{', '.join(short)}]"
+    short_classes = []
+    for class_name in classes:
+        if class_name is None:
+            short_classes.append("?")
+        else:
+            short_classes.append(_PACKAGE.sub(r"\1.", class_name) or "-")
+    return f"{stem(name)} [{', '.join(short_classes)}]"
 
 
 def families(rules: Mapping[str, str], jobs: Sequence[Parts]) -> list[str]:
     """Family of each job: of the first rule whose pattern is in its name or a class; or its own."""
-    result = [own_family(job) for job in jobs]
+    names = [own_family(job) for job in jobs]
     texts = ["\n".join(part or "" for part in job) for job in jobs]
+    # The first rule counts: it is the last one that is applied.
     for family, pattern in reversed([*rules.items()]):
-        fits = matches(pattern, texts)
-        result = [family if fit else old for old, fit in zip(result, fits, strict=True)]
-    return result
+        for place, fits in enumerate(matches(pattern, texts)):
+            if fits:
+                names[place] = family
+    return names
 
 
 def matches(pattern: str, texts: Sequence[str]) -> list[bool]:

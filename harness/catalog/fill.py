@@ -52,29 +52,13 @@ def fill(
     """
     filled = Filled()
     with catalog.lock():
-        known = set[str]()
+        stored_keys = set[str]()
         if catalog.batches():
             for column in catalog.table(["source_key", "job_id"]).columns:  # a server has ids alone
-                known.update(column.to_pylist())
-
-        def new_sources() -> Iterator[Source]:
-            listed = (list_sources(place, filled.leave_out) for place in places)
-            for source in chain.from_iterable(listed):
-                filled.known += source.key in known
-                if source.key not in known:
-                    known.add(source.key)
-                    yield source
-
-        def rows() -> Iterator[Row]:
-            for result in chain.from_iterable(_results(new_sources(), processes)):
-                if isinstance(result, tuple):
-                    filled.leave_out(*result)
-                else:
-                    filled.incomplete += bool(result["missing"])
-                    yield result
-
-        new_rows = rows()
-        while batch := list(islice(new_rows, _BATCH_ROWS)):
+                stored_keys.update(column.to_pylist())
+        sources = _new_sources(places, stored_keys, filled)
+        rows = _new_rows(sources, processes, filled)
+        while batch := list(islice(rows, _BATCH_ROWS)):
             catalog.write(batch)
             filled.added += len(batch)
             report(filled)
@@ -91,17 +75,41 @@ def fill(
     return filled
 
 
+def _new_sources(
+    places: Sequence[str | Path], stored_keys: set[str], filled: Filled
+) -> Iterator[Source]:
+    """Sources at *places* whose key is not among *stored_keys*, each once; *filled* counts both."""
+    listed = (list_sources(place, filled.leave_out) for place in places)
+    seen_keys = set(stored_keys)
+    for source in chain.from_iterable(listed):
+        if source.key in seen_keys:
+            filled.known += 1
+        else:
+            seen_keys.add(source.key)
+            yield source
+
+
+def _new_rows(sources: Iterator[Source], processes: int, filled: Filled) -> Iterator[Row]:
+    """Rows of the jobs of *sources*; those that cannot be read, and gaps, are noted in *filled*."""
+    for result in chain.from_iterable(_results(sources, processes)):
+        if isinstance(result, tuple):
+            filled.leave_out(*result)
+        else:
+            filled.incomplete += bool(result["missing"])
+            yield result
+
+
 def _results(sources: Iterator[Source], processes: int) -> Iterator[list[Row | LeftOut]]:
     """What was read of *sources*, in their order, by so many processes where that is worth it."""
     chunks = iter(lambda: list(islice(sources, _CHUNK)), [])
-    first = list(islice(chunks, _LEAST_CHUNKS))
-    if processes == 1 or len(first) < _LEAST_CHUNKS:
-        yield from map(read_jobs, chain(first, chunks))
+    first_chunks = list(islice(chunks, _LEAST_CHUNKS))
+    if processes == 1 or len(first_chunks) < _LEAST_CHUNKS:
+        yield from map(read_jobs, chain(first_chunks, chunks))
         return
     context = get_context("spawn")  # a copy of a process with threads may hang
     with ProcessPoolExecutor(processes, context, _ignore_interrupts) as pool:
         pending = deque[Future[list[Row | LeftOut]]]()
-        for chunk in chain(first, chunks):
+        for chunk in chain(first_chunks, chunks):
             pending.append(pool.submit(read_jobs, chunk))
             if len(pending) > 3 * processes:  # memory does not grow with what is listed
                 yield pending.popleft().result()
@@ -110,4 +118,5 @@ def _results(sources: Iterator[Source], processes: int) -> Iterator[list[Row | L
 
 
 def _ignore_interrupts() -> None:
+    """In a process of the pool: let Ctrl-C be for the one that writes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that writes ends the others

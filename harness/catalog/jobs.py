@@ -8,8 +8,8 @@ estimated in its place.  Times are seconds, sizes are bytes as they are stored.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from itertools import accumulate
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain
 from statistics import fmean
 from typing import Any
 
@@ -85,8 +85,15 @@ _TIMES: dict[str, tuple[TaskKind, str, str]] = {
 }
 _CPU_TIMES = ("map_cpu_s", "reduce_cpu_s")
 
-_TRACED = {"job_id": str, "state": str, "submit_s": float, "job_s": float, "uberized": bool,
-           "num_maps": int, "num_reduces": int}  # fmt: skip
+_TRACED = {
+    "job_id": str,
+    "state": str,
+    "submit_s": float,
+    "job_s": float,
+    "uberized": bool,
+    "num_maps": int,
+    "num_reduces": int,
+}
 _COUNTED = ("failed_attempts", "killed_attempts", "hosts", "map_slots", "reduce_slots")
 # Fields by group, and where the group comes from.
 GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -108,7 +115,7 @@ GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "missing": ("what should be there", {"missing": tuple[str, ...]}),
 }  # fmt: skip
-COLUMNS = {name: hint for _, group in GROUPS.values() for name, hint in group.items()}
+COLUMNS = dict(chain.from_iterable(fields.items() for _, fields in GROUPS.values()))
 
 
 def past_job(trace: JobTrace, properties: Mapping[str, str] | None, problem: str = "") -> Row:
@@ -123,22 +130,13 @@ def past_job(trace: JobTrace, properties: Mapping[str, str] | None, problem: str
         reason = problem or "no job configuration beside the history"
         missing.append(f"classes and properties: {excerpt(reason, 200)}")
     counts, counters_from = _counts(trace, missing)
-    attempts = trace.attempts
-    states = [attempt.state for attempt in trace.attempts]
-    start_s = min((attempt.start_s for attempt in attempts), default=None)
-    end_s = max((attempt.finish_s for attempt in attempts), default=None)
     return {
         **{field: getattr(trace, field) for field in _TRACED},
         "name": trace.name[:_LONGEST_NAME],
-        "job_start_s": None if start_s is None else start_s - trace.submit_s,
-        "job_end_s": None if end_s is None else trace.finish_s - end_s,
         "counters_from": counters_from,
         **_classes(properties),
         "properties": _kept(properties or {}),
-        "failed_attempts": states.count("failed"),
-        "killed_attempts": states.count("killed"),
-        "hosts": len({attempt.host for attempt in attempts}),
-        **{f"{kind}_slots": most_at_once(attempts, kind) for kind in KINDS},
+        **_attempts(trace),
         **counts,
         **_ratios(counts, trace, properties, missing),
         **_times(trace),
@@ -146,14 +144,31 @@ def past_job(trace: JobTrace, properties: Mapping[str, str] | None, problem: str
     }
 
 
+def _attempts(trace: JobTrace) -> Row:
+    """What the attempts show of the job: its start and end beside them, hosts, slots, repeats."""
+    attempts = trace.attempts
+    states = [attempt.state for attempt in attempts]
+    job_start_s = None
+    job_end_s = None
+    if attempts:
+        job_start_s = min(attempt.start_s for attempt in attempts) - trace.submit_s
+        job_end_s = trace.finish_s - max(attempt.finish_s for attempt in attempts)
+    return {
+        "job_start_s": job_start_s,
+        "job_end_s": job_end_s,
+        "failed_attempts": states.count("failed"),
+        "killed_attempts": states.count("killed"),
+        "hosts": len({attempt.host for attempt in attempts}),
+        **{f"{kind}_slots": most_at_once(attempts, kind) for kind in KINDS},
+    }
+
+
 def most_at_once(attempts: Iterable[TaskAttempt], kind: TaskKind) -> int:
     """The most *attempts* of a *kind* that ran at once; one that ends makes room for another."""
-    moments = [
-        (at_s, step)
-        for attempt in attempts
-        if attempt.kind == kind
-        for at_s, step in ((attempt.start_s, 1), (attempt.finish_s, -1))
-    ]
+    moments = list[tuple[float, int]]()  # seconds, and by how many more run from then on
+    for attempt in attempts:
+        if attempt.kind == kind:
+            moments += ((attempt.start_s, 1), (attempt.finish_s, -1))
     return max(accumulate(step for _, step in sorted(moments)), default=0)
 
 
@@ -171,36 +186,51 @@ def _classes(properties: Mapping[str, str] | None) -> dict[str, str | None]:
 
 
 def _kept(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """``name=value`` of what models read; of a JVM's options its own, as others hold passwords."""
-    kept = list[str]()
+    """``name=value`` of what models read; of a JVM's options those of -X: others hold passwords."""
+    texts = list[str]()
     for name in sorted(_KEPT & properties.keys()):
         words = properties[name].split()
         if name.endswith("java.opts"):
             words = [word for word in words if word.startswith("-X")]
-        kept.append(f"{name}={' '.join(words)[:_LONGEST_VALUE]}")
-    return tuple(kept)
+        texts.append(f"{name}={' '.join(words)[:_LONGEST_VALUE]}")
+    return tuple(texts)
 
 
 def _counts(trace: JobTrace, missing: list[str]) -> tuple[dict[str, int | None], str]:
     """Counters of the job by column, and what they are; what should be there goes to *missing*."""
-    kinds: tuple[TaskKind, ...] = ("map", "reduce") if trace.num_reduces else ("map",)
-    totals: dict[TaskKind, Mapping[str, int]]
-    totals = {"map": trace.map_counters, "reduce": trace.reduce_counters}
-    counters_from = "totals of the job"
-    if not any(totals.values()):
-        totals = {kind: _summed(trace, kind) for kind in kinds}
-        counters_from = "sums over the tasks that succeeded"
+    kinds = KINDS
+    columns = dict(_COUNTERS)
+    optional = _WITH_COMBINER
+    if not trace.num_reduces:
+        kinds = ("map",)
+        columns["output_bytes"] = ("map", _COUNTERS["output_bytes"][1])
+        optional = _WITH_REDUCES
+    totals, counters_from = _totals(trace, kinds)
     missing += [f"counters of {kind}s: none" for kind in kinds if not totals[kind]]
     counts = dict[str, int | None]()
-    for column, (counter_kind, counter) in _COUNTERS.items():
-        kind = kinds[-1] if column == "output_bytes" else counter_kind
-        total = totals[kind] if kind in kinds else {}
-        count = total.get(counter)
-        counts[column] = count if count is not None and 0 <= count < LARGEST else None
-        optional = _WITH_COMBINER if trace.num_reduces else _WITH_REDUCES
+    for column, (kind, counter) in columns.items():
+        total = totals.get(kind, {})
+        stated = total.get(counter)
+        counts[column] = _checked(stated)
         if counts[column] is None and total and column not in optional:
-            missing.append(f"{column}: {'no such counter' if count is None else 'not a count'}")
-    return counts, counters_from if any(totals.values()) else ""
+            missing.append(f"{column}: {'no such counter' if stated is None else 'not a count'}")
+    return counts, counters_from
+
+
+def _checked(stated: int | None) -> int | None:
+    """A counter as it is stated, unless it is no count."""
+    return stated if stated is not None and 0 <= stated < LARGEST else None
+
+
+def _totals(
+    trace: JobTrace, kinds: Iterable[TaskKind]
+) -> tuple[dict[TaskKind, Mapping[str, int]], str]:
+    """Counters of all tasks of each of *kinds*, and what these are; empty where there are none."""
+    stated = {"map": trace.map_counters, "reduce": trace.reduce_counters}
+    if any(stated.values()):
+        return {kind: stated[kind] for kind in kinds}, "totals of the job"
+    sums = {kind: _summed(trace, kind) for kind in kinds}
+    return sums, "sums over the tasks that succeeded" if any(sums.values()) else ""
 
 
 def _summed(trace: JobTrace, kind: TaskKind) -> Mapping[str, int]:
@@ -218,17 +248,10 @@ def _ratios(
     missing: list[str],
 ) -> dict[str, float | None]:
     """Compression of the maps' output, selectivities and widths of records."""
-    ratio = _quotient(counts["map_materialized_bytes"], counts["map_output_bytes"])
-    compress = (properties or {}).get("mapreduce.map.output.compress", "").strip().lower()
-    if properties is not None and compress != "true":
-        ratio = None if ratio is None else 1.0  # more than that only frames the records
-    elif ratio is not None and counts["combine_input_records"] != 0:
-        ratio = None
-        missing.append("map_output_ratio: no counter tells the combiner from the codec")
     has_reduces = trace.num_reduces > 0
     terms: dict[str, float | None] = {
         **counts,
-        "map_output_ratio": ratio,
+        "map_output_ratio": _map_output_ratio(counts, properties, missing),
         "num_maps": trace.num_maps,
         # Maps that read no file have records without bytes: that is no size of a record.
         "read_bytes": counts["input_bytes"] or None,
@@ -240,20 +263,42 @@ def _ratios(
     return {name: terms[name] for name in ("map_output_ratio", *_RATIOS)}
 
 
+def _map_output_ratio(
+    counts: Mapping[str, int | None], properties: Mapping[str, str] | None, missing: list[str]
+) -> float | None:
+    """Bytes of the maps' output as it is stored by those before the codec; 1 without a codec."""
+    ratio = _quotient(counts["map_materialized_bytes"], counts["map_output_bytes"])
+    if ratio is None:
+        return None
+    if properties is not None:
+        compress = properties.get("mapreduce.map.output.compress", "").strip().lower()
+        if compress != "true":
+            return 1.0  # more than that only frames the records
+    if counts["combine_input_records"] == 0:
+        return ratio
+    missing.append("map_output_ratio: no counter tells the combiner from the codec")
+    return None
+
+
 def _quotient(top: float | None, bottom: float | None) -> float | None:
+    """The one by the other; `None` where a term is not known, or nothing can be divided by it."""
     return None if top is None or not bottom else top / bottom
 
 
 def _times(trace: JobTrace) -> dict[str, float | None]:
     """Mean seconds of the parts of successful attempts, as far as the history has their ends."""
     tasks = {kind: trace.succeeded(kind) for kind in KINDS}
-    seconds = dict[str, list[float]]()
-    for name, (kind, *ends) in _TIMES.items():
-        moments = ([getattr(task, end) for end in ends] for task in tasks[kind])
-        seconds[name] = [
-            end_s - start_s for start_s, end_s in moments if None not in (start_s, end_s)
-        ]
+    means_s = dict[str, float | None]()
+    for name, (kind, start, end) in _TIMES.items():
+        moments = ((getattr(task, start), getattr(task, end)) for task in tasks[kind])
+        spans_s = [end_s - start_s for start_s, end_s in moments if None not in (start_s, end_s)]
+        means_s[name] = _mean(spans_s)
     for name, kind_tasks in zip(_CPU_TIMES, tasks.values(), strict=True):
-        counts = (task.count("CPU_MILLISECONDS", -1) for task in kind_tasks)
-        seconds[name] = [count / 1e3 for count in counts if count >= 0]
-    return {name: fmean(values) if values else None for name, values in seconds.items()}
+        counts_ms = (task.count("CPU_MILLISECONDS", -1) for task in kind_tasks)
+        means_s[name] = _mean([count_ms / 1e3 for count_ms in counts_ms if count_ms >= 0])
+    return means_s
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    """Mean of *values*; `None` of none."""
+    return fmean(values) if values else None

@@ -49,9 +49,9 @@ class Match:
     differences: tuple[Difference, ...]
 
 
-def similar(catalog: Catalog, job_id: str, most: int) -> list[Match]:
+def similar(catalog: Catalog, job_id: str, limit: int) -> list[Match]:
     """
-    Give the *most* jobs of *catalog* that are most like the job *job_id*, the best one first.
+    Give the jobs of *catalog* that are most like the job *job_id*, *limit* at most, the best first.
 
     Only jobs that succeeded are offered.  Of equal distances the closer input comes first, then
     the later job.
@@ -74,38 +74,40 @@ def similar(catalog: Catalog, job_id: str, most: int) -> list[Match]:
     is_offered = equals("state", "SUCCEEDED") & table["is_current"].to_numpy()
     is_offered[place] = False
     counts = np.bincount(levels[is_offered], minlength=len(LEVELS)).cumsum()
-    last_level = np.searchsorted(counts, min(most, counts[-1]))
+    last_level = np.searchsorted(counts, min(limit, counts[-1]))
     chosen = np.flatnonzero(is_offered & (levels <= last_level))
     numbers = {name: table[name].take(chosen).to_numpy() for name in NUMBERS}
     adds = {name: gaps(job[name], numbers[name]) for name in FEATURES}
     distances = sum(adds.values())
     size_gaps = gaps(job["input_bytes"], numbers["input_bytes"])
     steps = np.round(distances / _STEP)
-    order = np.lexsort((-numbers["submit_s"], size_gaps, steps, levels[chosen]))[:most]
-    return [
-        Match(
-            **{name: row[name] for name in ("job_id", "family", "job_s", "input_bytes")},
-            level=LEVELS[levels[chosen[at]]],
-            distance=float(distances[at]),
-            differences=tuple(
-                Difference(name, job[name], row[name], float(adds[name][at])) for name in FEATURES
-            ),
+    order = np.lexsort((-numbers["submit_s"], size_gaps, steps, levels[chosen]))[:limit]
+    matches = []
+    for index, row in zip(order, table.take(chosen[order]).to_pylist(), strict=True):
+        differences = tuple(
+            Difference(name, job[name], row[name], float(adds[name][index])) for name in FEATURES
         )
-        for at, row in zip(order, table.take(chosen[order]).to_pylist(), strict=True)
-    ]
+        match = Match(
+            **{name: row[name] for name in ("job_id", "family", "job_s", "input_bytes")},
+            level=LEVELS[levels[chosen[index]]],
+            distance=float(distances[index]),
+            differences=differences,
+        )
+        matches.append(match)
+    return matches
 
 
-def gaps(value: float | None, others: Any) -> Any:
+def gaps(value: float | None, values: Any) -> Any:
     """
-    By how much each of *others*, an array with NaN where nothing is known, is away from *value*.
+    By how much each of *values*, an array with NaN where nothing is known, is away from *value*.
 
     It is the size of the logarithm of their ratio, up to that of ten; of equal values 0, and of one
     that only one side has that of two.
     """
-    own = math.nan if value is None else value
+    reference = math.nan if value is None else value
     with np.errstate(divide="ignore", invalid="ignore"):
-        result = np.minimum(np.abs(np.log(others / own)), _MOST)
-    is_unknown = np.isnan(others)
-    result[is_unknown != math.isnan(own)] = _UNKNOWN
-    result[(others == own) | (is_unknown & math.isnan(own))] = 0.0
-    return result
+        distances = np.minimum(np.abs(np.log(values / reference)), _MOST)
+    is_unknown = np.isnan(values)
+    distances[is_unknown != math.isnan(reference)] = _UNKNOWN
+    distances[(values == reference) | (is_unknown & math.isnan(reference))] = 0.0
+    return distances

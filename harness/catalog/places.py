@@ -6,7 +6,7 @@ import json
 import os
 import re
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -42,8 +42,10 @@ _TASK = re.compile(r"task_[0-9]{1,16}_[0-9]{1,10}_([mr])_[0-9]{1,10}")
 _IN_MEMORY_BYTES = 2**26
 _LONGEST_TEXT = 4000
 _STATES: dict[str, AttemptState] = {
-    "SUCCEEDED": "succeeded", "FAILED": "failed", "KILLED": "killed",
-}  # fmt: skip
+    "SUCCEEDED": "succeeded",
+    "FAILED": "failed",
+    "KILLED": "killed",
+}
 
 LeaveOut = Callable[[str, str], None]
 
@@ -84,22 +86,27 @@ def list_sources(place: str | Path, leave_out: LeaveOut) -> Iterator[Source]:
 def _list_folder(folder: Path, leave_out: LeaveOut) -> Iterator[Source]:
     """Histories below a *folder* of this machine."""
     for parent, history, configuration, run in _named(folder, leave_out):
+        ending = ".gz" if run else ""
         names = filter(None, (history, configuration))
-        paths = [parent / (f"{name}.gz" if run else name) for name in names]
+        paths = [parent / f"{name}{ending}" for name in names]
         try:
             facts = [path.lstat() for path in paths]
         except OSError as error:
             leave_out(printable(parent / history), (error.strerror or str(error)).lower())
             continue
-        otherwise = f"{printable(paths[0])} {facts[0].st_mtime_ns}"
-        key = _key(history, otherwise, [fact.st_size for fact in facts])
+        place = f"{printable(paths[0])} {facts[0].st_mtime_ns}"
+        key = _key(history, place, [fact.st_size for fact in facts])
         yield Files(key, parent, history, configuration, run)
 
 
-def _key(history: str, otherwise: str, sizes: list[int]) -> str:
-    """A job has one history, wherever it is copied to; a name without its id says nothing."""
+def _key(history: str, place: str, sizes: list[int]) -> str:
+    """
+    Key of a job: its id, or the *place* of a history without one in its name; and sizes of files.
+
+    A job has one history, wherever that is copied to.
+    """
     match = JOB.search(history)
-    return " ".join([match[0] if match else otherwise, *map(str, sizes)])
+    return " ".join([match[0] if match else place, *map(str, sizes)])
 
 
 def _named(folder: Path, leave_out: LeaveOut) -> Iterator[tuple[Path, str, str, Path | None]]:
@@ -119,6 +126,7 @@ def _named(folder: Path, leave_out: LeaveOut) -> Iterator[tuple[Path, str, str, 
 
 
 def _named_in_run(run: Run, leave_out: LeaveOut) -> Iterator[tuple[Path, str, str, Path]]:
+    """The same of each job of a *run*, whose files have names of their own."""
     for trial_id in run.trial_ids():
         try:
             names = run.raw(trial_id).names()
@@ -143,16 +151,27 @@ def _list_hdfs(namenode: str, top: PurePosixPath, leave_out: LeaveOut) -> Iterat
                 raise
             leave_out(f"hdfs:{printable(folder)}", error.what)
             continue
-        named = {str(entry.get("pathSuffix")): entry for entry in entries}
-        names = sorted(filter(_FILE_NAME.fullmatch, named))
-        folders = [name for name in names if named[name].get("type") == "DIRECTORY"]
-        waiting += [folder / name for name in reversed(folders)]
-        for history, configuration in paired([name for name in names if name not in folders]):
-            files = [named[name] for name in (history, configuration) if name]
-            sizes = [whole(entry.get("length")) for entry in files]
-            otherwise = f"{printable(folder / history)} {whole(files[0].get('modificationTime'))}"
-            key = _key(history, otherwise, sizes)
-            yield _HdfsFiles(key, Path(folder), history, configuration, namenode=namenode)
+        entry_of = {str(entry.get("pathSuffix")): entry for entry in entries}
+        files = {}
+        subfolders = []
+        for name in sorted(filter(_FILE_NAME.fullmatch, entry_of)):
+            if entry_of[name].get("type") == "DIRECTORY":
+                subfolders.append(folder / name)
+            else:
+                files[name] = entry_of[name]
+        waiting += reversed(subfolders)  # the first of them is the next
+        yield from _paired_in_hdfs(namenode, folder, files)
+
+
+def _paired_in_hdfs(
+    namenode: str, folder: PurePosixPath, files: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Source]:
+    """Histories among *files*, those of a folder in HDFS by name, with the NameNode's answers."""
+    for history, configuration in paired([*files]):
+        sizes = [whole(files[name].get("length")) for name in (history, configuration) if name]
+        changed_ms = whole(files[history].get("modificationTime"))
+        key = _key(history, f"{printable(folder / history)} {changed_ms}", sizes)
+        yield _HdfsFiles(key, Path(folder), history, configuration, namenode=namenode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,19 +222,10 @@ class _ServedJob(Source):
         The server knows neither counters of the attempts at once nor when a map function ended.
         """
         job = inner(self._get(), "job")
-        totals: dict[str, dict[str, int]] = {"total": {}, "map": {}, "reduce": {}}
-        for group in elements(self._get("/counters"), "jobCounters", "counterGroup"):
-            for counter in elements(group, "counter"):
-                name = f"{group.get('counterGroupName')}.{counter.get('name')}"
-                for kind, counts in totals.items():
-                    counts[name] = _count(counter, f"{kind}CounterValue")
-        attempts = list[TaskAttempt]()
-        for task in elements(self._get("/tasks"), "tasks", "task"):
-            if match := _TASK.fullmatch(str(task.get("id"))):
-                listed = self._get(f"/tasks/{match[0]}/attempts")
-                each = elements(listed, "taskAttempts", "taskAttempt")
-                attempts += filter(None, (_attempt(match, answer) for answer in each))
-        submit_s, finish_s = (_moment(job, name) for name in ("submitTime", "finishTime"))
+        totals = self._counters()
+        attempts = self._attempts()
+        submit_s = _moment(job, "submitTime")
+        finish_s = _moment(job, "finishTime")
         if submit_s is None or finish_s is None or submit_s > finish_s:
             raise ParseError("the answer has no moments of the job", source=self.label)
         return JobTrace(
@@ -228,7 +238,7 @@ class _ServedJob(Source):
             finish_s=finish_s,
             num_maps=_count(job, "mapsTotal"),
             num_reduces=_count(job, "reducesTotal"),
-            attempts=tuple(attempts),
+            attempts=attempts,
             counters=totals["total"],
             map_counters=totals["map"],
             reduce_counters=totals["reduce"],
@@ -238,17 +248,39 @@ class _ServedJob(Source):
     def read_wanted(self) -> dict[str, str]:
         """Properties of the job that are wanted."""
         listed = elements(self._get("/conf"), "conf", "property")
-        properties = {str(each.get("name")): each.get("value", "") for each in listed}
+        properties = {str(answer.get("name")): answer.get("value", "") for answer in listed}
         if not properties:
             raise ParseError("the answer has no properties", source=self.configuration_label)
-        # A server writes what looks like a number, or a truth, as that; halves of pairs stay out.
-        texts = {
-            name: value if isinstance(value := properties[name], str) else json.dumps(value)
-            for name in WANTED & properties.keys()
-        }
-        return {name: text.encode(errors="replace").decode() for name, text in texts.items()}
+        texts = {}
+        for name in WANTED & properties.keys():
+            value = properties[name]
+            # A server writes what looks like a number, or a truth, as that.
+            text = value if isinstance(value, str) else json.dumps(value)
+            texts[name] = text.encode(errors="replace").decode()  # halves of pairs stay out
+        return texts
+
+    def _counters(self) -> dict[str, dict[str, int]]:
+        """Counters of the whole job, and of its maps and its reduces."""
+        totals: dict[str, dict[str, int]] = {"total": {}, "map": {}, "reduce": {}}
+        for group in elements(self._get("/counters"), "jobCounters", "counterGroup"):
+            for counter in elements(group, "counter"):
+                name = f"{group.get('counterGroupName')}.{counter.get('name')}"
+                for kind, counts in totals.items():
+                    counts[name] = _count(counter, f"{kind}CounterValue")
+        return totals
+
+    def _attempts(self) -> tuple[TaskAttempt, ...]:
+        """Attempts of all tasks that ran and have an end."""
+        attempts = list[TaskAttempt]()
+        for task in elements(self._get("/tasks"), "tasks", "task"):
+            if match := _TASK.fullmatch(str(task.get("id"))):
+                listed = self._get(f"/tasks/{match[0]}/attempts")
+                answers = elements(listed, "taskAttempts", "taskAttempt")
+                attempts += filter(None, (_attempt(match, answer) for answer in answers))
+        return tuple(attempts)
 
     def _get(self, below: str = "") -> Any:
+        """What the server answers about the job, or what is *below* it in the address."""
         return get_json(self.server, f"{_JOBS}/{self.key}{below}")
 
 

@@ -169,11 +169,10 @@ def show(job: str, folder: Path, as_json: bool) -> None:
         print_json({"job_id": job, "groups": groups})
         return
     for group, (origin, fields) in GROUPS.items():
-        lines = [
-            (name, _cell(name, value))
-            for name in fields
-            for value in (row[name] if isinstance(row[name], list) else [row[name]])
-        ]
+        lines = list[tuple[str, str]]()
+        for name in fields:
+            values = row[name] if isinstance(row[name], list) else [row[name]]
+            lines += [(name, _cell(name, value)) for value in values]
         if lines:
             show_table((group, origin), lines)
 

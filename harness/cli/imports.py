@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from harness.cli.catalog import show_left_out
 from harness.cli.console import print_json, show_table, show_text
 from harness.cli.steps import json_option, results_option
 from harness.errors import SpecError
+
+if TYPE_CHECKING:
+    from harness.run.imports import Imported
 
 _folder = click.Path(path_type=Path, file_okay=False)
 _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
@@ -96,17 +100,21 @@ def import_histories(
         command=command if anonymise else SECRETS.clean(shlex.join(["harness", *sys.argv[1:]])),
         anonymiser=anonymiser if anonymise else None,
     )
-    run, families, notes, left_out = imported
     if as_json:
-        print_json({**imported._asdict(), "run": run.path})
+        print_json({**imported._asdict(), "run": imported.run.path})
     else:
-        show_table([*families[0]], [[*family.values()] for family in families])
-        for note in notes:
-            show_text(note)
-        show_left_out([*left_out.items()], len(left_out))
+        _show_imported(imported)
         show_text(f"next: harness backtest {output}")
-    if left_out:
+    if imported.left_out:
         raise SystemExit(6)
+
+
+def _show_imported(imported: Imported) -> None:
+    """Show the families of a run that was made, notes on them, and what was left out."""
+    show_table([*imported.families[0]], [[*family.values()] for family in imported.families])
+    for note in imported.notes:
+        show_text(note)
+    show_left_out([*imported.left_out.items()], len(imported.left_out))
 
 
 @click.command("backtest")

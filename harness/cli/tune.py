@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import shlex
 import time
@@ -15,15 +14,16 @@ import click
 
 from harness.cli import completion
 from harness.cli.catalog import catalog_option
-from harness.cli.console import QUIET_S, print_json, show_table, show_text
+from harness.cli.console import QUIET_S, Progress, print_json, show_table, show_text
 from harness.cli.reading import open_evaluation, run_argument
 from harness.cli.steps import FirstByDefault, file_option, json_option, results_option
 from harness.errors import SpecError
 
 if TYPE_CHECKING:
+    from harness.evaluate.ask import Basis
     from harness.evaluate.flow import Evaluation
-    from harness.evaluate.tune import Proposal
-    from harness.run.tune import Tuning
+    from harness.records.trial import ClusterSpec, NodeSpec
+    from harness.run.tune import Outcome, Tuning
 
 
 _SHOWN = 10  # of the plans for a cluster
@@ -76,7 +76,7 @@ def tune_job(
     anew: bool,
     output: Path | None,
     as_json: bool,
-    **of_search: int,
+    **search_options: int,
 ) -> None:
     """
     Choose settings for the largest scored cell of RUN; no job is run without --try.
@@ -101,18 +101,16 @@ def tune_job(
     """
     from harness.catalog.catalog import Catalog
     from harness.catalog.sources import JOB
-    from harness.evaluate.ask import basis_of_run, never_profiled, questions
-    from harness.evaluate.tune import nearest_model, proposals
+    from harness.evaluate.ask import basis_of_run
+    from harness.evaluate.tune import changed_basis, nearest_model
     from harness.models import require_models
     from harness.run.imports import basis_of_past_job
     from harness.run.preflight import known_names
-    from harness.tuning.optimizers import OPTIMIZERS
+    from harness.run.tune import Tuning
 
     require_models(models, "--model")
     require_models(filter(None, [judge]), "--judge")
-    if output is not None and not os.access(output.absolute().parent, os.W_OK | os.X_OK):
-        fix = "name a file in a folder that is there, and that you may write to"
-        raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
+    _require_folder_of(output)
     if JOB.fullmatch(source):
         if steps:
             fix = "try its properties there, or name a run that was measured"
@@ -122,114 +120,116 @@ def tune_job(
         evaluation = open_evaluation(source, results_dir, asks=True)
         basis = basis_of_run(evaluation, workload or "")
     if settings:
-        base = questions(basis.resolved, settings, (), known_names())[-1].cell
-        basis = basis._replace(resolved=base, note=f"{basis.note}, with {', '.join(settings)}")
-    judging = judge or nearest_model(basis)
-    if steps:
-        if models or optimizers or of_search["evaluations"]:
-            what = "--try proposes by MRTuner's factors and a search over the judge"
-            fix = "leave out --model, --optimizer, --evaluations; --judge MODEL is used"
-            raise SpecError(what, where="--try", fix=fix)
-        from harness.cli.console import Progress
-        from harness.run.tune import Tuning
-
-        loop = Tuning(evaluation, basis, judging, repeats, results_dir, Progress(), anew=anew)
-        _try(loop, steps, output, as_json=as_json)
-        return
-    made, refused = proposals(
-        basis, optimizers or [*OPTIMIZERS], models or [judging], judging, None, **of_search
-    )
-    documents = [
-        {**_document(each), "never_profiled": never_profiled(basis.profile, each.resolved)}
-        for each in made
-    ]
-    if as_json:
-        print_json(
-            {"base": basis.note, "judge": judging, "proposals": documents, "refused": refused}
-        )
+        basis = changed_basis(basis, settings, known_names())
+    judge = judge or nearest_model(basis)
+    properties: Mapping[str, str] | None
+    if not steps:
+        properties = _propose(basis, judge, optimizers, models, search_options, as_json=as_json)
+    elif models or optimizers or search_options["evaluations"]:
+        what = "--try proposes by MRTuner's factors and a search over the judge"
+        fix = "leave out --model, --optimizer, --evaluations; --judge MODEL is used"
+        raise SpecError(what, where="--try", fix=fix)
     else:
-        show_text(f"base: {basis.note}; judged by {judging}")
+        loop = Tuning(evaluation, basis, judge, repeats, results_dir, Progress(), anew=anew)
+        properties = _try(loop, steps, as_json=as_json)
+    if properties is not None:
+        _finish(properties, output, as_json=as_json)
+
+
+def _require_folder_of(output: Path | None) -> None:
+    """Refuse a file that could not be written when all is done."""
+    if output is not None and not os.access(output.absolute().parent, os.W_OK | os.X_OK):
+        fix = "name a file in a folder that is there, and that you may write to"
+        raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
+
+
+def _propose(
+    basis: Basis,
+    judge: str,
+    optimizers: Sequence[str],
+    models: Sequence[str],
+    search_options: Mapping[str, int],
+    *,
+    as_json: bool,
+) -> dict[str, str]:
+    """Show what the optimizers propose; the properties of the best, none where it is not faster."""
+    from harness.evaluate.tune import proposals
+    from harness.tuning.optimizers import OPTIMIZERS
+
+    proposed, refused = proposals(
+        basis, optimizers or [*OPTIMIZERS], models or [judge], judge, None, **search_options
+    )
+    documents = [proposal.document(basis.profile) for proposal in proposed]
+    if as_json:
+        print_json({"base": basis.note, "judge": judge, "proposals": documents, "refused": refused})
+    else:
+        show_text(f"base: {basis.note}; judged by {judge}")
         _show(documents)
         for text in refused:
             click.echo(f"no choice: {text}")
-    is_faster = (documents[0]["saved"] or 0.0) > 0
-    _finish(documents[0]["properties"] if is_faster else {}, output, as_json=as_json)
+    best = documents[0]
+    properties: dict[str, str] = best["properties"]
+    return properties if (best["saved"] or 0.0) > 0 else {}
 
 
 def _finish(properties: Mapping[str, str], output: Path | None, *, as_json: bool) -> None:
     """
-    Show *properties* as arguments of a job, then write them as a job.xml: a full disk loses none.
+    Show *properties* as arguments of a job, then write them as a job.xml, unless there are none.
 
-    None are no file: what the job has is the best that is known.
+    They are shown first, so that a full disk loses none.  Without any, what the job has is the best
+    that is known.
     """
     from harness.hadoop.site import render_xml
     from harness.store.files import write_file
 
     if not as_json:
-        words = (word for pair in properties.items() for word in ("-D", "=".join(pair)))
+        words = list[str]()
+        for name, value in properties.items():
+            words += ("-D", f"{name}={value}")
         click.echo(shlex.join(words) or "nothing is faster than the job's own settings: keep them")
     if output is not None and properties:
         write_file(output, render_xml(properties).encode(), output.absolute().parent)
 
 
-def _try(loop: Tuning, steps: int, output: Path | None, *, as_json: bool) -> None:
-    """Run the closed loop; show each step, and what the best cell is worth."""
-    made = list(loop.steps(steps))
-    if not made:
+def _try(loop: Tuning, limit: int, *, as_json: bool) -> Mapping[str, str] | None:
+    """Take *limit* steps of the loop at most, and show them; the properties of the best cell."""
+    steps = list(loop.steps(limit))
+    if not steps:
         show_text("nothing was measured")
         if as_json:
             print_json({"steps": []})
-        return
-    ratio, low, high = loop.speed_up()
-    others = loop.defaults & loop.cells.keys() - {loop.best()}
-    over_defaults = loop.speed_up(min(others)) if others else None
-    own = loop.basis.base.configuration
-    best = loop.cells[loop.best()].configuration
-    changed = {name: value for name, value in best.items() if own.get(name) != value}
+        return None
+    outcome = loop.outcome(steps)
     if as_json:
-        speed_up: dict[str, Any] = {"value": ratio, "low": low, "high": high}
-        if over_defaults:
-            speed_up["over_defaults"] = dict(zip(speed_up, over_defaults, strict=True))
-        rows = [step._asdict() for step in made]
-        vets = {
-            kind: dict(zip(("own", "best"), pair, strict=True)) for kind, pair in loop.vet().items()
-        }
-        document = {"steps": rows, "speed_up": speed_up, "vet": vets, "properties": changed}
-        print_json(document)
+        print_json(outcome.document())
     else:
-        columns = ("step", "optimizer", "predicted, s", "measured, s", "own, s", "best, s", "run")
-        texts = [
-            (number, step.optimizer, *(f"{time_s:.1f}" for time_s in step[2:]), step.run)
-            for number, step in enumerate(made, start=1)
-        ]
-        show_table(columns, texts)
-        ends = f"{low:.2f} to {high:.2f}, 95 %" if low and high else "no interval: too few repeats"
-        if changed:
-            click.echo(f"{ratio:.2f} times as fast ({ends})")
-        if over_defaults:
-            ratio, low, high = over_defaults
-            ends = f"{low:.2f} to {high:.2f}, 95 %" if low and high else "no interval"
-            click.echo(f"{ratio:.2f} times as fast as with Hadoop's defaults ({ends})")
-        for kind, (before, after) in loop.vet().items():
-            click.echo(f"vet of its {kind}s: {before:.2f} before, {after:.2f} after")
-    _finish(changed, output, as_json=as_json)
+        _show_outcome(outcome)
+    return outcome.properties
 
 
-def _document(proposal: Proposal) -> dict[str, Any]:
-    """A proposal as JSON has it."""
-    from harness.tuning.settings import properties_of
+def _show_outcome(outcome: Outcome) -> None:
+    """Show each step, and what the best cell is worth."""
+    columns = ("step", "optimizer", "predicted, s", "measured, s", "own, s", "best, s", "run")
+    texts = [
+        (number, step.optimizer, *(f"{time_s:.1f}" for time_s in step[2:]), step.run)
+        for number, step in enumerate(outcome.steps, start=1)
+    ]
+    show_table(columns, texts)
+    if outcome.properties:
+        ratio, low, high = outcome.speed_up
+        ends = _interval(low, high) or "no interval: too few repeats"
+        click.echo(f"{ratio:.2f} times as fast ({ends})")
+    if outcome.over_defaults:
+        ratio, low, high = outcome.over_defaults
+        ends = _interval(low, high) or "no interval"
+        click.echo(f"{ratio:.2f} times as fast as with Hadoop's defaults ({ends})")
+    for kind, (before, after) in outcome.vet.items():
+        click.echo(f"vet of its {kind}s: {before:.2f} before, {after:.2f} after")
 
-    choice = proposal.choice
-    prediction = proposal.prediction
-    return vars(choice) | {
-        "properties": properties_of(choice.values),
-        "own_job_s": choice.job_s if math.isfinite(choice.job_s) else None,
-        "job_s": prediction.job_s,
-        "intervals": prediction.intervals.get("job_s", {}),
-        "saved": proposal.saved,
-        "saved_ends": proposal.saved_ends,
-        "not_applicable": prediction.not_applicable,
-    }
+
+def _interval(low: float | None, high: float | None) -> str:
+    """A 95 % interval in words; empty where there is none."""
+    return f"{low:.2f} to {high:.2f}, 95 %" if low and high else ""
 
 
 def _show(documents: Sequence[Mapping[str, Any]]) -> None:
@@ -253,8 +253,8 @@ def _show(documents: Sequence[Mapping[str, Any]]) -> None:
     times = ("by it, s", "job, s", "80 % interval, s", "saved", "by refits")
     show_table(("optimizer", "model", *times, "evaluations", "ms"), rows)
     best = documents[0]
-    reasons = (best["reasons"][name] for name in best["values"])
-    settings = [(*pair, why) for pair, why in zip(best["properties"].items(), reasons, strict=True)]
+    reasons = [best["reasons"][name] for name in best["values"]]
+    settings = zip(best["properties"], best["properties"].values(), reasons, strict=True)
     show_table((f"{best['optimizer']} by {best['model']}", "value", "why"), settings)
     for bound in best["bounds"]:
         click.echo(bound)
@@ -300,29 +300,16 @@ def tune_cluster(
     """
     from harness.evaluate.ask import basis_of_run
     from harness.evaluate.tune import cluster_plans
-    from harness.hadoop.site import block_bytes, planned_files, render_xml
     from harness.models import require_models
-    from harness.store.files import os_error_as_machine_error, write_file
-    from harness.units import MIB, parse_bytes
 
     require_models([judge], "--judge")
     evaluation = open_evaluation(source, results_dir, asks=True)
     names = [*evaluation.run.read_profiles()] or [""]  # whose error says what is missing
     bases = {name: basis_of_run(evaluation, name) for name in names}
-    numbers = dict[str, float]()
-    for text in weights:
-        name, _, number = text.partition("=")
-        if name not in bases or not number.replace(".", "", 1).isdigit():
-            fix = f"write WORKLOAD=N, of {', '.join(names)}"
-            raise SpecError(f"'{text[:80]}' is no weight", where="--weight", fix=fix)
-        numbers[name] = float(number)
-    node = next(iter(bases.values())).base.cluster.node
-    own_bytes = (node.map_slots + node.reduce_slots) * node.task_memory_bytes
-    try:
-        room = parse_bytes(memory or own_bytes)
-    except ValueError as error:
-        raise SpecError(str(error), where="--memory", fix="write a size such as 4 GiB") from error
-    most = cores or max(node.map_slots, node.reduce_slots)
+    runs_of_job = _parse_weights(weights, names)
+    node = bases[names[0]].base.cluster.node
+    node_bytes = _node_bytes(memory, node)
+    most_slots = cores or max(node.map_slots, node.reduce_slots)
     shown_s = time.monotonic()
 
     def report(done: int, count: int) -> None:
@@ -331,31 +318,55 @@ def tune_cluster(
             shown_s = time.monotonic()
             show_text(f"{done} of {count} clusters are priced")
 
-    plans = cluster_plans(bases, numbers, judge, cores=most, memory=room, report=report)
+    plans = cluster_plans(
+        bases, runs_of_job, judge, cores=most_slots, memory=node_bytes, report=report
+    )
     if not plans:
         what = "no cluster has room for all of these jobs"
         raise SpecError(what, where="--memory", fix="give its nodes more")
-    rows: list[dict[str, Any]] = [
-        {
-            "map_slots": str(plan.cluster.node.map_slots),
-            "reduce_slots": str(plan.cluster.node.reduce_slots),
-            "task_memory": f"{plan.cluster.node.task_memory_bytes / MIB:.15g} MiB",
-            "dfs.blocksize": f"{block_bytes(plan.cluster) / MIB:.15g} MiB",
-            "job_s": plan.job_s,
-            "total_s": plan.total_s,
-        }
-        for plan in plans
-    ]
+    rows = [plan.document() for plan in plans]
     if as_json:
         print_json({"judge": judge, "plans": rows})
     else:
-        properties_of_jobs = {name for base in bases.values() for name in base.base.configuration}
-        _show_plans(rows, names, is_limited=any("running" in name for name in properties_of_jobs))
+        properties = set[str]().union(*(basis.base.configuration for basis in bases.values()))
+        _show_plans(rows, names, is_limited=any("running" in name for name in properties))
     if output is not None:  # what was shown is not lost where this fails
-        with os_error_as_machine_error(output):
-            output.mkdir()
-            for name, properties in planned_files(plans[0].cluster).items():
-                write_file(output / name, render_xml(properties).encode(), output)
+        _write_site_files(output, plans[0].cluster)
+
+
+def _parse_weights(weights: Sequence[str], names: Sequence[str]) -> dict[str, float]:
+    """Runs of each job by its workload, one of *names*, as --weight has them."""
+    numbers = dict[str, float]()
+    for text in weights:
+        name, _, number = text.partition("=")
+        if name not in names or not number.replace(".", "", 1).isdigit():
+            fix = f"write WORKLOAD=N, of {', '.join(names)}"
+            raise SpecError(f"'{text[:80]}' is no weight", where="--weight", fix=fix)
+        numbers[name] = float(number)
+    return numbers
+
+
+def _node_bytes(memory: str | None, node: NodeSpec) -> int:
+    """Bytes for all tasks of a node: as --memory has them, or as many as *node* has."""
+    from harness.units import parse_bytes
+
+    if not memory:
+        return (node.map_slots + node.reduce_slots) * node.task_memory_bytes
+    try:
+        return parse_bytes(memory)
+    except ValueError as error:
+        raise SpecError(str(error), where="--memory", fix="write a size such as 4 GiB") from error
+
+
+def _write_site_files(folder: Path, cluster: ClusterSpec) -> None:
+    """Write what *cluster* says of Hadoop's site files into a new *folder*."""
+    from harness.hadoop.site import planned_files, render_xml
+    from harness.store.files import os_error_as_machine_error, write_file
+
+    with os_error_as_machine_error(folder):
+        folder.mkdir()
+        for name, properties in planned_files(cluster).items():
+            write_file(folder / name, render_xml(properties).encode(), folder)
 
 
 def _show_plans(
@@ -420,8 +431,11 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
         "ranks",
         "measured",
     )
-    texts = [
-        (
+    texts = []
+    for row in rows:
+        curse = "" if row["curse"] is None else percent(row["curse"], signed=True)
+        ranks = "" if row["ranks"] is None else f"{row['ranks']:.2f}"
+        text = (
             row["input"],
             row["model"],
             f"{row['cells']} of {row['of']}",
@@ -429,12 +443,11 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
             percent(row["regret"]),
             percent(row["noise"]),
             percent(row["from_default"], signed=True),
-            "" if row["curse"] is None else percent(row["curse"], signed=True),
-            "" if row["ranks"] is None else f"{row['ranks']:.2f}",
+            curse,
+            ranks,
             f"{row['measured']:.3g}",
         )
-        for row in rows
-    ]
+        texts.append(text)
     show_table(columns, texts)
     means = ", ".join(f"{model} {percent(value)}" for model, value in mean_regret(rows).items())
     click.echo(f"mean regret: {means}")

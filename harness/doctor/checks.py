@@ -91,19 +91,22 @@ def needs() -> Mapping[str, tuple[str, ...]]:
 def missing_needs(findings: Sequence[Finding]) -> dict[str, list[str]]:
     """Names of the findings that each provider or purpose needs and that are lacking."""
     # Without what one provider alone works with there is only a note; it needs that all the same.
-    own = provider_checks().keys()
-    lacking = {
-        finding.name
-        for finding in findings
-        if finding.state == "lacking" or (finding.state == "note" and finding.name in own)
-    }
+    provider_findings = provider_checks().keys()
+    lacking = set()
+    for finding in findings:
+        is_noted_lack = finding.state == "note" and finding.name in provider_findings
+        if finding.state == "lacking" or is_noted_lack:
+            lacking.add(finding.name)
     return {name: [need for need in names if need in lacking] for name, names in needs().items()}
 
 
 def provider_checks() -> dict[str, Callable[[], Finding]]:
     """Checks of what one provider alone works with, by the name of their finding."""
-    own = [provider for provider in PROVIDERS.values() if provider.own_need]
-    return {provider.own_need: provider.doctor_check for provider in own}
+    return {
+        provider.own_need: provider.doctor_check
+        for provider in PROVIDERS.values()
+        if provider.own_need
+    }
 
 
 def check_system() -> Finding:
@@ -131,7 +134,7 @@ def check_cores() -> Finding:
 
 
 def check_load() -> Finding:
-    """What others run here: it goes into every measured time."""
+    """The load of other programs, which makes every measured time longer."""
     runnable = os.getloadavg()[0]
     number = len(os.sched_getaffinity(0))
     summary = f"{runnable:.1f} runnable threads on {number} cores over the last minute"
@@ -271,7 +274,7 @@ def check_hadoop_home() -> Finding:
 
 
 def check_tracer() -> Finding:
-    """The tracer's hooks: what Hadoop's classes have no place for is named."""
+    """The tracer's hooks; those that have no place in Hadoop's classes are named."""
     try:
         home = HadoopHome.find()
         missing = setup.missing_hooks(home)

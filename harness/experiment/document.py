@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from typing import Any, NamedTuple, Self
 
@@ -46,6 +46,7 @@ _WORDS: dict[str, bool | None] = {
 }
 
 KeyPath = tuple[str | int, ...]
+_PlaceOfMark = Callable[[Any], "Place"]  # of a mark of the YAML reader
 
 
 class Scalar(str):
@@ -127,6 +128,17 @@ class Document:
                 return None
         return content
 
+    def path_of(self, location: Iterable[str | int]) -> KeyPath:
+        """The parts of *location* that the file has: a single value, say, has no index."""
+        key_path: KeyPath = ()
+        for part in location:
+            around = self.at(key_path)
+            is_key = isinstance(around, dict) and part in around
+            is_index = isinstance(around, list) and isinstance(part, int)
+            if is_key or is_index:
+                key_path = (*key_path, part)
+        return key_path
+
     def mapping(self, *key_path: str | int) -> dict[str, Any]:
         """Give the mapping at *key_path*; it is empty where there is none."""
         content = self.at(key_path)
@@ -135,9 +147,12 @@ class Document:
     def scalars(self, key_path: KeyPath) -> Iterator[tuple[KeyPath, Scalar]]:
         """Path and text of the scalar at *key_path*, or of each in the list there."""
         content = self.at(key_path)
-        items = enumerate(content) if isinstance(content, list) else ()
-        parts = [((*key_path, index), item) for index, item in items] or [(key_path, content)]
-        yield from (part for part in parts if isinstance(part[1], Scalar))
+        if isinstance(content, Scalar):
+            yield key_path, content
+        elif isinstance(content, list):
+            for index, item in enumerate(content):
+                if isinstance(item, Scalar):
+                    yield (*key_path, index), item
 
     def workloads(self) -> Iterator[tuple[KeyPath, str, dict[str, Any]]]:
         """Path, name and entry of each workload that has a name."""
@@ -153,7 +168,7 @@ class Document:
         parent[key_path[-1]] = content
 
     def place(self, key_path: KeyPath, *, key: bool = False) -> Place:
-        """Where *key_path*, or its *key*, is; else where the nearest part around it is."""
+        """Where the value at *key_path*, or its *key*, is; else where what is around it begins."""
         if key and key_path in self.key_places:
             return self.key_places[key_path]
         while key_path not in self.places:
@@ -202,53 +217,59 @@ class Document:
         for head in PROPERTIES:
             if tuple(parts[: len(head)]) == head and len(parts) > len(head):
                 parts = [*head, ".".join(parts[len(head) :])]
-        key_path: KeyPath = ()
-        for part in parts:
-            around = self.at(key_path)
-            names: list[Any] = []
-            step: str | int = part
-            if isinstance(around, list):
-                names = [item.get("name") if isinstance(item, dict) else None for item in around]
-                short = part.isascii() and part.isdecimal() and len(part) < 6
-                number = int(part) if short else len(names)
-                step = names.index(part) if part in names else number
-            if not (isinstance(around, dict) or (isinstance(step, int) and step < len(names))):
-                known_names = ", ".join(excerpt(name or index) for index, name in enumerate(names))
-                fix = f"name one of {known_names}, or a number below {len(names)}"
-                alone = "a single value stands there: override it as a whole"
-                problem = f"nothing is at '{excerpt(part)}'"
-                self._problems.setdefault((place, problem), fix if names else alone)
-                return
-            key_path = (*key_path, step)
-            if isinstance(around, dict) and part not in around:
-                around[part] = {}
-                self.places[key_path] = self.key_places[key_path] = place
-        for replaced_path in [old for old in self.places if old[: len(key_path)] == key_path]:
+        key_path = self._make_way(parts, place)
+        if key_path is None:
+            return
+        depth = len(key_path)
+        for replaced_path in [path for path in self.places if path[:depth] == key_path]:
             del self.places[replaced_path]
         self.key_places[key_path] = place
         self.put(key_path, self._load(text, key_path, place))
 
+    def _make_way(self, parts: Sequence[str], place: Place) -> KeyPath | None:
+        """
+        Give the path to *parts* of an override at *place*, and make the mappings that lack.
+
+        `None`, and a problem is noted, where a part leads nowhere.
+        """
+        key_path: KeyPath = ()
+        for part in parts:
+            around = self.at(key_path)
+            if isinstance(around, dict):
+                key_path = (*key_path, part)
+                if part not in around:
+                    around[part] = {}
+                    self.places[key_path] = self.key_places[key_path] = place
+                continue
+            names: list[Any] = []
+            if isinstance(around, list):
+                names = [item.get("name") if isinstance(item, dict) else None for item in around]
+            index = _item_index(part, names)
+            if index >= len(names):
+                fix = "a single value stands there: override it as a whole"
+                if names:
+                    choices = ", ".join(excerpt(name or at) for at, name in enumerate(names))
+                    fix = f"name one of {choices}, or a number below {len(names)}"
+                problem = f"nothing is at '{excerpt(part)}'"
+                self._problems.setdefault((place, problem), fix)
+                return None
+            key_path = (*key_path, index)
+        return key_path
+
     def _load(self, text: str, key_path: KeyPath, override: Place | None = None) -> Any:
         """Read *text* as what is at *key_path*; every place in an *override* is the override."""
-        source = override.source if override else self.source
 
         def place(mark: Any) -> Place:
-            return override or Place(mark.line + 1, mark.column + 1, source)
+            return override or Place(mark.line + 1, mark.column + 1, self.source)
 
-        start = override or Place(1, 1, source)
+        start = override or Place(1, 1, self.source)
         if len(text) > MAX_CHARACTERS:
             what = f"the text has {len(text)} characters, more than {MAX_CHARACTERS}"
             fix = "an experiment file has a few dozen lines: is this the right file?"
             raise SpecError(what, where=str(start), fix=fix)
         self.places[key_path] = start
-        content: Any = None
         try:
-            events = YAML(typ="safe", pure=True).parse(StringIO(text))
-            for event in events:
-                if isinstance(event, DocumentStartEvent):
-                    if content is not None:
-                        raise _not_yaml_error("there is another document", place(event.start_mark))
-                    content = self._collect(next(events), events, key_path, place)
+            return self._collect_document(text, key_path, place)
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             reason = error.problem or error.context or ""
@@ -256,6 +277,16 @@ class Document:
         except (YAMLError, ValueError, OverflowError, LookupError) as error:
             # A character that YAML forbids, an escape that names none, ...
             raise _not_yaml_error(str(error), start) from error
+
+    def _collect_document(self, text: str, key_path: KeyPath, place: _PlaceOfMark) -> Any:
+        """Give the document in *text* as mappings, lists and scalars; of an empty text no value."""
+        content: Any = None
+        events = YAML(typ="safe", pure=True).parse(StringIO(text))
+        for event in events:
+            if isinstance(event, DocumentStartEvent):
+                if content is not None:
+                    raise _not_yaml_error("there is another document", place(event.start_mark))
+                content = self._collect(next(events), events, key_path, place)
         return Scalar("") if content is None else content
 
     def _collect(
@@ -263,23 +294,11 @@ class Document:
         event: Any,
         events: Iterator[Any],
         key_path: KeyPath,
-        place: Callable[[Any], Place],
+        place: _PlaceOfMark,
         depth: int = 0,
     ) -> Any:
         """Give what *event* starts as mappings, lists and scalars, and remember the places."""
-        complaint = fix = ""
-        if isinstance(event, AliasEvent) or event.anchor is not None:
-            name = excerpt(event.anchor)
-            complaint = f"anchors and aliases ({name}) are not allowed"
-            fix = "write it out"
-        elif event.tag is not None:
-            complaint = f"the tag {excerpt(event.tag)} is not used"
-            fix = "remove it"
-        elif depth >= MAX_DEPTH:
-            complaint = f"more than {MAX_DEPTH} levels deep"
-            fix = "see docs/guide.md"
-        if complaint:
-            raise SpecError(complaint, where=str(place(event.start_mark)), fix=fix)
+        _refuse_event(event, depth, place)
         self.places[key_path] = place(event.start_mark)
         if isinstance(event, ScalarEvent):
             self.spans[key_path] = event.start_mark.index, event.end_mark.index
@@ -289,6 +308,12 @@ class Document:
             while not isinstance(item := next(events), SequenceEndEvent):
                 items.append(self._collect(item, events, (*key_path, len(items)), place, depth + 1))
             return items
+        return self._collect_mapping(events, key_path, place, depth)
+
+    def _collect_mapping(
+        self, events: Iterator[Any], key_path: KeyPath, place: _PlaceOfMark, depth: int
+    ) -> dict[str, Any]:
+        """Give the mapping at *key_path*, whose keys and values are the next *events*."""
         mapping: dict[str, Any] = {}
         discarded = (*key_path, -1)  # where nothing is looked for
         while not isinstance(key := next(events), MappingEndEvent):
@@ -313,6 +338,30 @@ class Document:
 def dotted(key_path: KeyPath) -> str:
     """Write *key_path* as in an override."""
     return ".".join(excerpt(part) for part in key_path)
+
+
+def _item_index(part: str, names: Sequence[Any]) -> int:
+    """Which item of a list with *names* the *part* of an override means; their number: none."""
+    if part in names:
+        return names.index(part)
+    is_number = part.isascii() and part.isdecimal() and len(part) < 6
+    return int(part) if is_number else len(names)
+
+
+def _refuse_event(event: Any, depth: int, place: _PlaceOfMark) -> None:
+    """`SpecError` for what a file may not have: names of parts, tags, and too many levels."""
+    if isinstance(event, AliasEvent) or event.anchor is not None:
+        complaint = f"anchors and aliases ({excerpt(event.anchor)}) are not allowed"
+        fix = "write it out"
+    elif event.tag is not None:
+        complaint = f"the tag {excerpt(event.tag)} is not used"
+        fix = "remove it"
+    elif depth >= MAX_DEPTH:
+        complaint = f"more than {MAX_DEPTH} levels deep"
+        fix = "see docs/guide.md"
+    else:
+        return
+    raise SpecError(complaint, where=str(place(event.start_mark)), fix=fix)
 
 
 def _not_yaml_error(reason: str, at: Place) -> SpecError:

@@ -13,7 +13,7 @@ import math
 import re
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -32,7 +32,7 @@ from harness.records.trial import (
 )
 from harness.units import format_bit_rate, format_bytes, format_rate, parse_bytes, parse_rate
 
-# By part of the cell and name in it: names of properties may occur in two parts.
+# Values of each axis, by part of the cell and name in it: a property's name may occur in two parts.
 _Grid = dict[tuple[str, str], tuple[Any, ...]]
 _Point = dict[tuple[str, str], Any]
 
@@ -48,7 +48,6 @@ _VAGUE = {"mb", "ms", "bytes", "limit", "enable", "enabled", "percent", "factor"
 
 def expand(experiment: Experiment) -> tuple[Cell, ...]:
     """All cells of the design, each once, in the order of the file; `SpecError`: far too many."""
-    cluster = experiment.cluster
     if experiment.is_until_decided and not experiment.predict.is_blind:
         what = "repeat: until decided needs predictions to decide between"
         fix = "write predict with models, profile_on and order: blind"
@@ -56,40 +55,43 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
     if experiment.is_until_decided and experiment.fastest:
         what = "repeat: until decided chooses its cells by the verdict, not the fastest"
         raise SpecError(what, where="fastest", fix="leave it out, or write repeat: 3")
-    grids: list[tuple[WorkloadAxes, _Grid]] = []
-    for workload in experiment.workloads:
-        parts: dict[str, dict[str, tuple[Any, ...]]] = {
-            "cluster": {"workers": cluster.workers},
-            "node": {name: getattr(cluster.node, name) for name in NodeSpec.model_fields},
-            "site": cluster.site,
-            "workload": {"input_bytes": workload.input_bytes},
-            "parameters": workload.parameters,
-            "configuration": experiment.configuration,
-        }
-        grids.append(
-            (workload, {(part, name): axis[name] for part, axis in parts.items() for name in axis})
-        )
+    grids = [(workload, _grid(experiment, workload)) for workload in experiment.workloads]
+    _refuse_size(experiment, [grid for _, grid in grids])
+    cells = (_cell(experiment, workload, point) for workload, point in _points(experiment, grids))
+    return tuple({cell.id: cell for cell in cells}.values())
+
+
+def _grid(experiment: Experiment, workload: WorkloadAxes) -> _Grid:
+    """The axes of *experiment* that cells of *workload* have."""
+    cluster = experiment.cluster
+    parts: dict[str, dict[str, tuple[Any, ...]]] = {
+        "cluster": {"workers": cluster.workers},
+        "node": {name: getattr(cluster.node, name) for name in NodeSpec.model_fields},
+        "site": cluster.site,
+        "workload": {"input_bytes": workload.input_bytes},
+        "parameters": workload.parameters,
+        "configuration": experiment.configuration,
+    }
+    grid: _Grid = {}
+    for part, axes in parts.items():
+        grid |= {(part, name): values for name, values in axes.items()}
+    return grid
+
+
+def _refuse_size(experiment: Experiment, grids: Sequence[_Grid]) -> None:
+    """`SpecError` where *grids* have far too many cells or trials; none is made to count them."""
     count = experiment.design.points
     if count is None:
-        count = sum(math.prod(map(len, grid.values())) for _, grid in grids)
+        count = sum(math.prod(map(len, grid.values())) for grid in grids)
     for number, most, noun in (
         (count, 10_000, "cells"),
         (count * experiment.first_repeats, 100_000, "trials"),
-        (count * max(len(grid) for _, grid in grids), 1_000_000, "values in its cells"),
+        (count * max(map(len, grids)), 1_000_000, "values in its cells"),
     ):
         if number > most:
             where = "workloads, configuration, cluster, repeat"
             fix = "shorten some lists, or take a part of the grid: design: {sobol: 32}"
             raise SpecError(f"the grid has more than {most} {noun}", where=where, fix=fix)
-    points: Iterator[tuple[WorkloadAxes, _Point]] = (
-        (workload, dict(zip(grid, values, strict=True)))
-        for workload, grid in grids
-        for values in itertools.product(*grid.values())
-    )
-    if experiment.design.points is not None:
-        points = _spread_points(experiment, grids)
-    cells = (_cell(experiment, workload, point) for workload, point in points)
-    return tuple({cell.id: cell for cell in cells}.values())
 
 
 def is_profiling(cell: Cell, predict: Predict) -> bool:
@@ -99,11 +101,10 @@ def is_profiling(cell: Cell, predict: Predict) -> bool:
     Values are compared by meaning: ``32 MiB`` is ``33554432``, ``1.0`` is ``1``.
     """
     values = axis_values(cell)
-    return bool(predict.profile_on) and all(
-        any(meaning(values[name]) == meaning(allowed) for allowed in chosen)
-        for name, chosen in predict.profile_on.items()
-        if name in values
-    )
+    for axis, allowed in predict.profile_on.items():
+        if axis in values and meaning(values[axis]) not in map(meaning, allowed):
+            return False
+    return bool(predict.profile_on)
 
 
 def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> tuple[Trial, ...]:
@@ -123,23 +124,39 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     def shuffled(ids: Iterable[str], repetition: int) -> list[str]:
         return sorted(ids, key=lambda name: digest([experiment.seed, repetition, name]))
 
-    clusters = shuffled(groups, 0)
-    every = {cell.id for cell in cells}
-    stages = [(clusters, every)]
-    if experiment.predict.source:
-        stages = [(clusters, every - profiling)]
-    elif experiment.predict.is_blind:
-        first = [cluster for cluster in clusters if profiling & groups[cluster].keys()]
-        following = sorted(clusters, key=lambda cluster: cluster not in first[-1:])
-        stages = [(first, profiling), (following, every - profiling)]
-    return tuple(
-        Trial.of(groups[cluster][cell], repetition, versions, profiling=cell in profiling)
-        for stage_clusters, stage_cells in stages
-        for cluster in stage_clusters
-        for repetition in range(max(experiment.repeat, experiment.first_repeats))
-        for cell in shuffled(groups[cluster].keys() & stage_cells, repetition)
-        if repetition < experiment.first_repeats or cell in profiling
-    )
+    groups = {cluster: groups[cluster] for cluster in shuffled(groups, 0)}
+    repetitions = range(max(experiment.repeat, experiment.first_repeats))
+    trials: list[Trial] = []
+    for stage_clusters, stage_cells in _stages(experiment.predict, groups, profiling):
+        for cluster, repetition in itertools.product(stage_clusters, repetitions):
+            chosen = groups[cluster].keys() & stage_cells
+            if repetition >= experiment.first_repeats:
+                chosen &= profiling
+            trials += [
+                Trial.of(groups[cluster][cell], repetition, versions, profiling=cell in profiling)
+                for cell in shuffled(chosen, repetition)
+            ]
+    return tuple(trials)
+
+
+def _stages(
+    predict: Predict, groups: Mapping[str, Mapping[str, Cell]], profiling: set[str]
+) -> list[tuple[list[str], set[str]]]:
+    """
+    What is run before what: clusters in their order, with the cells that are then measured.
+
+    *groups* are the cells by cluster, *profiling* the ids of those that feed the profiles.
+    """
+    clusters = [*groups]
+    scored = set(itertools.chain.from_iterable(groups.values())) - profiling
+    if predict.source:
+        return [(clusters, scored)]
+    if not predict.is_blind:
+        return [(clusters, scored | profiling)]
+    first = [cluster for cluster in clusters if profiling & groups[cluster].keys()]
+    # The cluster that runs last in the first stage need not be started again for the second.
+    following = sorted(clusters, key=lambda cluster: cluster not in first[-1:])
+    return [(first, profiling), (following, scored)]
 
 
 def axis_values(cell: Cell) -> dict[str, str | int | float]:
@@ -214,9 +231,13 @@ def readable(axis: str, value: str | float) -> str:
 
 
 def limit_texts(limits: Hardware) -> list[str]:
-    """What *limits* hold a node to, for people."""
-    known = {name.partition("_")[0]: value for name, value in limits.limits().items()}
-    return [f"{axis} {readable(axis, value)}" for axis, value in known.items() if value is not None]
+    """Each of the *limits* of a node, for people."""
+    texts: list[str] = []
+    for field, limit in limits.limits().items():
+        if limit is not None:
+            axis = field.partition("_")[0]
+            texts.append(f"{axis} {readable(axis, limit)}")
+    return texts
 
 
 def meaning(value: str | float) -> str | float:
@@ -263,14 +284,26 @@ def _cell(experiment: Experiment, workload: WorkloadAxes, point: _Point) -> Cell
     )
 
 
-def _spread_points(
+def _points(
     experiment: Experiment, grids: Sequence[tuple[WorkloadAxes, _Grid]]
 ) -> Iterator[tuple[WorkloadAxes, _Point]]:
-    """Points of the unit cube, the workload as its first side, snapped to the axes' values."""
+    """
+    All points of *grids*, or those that the design of *experiment* chooses.
+
+    These are points of the unit cube, the workload as its first side, snapped to the axes' values.
+    """
+    if experiment.design.points is None:
+        for workload, grid in grids:
+            for values in itertools.product(*grid.values()):
+                yield workload, dict(zip(grid, values, strict=True))
+        return
     from scipy.stats import qmc
 
-    axes = sorted({axis for _, grid in grids for axis, values in grid.items() if len(values) > 1})
-    count = experiment.design.points or 0
+    varying_axes: set[tuple[str, str]] = set()
+    for _, grid in grids:
+        varying_axes.update(axis for axis, values in grid.items() if len(values) > 1)
+    axes = sorted(varying_axes)
+    count = experiment.design.points
     seed = experiment.seed
     if experiment.design.kind == "latin":
         rows = qmc.LatinHypercube(1 + len(axes), rng=seed).random(count)

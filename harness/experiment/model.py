@@ -223,8 +223,13 @@ def _word_or_count(
         raise ValueError(complaint)
 
     count = {"type": "integer", "minimum": 1}
-    one = {"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": False}
-    counted = one | {"properties": dict.fromkeys(keys, count)}
+    counted = {
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": False,
+        "properties": dict.fromkeys(keys, count),
+    }
     return BeforeValidator(read), WithJsonSchema({"anyOf": [{"enum": [*words]}, counted]})
 
 
@@ -392,17 +397,16 @@ class WorkloadAxes(_FileRecord):
         """Put the further keys of a file's entry together; unknown ones are left to be refused."""
         if not info.context or not isinstance(contents, dict):
             return contents
-        known = info.context["parameters"]
-        workload = str(contents.get("name"))
-        parameters = {
-            key: value
-            for key, value in contents.items()
-            if key not in ("name", "input", "seed")
-            and NAME.fullmatch(key)
-            and (known is None or key in known.get(workload, ()))
-        }
-        others = {key: value for key, value in contents.items() if key not in parameters}
-        return {**others, "(parameters)": parameters}
+        parameters_by_workload = info.context["parameters"]
+        candidates = contents.keys() - {"name", "input", "seed"}
+        if parameters_by_workload is not None:
+            candidates &= {*parameters_by_workload.get(str(contents.get("name")), ())}
+        parameters: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
+        for key, value in contents.items():
+            is_parameter = key in candidates and NAME.fullmatch(key)
+            (parameters if is_parameter else fields)[key] = value
+        return {**fields, "(parameters)": parameters}
 
 
 class Design(_FileRecord):
@@ -505,6 +509,13 @@ class Experiment(_FileRecord):
     nightly: Nightly = Nightly()
     """what 'harness nightly' does beside measuring"""
 
+    def with_gpus(self, count: int) -> Experiment:
+        """This experiment with *count* devices of a node in the place of ``gpus: auto``."""
+        gpus = tuple(count if number == AUTO_GPUS else number for number in self.cluster.node.gpus)
+        node = self.cluster.node.model_copy(update={"gpus": gpus, "gpus_found": True})
+        cluster = self.cluster.model_copy(update={"node": node})
+        return self.model_copy(update={"cluster": cluster})
+
     @property
     def was_imported(self) -> bool:
         """Whether its jobs had run before: no file has its cells, and nobody chose a seed."""
@@ -518,4 +529,6 @@ class Experiment(_FileRecord):
     @property
     def first_repeats(self) -> int:
         """Trials of each scored cell that are planned from the start: two show the noise."""
-        return 2 if self.is_until_decided else 1 if self.fastest else self.repeat
+        if self.is_until_decided:
+            return 2
+        return 1 if self.fastest else self.repeat

@@ -70,7 +70,7 @@ class Member:
 
     @property
     def host(self) -> str:
-        """Name of its host."""
+        """Name of the host on which the node is."""
         return "localhost" if self.first_port else self.name
 
     def port(self, service: str) -> int:
@@ -159,9 +159,11 @@ def make_members(workers: int) -> tuple[Member, ...]:
 
 def make_flat_members(workers: int, first_port: int) -> tuple[Member, ...]:
     """
-    The same on the loopback address, each with `BLOCK_PORTS` ports from *first_port* on.
+    Master and *workers* on the loopback address, each with `BLOCK_PORTS` ports of its own.
 
-    >>> [f"{each.name} {each.host}:{each.first_port}" for each in make_flat_members(1, 20000)]
+    The block of the master begins with *first_port*.
+
+    >>> [f"{node.name} {node.host}:{node.first_port}" for node in make_flat_members(1, 20000)]
     ['master localhost:20000', 'worker1 localhost:20010']
     """
     return tuple(
@@ -190,9 +192,10 @@ class Daemon:
 
 def daemons(layout: Layout) -> tuple[Daemon, ...]:
     """All daemons, in the order in which they are best started."""
-    workers = [Daemon(kind, worker) for worker in layout.workers for kind in WORKER_KINDS]
-    first = [Daemon(kind, layout.master) for kind in ("namenode", "resourcemanager")]
-    return (*first, *workers, Daemon("historyserver", layout.master))
+    started = [Daemon(kind, layout.master) for kind in ("namenode", "resourcemanager")]
+    for worker in layout.workers:
+        started += [Daemon(kind, worker) for kind in WORKER_KINDS]
+    return (*started, Daemon("historyserver", layout.master))
 
 
 def daemon_argv(java: str, layout: Layout, daemon: Daemon) -> list[str]:

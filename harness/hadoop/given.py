@@ -26,6 +26,10 @@ _ANYWHERE = ("0.0.0.0", "")  # noqa: S104 - what a server binds to, not where it
 _OF_DAEMONS = re.compile(
     r"(yarn\.(nodemanager|resourcemanager|scheduler|nm|am)|dfs\.(namenode|datanode))\..*"
 )
+_JOBS_OF_KIND = (
+    "mapreduce.{}.memory.mb", "mapreduce.{}.java.opts", "mapreduce.{}.speculative",
+    "mapreduce.job.running.{}.limit",
+)  # fmt: skip
 # Of what our own clusters set, what a client decides and any cluster takes.
 _OF_JOBS = (
     "yarn.app.mapreduce.am.resource.mb",
@@ -33,14 +37,8 @@ _OF_JOBS = (
     "mapreduce.client.progressmonitor.pollinterval", "mapreduce.client.submit.file.replication",
     "mapreduce.task.progress-report.interval", "mapreduce.jobhistory.jhist.format",
     "mapreduce.jvm.system-properties-to-log",
-    *(
-        name.format(kind)
-        for kind in ("map", "reduce")
-        for name in (
-            "mapreduce.{}.memory.mb", "mapreduce.{}.java.opts", "mapreduce.{}.speculative",
-            "mapreduce.job.running.{}.limit",
-        )
-    ),
+    *(name.format("map") for name in _JOBS_OF_KIND),
+    *(name.format("reduce") for name in _JOBS_OF_KIND),
     "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms", "dfs.replication", "dfs.blocksize",
     "yarn.client.application-client-protocol.poll-interval-ms",
 )  # fmt: skip
@@ -62,10 +60,10 @@ def expanded(properties: Mapping[str, str], property_name: str, default: str = "
     >>> expanded({"a": "${b}:8088", "b": "host"}, "a")
     'host:8088'
     """
-    known = {"user.name": "", "yarn.resourcemanager.hostname": _ANYWHERE[0], **properties}
+    values = {"user.name": "", "yarn.resourcemanager.hostname": _ANYWHERE[0], **properties}
     value = properties.get(property_name, default)
     for _ in range(_DEPTH):
-        replaced = _REFERENCE.sub(lambda match: known.get(match[1], match[0]), value)
+        replaced = _REFERENCE.sub(lambda match: values.get(match[1], match[0]), value)
         if replaced == value:
             break
         value = replaced
@@ -159,32 +157,32 @@ def client_files(
     Jobs write below *root* of the cluster's file system, their staging folder included: it keeps
     the history of a job where its owner can read it.  *spec.site* has the last word.
     """
-    written = {property_name: dict(files.get(property_name, {})) for property_name in FILES}
+    written = {file_name: dict(files.get(file_name, {})) for file_name in FILES}
     # The cluster's nodes have neither our jars nor their archive.
-    plain = replace(layout, archive=None, recording=None)
-    own = site.merged(site.site_files(spec, plain, plain.master))
+    plain_layout = replace(layout, archive=None, recording=None)
+    ours = site.merged(site.site_files(spec, plain_layout, plain_layout.master))
     given = site.merged(written)
-    before = expanded(given, STAGING, "/tmp/hadoop-yarn/staging")  # noqa: S108 - Hadoop's default
+    staging = expanded(given, STAGING, "/tmp/hadoop-yarn/staging")  # noqa: S108 - Hadoop's default
     added = {
-        **{property_name: own[property_name] for property_name in _OF_JOBS},
+        **{property_name: ours[property_name] for property_name in _OF_JOBS},
         # masters of Hadoop 3.4 reach into a JDK 17, and newer clients do not open it for them
-        _MASTER: " ".join((*ADD_OPENS, own[_MASTER])),
+        _MASTER: " ".join((*ADD_OPENS, ours[_MASTER])),
         STAGING: f"{root}/staging",
         KEEP: ".*",
         TAGS: root.rpartition("/")[2],
-        INTERMEDIATE: given.get(INTERMEDIATE, f"{before}/history/done_intermediate"),
-        DONE: given.get(DONE, f"{before}/history/done"),
+        INTERMEDIATE: given.get(INTERMEDIATE, f"{staging}/history/done_intermediate"),
+        DONE: given.get(DONE, f"{staging}/history/done"),
         **{property_name: site.plain_value(value) for property_name, value in spec.site.items()},
     }
     for property_name, value in added.items():
         # A copy in another file would be read after this one.
-        for file in FILES:
-            written[file].pop(property_name, None)
-        file = site.site_file(property_name)
-        written[file if file in FILES else "yarn-site.xml"][property_name] = value
+        for properties in written.values():
+            properties.pop(property_name, None)
+        file_name = site.site_file(property_name)
+        written[file_name if file_name in FILES else "yarn-site.xml"][property_name] = value
     return written
 
 
 def daemon_properties(spec: ClusterSpec) -> list[str]:
-    """Names in *spec.site* that only daemons read, and those of an existing cluster do not see."""
+    """Properties in *spec.site* that only daemons read: a running cluster ignores them."""
     return [name for name in spec.site if _OF_DAEMONS.fullmatch(name) and "address" not in name]

@@ -76,10 +76,10 @@ def split_counts(
     >>> split_counts([100, 1000], 400, {SPLIT_MOST: "90"})
     [2, 11]
     """
-    least = whole(SPLIT_LEAST, properties.get(SPLIT_LEAST, "1"), least=0)
-    most = whole(SPLIT_MOST, properties.get(SPLIT_MOST, str(block_bytes)))
-    split = max(1, least, min(most, block_bytes))
-    return [1 + max(0, math.ceil(size / split - _SLOP - 1e-9)) for size in file_sizes]
+    least_bytes = whole(SPLIT_LEAST, properties.get(SPLIT_LEAST, "1"), least=0)
+    most_bytes = whole(SPLIT_MOST, properties.get(SPLIT_MOST, str(block_bytes)))
+    split_bytes = max(1, least_bytes, min(most_bytes, block_bytes))
+    return [1 + max(0, math.ceil(size / split_bytes - _SLOP - 1e-9)) for size in file_sizes]
 
 
 def reduce_heap_bytes(properties: Mapping[str, str]) -> int:
@@ -96,20 +96,26 @@ def reduce_heap_bytes(properties: Mapping[str, str]) -> int:
     if property_name not in properties and "mapred.child.java.opts" in properties:
         property_name = "mapred.child.java.opts"
     options = properties.get(property_name, "")
-    memory = "mapreduce.reduce.memory.mb"
     if (heap_bytes := java_heap_bytes(options)) is not None:
         if heap_bytes < 2 * MIB:
             raise _value_error(property_name, options, "options of a JVM: its heap is below 2 MiB")
     elif "-Xmx" in options:
         wanted = "options of a JVM: -Xmx needs a size such as 400m"
         raise _value_error(property_name, options, wanted)
-    elif memory not in properties and HEAP_SHARE not in properties:
-        heap_bytes = JobConfig().reduce_heap_bytes
-    else:  # a share of the container, whose size of -1 is Hadoop's default and stands for 1024
-        given = properties.get(memory, "-1").strip()
-        container_mb = 1024 if given == "-1" else whole(memory, given)
-        heap_bytes = int(heap_share(properties) * container_mb * MIB)
+    else:
+        heap_bytes = _share_of_container(properties)
     return serial_max_memory(heap_bytes) if has_serial_heap(options) else heap_bytes
+
+
+def _share_of_container(properties: Mapping[str, str]) -> int:
+    """Heap in bytes of a reduce whose options set none: a share of its container's memory."""
+    memory = "mapreduce.reduce.memory.mb"
+    if memory not in properties and HEAP_SHARE not in properties:
+        return JobConfig().reduce_heap_bytes
+    # A size of -1 is Hadoop's default and stands for 1024.
+    requested = properties.get(memory, "-1").strip()
+    container_mb = 1024 if requested == "-1" else whole(memory, requested)
+    return int(heap_share(properties) * container_mb * MIB)
 
 
 def heap_share(properties: Mapping[str, str]) -> float:
@@ -248,7 +254,8 @@ def known_names() -> frozenset[str]:
 
 def is_own(name: str) -> bool:
     """Tell whether *name* begins as none of Hadoop's does: a property of the user's own."""
-    return name.partition(".")[0] not in {known.partition(".")[0] for known in _table()}
+    hadoops_first_words = {hadoops_name.partition(".")[0] for hadoops_name in _table()}
+    return name.partition(".")[0] not in hadoops_first_words
 
 
 def successor(name: str) -> str:
@@ -276,18 +283,27 @@ def meant(name: str) -> str:
     if len(parts) >= _LEAST_PARTS:
         near.update(similar.get(("shortened", name), ()))
     for index, part in enumerate(parts):
-        for known in similar.get(("masked", _masked(parts, index)), ()):
-            known_part = known.split(".")[index]
-            least = _ALIKE_SHORT if len(known_part) <= _SHORT else _ALIKE
-            # With digits it is another word: fs.s3a and fs.s3n are two file systems.
-            has_digit = any(letter.isdigit() for letter in part + known_part)
-            if not has_digit and _likeness(part, known_part) >= least:
-                near.add(known)
-    return min(near, key=lambda known: (-_likeness(name, known), known), default="")
+        for candidate in similar.get(("masked", _masked(parts, index)), ()):
+            if _is_slip(part, candidate.split(".")[index]):
+                near.add(candidate)
+    return min(near, key=lambda candidate: (-_likeness(name, candidate), candidate), default="")
+
+
+def _is_slip(part: str, known_part: str) -> bool:
+    """Whether *part* of a name may be *known_part* with letters mistaken."""
+    # With digits it is another word: fs.s3a and fs.s3n are two file systems.
+    if any(letter.isdigit() for letter in part + known_part):
+        return False
+    least = _ALIKE_SHORT if len(known_part) <= _SHORT else _ALIKE
+    return _likeness(part, known_part) >= least
 
 
 def resembling(name: str) -> str:
-    """The known name that looks most like an unknown *name*, or nothing; slow: it looks at each."""
+    """
+    The known name that looks most like an unknown *name*, or nothing.
+
+    It is slow, for it compares *name* with every name of Hadoop's.
+    """
     # Hadoop's names are long and alike: a lower cut-off would offer one for any.
     return nearest_name(name, known_names(), cutoff=0.85) or ""
 
@@ -302,8 +318,9 @@ def objection(name: str) -> tuple[str, str] | None:
     return None
 
 
-def _likeness(name: str, known: str) -> float:
-    return SequenceMatcher(None, name, known).ratio()
+def _likeness(name: str, known_name: str) -> float:
+    """From 0, nothing alike, to 1, the same."""
+    return SequenceMatcher(None, name, known_name).ratio()
 
 
 def _letters(name: str) -> str:

@@ -154,34 +154,43 @@ class Secrets:
         def conceal(match: re.Match[bytes]) -> bytes:
             if _DEFAULT in match[4]:
                 return match[0]
-            name, value = (unescape(match[n].decode("utf-8", "replace")) for n in (2, 3))
+            name = unescape(match[2].decode("utf-8", "replace"))
+            value = unescape(match[3].decode("utf-8", "replace"))
             concealed = self.conceal(name, value)
             return match[0] if concealed == value else match[1] + concealed.encode() + match[4]
 
         return b"".join(self.filter([_PROPERTY.sub(conceal, xml)]))
 
     def _find_searched(self) -> tuple[re.Pattern[bytes], dict[bytes, bytes], int]:
-        """What is looked for in texts: a pattern, digests by what it finds, the longest of them."""
+        """
+        What is looked for in texts, kept until another value becomes secret.
+
+        It is a pattern, the digest of each text that it finds, and the bytes of the longest text.
+        """
         if self._searched is None:
-            digests = {}
+            digests: dict[bytes, bytes] = {}
             for digest, value in self._values.items():
-                texts = {value, escape(value), json.dumps(value)[1:-1]}
-                forms = {text.encode("utf-8", "surrogatepass") for text in texts}
-                forms |= {
-                    _URL_ESCAPED.sub(lambda one: b"%%%02X" % ord(one[0]), form) for form in forms
-                }
-                for form in forms if len(value) >= LEAST_SEARCHED else ():
-                    digests[form] = digest.encode()
-            words = [
-                # A value of letters alone may be a part of any name: org.apache.hadoop.
-                rb"(?<![\w.$/-])" + form + rb"(?![\w$/-]|\.\w)"
-                if form.isalpha()
-                else re.escape(form)
-                for form in sorted(digests, key=len, reverse=True)
-            ]
+                if len(value) >= LEAST_SEARCHED:
+                    digests |= dict.fromkeys(_written_forms(value), digest.encode())
+            words = map(_whole_word, sorted(digests, key=len, reverse=True))
             longest = max(map(len, digests), default=0)
             self._searched = re.compile(b"|".join(words)), digests, longest
         return self._searched
+
+
+def _written_forms(value: str) -> set[bytes]:
+    """*value* as texts hold it: as it is, in XML, in JSON, and each of them in a URL."""
+    texts = {value, escape(value), json.dumps(value)[1:-1]}
+    forms = {text.encode("utf-8", "surrogatepass") for text in texts}
+    in_urls = {_URL_ESCAPED.sub(lambda match: b"%%%02X" % ord(match[0]), form) for form in forms}
+    return forms | in_urls
+
+
+def _whole_word(form: bytes) -> bytes:
+    """Pattern of *form*; of letters alone it may be a part of any name: org.apache.hadoop."""
+    if form.isalpha():
+        return rb"(?<![\w.$/-])" + form + rb"(?![\w$/-]|\.\w)"
+    return re.escape(form)
 
 
 SECRETS = Secrets()  # of this process: whatever it writes down or prints is free of them

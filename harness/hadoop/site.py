@@ -249,7 +249,7 @@ def site_files(spec: ClusterSpec, layout: Layout, member: Member) -> SiteFiles:
 
 
 def planned_files(spec: ClusterSpec) -> SiteFiles:
-    """Of the site files of *spec* what its slots, their memory and its blocks fix, on any host."""
+    """The part of the site files of *spec* that is the same on any host: slots, memory, blocks."""
     layout = Layout(make_members(spec.workers), base="", home="")
     files = site_files(spec, layout, layout.master)
     return {
@@ -317,7 +317,10 @@ def block_bytes(spec: ClusterSpec) -> int:
 
 def merged(files: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Properties as a client sees them: core, then HDFS, YARN and MapReduce."""
-    return {name: text for file in _CLIENT_FILES for name, text in files.get(file, {}).items()}
+    properties: dict[str, str] = {}
+    for file_name in _CLIENT_FILES:
+        properties |= files.get(file_name, {})
+    return properties
 
 
 def conf_texts(files: Mapping[str, Mapping[str, str]], secret: str = "") -> dict[str, str]:
@@ -407,10 +410,10 @@ def task_properties(
     if mode not in ("spans", "units"):
         return {}
     # Under the names that Hadoop reads.
-    own = {successor(name) or name: text for name, text in {**spec.site, **given}.items()}
+    asked = {successor(name) or name: text for name, text in {**spec.site, **given}.items()}
     jar = f"{layout.home}/{PATH_JAR}"
-    before, after = (jar, own[_CLASS_PATH]) if _CLASS_PATH in own else (_CONF, jar)
-    properties = {_CLASS_PATH: f"{before},{after}"}
+    class_path = f"{jar},{asked[_CLASS_PATH]}" if _CLASS_PATH in asked else f"{_CONF},{jar}"
+    properties = {_CLASS_PATH: class_path}
     traced = replace(layout, archive=archive)
     memory_mb = container_mb(spec.node.task_memory_bytes)
     # Hadoop puts the attempt in the place of @taskid@, YARN its folder of <LOG_DIR>.
@@ -418,12 +421,12 @@ def task_properties(
     for kind in ("map", "reduce"):
         options = f"mapreduce.{kind}.java.opts"
         admin = f"mapreduce.admin.{kind}.child.java.opts"
-        if options not in own:
+        if options not in asked:
             properties[options] = container_options(traced, memory_mb, PATH_JAR)
-        elif re.search(r"(^|\s)(-cp|-classpath|--class-path\S*)(\s|$)", own[options]):
+        elif re.search(r"(^|\s)(-cp|-classpath|--class-path\S*)(\s|$)", asked[options]):
             what = f"{options} sets a class path, and traced tasks need another"
             fix = "leave the class path out, or write trace: off"
             raise SpecError(what, where=f"configuration, {options}", fix=fix)
-        admin_options = own.get(admin, _ADMIN_DEFAULT).split()
+        admin_options = asked.get(admin, _ADMIN_DEFAULT).split()
         properties[admin] = " ".join([*admin_options, recorder])
     return properties

@@ -52,10 +52,11 @@ def effective(cluster: ClusterSpec, configuration: Mapping[str, str]) -> Cluster
     for kind in KINDS:
         node_slots = cluster.node.map_slots if kind == "map" else cluster.node.reduce_slots
         gpus = _whole(f"mapreduce.{kind}.resource.{GPU}", properties, 0)
-        most = min(node_slots, cluster.node.gpus // gpus) if gpus else node_slots
+        if gpus:
+            node_slots = min(node_slots, cluster.node.gpus // gpus)
         task_mb = container_mb(_requested_mb(kind, properties) * MIB)
-        beside_master = min(most, (room_mb - _master_mb(properties)) // task_mb)
-        total = (cluster.workers - 1) * min(most, room_mb // task_mb) + beside_master
+        beside_master = min(node_slots, (room_mb - _master_mb(properties)) // task_mb)
+        total = (cluster.workers - 1) * min(node_slots, room_mb // task_mb) + beside_master
         limit = _whole(f"mapreduce.job.running.{kind}.limit", properties, 0)
         totals[kind] = max(0, min(total, limit) if limit > 0 else total)
     maps = max(1, totals["map"])
@@ -89,25 +90,31 @@ def refusals(
         for kind in KINDS if has_reduces else KINDS[:1]:
             reasons += _container_refusals(kind, cluster, properties)
             reasons += _gpu_refusals(kind, cluster, properties)
-        name = "mapreduce.task.io.sort.mb"
-        heap_mb = _heap_mb("map", properties)
-        array_mb = largest_array_mb(properties)
-        buffer_mb = _whole(name, properties, 100)
-        if not 1 <= buffer_mb <= LARGEST_SORT_MB:
-            reasons.append(f"{name} = {buffer_mb} is not from 1 to {LARGEST_SORT_MB}")
-        elif buffer_mb >= array_mb:
-            reasons.append(
-                f"{name} = {buffer_mb} does not fit, a map's heap of {heap_mb:.0f} MiB has room for"
-                f" one array of {array_mb:.0f} MiB: lower it, or raise cluster.node.task_memory"
-            )
+        reasons += _sort_buffer_refusals(properties)
         try:
             job_config(properties)
         except SpecError as error:  # what models cannot read: after all trials it would be too late
             name = error.what.partition(" ")[0]
-            reasons += [] if any(name in reason for reason in reasons) else [error.what]
+            if not any(name in reason for reason in reasons):
+                reasons.append(error.what)
     except SpecError as error:
         reasons.append(f"{error.what}: {error.fix}" if error.fix else error.what)
     return reasons
+
+
+def _sort_buffer_refusals(properties: Mapping[str, str]) -> list[str]:
+    """Say why maps could not make their sort buffer, which is one array of their heap."""
+    name = "mapreduce.task.io.sort.mb"
+    heap_mb = _heap_mb("map", properties)
+    array_mb = largest_array_mb(properties)
+    buffer_mb = _whole(name, properties, 100)
+    if not 1 <= buffer_mb <= LARGEST_SORT_MB:
+        return [f"{name} = {buffer_mb} is not from 1 to {LARGEST_SORT_MB}"]
+    if buffer_mb >= array_mb:
+        what = f"{name} = {buffer_mb} does not fit, a map's heap of {heap_mb:.0f} MiB has room for"
+        fix = "lower it, or raise cluster.node.task_memory"
+        return [f"{what} one array of {array_mb:.0f} MiB: {fix}"]
+    return []
 
 
 def largest_array_mb(properties: Mapping[str, str]) -> float:

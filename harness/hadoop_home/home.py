@@ -199,14 +199,15 @@ def instrumented_digest(hadoop_home: HadoopHome) -> str:
     It is compared with what made it: Hadoop's jars, and our tracer, where that lies beside the
     home.
     """
-    made = read_json(hadoop_home.path / "lib-trace" / "instrumented.json") or {}
+    origin = read_json(hadoop_home.path / "lib-trace" / "instrumented.json") or {}
     instrumented_jar = hadoop_home.path / INSTRUMENTED
     if not instrumented_jar.is_file():
         return ""
     digest = file_digest(instrumented_jar)
-    tracer = file_digest(TRACER) if TRACER.is_file() else made.get("tracer")
+    tracer = file_digest(TRACER) if TRACER.is_file() else origin.get("tracer")
     jars = sums_digest(hadoop_home.sums)
-    return digest if made == {"hadoop": jars, "tracer": tracer, "instrumented": digest} else ""
+    is_up_to_date = origin == {"hadoop": jars, "tracer": tracer, "instrumented": digest}
+    return digest if is_up_to_date else ""
 
 
 def path_jar_bytes(jars: list[str], first: Sequence[str] = ()) -> bytes:
@@ -241,7 +242,11 @@ def read_sums(file: Path) -> dict[str, str]:
 
 
 def verify(home_folder: Path, checksums: dict[str, str]) -> None:
-    """Compare every jar with its checksum; sizes and times alone where nothing has changed."""
+    """
+    Compare every jar with its checksum, unless sizes and times are as they were the last time.
+
+    `MachineError` names what is wrong.
+    """
     if not (home_folder / "path.jar").is_file():
         where = str(home_folder)
         if os.environ.get("HARNESS_HADOOP_HOME"):  # which may be mistyped

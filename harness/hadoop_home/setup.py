@@ -69,7 +69,7 @@ def report(text: str) -> None:
 
 @contextmanager
 def one_at_a_time(lock_file: Path, say: Callable[[str], None], why: str) -> Iterator[None]:
-    """Let a second invocation wait for the first, and *say* *why*; everything is made then."""
+    """Keep other invocations out of the block; one that has to wait calls *say* with *why*."""
     with lock_file.open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -85,6 +85,29 @@ def _resolve_jars(hadoop_home: Path, checksums: dict[str, str]) -> None:
     report(f"{len(checksums)} jars from Maven (100 MB the first time)")
     if shutil.which("mvn") is None:
         raise MachineError("no Maven on this machine", where="PATH", fix="apt-get install -y maven")
+    _copy_jars(fresh_folder)
+    if problems := wrong_jars(fresh_folder, checksums):
+        raise MachineError(
+            "; ".join(problems[:5]),
+            where=f"jars that Maven resolved for {homes.SOURCE / 'pom.xml'}",
+            fix="delete these artifacts from the local Maven repository, and repeat: make setup",
+        )
+    for jar in (fresh_folder / "lib").iterdir():
+        os.utime(jar, (JAR_TIME, JAR_TIME))
+    shutil.rmtree(hadoop_home / "lib", ignore_errors=True)
+    (fresh_folder / "lib").rename(hadoop_home / "lib")
+    fresh_folder.rmdir()
+    for folder in ("hdfs", "datanode", "secondary", "static"):
+        (hadoop_home / "etc" / "webapps" / folder).mkdir(parents=True, exist_ok=True)
+    if sums_file(hadoop_home).parent != hadoop_home:
+        write_whole(hadoop_home / "SHA256SUMS", sums_file(hadoop_home).read_bytes())
+    write_whole(hadoop_home / "path.jar", path_jar_bytes(list(checksums)))
+    os.utime(hadoop_home / "path.jar", (JAR_TIME, JAR_TIME))
+    verify(hadoop_home, checksums)
+
+
+def _copy_jars(fresh_folder: Path) -> None:
+    """Have Maven copy Hadoop's jars into ``lib`` of *fresh_folder*, which begins empty."""
     pom_file = str(homes.SOURCE / "pom.xml")
     command = [
         str(homes.MAVEN),
@@ -113,24 +136,6 @@ def _resolve_jars(hadoop_home: Path, checksums: dict[str, str]) -> None:
         errors = [line for line in lines if "ERROR" in line][:3] or ["no message"]
         what = f"Maven cannot resolve Hadoop's jars: {' '.join(errors)}"
         raise MachineError(what, where=pom_file, fix=" ".join(command))
-    if problems := wrong_jars(fresh_folder, checksums):
-        raise MachineError(
-            "; ".join(problems[:5]),
-            where=f"jars that Maven resolved for {homes.SOURCE / 'pom.xml'}",
-            fix="delete these artifacts from the local Maven repository, and repeat: make setup",
-        )
-    for jar in (fresh_folder / "lib").iterdir():
-        os.utime(jar, (JAR_TIME, JAR_TIME))
-    shutil.rmtree(hadoop_home / "lib", ignore_errors=True)
-    (fresh_folder / "lib").rename(hadoop_home / "lib")
-    fresh_folder.rmdir()
-    for folder in ("hdfs", "datanode", "secondary", "static"):
-        (hadoop_home / "etc" / "webapps" / folder).mkdir(parents=True, exist_ok=True)
-    if sums_file(hadoop_home).parent != hadoop_home:
-        write_whole(hadoop_home / "SHA256SUMS", sums_file(hadoop_home).read_bytes())
-    write_whole(hadoop_home / "path.jar", path_jar_bytes(list(checksums)))
-    os.utime(hadoop_home / "path.jar", (JAR_TIME, JAR_TIME))
-    verify(hadoop_home, checksums)
 
 
 def ensure_formatted(hadoop_home: HadoopHome) -> None:

@@ -9,6 +9,7 @@ of all models, of vet, which measures and does not predict, and of the scheduler
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Protocol
 
 from harness.errors import SpecError
@@ -66,7 +67,8 @@ MODELS: dict[str, Model] = {
 }
 
 EVALUATORS: tuple[Evaluator, ...] = (
-    *dict.fromkeys(evaluator for model in MODELS.values() for evaluator in model.evaluators),
+    # Models that share vectors share their evaluators.
+    *dict.fromkeys(chain.from_iterable(model.evaluators for model in MODELS.values())),
     *VET_EVALUATORS,
     *SCHEDULER_EVALUATORS,
 )

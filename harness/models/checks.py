@@ -85,26 +85,31 @@ def flag_field() -> Any:
 
 
 def read_fields(part: Any, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Fields of the dataclass *part* that have a range: *values*, checked, or defaults."""
+    """
+    Values of the fields of the dataclass *part* that have a range: those given, else defaults.
+
+    ``ModelError`` names the first that is missing or out of its range.
+    """
     checked = {}
-    for each in fields(part):
-        if "check" not in each.metadata:
+    for input_field in fields(part):
+        if "check" not in input_field.metadata:
             continue
-        value = values.get(each.name, each.default)
+        name = input_field.name
+        value = values.get(name, input_field.default)
         if value is MISSING:
-            raise ModelError(f"{each.name} is missing", where=where)
-        check = each.metadata["check"]
-        limits = each.metadata["limits"]
-        is_default = value is each.default
-        checked[each.name] = value if is_default else check(each.name, value, where=where, **limits)
+            raise ModelError(f"{name} is missing", where=where)
+        if value is not input_field.default:
+            check = input_field.metadata["check"]
+            value = check(name, value, where=where, **input_field.metadata["limits"])
+        checked[name] = value
     return checked
 
 
 def require_statistics(
-    needed: frozenset[str], known: Iterable[str], profile: Profile, model: str
+    needed: frozenset[str], available: Iterable[str], profile: Profile, model: str
 ) -> None:
-    """``MissingStatistic`` where *known* of the *profile* lacks what the *model* has *needed*."""
-    if lacking := needed.difference(known):
+    """``MissingStatistic`` where *available* names of the *profile* lack some that are *needed*."""
+    if lacking := needed.difference(available):
         raise MissingStatistic(*sorted(lacking), model=model, workload=profile.workload)
 
 
@@ -120,7 +125,7 @@ def not_finite_error(where: str) -> ModelError:
 
 def nan_if_infinite(values: Numbers) -> Numbers:
     """
-    *values*, NaN instead of infinity.
+    Return *values* with NaN instead of infinity.
 
     Before a floor or a ceiling: an infinite count may vanish in a minimum, NaN never does.
     """

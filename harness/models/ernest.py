@@ -32,13 +32,15 @@ from __future__ import annotations
 
 import math
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from harness.models.checks import check_number
 from harness.models.nearest import require_jobs, slots_in_use
 from harness.models.vectors import Evaluator
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile
+from harness.records.profile import Profile, ProfiledJob
 from harness.units import MIB
 
 FEATURES = ("1", "scale/machines", "log(machines)", "machines")
@@ -67,33 +69,17 @@ class Ernest:
         machines = slots_in_use(cluster.map_slots, job_input.num_splits)
         cell_features = features(job_input.input_bytes, machines)
         design = np.array(
-            [features(j.input_bytes, slots_in_use(j.map_slots, j.num_splits)) for j in jobs]
+            [features(job.input_bytes, slots_in_use(job.map_slots, job.num_splits)) for job in jobs]
         )
-        columns = independent_columns(design)
-        warnings = list[str]()
-        if FEATURES.index("scale/machines") not in columns:
-            columns = [1 + column for column in independent_columns(design[:, 1:])]
-            low = design[:, 1].min() / MIB
-            high = design[:, 1].max() / MIB
-            warnings.append(
-                f"1: left out, for the profiled jobs have {low:.4g} to {high:.4g} MiB for each slot"
-                " in use: all time counts as work, none as fixed"
-            )
-        times, whole_times = (
-            np.array([check_number(field, getattr(j, field), where=self.name) for j in jobs])
-            for field in ("body_s", "job_s")
-        )
-        fitted = fit(design[:, columns], times)
-        published = fit(design[:, columns], whole_times) @ np.array(cell_features)[columns]
-        residuals = design[:, columns] @ fitted - times
+        columns, warnings = used_columns(design)
+        body_times = measured_times(jobs, "body_s")
+        job_times = measured_times(jobs, "job_s")
+        fitted = fit(design[:, columns], body_times)
+        published = fit(design[:, columns], job_times) @ np.array(cell_features)[columns]
+        residuals = design[:, columns] @ fitted - body_times
         coefficients = np.zeros(len(FEATURES))
         coefficients[columns] = fitted
         terms = (coefficients * cell_features).tolist()
-        if left_out := [name for k, name in enumerate(FEATURES) if k and k not in columns]:
-            warnings.append(
-                f"{', '.join(left_out)}: left out, for the profiled jobs have too few numbers of"
-                " slots to distinguish this from the other features"
-            )
         if at_bound := [FEATURES[column] for column in columns if coefficients[column] == 0]:
             warnings.append(f"{', '.join(at_bound)}: at bound, coefficient 0")
         return Prediction(
@@ -116,8 +102,35 @@ def features(input_bytes: float, machines: int) -> list[float]:
     return [1.0, size / machines, math.log(machines), float(machines)]
 
 
+def measured_times(jobs: Iterable[ProfiledJob], name: str) -> np.ndarray:
+    """The time of that *name* of each job, in seconds; ``ModelError`` for what is no time."""
+    return np.array([check_number(name, getattr(job, name), where=Ernest.name) for job in jobs])
+
+
+def used_columns(design: np.ndarray) -> tuple[list[int], list[str]]:
+    """Columns of *design* that get a coefficient, and warnings of those that are left out."""
+    columns = independent_columns(design)
+    warnings = list[str]()
+    if FEATURES.index("scale/machines") not in columns:
+        # Jobs with one ratio of input to slots: the constant stands for their work.
+        columns = [1 + column for column in independent_columns(design[:, 1:])]
+        low = design[:, 1].min() / MIB
+        high = design[:, 1].max() / MIB
+        warnings.append(
+            f"1: left out, for the profiled jobs have {low:.4g} to {high:.4g} MiB for each slot"
+            " in use: all time counts as work, none as fixed"
+        )
+    left_out = [name for column, name in enumerate(FEATURES) if column not in {0, *columns}]
+    if left_out:
+        warnings.append(
+            f"{', '.join(left_out)}: left out, for the profiled jobs have too few numbers of"
+            " slots to distinguish this from the other features"
+        )
+    return columns, warnings
+
+
 def independent_columns(design: np.ndarray) -> list[int]:
-    """Columns of *design*, but zeros and those that nearly are sums of the ones kept before."""
+    """Columns of *design* that are not zero, nor nearly a combination of those kept before them."""
     kept: list[int] = []
     basis = np.zeros((len(design), 0))
     for column in range(design.shape[1]):

@@ -41,13 +41,13 @@ def frame_counts(configuration: JobConfig, cluster: Cluster, job_input: JobInput
         map_slots,
         reduce_slots,
     )
-    return {name: int(each[0]) for name, each in counts.items()}
+    return {name: int(count.item()) for name, count in counts.items()}
 
 
 def frame_counts_of_many(
     num_maps: Numbers, num_reduces: Numbers, slowstart: Numbers, map_slots: int, reduce_slots: int
 ) -> dict[str, Numbers]:
-    """`frame_counts` of jobs with so many tasks: of each part an array with a value for each."""
+    """`frame_counts` of jobs with so many tasks: of each part an array, with one value per job."""
     map_waves = np.ceil(num_maps / map_slots)
     reduce_waves = np.ceil(num_reduces / reduce_slots)
     # Maps that are done when the reduces may start: step 4 of the scheduler.

@@ -96,17 +96,17 @@ def simulate_merge(
     passes = files_read = 0
     read_bytes = written_bytes = written_records = 0.0
     while len(queue) > merge_factor:
-        number = merge_factor if passes else int(first_pass(len(queue), merge_factor))
-        merged = [heapq.heappop(queue) for _ in range(number)]
-        size = sum(file[0] for file in merged)
-        records = sum(file[2] for file in merged)
-        files_read = files_read + number
-        read_bytes = read_bytes + size
-        size += sum(segment[0] for segment in in_memory)
-        records += sum(segment[1] for segment in in_memory)
-        written_bytes = written_bytes + size
-        written_records = written_records + records
-        passes = passes + 1
+        fan_in = merge_factor if passes else int(first_pass(len(queue), merge_factor))
+        merged = [heapq.heappop(queue) for _ in range(fan_in)]
+        size = sum(file_bytes for file_bytes, _, _ in merged)
+        records = sum(file_records for _, _, file_records in merged)
+        files_read += fan_in
+        read_bytes += size
+        size += sum(segment_bytes for segment_bytes, _ in in_memory)
+        records += sum(segment_records for _, segment_records in in_memory)
+        written_bytes += size
+        written_records += records
+        passes += 1
         in_memory = ()
         heapq.heappush(queue, (size, len(files) + passes, records))
     left = [(size, records) for size, _, records in sorted(queue)]

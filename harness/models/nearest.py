@@ -107,7 +107,7 @@ def slots_in_use(map_slots: int, num_splits: int) -> int:
 def nearest_cell(
     jobs: Sequence[ProfiledJob], configuration: JobConfig, cluster: Cluster, job_input: JobInput
 ) -> tuple[str, float]:
-    """Name of the cell of *jobs* (one at least) nearest to the cell with this input; distance."""
+    """Name of the cell of *jobs* (one at least) nearest to the one given, and its distance."""
 
     def order(job: ProfiledJob) -> tuple[float, float, int, str]:
         slots = [(cluster.map_slots, job.map_slots), (cluster.reduce_slots, job.reduce_slots)]
@@ -127,13 +127,17 @@ def cell_distance(job: ProfiledJob, configuration: JobConfig, job_input: JobInpu
 
 
 def _length(pairs: Iterable[tuple[float, float]]) -> float:
+    """Euclidean length of the logarithms of the ratios of *pairs*."""
     logarithms = []
-    for one, other in pairs:
-        ratio = one / other if one > 0 and other > 0 else ZERO_FACTOR
-        logarithms.append(0.0 if one == other else math.log(ratio))
+    for first, second in pairs:
+        ratio = first / second if first > 0 and second > 0 else ZERO_FACTOR
+        logarithms.append(0.0 if first == second else math.log(ratio))
     return math.hypot(*logarithms)
 
 
 def _scaled(times: Iterable[float | None], factor: float | None) -> float | None:
-    known = [time_s for time_s in times if time_s is not None]
-    return statistics.median(known) * factor if known and factor is not None else None
+    """Median of the *times* that are known, scaled; `None` where no time or no factor is known."""
+    known_times = [time_s for time_s in times if time_s is not None]
+    if not known_times or factor is None:
+        return None
+    return statistics.median(known_times) * factor

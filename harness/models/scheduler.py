@@ -58,14 +58,13 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
     """
     if pool not in POOLS:
         raise range_error("pool", pool, "separate or shared", WHERE)
-    times = {
-        "shuffle_s": shuffle_s,
-        "after_shuffle_s": after_shuffle_s,
-        "task_overhead_s": task_overhead_s,
-        "job_overhead_s": job_overhead_s,
-    }
-    for name, time_s in [*(("map_times_s", each) for each in map_times_s), *times.items()]:
-        check_number(name, time_s, where=WHERE)
+    _check_times(
+        map_times_s,
+        shuffle_s=shuffle_s,
+        after_shuffle_s=after_shuffle_s,
+        task_overhead_s=task_overhead_s,
+        job_overhead_s=job_overhead_s,
+    )
     check_number("slowstart", slowstart, where=WHERE, high=1)
     check_count("num_reduces", num_reduces, where=WHERE)
     check_count("map_slots", map_slots, where=WHERE, low=1)
@@ -77,29 +76,26 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
         lambda task, start: start + task_overhead_s + map_times_s[task],
     )
     finish = sorted(end for _, end in spans)
-    maps_end = finish[-1] if finish else 0.0
+    maps_end = max(finish, default=0.0)
     reduce_waves = 0
     shuffle_ends = list[float]()
     reduce_spans = list[Span]()
     may_start: float | None = None
     if num_reduces:
-        slots = reduce_slots if pool == "separate" else map_slots
-        maps_needed = math.ceil(slowstart * len(finish) - 1e-9)  # step 4
-        may_start = finish[maps_needed - 1] if maps_needed > 0 else 0.0
-        # The output of a map and of all that follow it: no shuffle ends before these are copied.
-        share = shuffle_s / len(finish) if finish else 0.0
-        behind_maps = max(
-            (end + (len(finish) - index) * share for index, end in enumerate(finish)), default=0.0
-        )
+        slots = map_slots
+        if pool == "separate":
+            slots = reduce_slots
+            free_at = []
+        may_start = reduce_gate_s(finish, slowstart)
         copying = shuffle_s if finish else 0.0
+        last_copied = copied_behind_maps_s(finish, shuffle_s)
 
         def end_of_reduce(_: int, start: float) -> float:  # step 6
             # c = max(c, f) + shuffle_s/M over all maps, unrolled: the maximum of the start plus all
             # shares, and of each map's end plus the shares from that map on.
-            shuffle_ends.append(max(start + task_overhead_s + copying, behind_maps))
+            shuffle_ends.append(max(start + task_overhead_s + copying, last_copied))
             return shuffle_ends[-1] + after_shuffle_s
 
-        free_at = free_at if pool == "shared" else []
         reduces = int(num_reduces)
         reduce_spans, _ = place_tasks(reduces, slots, end_of_reduce, free_at, may_start)
         reduce_waves = math.ceil(num_reduces / slots)
@@ -119,6 +115,36 @@ def schedule(  # noqa: PLR0917 - the signature of the specification
     }
 
 
+def _check_times(map_times_s: Sequence[float], **times_s: float) -> None:
+    """``ModelError`` for the first that is no time."""
+    for map_s in map_times_s:
+        check_number("map_times_s", map_s, where=WHERE)
+    for name, time_s in times_s.items():
+        check_number(name, time_s, where=WHERE)
+
+
+def reduce_gate_s(map_ends: Sequence[float], slowstart: float) -> float:
+    """
+    When reduces may start, step 4: the end of the map with which this share of maps is done [s].
+
+    *map_ends* are in ascending order.
+    """
+    maps_needed = math.ceil(slowstart * len(map_ends) - 1e-9)
+    return map_ends[maps_needed - 1] if maps_needed > 0 else 0.0
+
+
+def copied_behind_maps_s(map_ends: Sequence[float], shuffle_s: float) -> float:
+    """
+    When a shuffle ends at the earliest, however early its reduce starts.
+
+    The output of each map, and of all that end after it, is copied behind its end.
+    """
+    share = shuffle_s / len(map_ends) if map_ends else 0.0
+    return max(
+        (end + (len(map_ends) - index) * share for index, end in enumerate(map_ends)), default=0.0
+    )
+
+
 def place_tasks(
     count: int,
     slots: int,
@@ -127,10 +153,11 @@ def place_tasks(
     not_before: float = 0.0,
 ) -> tuple[list[Span], list[float]]:
     """
-    Spans of *count* tasks, each in its turn on the slot that is free first; when slots are free.
+    Place *count* tasks in their order, each on the slot that is free first.
 
-    *end_of* says when the task of a number ends that starts then.  *free_at* are the times at which
-    slots in use are free; all others are free at 0.
+    *end_of* gives the end of a task from its number and its start.  *free_at* are the times at
+    which slots in use become free; all others are free at 0.  Returned are start and end of each
+    task, and when the slots are free behind them.
     """
     free = list(free_at)
     free += [0.0] * min(slots - len(free), count)
@@ -147,11 +174,13 @@ def place_tasks(
 def timeline(maps: Iterable[Span], reduces: Iterable[Span] = ()) -> tuple[TaskSpan, ...]:
     """Tasks from their starts and ends, numbered in their order."""
     kinds: list[tuple[TaskKind, Iterable[Span]]] = [("map", maps), ("reduce", reduces)]
-    return tuple(
-        TaskSpan(task=f"{kind} {number}", kind=kind, start_s=start, end_s=end)
-        for kind, spans in kinds
-        for number, (start, end) in enumerate(spans)
-    )
+    tasks = list[TaskSpan]()
+    for kind, spans in kinds:
+        tasks += [
+            TaskSpan(task=f"{kind} {number}", kind=kind, start_s=start, end_s=end)
+            for number, (start, end) in enumerate(spans)
+        ]
+    return tuple(tasks)
 
 
 def _answer_case(case: CaseInput) -> dict[str, Any]:

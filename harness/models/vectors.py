@@ -80,22 +80,30 @@ def read_vectors(text: str, source: str) -> VectorFile:
     cases = document.get("cases") if isinstance(document, dict) else None
     if not isinstance(cases, list) or not cases or not isinstance(document.get("model"), str):
         raise DataError("not a vector file: it names no model or holds no cases", where=source)
-    tolerances: list[float] = []
-    for kind in ("relative", "absolute"):
-        value = document.get(f"{kind}_tolerance", TOLERANCE)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e300:
-            shown = reprlib.repr(value)
-            raise DataError(f"a tolerance of {shown} is not a number of at least 0", where=source)
-        tolerances.append(float(value))
-    read_cases = []
-    for number, case in enumerate(cases, start=1):
-        if not isinstance(case, dict) or not isinstance(case.get("input"), dict):
-            raise DataError("a case without an object 'input'", where=f"{source}, case {number}")
-        name = str(case.get("name", number))[:200]
-        case_input = CaseInput(name, case["input"], case.get("rules"), case.get("method"))
-        read_cases.append(Case(case_input, case.get("expected")))
-    relative, absolute = tolerances
-    return VectorFile(document["model"], relative, absolute, tuple(read_cases))
+    relative = _read_tolerance(document, "relative_tolerance", source)
+    absolute = _read_tolerance(document, "absolute_tolerance", source)
+    read_cases = tuple(
+        _read_case(case, number, source) for number, case in enumerate(cases, start=1)
+    )
+    return VectorFile(document["model"], relative, absolute, read_cases)
+
+
+def _read_tolerance(document: Mapping[str, Any], name: str, source: str) -> float:
+    """The tolerance of that *name* of a vector file; ``DataError`` for what is none."""
+    value = document.get(name, TOLERANCE)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e300:
+        shown = reprlib.repr(value)
+        raise DataError(f"a tolerance of {shown} is not a number of at least 0", where=source)
+    return float(value)
+
+
+def _read_case(case: Any, number: int, source: str) -> Case:
+    """The case of that *number* in its file; it may have a name of its own."""
+    if not isinstance(case, dict) or not isinstance(case.get("input"), dict):
+        raise DataError("a case without an object 'input'", where=f"{source}, case {number}")
+    name = str(case.get("name", number))[:200]
+    case_input = CaseInput(name, case["input"], case.get("rules"), case.get("method"))
+    return Case(case_input, case.get("expected"))
 
 
 def compute(model: str, case: CaseInput, evaluators: Iterable[Evaluator]) -> dict[str, Any]:
@@ -130,6 +138,7 @@ def compare(answer: Any, expected: Any, vectors: VectorFile) -> list[Mismatch]:
 
 
 def _differences(path: str, answer: Any, expected: Any, vectors: VectorFile) -> Iterator[Mismatch]:
+    """Yield the mismatches below *path*; fields of the answer that nobody expects are none."""
     if isinstance(expected, Mapping) and isinstance(answer, Mapping):
         for key, value in expected.items():
             inner = f"{path}.{key}" if path else str(key)
@@ -137,9 +146,9 @@ def _differences(path: str, answer: Any, expected: Any, vectors: VectorFile) -> 
                 yield from _differences(inner, answer[key], value, vectors)
             else:
                 yield Mismatch(inner, "nothing", value)
-    elif _is_list(expected) and _is_list(answer) and len(expected) == len(answer):
-        for index, (each, expected_each) in enumerate(zip(answer, expected, strict=True)):
-            yield from _differences(f"{path}[{index}]", each, expected_each, vectors)
+    elif _are_equally_long(answer, expected):
+        for index, (element, expected_element) in enumerate(zip(answer, expected, strict=True)):
+            yield from _differences(f"{path}[{index}]", element, expected_element, vectors)
     elif not _is_same(answer, expected, vectors):
         yield Mismatch(path, answer, expected)
 
@@ -156,8 +165,12 @@ def _is_same(answer: Any, expected: Any, vectors: VectorFile) -> bool:
     return abs(answer - expected) <= tolerance
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
+def _are_equally_long(answer: Any, expected: Any) -> bool:
+    """Whether both are lists of so many elements."""
+    for value in (answer, expected):
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            return False
+    return len(answer) == len(expected)
 
 
 def object_in(values: Mapping[str, Any], name: str) -> dict[str, Any]:

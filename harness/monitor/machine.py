@@ -80,13 +80,18 @@ def machine_load(
     """
     if not samples:
         return None
-    own = [[one.own for one in view if one.own is not None] for view in (samples, *views)]
     busy = fmean(sample.busy for sample in samples)
+    view_shares = [
+        [sample.own for sample in view if sample.own is not None] for view in (samples, *views)
+    ]
+    others_share = None
+    if all(view_shares):
+        others_share = max(busy - sum(map(fmean, view_shares)), 0.0)
     elapsed_s = max(samples[-1].at_s - samples[0].at_s, SAMPLE_S)
     return MachineLoad(
         busy=busy,
         steal=fmean(sample.steal for sample in samples),
-        others=max(busy - sum(map(fmean, own)), 0.0) if all(own) else None,
+        others=others_share,
         swap_bytes_per_s=sum(sample.swapped_bytes for sample in samples[1:]) / elapsed_s,
     )
 
@@ -166,7 +171,8 @@ class Stopwatch:
 
     def __init__(self, wall: Callable[[], float] = time.time) -> None:
         """Start: `at_s` is now by *wall*, in epoch seconds; durations are monotonic."""
-        self._wall, self._start_s = wall, time.monotonic()
+        self._wall = wall
+        self._start_s = time.monotonic()
         self._offset_s = self._measure_offset()
         self.at_s = self._start_s + self._offset_s
 
@@ -276,7 +282,7 @@ def trial_rate(raw: RawLogs, start_s: float, end_s: float) -> float | None:
     """
     Units of work per CPU second between two moments (seconds since the epoch), of all machines.
 
-    It is the harmonic mean of the machines' own: the time that equal work takes on each, added up.
+    It is the harmonic mean of the machines' rates: the rate of equal work on each of them in turn.
     `None` where nothing was sampled, or one of the machines had no sample.
     """
     machine_rates = []

@@ -46,7 +46,8 @@ class SpeedProbe:
 
     def __init__(self, *, log: Path, threads: int | None = None) -> None:
         """Have *threads* append their samples to *log*: one per core, unless it is given."""
-        self.log, self.threads = log, threads or len(os.sched_getaffinity(0))
+        self.log = log
+        self.threads = threads or len(os.sched_getaffinity(0))
         self._probe: Probe | None = None
 
     @property

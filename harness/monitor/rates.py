@@ -8,8 +8,10 @@ are those of copies between pinned memory and the first device (``workloads/gpu`
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+
 from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from statistics import median
 from typing import Any
 
@@ -84,28 +86,31 @@ def record_micro(run: Run, cluster: Cluster, say: Callable[[str], None]) -> None
     if not workers:
         say("warning: nothing is measured without jobs: the nodes cannot be reached from here")
         return
-    disk = "data" if cluster.spec.limited else "."
-    load = NodeLoad(cluster.hosts, lambda host: cluster.agent(host, "load"), disk)
-    measured = defaultdict[str, dict[str, float]](dict)
+    disk_folder = "data" if cluster.spec.limited else "."
+    load = NodeLoad(cluster.hosts, lambda host: cluster.agent(host, "load"), disk_folder)
+    measured: dict[str, dict[str, float]] = {}
     try:
-        for field, names in CONTROLS.items():
-            expected = {
-                worker.name: {
-                    name: float(getattr(cluster.spec.hardware(worker.name), field) or _EXPECTED_BPS)
-                    for name in names
-                }
-                for worker in workers
-            }
-            if field in ("disk_bytes_per_s", "network_bytes_per_s"):
-                for worker, rates in load.measure(field, expected).items():
-                    measured[worker] |= rates
-            if field == "disk_bytes_per_s":
-                for worker, rate in load.measure_buffered(expected).items():
-                    measured[worker]["buffered_write"] = rate
+        expected = _expected_rates(cluster, "disk_bytes_per_s")
+        for worker_name, rates in load.measure("disk_bytes_per_s", expected).items():
+            measured[worker_name] = dict(rates)
+        for worker_name, rate in load.measure_buffered(expected).items():
+            measured.setdefault(worker_name, {})["buffered_write"] = rate
+        expected = _expected_rates(cluster, "network_bytes_per_s")
+        for worker_name, rates in load.measure("network_bytes_per_s", expected).items():
+            measured.setdefault(worker_name, {}).update(rates)
     except HarnessError as error:
         say(f"warning: {error.what}")
     else:
-        run.update_manifest(micro=dict(measured))
+        run.update_manifest(micro=measured)
+
+
+def _expected_rates(cluster: Cluster, field: str) -> dict[str, dict[str, float]]:
+    """Rates to be expected of each worker: its limit *field*, or of hardware without a limit."""
+    expected = {}
+    for worker in cluster.hosts[1:]:
+        limit = getattr(cluster.spec.hardware(worker.name), field)
+        expected[worker.name] = dict.fromkeys(CONTROLS[field], float(limit or _EXPECTED_BPS))
+    return expected
 
 
 def measure_rates(host: Host, java: str, jar: str, folder: str) -> NodeRates:
@@ -131,7 +136,7 @@ def read_rates(text: str) -> NodeRates | None:
         rate_name, _, printed = output_line.partition(" ")
         if rate_name == "how":
             disk_access = printed
-        elif f"{rate_name}_bps" in passes and printed.isascii() and printed.isdigit():
+        elif f"{rate_name}_bps" in passes and re.fullmatch("[0-9]+", printed):
             passes[f"{rate_name}_bps"].append(int(printed))
     if disk_access not in ("direct", "cached"):
         return None
@@ -151,7 +156,7 @@ def rate_statistics(nodes: Mapping[str, NodeRates]) -> dict[str, Statistic]:
         passes: dict[str, Any] = {
             node_name: getattr(node_rates, rate_name) for node_name, node_rates in nodes.items()
         }
-        all_passes = [float(rate) for node_rates in passes.values() for rate in node_rates]
+        all_passes = [float(rate) for rate in chain.from_iterable(passes.values())]
         what = "128 MiB of memory on one core" if rate_name.startswith("mem") else file
         statistics[rate_name] = Statistic(
             value=median(all_passes),
@@ -174,34 +179,54 @@ def record_gpus(run: Run, cluster_spec: ClusterSpec, cluster: Cluster) -> list[s
     """
     if not cluster_spec.node.gpus:
         return []
-    workers = cluster.hosts[1:]
-    by_node: dict[str, Devices] = {}
-    if cluster.watched is None:
-        by_node = {MACHINE: find_devices(here)}
-    else:
-        of_workers = at_once(find_on, workers)
-        by_node = dict(zip((worker.name for worker in workers), of_workers, strict=True))
-    known_gpus = run.read_manifest().gpus_found
+    offered_count = cluster_spec.node.gpus
+    node_devices = find_gpus(cluster)
+    described_before = run.read_manifest().gpus_found
     described = {}
-    for node_name, devices in by_node.items():  # one after the other: nodes may share a machine
+    warnings = []
+    for node_name, devices in node_devices.items():  # in turn: nodes may share a machine
         facts = devices.described()
-        before = known_gpus.get(node_name)
-        if facts["devices"] and before is not None and before.h2d_bps and before.d2h_bps:
-            facts |= {"h2d_bps": before.h2d_bps, "d2h_bps": before.d2h_bps}
-        elif facts["devices"]:
-            worker = next(
-                (worker for worker in workers if node_name in (worker.name, MACHINE)), None
-            )
-            facts |= measure_copies(cluster, worker)
+        if facts["devices"]:
+            measured_copies = recorded_copies(described_before.get(node_name))
+            facts |= measured_copies or measure_copies(cluster, _worker_named(cluster, node_name))
         described[node_name] = NodeGpus.model_validate(facts)
+        if node_name != MACHINE:
+            warnings.append(_missing_gpus(node_name, devices, offered_count))
     if described:
-        run.update_manifest(gpus_found=known_gpus | described)
-    return [
-        f"the GPUs of {node_name} may not work: {cluster_spec.node.gpus} offered,"
-        f" {len(devices.gpus) or 'none'} found{f' ({devices.message})' if devices.message else ''}"
-        for node_name, devices in by_node.items()
-        if node_name != MACHINE and (devices.message or len(devices.gpus) < cluster_spec.node.gpus)
-    ]
+        run.update_manifest(gpus_found=described_before | described)
+    return [*filter(None, warnings)]
+
+
+def _missing_gpus(node_name: str, devices: Devices, offered_count: int) -> str:
+    """A sentence on a node with fewer devices than it offers, or with one that is lost; or none."""
+    if len(devices.gpus) >= offered_count and not devices.message:
+        return ""
+    found = len(devices.gpus) or "none"
+    message = f" ({devices.message})" if devices.message else ""
+    what = f"the GPUs of {node_name} may not work"
+    return f"{what}: {offered_count} offered, {found} found{message}"
+
+
+def find_gpus(cluster: Cluster) -> dict[str, Devices]:
+    """GPUs of the workers by their names; where all are on this machine, its own as `MACHINE`."""
+    if cluster.watched is None:
+        return {MACHINE: find_devices(here)}
+    workers = cluster.hosts[1:]
+    names = [worker.name for worker in workers]
+    return dict(zip(names, at_once(find_on, workers), strict=True))
+
+
+def recorded_copies(gpus: NodeGpus | None) -> dict[str, Any]:
+    """Rates of copies that were measured when *gpus* was written; empty unless there are both."""
+    if gpus is None or not gpus.h2d_bps or not gpus.d2h_bps:
+        return {}
+    return {"h2d_bps": gpus.h2d_bps, "d2h_bps": gpus.d2h_bps}
+
+
+def _worker_named(cluster: Cluster, node_name: str) -> Host | None:
+    """The worker with this name, any one of this machine; `None` where it cannot be reached."""
+    workers = (worker for worker in cluster.hosts[1:] if node_name in (worker.name, MACHINE))
+    return next(workers, None)
 
 
 def measure_copies(cluster: Cluster, worker: Host | None) -> dict[str, Any]:
@@ -228,9 +253,11 @@ def read_copies(text: str) -> dict[str, list[int]]:
     if not isinstance(document, dict) or document.get("kind") != "cuda":
         return {}
     copies: dict[str, Any] = {rate_name: document.get(rate_name) for rate_name in GPU_RATES}
-    for passes in copies.values():
-        if not isinstance(passes, list) or not 0 < len(passes) <= _MOST_PASSES:
-            return {}
-        if not all(type(rate) is int and 0 < rate < _MOST_BPS for rate in passes):
-            return {}
-    return copies
+    return copies if all(map(_are_plausible, copies.values())) else {}
+
+
+def _are_plausible(passes: object) -> bool:
+    """Whether *passes* is a list of whole numbers that can be rates, one for each pass."""
+    if not isinstance(passes, list) or not 0 < len(passes) <= _MOST_PASSES:
+        return False
+    return all(type(rate) is int and 0 < rate < _MOST_BPS for rate in passes)

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import IO
 
 from harness.errors import ClusterError, HarnessError
 from harness.monitor.machine import (
@@ -49,6 +50,12 @@ _MOST_LINE = 1024
 _MOST_CORES = 4096
 _BURST = MIB
 _MOST_BPS = 64 * 1024  # a thousand cores report half of it
+
+# The first word of a line -> what reads the rest of it.
+_PARSERS: Mapping[bytes, Callable[[list[bytes], str], Iterator[object]]] = {
+    b"load": read_machine,
+    b"speed": read_speed,
+}
 
 Report = Callable[[str], None]
 
@@ -118,7 +125,9 @@ class RemoteMonitor:
 
     def __init__(self, sampled: Sequence[RemoteMachine], say: Report) -> None:
         """Copy what *sampled* report; `machines` are those, by the name in their samples."""
-        self.sampled, self._say, self._here = sampled, say, identity()
+        self.sampled = sampled
+        self._say = say
+        self._our_identity = identity()
         self.machines = {
             machine.host.name: MonitoredMachine(nodes=tuple(machine.nodes), cores=machine.cores)
             for machine in sampled
@@ -128,43 +137,49 @@ class RemoteMonitor:
     def sample(self, raw: Path) -> Iterator[None]:
         """Sample while a block runs."""
         log_files = []
-        for machine in (one for first in self.sampled for one in (first, *first.views)):
-            if machine.failure:
-                what = f"the sampling of {machine.host.name} has ended ({machine.failure})"
-                self._say(f"{what}: starting it again")
-                machine.restart()
-            is_view = machine not in self.sampled
-            logs = [(machine.load_log, VIEW_LOG if is_view else MACHINE_LOG)]
-            if machine.has_probe:
-                logs.append((machine.speed_log, PROBE_LOG))
-            log_files += [(log, raw / named_after(name, machine.host.name)) for log, name in logs]
+        for machine in self.sampled:
+            log_files += self._logs(machine, MACHINE_LOG)
+            for view in machine.views:
+                log_files += self._logs(view, VIEW_LOG)
         starts = [file_size(source) for source, _ in log_files]
         # Clients, and what carries their commands, may be processes of ours on one of the machines.
-        is_shared = any(map(self._is_here, self.sampled))
-        own_log = raw / named_after(VIEW_LOG, HARNESS)
-        with MachineSampler(own_log) if is_shared else nullcontext():
+        is_shared = any(map(self._has_our_processes, self.sampled))
+        harness_log = raw / named_after(VIEW_LOG, HARNESS)
+        with MachineSampler(harness_log) if is_shared else nullcontext():
             yield
-        for (source, target), start_bytes in zip(log_files, starts, strict=True):
-            copy_tail(source, start_bytes, target)
+        for (source, name), start_bytes in zip(log_files, starts, strict=True):
+            copy_tail(source, start_bytes, raw / name)
+
+    def _logs(self, machine: RemoteMachine, load_name: str) -> list[tuple[Path, str]]:
+        """Files to which *machine* is sampled, and their names in a trial; started if it ended."""
+        if machine.failure:
+            what = f"the sampling of {machine.host.name} has ended ({machine.failure})"
+            self._say(f"{what}: starting it again")
+            machine.restart()
+        log_files = [(machine.load_log, named_after(load_name, machine.host.name))]
+        if machine.has_probe:
+            log_files.append((machine.speed_log, named_after(PROBE_LOG, machine.host.name)))
+        return log_files
 
     def loads(self, raw: Path) -> dict[str, MachineLoad]:
         """How each machine was used during the trial with samples in *raw*."""
         machine_loads = {}
         for machine in self.sampled:
             names = [view.host.name for view in machine.views]
-            names += [HARNESS] if self._is_here(machine) else []
+            if self._has_our_processes(machine):
+                names.append(HARNESS)
             views = [read_samples(raw / named_after(VIEW_LOG, name)) for name in names]
             samples = read_samples(raw / named_after(MACHINE_LOG, machine.host.name))
             if (load := machine_load(samples, *views)) is not None:
                 machine_loads[machine.host.name] = load
         return machine_loads
 
-    def _is_here(self, machine: RemoteMachine) -> bool:
-        """Whether *machine* is this one, and our own processes are not among those it sees."""
-        here = self._here
+    def _has_our_processes(self, machine: RemoteMachine) -> bool:
+        """Whether we run on *machine*, and none of its nodes sees our processes as its own."""
+        ours = self._our_identity
         views = (machine, *machine.views)
-        is_seen = any(view.identity["view"] == here["view"] for view in views)
-        return machine.identity["machine"] == here["machine"] and not is_seen
+        is_seen = any(view.identity["view"] == ours["view"] for view in views)
+        return machine.identity["machine"] == ours["machine"] and not is_seen
 
 
 Monitor = LocalMonitor | RemoteMonitor
@@ -262,33 +277,41 @@ class RemoteMachine:
             process.wait(_END_LIMIT_S)
 
     def _read(self, process: Running) -> None:
-        """Keep samples, as `harness.parsing` reads them, until there are no more, or others."""
+        """Keep samples until the program ends, or writes what is none; `failure` says which."""
         assert process.stdout is not None
-        started = time.monotonic()
-        reported_bytes = 0
-        parsers: dict[bytes, Callable[[list[bytes], str], Iterator[object]]]
-        parsers = {b"load": read_machine, b"speed": read_speed}
+        failure = "it has ended"
         try:
             with self.speed_log.open("ab", 0) as speed, self.load_log.open("ab", 0) as load:
-                while report_line := process.stdout.readline(_MOST_LINE):
-                    reported_bytes += len(report_line)
-                    if reported_bytes > _BURST + _MOST_BPS * (time.monotonic() - started):
-                        raise ClusterError("it writes more than a machine has to report")
-                    if not report_line.endswith(b"\n"):
-                        raise ClusterError("one of its lines has no end")
+                logs = {b"load": load, b"speed": speed}
+                awaited_kind = b"speed" if self.has_probe else b"load"
+                for report_line in _bounded_lines(process.stdout):
                     sample_kind, _, sample_text = report_line.partition(b" ")
-                    if sample_kind not in parsers:
+                    if sample_kind not in logs:
                         reason = report_line.removeprefix(b"failed ").decode(errors="replace")
                         raise ClusterError(reason)
-                    if any(parsers[sample_kind]([sample_text], sample_kind.decode())):
-                        (load if sample_kind == b"load" else speed).write(sample_text)
-                    if sample_kind == (b"speed" if self.has_probe else b"load"):
+                    # Raises an error for what is no sample; a line of spaces holds none.
+                    if any(_PARSERS[sample_kind]([sample_text], sample_kind.decode())):
+                        logs[sample_kind].write(sample_text)
+                    if sample_kind == awaited_kind:
                         self._has_sample.set()
-            self.failure = self.failure or "it has ended"
         except (HarnessError, OSError, ValueError) as error:
-            self.failure = self.failure or first_line(str(error))
+            failure = first_line(str(error))
         finally:
+            self.failure = self.failure or failure
             self._has_sample.set()
+
+
+def _bounded_lines(output: IO[bytes]) -> Iterator[bytes]:
+    """Lines of *output*; `ClusterError` at one without an end, and where too much is written."""
+    started = time.monotonic()
+    reported_bytes = 0
+    while report_line := output.readline(_MOST_LINE):
+        reported_bytes += len(report_line)
+        if reported_bytes > _BURST + _MOST_BPS * (time.monotonic() - started):
+            raise ClusterError("it writes more than a machine has to report")
+        if not report_line.endswith(b"\n"):
+            raise ClusterError("one of its lines has no end")
+        yield report_line
 
 
 def connect_machines(
@@ -311,14 +334,14 @@ def connect_machines(
         if isinstance(machine, str):
             add_limitation(machine)
             continue
-        first = machines.setdefault(machine.identity["machine"], machine)
-        if first is machine:
+        sampled = machines.setdefault(machine.identity["machine"], machine)
+        if sampled is machine:
             continue
-        first.nodes.append(host.name)
-        if all(machine.identity != one.identity for one in (first, *first.views)):
-            first.views.append(machine)
+        sampled.nodes.append(host.name)
+        if machine.identity in [sampled.identity, *(view.identity for view in sampled.views)]:
+            machine.stop()  # what it would see is sampled already
         else:
-            machine.stop()
+            sampled.views.append(machine)
     return list(machines.values())
 
 
@@ -328,4 +351,5 @@ def file_size(file: Path) -> int:
 
 
 def _not_measured(nodes: Sequence[str], reason: str) -> str:
+    """The limitation that a machine is not sampled, by the names of its *nodes*."""
     return f"speed and load of {', '.join(nodes)} are not measured: {first_line(reason)}"

@@ -58,8 +58,8 @@ class Questions:
             if self._rounds.get(daemon_key) == 0 or daemon_key not in running_keys:
                 self._close(connection)
         # one that has ended, and is started again, has to answer once before it can hang
-        kept = self._rounds.keys() & running_keys
-        self._rounds = {daemon_key: self._rounds[daemon_key] + 1 for daemon_key in kept}
+        asked_keys = self._rounds.keys() & running_keys
+        self._rounds = {daemon_key: self._rounds[daemon_key] + 1 for daemon_key in asked_keys}
         for daemon_key in running_keys.difference(self._open.values()):
             with suppress(OSError):  # nobody listens
                 connection = self._connect(daemon_key)
@@ -71,6 +71,7 @@ class Questions:
         return [key for key, rounds in self._rounds.items() if rounds == most_rounds]
 
     def _close(self, connection: Any) -> None:
+        """Give up a question that is open."""
         del self._open[connection]
         connection.close()
 

@@ -26,14 +26,14 @@ def main(arguments: List[str]) -> None:
     archive = Path(folder, f"{archive_name}.jsa")
     class_list = home / "lists" / f"{archive_name}.lst"
     version = java_version(java_home)
-    made = make_archive(Path(java_home), version, archive, class_list, home / class_path)
-    if not made:
+    is_made = make_archive(Path(java_home), version, archive, class_list, home / class_path)
+    if not is_made:
         with suppress(FileNotFoundError):
             archive.unlink()  # one that another Java made
     for tried in home.glob(f"{archive_name}-*"):
         tried.unlink()
     (home / f"{archive_name}-{key}").touch()
-    print("made" if made else "none")
+    print("made" if is_made else "none")
 
 
 def make_archive(

@@ -59,19 +59,36 @@ def clear(plan: Dict[str, Any]) -> bool:
 
     A supervisor may call it at its own end: its own process, and those above it, are left.
     """
-    folder = Path(plan["folder"])
-    base = Path(plan["base"])
-    user_id = None
     if not _is_owned(plan):
         return False
+    folder = Path(plan["folder"])
+    base = Path(plan["base"])
     clusters = {path.name for path in (base / "clusters").glob("*")}
     is_last = not clusters - {folder.name}
+    user_id = None
+    # of the account that we made: another user's processes may be anything
     if is_last and plan["user"] == "mapreduce-harness":
         with suppress(KeyError):
             user_id = pwd.getpwnam(plan["user"]).pw_uid
+    was_there = folder.exists()
+    was_there |= _end_processes(plan["folder"], user_id)
+    if os.geteuid() == 0:
+        was_there |= _undo_as_root(plan)
+    _remove(folder)
+    if is_last and not plan["keep"] and base.exists():
+        if (base / "account-made").exists():
+            _succeeds("userdel", plan["user"])
+            _succeeds("groupdel", plan["user"])  # it may have gone with the user
+        _remove(base)
+        was_there = True
+    return was_there
+
+
+def _end_processes(folder: str, user_id: Optional[int]) -> bool:
+    """Kill what `_processes` finds until it finds nothing; whether there was a process."""
     deadline = time.monotonic() + _LIMIT_S
-    processes = _processes(plan["folder"], user_id)
-    was_there = folder.exists() or bool(processes)
+    processes = _processes(folder, user_id)
+    was_running = bool(processes)
     while processes:
         if time.monotonic() > deadline:
             raise SystemExit(f"processes {sorted(processes)} do not end")
@@ -79,17 +96,8 @@ def clear(plan: Dict[str, Any]) -> bool:
             with suppress(ProcessLookupError):
                 os.kill(process_id, signal.SIGKILL)
         time.sleep(_PAUSE_S)
-        processes = _processes(plan["folder"], user_id)
-    if os.geteuid() == 0:
-        was_there |= _undo_as_root(plan)
-    _remove(folder)
-    if is_last and not plan["keep"] and base.exists():
-        if (base / "account-made").exists():
-            for tool in ("userdel", "groupdel"):  # the group may have gone with the user
-                _succeeds(tool, plan["user"])
-        _remove(base)
-        was_there = True
-    return was_there
+        processes = _processes(folder, user_id)
+    return was_running
 
 
 def _processes(folder: str, user_id: Optional[int]) -> Set[int]:
@@ -117,11 +125,11 @@ def _undo_as_root(plan: Dict[str, Any]) -> bool:
     marked = f"mapreduce-harness {plan['cluster']}\n"
     was_there = _succeeds("nft", "delete", "table", "inet", f"mapreduce-harness-{plan['cluster']}")
     names = _HOSTS.read_text(errors="surrogateescape")
-    before, begin, rest = names.partition(f"# BEGIN {marked}")  # as Ansible marks a block
-    if begin and f"# END {marked}" in rest:
-        after = rest.partition(f"# END {marked}")[2]
+    names_before, begin, behind_begin = names.partition(f"# BEGIN {marked}")  # as Ansible marks it
+    _, end, names_after = behind_begin.partition(f"# END {marked}")
+    if begin and end:
         # a container's file of names cannot be replaced, only written
-        _HOSTS.write_text(before + after, errors="surrogateescape")
+        _HOSTS.write_text(names_before + names_after, errors="surrogateescape")
         was_there = True
     if plan["unit"] and (_UNITS / plan["unit"]).exists():
         (_UNITS / plan["unit"]).unlink()
@@ -131,14 +139,14 @@ def _undo_as_root(plan: Dict[str, Any]) -> bool:
 
 
 def _succeeds(name: str, *arguments: str) -> bool:
-    """Whether a tool of root's is there and does it."""
+    """Whether one of root's tools is there, and ends with status 0."""
     program = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or ""
     null = subprocess.DEVNULL
     return bool(program) and not subprocess.call([program, *arguments], stdout=null, stderr=null)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, in which what a start was cut off in may still write for a moment."""
+    """Remove a folder; a start that was cut off may still write into it for a moment."""
     for _ in range(_TRIES):
         shutil.rmtree(str(folder), ignore_errors=True)
         if not folder.exists():

@@ -39,11 +39,13 @@ def pack(arguments: List[str]) -> None:
     wanted = re.compile(arguments[1])
     try:
         with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
-            for here, folders, names in os.walk(folder):
-                folders.sort()
-                for path in (os.path.join(here, name) for name in sorted(names)):
-                    if wanted.fullmatch(os.path.relpath(path, folder)):
-                        _add(archive, path, os.path.relpath(path, folder))
+            for parent, subfolders, file_names in os.walk(folder):
+                subfolders.sort()  # `os.walk` enters them in this order
+                for file_name in sorted(file_names):
+                    path = os.path.join(parent, file_name)
+                    name = os.path.relpath(path, folder)
+                    if wanted.fullmatch(name):
+                        _add(archive, path, name)
         sys.stdout.flush()
     except BrokenPipeError:
         sys.stderr.close()  # the reader has gone
@@ -51,6 +53,7 @@ def pack(arguments: List[str]) -> None:
 
 
 def _add(archive: tarfile.TarFile, path: str, name: str) -> None:
+    """Add the plain file at *path* to *archive*, with the size that it has now."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -116,7 +119,9 @@ def dump_threads(processes: Mapping[str, int], into: Path, limit_s: float = LIMI
             return text
 
         deadline = time.monotonic() + limit_s
-        while time.monotonic() < deadline and any(_LAST_LINE not in dump_of(n) for n in outputs):
+        while any(_LAST_LINE not in dump_of(file_name) for file_name in outputs):
+            if time.monotonic() >= deadline:
+                break
             time.sleep(0.05)
         time.sleep(0.1)  # deadlocks and the heap come after the last thread
         files = []
@@ -130,6 +135,7 @@ def dump_threads(processes: Mapping[str, int], into: Path, limit_s: float = LIMI
 
 
 def _link_target(process_id: int, file_name: str) -> str:
+    """Where a link of a process leads, such as ``exe``; empty where that cannot be read."""
     try:
         return os.readlink(f"/proc/{process_id}/{file_name}")
     except OSError:

@@ -149,11 +149,8 @@ def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
     user_home = str(Path.home())
     is_root = os.geteuid() == 0
     base_folder = str(_ROOTS_BASE) if is_root else f"{user_home}/.mapreduce-harness"
-    above = (Path(base_folder), *Path(base_folder).parents)
-    nearest = next(str(folder) for folder in above if folder.is_dir())
+    nearest = nearest_folder(Path(base_folder))
     clusters = Path(base_folder, "clusters")
-    patterns = ("*/complete", "hadoop-*/classes-*", "hadoop-*/tasks-*")
-    files = [file for pattern in patterns for file in Path(base_folder).glob(pattern)]
     hostname = socket.gethostname()
     names = request["names"].items()
     return {
@@ -164,7 +161,7 @@ def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
         "base": base_folder,
         "machine": os.uname().machine,
         "java": [java for java in find_javas() if is_open(java["home"])],
-        "copied": sorted(str(file.relative_to(base_folder)) for file in files)[:_MOST_FILES],
+        "copied": copied_parts(Path(base_folder)),
         "free_bytes": shutil.disk_usage(nearest).free,
         "writable": os.access(nearest, os.W_OK),
         "taken": [port for port in request["ports"] if is_port_taken(port)],
@@ -179,6 +176,19 @@ def preflight(request: Dict[str, Any]) -> Dict[str, Any]:
         "owners": living_owners(clusters),
         "time": time.time(),
     }
+
+
+def nearest_folder(path: Path) -> str:
+    """The folder at *path*, or the first above it that exists."""
+    return next(str(folder) for folder in (path, *path.parents) if folder.is_dir())
+
+
+def copied_parts(base: Path) -> List[str]:
+    """Marks below *base* that say which parts of a cluster's software were copied completely."""
+    files: List[Path] = []
+    for pattern in ("*/complete", "hadoop-*/classes-*", "hadoop-*/tasks-*"):
+        files += base.glob(pattern)
+    return sorted(str(file.relative_to(base)) for file in files)[:_MOST_FILES]
 
 
 def living_owners(clusters: Path) -> Dict[str, str]:
@@ -252,29 +262,45 @@ def public_addresses() -> List[str]:
 
 
 def find_javas() -> List[Dict[str, str]]:
-    """Java runtimes by their ``release`` files, no JVM is started; *build* changes with each."""
-    launcher = shutil.which("java")
+    """
+    Java runtimes of this host: *home*, *version* and *build* of each, the preferred one first.
+
+    Their ``release`` files are read, and no JVM is started.
+    """
     homes = [os.environ.get("JAVA_HOME", "")]
-    homes += [str(Path(launcher).resolve().parent.parent)] if launcher else []
+    launcher = shutil.which("java")
+    if launcher:
+        homes.append(str(Path(launcher).resolve().parent.parent))
     homes += sorted(str(folder.resolve()) for folder in Path("/usr/lib/jvm").glob("*"))
-    javas: Dict[str, Dict[str, str]] = {}
-    for java_home in homes:
-        if not java_home or java_home in javas or not os.access(f"{java_home}/bin/java", os.X_OK):
+    javas = []
+    for java_home in dict.fromkeys(filter(None, homes)):
+        if not os.access(f"{java_home}/bin/java", os.X_OK):
             continue
-        try:
-            with Path(java_home, "release").open(encoding="utf-8", errors="replace") as release:
-                stated = re.search(r'^JAVA_VERSION="([0-9._]+)"', release.read(4096), re.MULTILINE)
-        except OSError:
-            continue
-        if stated:
-            files = []
-            for name in ("release", "lib/modules", "lib/server/libjvm.so"):
-                java_file = Path(java_home, name)
-                if java_file.exists():
-                    files.append([name, java_file.stat().st_size, java_file.stat().st_mtime_ns])
-            build = hashlib.sha256(json.dumps([java_home, files]).encode()).hexdigest()[:12]
-            javas[java_home] = {"home": java_home, "version": stated.group(1), "build": build}
-    return list(javas.values())
+        version = released_version(java_home)
+        if version:
+            build = java_build(java_home)
+            javas.append({"home": java_home, "version": version, "build": build})
+    return javas
+
+
+def released_version(java_home: str) -> str:
+    """The version that the ``release`` file of a Java runtime states; empty where it does not."""
+    try:
+        with Path(java_home, "release").open(encoding="utf-8", errors="replace") as release:
+            stated = re.search(r'^JAVA_VERSION="([0-9._]+)"', release.read(4096), re.MULTILINE)
+    except OSError:
+        return ""
+    return stated.group(1) if stated else ""
+
+
+def java_build(java_home: str) -> str:
+    """Digest of a Java runtime's place, and of sizes and times of its main files."""
+    files = []
+    for name in ("release", "lib/modules", "lib/server/libjvm.so"):
+        java_file = Path(java_home, name)
+        if java_file.exists():
+            files.append([name, java_file.stat().st_size, java_file.stat().st_mtime_ns])
+    return hashlib.sha256(json.dumps([java_home, files]).encode()).hexdigest()[:12]
 
 
 def is_port_taken(port: int) -> bool:

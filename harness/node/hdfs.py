@@ -48,7 +48,8 @@ class Client:
     """Each operation is a method; answers go to standard output."""
 
     def __init__(self, services: Dict[str, str]) -> None:
-        self.services, self.secret = services, services.get("secret", "")
+        self.services = services
+        self.secret = services.get("secret", "")
 
     def list(self, hdfs_path: str) -> None:
         """Print the entries of a folder, each a line {"name", "bytes", "folder"}."""

@@ -93,35 +93,46 @@ class HealthCheck:
 
     def missing_nodes(self, daemon_kind: str) -> List[str]:
         """Nodes whose *daemon_kind* does not answer, or is not known to its master."""
-        namenode, manager, secret = (self.services.get(key, "") for key in ("nn", "rm", "secret"))
         nodes = sorted(self.workers) if daemon_kind in _WORKER_KINDS else [self.master]
         if _NEEDS.get(daemon_kind) in self.left:
             return nodes
-        if daemon_kind == "namenode":  # out of safe mode
-            state = jmx_bean(namenode, secret, "NameNode", "FSNamesystemState").get("FSState")
-            role = jmx_bean(namenode, secret, "NameNode", "NameNodeStatus").get("State")
-            return [] if (state, role) == ("Operational", "active") else nodes
+        if daemon_kind in _WORKER_KINDS:
+            return self.absent_workers(daemon_kind, self.live_daemons(daemon_kind))
+        return [] if self.master_answers(daemon_kind) else nodes
+
+    def master_answers(self, daemon_kind: str) -> bool:
+        """Whether a daemon of the master answers, and the NameNode has left its safe mode."""
+        if daemon_kind == "namenode":
+            state = self.bean("nn", "NameNode", "FSNamesystemState").get("FSState")
+            role = self.bean("nn", "NameNode", "NameNodeStatus").get("State")
+            return (state, role) == ("Operational", "active")
         if daemon_kind == "resourcemanager":
-            counts = jmx_bean(manager, secret, "ResourceManager", "ClusterMetrics")
-            return [] if "NumActiveNMs" in counts else nodes
-        if daemon_kind == "historyserver":
-            bean = jmx_bean(self.services["jhs"], secret, "JobHistoryServer", "JvmMetrics")
-            return [] if bean else nodes
+            return "NumActiveNMs" in self.bean("rm", "ResourceManager", "ClusterMetrics")
+        return bool(self.bean("jhs", "JobHistoryServer", "JvmMetrics"))
+
+    def live_daemons(self, daemon_kind: str) -> List[str]:
+        """What their master calls the daemons of workers that it knows as live: ``host:port``."""
         if daemon_kind == "datanode":
-            info = jmx_bean(namenode, secret, "NameNode", "NameNodeInfo")
-            return self.absent_workers(daemon_kind, json.loads(info.get("LiveNodes") or "{}"))
-        info = jmx_bean(manager, secret, "ResourceManager", "RMNMInfo")
+            info = self.bean("nn", "NameNode", "NameNodeInfo")
+            return list(json.loads(info.get("LiveNodes") or "{}"))
+        info = self.bean("rm", "ResourceManager", "RMNMInfo")
         listed = json.loads(info.get("LiveNodeManagers") or "[]")
-        running = [str(node.get("NodeId")) for node in listed if node.get("State") == "RUNNING"]
-        return self.absent_workers(daemon_kind, running)
+        return [str(node.get("NodeId")) for node in listed if node.get("State") == "RUNNING"]
+
+    def bean(self, service_key: str, service: str, bean: str) -> Dict[str, Any]:
+        """A JMX bean of a master's daemon, empty while there is none."""
+        address = self.services.get(service_key, "")
+        return jmx_bean(address, self.services.get("secret", ""), service, bean)
 
     def absent_workers(self, daemon_kind: str, live: Iterable[str]) -> List[str]:
         """Workers whose *daemon_kind* is not among those *live*, ``host:port`` each."""
-        known = {form for bean_name in live for form in (bean_name, bean_name.rpartition(":")[0])}
+        live_names = set()
+        for bean_name in live:
+            live_names |= {bean_name, bean_name.rpartition(":")[0]}
         return sorted(
             worker
             for worker, names in self.workers.items()
-            if daemon_kind in names and names[daemon_kind] not in known
+            if daemon_kind in names and names[daemon_kind] not in live_names
         )
 
 

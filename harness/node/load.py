@@ -123,6 +123,7 @@ def measure_buffered(folder: str, rate: float) -> Dict[str, float]:
 
 @contextmanager
 def _temporary_file(folder: str) -> Iterator[int]:
+    """Descriptor of a new file in *folder*, which is removed in the end."""
     path = Path(folder) / f".load-{os.getpid()}"
     handle = os.open(str(path), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:

@@ -50,7 +50,7 @@ class Reading(NamedTuple):
     available_bytes: int
     waited_us: Optional[int]  # in which some task waited for memory, since the machine's start
     swapped_pages: int  # in and out, since the machine's start
-    own: Mapping[int, Tuple[int, int, int]]  # what `own_processes` gives
+    processes: Mapping[int, Tuple[int, int, int]]  # what `own_processes` gives
 
 
 def read_counters(root: Path = Path("/proc"), tree: int = 0) -> Reading:
@@ -76,7 +76,7 @@ def read_counters(root: Path = Path("/proc"), tree: int = 0) -> Reading:
         available_bytes=1024 * (_number(rb"MemAvailable: +(\d+) kB", memory) or 0),
         waited_us=_number(rb"some .*total=(\d+)", pressure),
         swapped_pages=sum(map(int, re.findall(rb"^pswp(?:in|out) (\d+)", paging, re.MULTILINE))),
-        own=own_processes(root, tree),
+        processes=own_processes(root, tree),
     )
 
 
@@ -88,19 +88,19 @@ def own_processes(root: Path, tree: int) -> Dict[int, Tuple[int, int, int]]:
     """
     processes = {}
     user = os.geteuid()
-    for entry in os.listdir(str(root)):
-        if entry.isdigit():
-            with suppress(OSError):  # it has ended
-                folder = f"{root}/{entry}"
-                if tree or os.stat(folder).st_uid == user:
-                    with open(f"{folder}/stat", "rb") as stat_file:
-                        words = stat_file.read().rpartition(b")")[2].split()
-                    ticks = [int(word) for word in words[11:15]]
-                    processes[int(entry)] = int(words[1]), sum(ticks[:2]), sum(ticks[2:])
+    for entry in filter(str.isdigit, os.listdir(str(root))):
+        with suppress(OSError):  # it has ended
+            folder = f"{root}/{entry}"
+            if tree or os.stat(folder).st_uid == user:
+                with open(f"{folder}/stat", "rb") as stat_file:
+                    words = stat_file.read().rpartition(b")")[2].split()
+                ticks = [int(word) for word in words[11:15]]
+                processes[int(entry)] = int(words[1]), sum(ticks[:2]), sum(ticks[2:])
     if not tree:
         return processes
 
     def is_below(process_id: int) -> bool:
+        """Whether a process is *tree*, or descends from it."""
         while process_id in processes and process_id != tree:
             process_id = processes[process_id][0]
         return process_id == tree
@@ -112,24 +112,26 @@ def own_ticks(before: Reading, after: Reading) -> int:
     """
     Ticks of our processes between two readings.
 
-    What an ended process used its parent has, unless that ignores its children: what was counted
-    while it ran is no news, and what it used since, or one that was never seen, is.
+    When a process ends, the kernel adds its ticks to those of its parent's ended children, unless
+    the parent ignores its children.  Ticks of it that were counted while it ran are not counted
+    again: those that it used since then are, and all those of a process that was never seen.
     """
-    known: Dict[int, int] = {}  # of what a process may have got from those that ended
-    for process_id in before.own.keys() - after.own.keys():
+    inherited: Dict[int, int] = {}  # ticks counted before, which a process may have got since
+    for process_id in before.processes.keys() - after.processes.keys():
         heir = process_id
-        while heir in before.own and heir not in after.own:
-            heir = before.own[heir][0]
-        known[heir] = known.get(heir, 0) + sum(before.own[process_id][1:])
+        while heir in before.processes and heir not in after.processes:
+            heir = before.processes[heir][0]
+        inherited[heir] = inherited.get(heir, 0) + sum(before.processes[process_id][1:])
     total = 0
-    for process_id, (_, ticks, below) in after.own.items():
-        _, ticks_before, below_before = before.own.get(process_id, (0, 0, 0))
+    for process_id, (_, ticks, child_ticks) in after.processes.items():
+        _, ticks_before, child_ticks_before = before.processes.get(process_id, (0, 0, 0))
         total += max(0, ticks - ticks_before)
-        total += max(0, below - below_before - known.get(process_id, 0))
+        total += max(0, child_ticks - child_ticks_before - inherited.get(process_id, 0))
     return total
 
 
 def _number(pattern: bytes, text: bytes) -> Optional[int]:
+    """The number that *pattern* selects in *text*."""
     match = re.search(pattern, text)
     return int(match.group(1)) if match else None
 
@@ -272,7 +274,7 @@ def main(arguments: List[str]) -> None:
 
 def write_samples(interval_s: float, probe: Optional[Probe]) -> None:
     """Write samples until standard input ends, or the probe does."""
-    last = read_counters()
+    last_reading = read_counters()
     next_sample_s = time.monotonic() + interval_s
     sources: List[Any] = [_INPUT, probe] if probe else [_INPUT]
     while True:
@@ -280,17 +282,24 @@ def write_samples(interval_s: float, probe: Optional[Probe]) -> None:
         if _INPUT in ready and not os.read(_INPUT, _CHUNK):
             return
         if probe is not None and probe in ready:
-            lines = probe.lines()
-            if lines is None:
-                print(f"failed the speed probe has ended {probe.error()}", flush=True)
+            if not print_speed(probe):
                 return
-            for output_line in lines:
-                print(f"speed {output_line.decode('ascii', 'replace')}", flush=True)
             probe.pin()
         if time.monotonic() >= next_sample_s:
             next_sample_s = time.monotonic() + interval_s
-            now = read_counters()
-            sample = between(last, now)
+            reading = read_counters()
+            sample = between(last_reading, reading)
             if sample is not None:
-                last = now
+                last_reading = reading
                 print(f"load {json.dumps(sample)}", flush=True)
+
+
+def print_speed(probe: Probe) -> bool:
+    """Print what the probe has to say; `False`, and that it has ended, where it has."""
+    lines = probe.lines()
+    if lines is None:
+        print(f"failed the speed probe has ended {probe.error()}", flush=True)
+        return False
+    for output_line in lines:
+        print(f"speed {output_line.decode('ascii', 'replace')}", flush=True)
+    return True

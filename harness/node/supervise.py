@@ -138,14 +138,18 @@ class Supervisor:
             if control_pipe in ready:
                 for line in os.read(control_pipe, 65536).decode(errors="replace").splitlines():
                     self.obey(line)
-            watched = [key for key in self.running.values() if "web" in self.daemons[key]]
-            for daemon_key in self.questions.begin_round(watched):
-                self.report({"key": daemon_key, "unanswered_s": UNANSWERED_S})
+            self.report_hanging()
             if time.monotonic() >= self.lease_end_s:
                 return True
 
+    def report_hanging(self) -> None:
+        """Begin a round of questions if it is time; report daemons that have missed too many."""
+        watched = [key for key in self.running.values() if "web" in self.daemons[key]]
+        for daemon_key in self.questions.begin_round(watched):
+            self.report({"key": daemon_key, "unanswered_s": UNANSWERED_S})
+
     def obey(self, line: str) -> None:
-        """Do what a line of the control pipe says; one that says nothing of ours is nothing."""
+        """Do what a line of the control pipe says; a line that we do not understand is ignored."""
         verb, _, argument = line.partition(" ")
         stopped = self.daemons.keys() - set(self.running.values())
         if verb == "start" and argument in stopped:
@@ -254,6 +258,7 @@ def _guard(plan: Dict[str, Any]) -> None:
 
 
 def _adopt_orphans_until_sigterm() -> None:
+    """Adopt orphans; SIGTERM ends us by `SystemExit`."""
     adopt_orphans()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # which runs `finally`
 
@@ -269,7 +274,7 @@ class ClusterSupervisor(Supervisor):
         self.home_namespaces = _open_namespaces()
 
     def connect(self, daemon_key: str) -> Any:
-        """The same, made within the network of the node."""
+        """A connection to the web service of a daemon, made within the network of its node."""
         if not self.namespaces:
             return super().connect(daemon_key)
         node = self.daemons[daemon_key]["node"]
@@ -307,7 +312,8 @@ class ClusterSupervisor(Supervisor):
             os.dup2(source, target)
         supervisor = os.getppid()
         drop_to(self.plan.get("account"))
-        if not self.namespaces:  # after that: another account is another who may be signalled
+        # after the change of account, which makes the kernel forget this request
+        if not self.namespaces:
             _die_with_parent(supervisor, signal.SIGKILL)
         os.chdir(daemon["cwd"])
         os.execve(daemon["argv"][0], daemon["argv"], daemon["env"])  # noqa: S606 - no shell is meant
@@ -356,6 +362,7 @@ def cover_etc(folder: str) -> None:
 
 
 def _open_namespaces() -> Dict[str, int]:
+    """Descriptors of the network and the host name's namespace that we are in."""
     return {kind: os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in ("net", "uts")}
 
 

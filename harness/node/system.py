@@ -18,17 +18,27 @@ import struct
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, List, Union
+from typing import Any, Dict, Iterable, List, Set, Tuple, Union
 
 _UNSAID = "not known: nothing here says it"
 _GET_MTU = 0x8921
 _GET_SETTINGS = 0x00000001
 _ETHTOOL = 0x8946  # of linux/sockios.h and ethtool.h
-_CGROUPS, _LIMITS = "/sys/fs/cgroup", (  # of both versions of control groups
-    "cpu.max", "cpu.weight", "cpuset.cpus", "memory.max", "memory.high", "memory.swap.max",
-    "io.max", "cpu.cfs_quota_us", "cpu.shares", "memory.limit_in_bytes",
-    "blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device",
-)  # fmt: skip
+_CGROUPS = "/sys/fs/cgroup"
+_LIMITS = (  # of both versions of control groups
+    "cpu.max",
+    "cpu.weight",
+    "cpuset.cpus",
+    "memory.max",
+    "memory.high",
+    "memory.swap.max",
+    "io.max",
+    "cpu.cfs_quota_us",
+    "cpu.shares",
+    "memory.limit_in_bytes",
+    "blkio.throttle.read_bps_device",
+    "blkio.throttle.write_bps_device",
+)
 # No limit, or a group's own share: version 1 has a number near 2**63 where memory is not limited.
 _NO_LIMIT = re.compile(r"max.*|-1|100|1024|9223\d{15}|not known.*")
 _HIDDEN = re.compile(
@@ -93,11 +103,11 @@ def read(path: Union[str, Path]) -> str:
 
 def fields(path: str, separator: str = ":") -> Dict[str, str]:
     """Values of the lines of a file by their names; of equal names the first."""
-    known: Dict[str, str] = {}
+    values: Dict[str, str] = {}
     for line in read(path).splitlines():
         name, _, value = line.partition(separator)
-        known.setdefault(name.strip(), value.strip().strip('"'))
-    return known
+        values.setdefault(name.strip(), value.strip().strip('"'))
+    return values
 
 
 def plain(text: str, factor: int = 1) -> Union[int, str]:
@@ -113,52 +123,59 @@ def hide(text: str) -> str:
 
 def processor() -> Dict[str, Any]:
     """The processors, by the kernel's files about them and its description of the first."""
-    first = fields("/proc/cpuinfo")
+    description = fields("/proc/cpuinfo")
     folder = Path("/sys/devices/system/cpu")
     cpus = list(folder.glob("cpu[0-9]*"))
+    cores = physical_cores(cpus)
     caches = sorted(folder.glob("cpu0/cache/index*"))
-    places = ("topology/physical_package_id", "topology/core_id")
-    cores = {tuple(read(cpu / place) for place in places) for cpu in cpus}
-    cores = {core for core in cores if core[0].isdigit()}
-    limits = [read(folder / f"cpu0/cpufreq/cpuinfo_{end}_freq") for end in ("min", "max")]
-    names = ("level", "type", "size", "shared_cpu_list")
+    governors = {read(cpu / "cpufreq/scaling_governor") for cpu in cpus}
+    frequency_files = [folder / f"cpu0/cpufreq/cpuinfo_{end}_freq" for end in ("min", "max")]
+    numa_nodes = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
     return {
-        "model": first.get("model name") or first.get("CPU part", _UNSAID),
+        "model": description.get("model name") or description.get("CPU part", _UNSAID),
         "architecture": platform.machine(),
-        "sockets": len({core[0] for core in cores}) or _UNSAID,
+        "sockets": len({package for package, _ in cores}) or _UNSAID,
         "cores": len(cores) or _UNSAID,
         "threads": len(cpus) or _UNSAID,
         "usable_threads": len(os.sched_getaffinity(0)),
-        "caches": [
-            "L{} {}, {}, shared by {}".format(*(read(cache / name) for name in names))
-            for cache in caches
-        ]
-        or _UNSAID,
-        "microcode": first.get("microcode", _UNSAID),
-        "governor": ", ".join(sorted({read(cpu / "cpufreq/scaling_governor") for cpu in cpus})),
-        "frequency_limits_hz": [plain(limit, 1000) for limit in limits],
-        "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or _UNSAID,
+        "caches": list(map(describe_cache, caches)) or _UNSAID,
+        "microcode": description.get("microcode", _UNSAID),
+        "governor": ", ".join(sorted(governors)),
+        "frequency_limits_hz": [plain(read(file), 1000) for file in frequency_files],
+        "numa_nodes": len(numa_nodes) or _UNSAID,
     }
+
+
+def physical_cores(cpus: Iterable[Path]) -> Set[Tuple[str, str]]:
+    """Numbers of socket and core of *cpus*, which are folders of the kernel; each pair once."""
+    cores = set()
+    for cpu in cpus:
+        package = read(cpu / "topology/physical_package_id")
+        if package.isdigit():
+            cores.add((package, read(cpu / "topology/core_id")))
+    return cores
+
+
+def describe_cache(cache: Path) -> str:
+    """One cache of a processor, in words, by its folder of the kernel."""
+    names = ("level", "type", "size", "shared_cpu_list")
+    return "L{} {}, {}, shared by {}".format(*(read(cache / name) for name in names))
 
 
 def disk(folder: str) -> Dict[str, Any]:
     """The file system that a folder is on, or will be on, and the whole disk below that."""
-    place = f"{os.path.realpath(folder)}/"
-    nowhere = "not known: no file system has this folder"
-    mounted = ["", "", "none", "", "", nowhere, "-", nowhere, "none", nowhere]
-    for line in read("/proc/self/mountinfo").splitlines():  # the last of two at one place is on top
-        words = line.split(" ")
-        is_above = "-" in words and place.startswith(f"{words[4].rstrip('/')}/")
-        mounted = words if is_above and len(words[4]) >= len(mounted[4]) else mounted
-    kind, source, above = mounted[mounted.index("-") + 1 :][:3]
-    options = {*mounted[5].split(","), *above.split(",")}
+    mounted = mount_words(f"{os.path.realpath(folder)}/")
+    # what follows the dash: options of the file system as a whole are beside those of the mount
+    kind, source, file_system_options = mounted[mounted.index("-") + 1 :][:3]
+    options = {*mounted[5].split(","), *file_system_options.split(",")}
     device = Path("/sys/dev/block", mounted[2])
     if not device.exists():  # btrfs has numbers of its own
         device = Path("/sys/class/block", os.path.basename(os.path.realpath(source)))
     device = device.resolve()
-    device = device.parent if (device / "partition").exists() else device
-    below = ", ".join(sorted(path.name for path in device.glob("slaves/*")))
-    name = f"{device.name} on {below}" if below else device.name
+    if (device / "partition").exists():
+        device = device.parent
+    lower_devices = ", ".join(sorted(path.name for path in device.glob("slaves/*")))
+    name = f"{device.name} on {lower_devices}" if lower_devices else device.name
     return {
         "file_system": kind,
         "mount_options": sorted(
@@ -170,6 +187,18 @@ def disk(folder: str) -> Dict[str, Any]:
         "size_bytes": plain(read(device / "size"), 512),
         "scheduler": plain(read(device / "queue/scheduler")),
     }
+
+
+def mount_words(path: str) -> List[str]:
+    """The line of ``mountinfo`` for the file system of *path*, which ends with a slash."""
+    nowhere = "not known: no file system has this folder"
+    mounted = ["", "", "none", "", "", nowhere, "-", nowhere, "none", nowhere]
+    for line in read("/proc/self/mountinfo").splitlines():
+        words = line.split(" ")
+        is_above = "-" in words and path.startswith(f"{words[4].rstrip('/')}/")
+        if is_above and len(words[4]) >= len(mounted[4]):  # the last of two at one place is on top
+            mounted = words
+    return mounted
 
 
 def interface(name: str) -> Dict[str, Any]:
@@ -193,13 +222,16 @@ def control_groups() -> Dict[str, Any]:
     for line in read("/proc/self/cgroup").splitlines():
         controllers, _, place = line.partition(":")[2].partition(":")
         for controller in controllers.split(","):  # an empty one in version 2
-            own = Path(_CGROUPS, controller.replace("name=", ""), place.lstrip("/"))
-            files = [group / name for group in (own, *own.parents) for name in _LIMITS]
-            limits += [
-                f"{file.name}: {read(file)}"
-                for file in files
-                if not _NO_LIMIT.fullmatch(read(file))
-            ]
-    version = 2 if os.path.exists(f"{_CGROUPS}/cgroup.controllers") else 1
-    known = version if os.path.isdir(_CGROUPS) else f"not known: {_CGROUPS} is not there"
-    return {"version": known, "limits": list(dict.fromkeys(limits))}
+            our_group = Path(_CGROUPS, controller.replace("name=", ""), place.lstrip("/"))
+            for group in (our_group, *our_group.parents):
+                limits += group_limits(group)
+    version: Union[int, str] = 2 if os.path.exists(f"{_CGROUPS}/cgroup.controllers") else 1
+    if not os.path.isdir(_CGROUPS):
+        version = f"not known: {_CGROUPS} is not there"
+    return {"version": version, "limits": list(dict.fromkeys(limits))}
+
+
+def group_limits(group: Path) -> List[str]:
+    """The limits that the files of one control group state."""
+    stated = [(name, read(group / name)) for name in _LIMITS]
+    return [f"{name}: {limit}" for name, limit in stated if not _NO_LIMIT.fullmatch(limit)]

@@ -94,14 +94,22 @@ def main(arguments: List[str]) -> None:
     os.close(reading)
     status = _await_end(command, command_input, wake_pipe)
     if not command_input.ended:
-        # A connection that is closed with bytes unread is reset, and the command's last output
-        # would be lost with it: read on for a moment.
-        deadline = time.monotonic() + _LINGER_S
-        while time.monotonic() < deadline:
-            left = max(0.0, deadline - time.monotonic())
-            if select.select([0], [], [], left)[0] and not os.read(0, _CHUNK):
-                break
+        _drain_input()
     raise SystemExit(status if status >= 0 else 128 - status)
+
+
+def _drain_input() -> None:
+    """
+    Read on for a moment, until our input ends.
+
+    A connection that is closed with bytes unread is reset, and the command's last output would be
+    lost with it.
+    """
+    deadline = time.monotonic() + _LINGER_S
+    while time.monotonic() < deadline:
+        left_s = max(0.0, deadline - time.monotonic())
+        if select.select([0], [], [], left_s)[0] and not os.read(0, _CHUNK):
+            return
 
 
 def _await_end(command: Any, command_input: "CommandInput", wake_pipe: int) -> int:
@@ -132,7 +140,9 @@ class CommandInput:
     """The command's input: an incomplete piece (*raw*), and what *target* has not taken."""
 
     def __init__(self, target: int) -> None:
-        self.target, self.raw, self.waiting = target, bytearray(), bytearray()
+        self.target = target
+        self.raw = bytearray()
+        self.waiting = bytearray()
         self.started = self.ended = self.closed = False
         os.set_blocking(target, False)
 

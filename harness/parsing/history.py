@@ -62,13 +62,16 @@ _ATTEMPT_ID = re.compile(r"attempt(_[0-9]{1,16}_[0-9]{1,10})(_([mr])_[0-9]{1,10}
 _TYPE_NAME = re.compile(r"(?:\w+\.)*([A-Za-z_]\w*)", re.ASCII)
 _PRIMITIVES = {"boolean", "int", "long", "float", "double", "bytes", "string"}
 
-_READ = {f"JOB_{what}" for what in ("SUBMITTED", "INITED", "FINISHED", "FAILED", "KILLED", "ERROR")}
-_READ |= {
-    f"{kind}_ATTEMPT_{what}"
-    for kind in ("MAP", "REDUCE")
-    for what in ("STARTED", "FINISHED", "FAILED", "KILLED")
-}
+# Types of events that are read.
+_READ = {
+    "JOB_SUBMITTED", "JOB_INITED", "JOB_FINISHED", "JOB_FAILED", "JOB_KILLED", "JOB_ERROR",
+    "MAP_ATTEMPT_STARTED", "MAP_ATTEMPT_FINISHED", "MAP_ATTEMPT_FAILED", "MAP_ATTEMPT_KILLED",
+    "REDUCE_ATTEMPT_STARTED", "REDUCE_ATTEMPT_FINISHED", "REDUCE_ATTEMPT_FAILED",
+    "REDUCE_ATTEMPT_KILLED",
+}  # fmt: skip
 _STATES: dict[str, AttemptState] = {"FINISHED": "succeeded", "FAILED": "failed", "KILLED": "killed"}
+
+_NameSet = tuple[tuple[str, ...], ...]  # of each group of counters its name, and theirs
 
 # Names of old interfaces, as Hadoop's own reader maps them.
 _GROUPS = {
@@ -127,6 +130,27 @@ def _read_json(pieces: Iterable[bytes], symbols: frozenset[bytes], job: _Job) ->
     """Give *job* the events in *pieces*, which start behind the first two lines of the file."""
     skipped = symbols - {event_type.encode() for event_type in _READ}
     number = 2
+    for line in chain.from_iterable(_line_lists(pieces, job)):
+        number += 1
+        # Half of a history is events of tasks, which repeat what their attempts report.
+        is_skipped = line.startswith(b'{"type":"') and line[9 : line.find(b'"', 9)] in skipped
+        if not line or is_skipped or line.isspace():
+            continue
+        job.place = number
+        try:
+            event = orjson.loads(line)
+        except ValueError as error:
+            raise job.error(f"not JSON: '{excerpt(line)}'", _CUT) from error
+        event_type = event.get("type") if isinstance(event, dict) else None
+        if not isinstance(event_type, str) or event_type.encode() not in symbols:
+            raise job.error(f"not an event of the schema: '{excerpt(line)}'")
+        if event_type in _READ:
+            job.add(event_type, _untagged(event.get("event")))
+
+
+def _line_lists(pieces: Iterable[bytes], job: _Job) -> Iterator[list[bytes]]:
+    """The lines that end in each of *pieces*: the history of *job* behind its first two lines."""
+    number = 2
     unended = list[bytes]()
     unended_bytes = 0
     for chunk in chain(pieces, [b"\n"]):
@@ -137,22 +161,8 @@ def _read_json(pieces: Iterable[bytes], symbols: frozenset[bytes], job: _Job) ->
             unended_bytes = 0
         unended.append(rest)
         unended_bytes += len(rest)
-        for line in lines:
-            number += 1
-            # Half of a history is events of tasks, which repeat what their attempts report.
-            is_skipped = line.startswith(b'{"type":"') and line[9 : line.find(b'"', 9)] in skipped
-            if not line or is_skipped or line.isspace():
-                continue
-            job.place = number
-            try:
-                event = orjson.loads(line)
-            except ValueError as error:
-                raise job.error(f"not JSON: '{excerpt(line)}'", _CUT) from error
-            event_type = event.get("type") if isinstance(event, dict) else None
-            if not isinstance(event_type, str) or event_type.encode() not in symbols:
-                raise job.error(f"not an event of the schema: '{excerpt(line)}'")
-            if event_type in _READ:
-                job.add(event_type, _untagged(event.get("event")))
+        number += len(lines)
+        yield lines
         if unended_bytes > _LARGEST_EVENT:
             job.place = number + 1
             raise job.error(f"an event of more than {_LARGEST_EVENT} bytes")
@@ -175,56 +185,72 @@ def avro_schema(schema: Any, source: str) -> Any:
     from fastavro import parse_schema
     from fastavro.schema import SchemaParseException, UnknownType
 
-    name_sets = set[str]()
-
-    def rebuilt(avro_type: Any, nesting: int) -> Any:
-        if nesting > _DEEPEST_TYPE or len(name_sets) > _MOST_TYPES:
-            raise ValueError(f"more than {_MOST_TYPES} types, or {_DEEPEST_TYPE} in each other")
-        if isinstance(avro_type, list):
-            members = [
-                member if member == "null" else rebuilt(member, nesting + 1) for member in avro_type
-            ]
-            if not members or any(isinstance(member, list) for member in members):
-                raise ValueError("a union of nothing or of unions")
-            return members
-        if isinstance(avro_type, str):
-            if avro_type in _PRIMITIVES:
-                return avro_type
-            if (type_name := _type_name(avro_type)) in name_sets:
-                return type_name
-            raise ValueError(
-                f"the type '{excerpt(avro_type)}' is not known here, or contains itself"
-            )
-        type_kind = avro_type["type"]
-        if type_kind == "record":
-            fields = [
-                {"name": _type_name(field["name"]), "type": rebuilt(field["type"], nesting + 1)}
-                for field in avro_type["fields"]
-            ]
-            if not fields:
-                raise ValueError("a record without fields")
-            name_sets.add(type_name := _type_name(avro_type["name"]))
-            return {"type": type_kind, "name": type_name, "fields": fields}
-        if type_kind == "enum":
-            name_sets.add(type_name := _type_name(avro_type["name"]))
-            return {"type": type_kind, "name": type_name, "symbols": avro_type["symbols"]}
-        if type_kind in ("array", "map"):
-            member_key = "items" if type_kind == "array" else "values"
-            return {"type": type_kind, member_key: rebuilt(avro_type[member_key], nesting + 1)}
-        return rebuilt(type_kind, nesting + 1)
-
     try:
-        return parse_schema(rebuilt(schema, 0))
+        return parse_schema(_SchemaBuilder().rebuilt(schema, 0))
     except (SchemaParseException, UnknownType, ValueError, LookupError, TypeError) as error:
         what = f"not the schema of job history events: {excerpt(error)}"
         raise ParseError(what, source=source, line=2) from error
 
 
+class _SchemaBuilder:
+    """Builds a schema from the checked parts of a foreign one."""
+
+    def __init__(self) -> None:
+        self._type_names = set[str]()  # of the types that are built
+
+    def rebuilt(self, avro_type: Any, nesting: int) -> Any:
+        """Build *avro_type*, *nesting* types deep; it is bad where that raises any error."""
+        if nesting > _DEEPEST_TYPE or len(self._type_names) > _MOST_TYPES:
+            raise ValueError(f"more than {_MOST_TYPES} types, or {_DEEPEST_TYPE} in each other")
+        if isinstance(avro_type, list):
+            return self._union(avro_type, nesting)
+        if isinstance(avro_type, str):
+            if avro_type in _PRIMITIVES:
+                return avro_type
+            if (type_name := _type_name(avro_type)) in self._type_names:
+                return type_name
+            what = f"the type '{excerpt(avro_type)}' is not known here, or contains itself"
+            raise ValueError(what)
+        type_kind = avro_type["type"]
+        if type_kind == "record":
+            return self._record(avro_type, nesting)
+        if type_kind == "enum":
+            type_name = self._add_name(avro_type["name"])
+            return {"type": type_kind, "name": type_name, "symbols": avro_type["symbols"]}
+        if type_kind in ("array", "map"):
+            member_key = "items" if type_kind == "array" else "values"
+            return {"type": type_kind, member_key: self.rebuilt(avro_type[member_key], nesting + 1)}
+        return self.rebuilt(type_kind, nesting + 1)
+
+    def _union(self, avro_types: list[Any], nesting: int) -> list[Any]:
+        members: list[Any] = []
+        for avro_type in avro_types:
+            member = avro_type if avro_type == "null" else self.rebuilt(avro_type, nesting + 1)
+            members.append(member)
+        if not members or list in map(type, members):
+            raise ValueError("a union of nothing or of unions")
+        return members
+
+    def _record(self, avro_type: Any, nesting: int) -> dict[str, Any]:
+        fields = [
+            {"name": _type_name(field["name"]), "type": self.rebuilt(field["type"], nesting + 1)}
+            for field in avro_type["fields"]
+        ]
+        if not fields:
+            raise ValueError("a record without fields")
+        return {"type": "record", "name": self._add_name(avro_type["name"]), "fields": fields}
+
+    def _add_name(self, name: Any) -> str:
+        type_name = _type_name(name)
+        self._type_names.add(type_name)
+        return type_name
+
+
 def _type_name(name: Any) -> str:
-    id_match = _TYPE_NAME.fullmatch(name)
-    if id_match is None:
+    match = _TYPE_NAME.fullmatch(name)
+    if match is None:
         raise ValueError(f"'{excerpt(name)}' is not the name of a type")
-    return id_match[1]
+    return match[1]
 
 
 def _read_binary(pieces: Iterator[bytes], start: int, schema: Any, job: _Job) -> None:
@@ -242,18 +268,10 @@ def _read_binary(pieces: Iterator[bytes], start: int, schema: Any, job: _Job) ->
         except (EOFError, ValueError, LookupError, TypeError, OverflowError) as error:
             # Nothing but reading an event shows where it ends: perhaps it goes on.
             unread = data[event_start:]
-            if len(unread) > _LARGEST_BINARY_EVENT:
-                what = f"an event of more than {_LARGEST_BINARY_EVENT} bytes"
-                raise job.error(what) from error
-            if is_last and isinstance(error, EOFError):
-                raise job.error("an incomplete event: the history is truncated", _CUT) from error
-            if is_last:
-                raise job.error(f"not an event: {excerpt(error)}") from error
-            more = bytearray()
-            while len(more) < max(_CHUNK_BYTES, len(unread)) and not is_last:
-                chunk = next(pieces, None)
-                is_last = chunk is None
-                more += chunk or b""
+            if is_last or len(unread) > _LARGEST_BINARY_EVENT:
+                raise _unreadable_event_error(job, len(unread), error) from error
+            more = _next_bytes(pieces, max(_CHUNK_BYTES, len(unread)))
+            is_last = len(more) < max(_CHUNK_BYTES, len(unread))
             start += event_start
             data = unread + more
             stream = BytesIO(data)
@@ -265,8 +283,26 @@ def _read_binary(pieces: Iterator[bytes], start: int, schema: Any, job: _Job) ->
             job.add(event_type, event.get("event"))
 
 
+def _next_bytes(pieces: Iterator[bytes], wanted_bytes: int) -> bytearray:
+    """The next *pieces* until there are *wanted_bytes* of them; fewer are the last."""
+    more = bytearray()
+    for chunk in pieces:
+        more += chunk
+        if len(more) >= wanted_bytes:
+            break
+    return more
+
+
+def _unreadable_event_error(job: _Job, unread_bytes: int, error: Exception) -> ParseError:
+    if unread_bytes > _LARGEST_BINARY_EVENT:
+        return job.error(f"an event of more than {_LARGEST_BINARY_EVENT} bytes")
+    if isinstance(error, EOFError):
+        return job.error("an incomplete event: the history is truncated", _CUT)
+    return job.error(f"not an event: {excerpt(error)}")
+
+
 class Counters(Mapping[str, int]):
-    """Values by name, in eight bytes each: attempts with the same names share these."""
+    """Values by name, in eight bytes each; attempts with equal names share one table of names."""
 
     __slots__ = ("_positions", "_values")
 
@@ -302,12 +338,13 @@ class _Job:
         self._starts: dict[str, dict[str, Any]] = {}
         self._ends: dict[str, dict[str, Any]] = {}
         self._end_places: dict[str, int | None] = {}
-        self._positions: dict[tuple[tuple[str, ...], ...], dict[str, int]] = {}
+        self._positions: dict[_NameSet, dict[str, int]] = {}
 
     def error(self, what: str, fix: str = "") -> ParseError:
         """Error at the event that is being read."""
-        line, byte = (self.place, None) if self._unit == "line" else (None, self.place)
-        return ParseError(what, source=self._source, line=line, byte=byte, fix=fix)
+        if self._unit == "line":
+            return ParseError(what, source=self._source, line=self.place, fix=fix)
+        return ParseError(what, source=self._source, byte=self.place, fix=fix)
 
     def add(self, event_type: str, fields: Any) -> None:
         """Take what an event of the type *event_type* reports."""
@@ -341,11 +378,10 @@ class _Job:
             self._facts["counters"] = self._counters(fields, "totalCounters")
             self._facts["map_counters"] = self._counters(fields, "mapCounters")
             self._facts["reduce_counters"] = self._counters(fields, "reduceCounters")
-            self._finished_tasks = {
-                name: self._whole(fields, name)
-                for name in ("finishedMaps", "finishedReduces")
-                if succeeded
-            }
+            self._finished_tasks = {}
+            if succeeded:
+                for name in ("finishedMaps", "finishedReduces"):
+                    self._finished_tasks[name] = self._whole(fields, name)
 
     def _add_attempt(self, event_type: str, fields: Mapping[str, Any]) -> None:
         attempt_id = self._text(fields, "attemptId")
@@ -391,7 +427,6 @@ class _Job:
         self.place = self._end_place
         if self._facts["finish_s"] < self._facts["submit_s"]:
             raise self.error("the job ends before it is submitted")
-        defaults = {"launch_s": self._facts["submit_s"], "num_maps": 0, "num_reduces": 0}
         attempts = []
         for attempt_id, ended in self._ends.items():
             self.place = self._end_places[attempt_id]
@@ -402,28 +437,34 @@ class _Job:
                 continue  # It never got a container.
             if ended["finish_s"] < start["start_s"]:
                 raise self.error(f"{attempt_id} ends before it starts")
-            attempts.append(attempt := TaskAttempt(attempt_id=attempt_id, **{**ended, **start}))
-            # These moments are of its node's clock, start and end of its master's.
-            for name in ("map_finish_s", "shuffle_finish_s", "sort_finish_s"):
-                at_s = getattr(attempt, name)
-                if at_s is not None and not attempt.window[0] <= at_s <= attempt.window[1]:
-                    what = f"{name} of {attempt_id} is {at_s - attempt.start_s:.0f} s into an"
-                    what += f" attempt of {attempt.duration_s:.0f} s"
-                    raise self.error(what, f"set the clock of {excerpt(attempt.host)} right")
+            attempt = TaskAttempt(attempt_id=attempt_id, **{**ended, **start})
+            self._check_moments(attempt)
+            attempts.append(attempt)
         attempts.sort(key=attrgetter("start_s", "attempt_id"))
-        # The job's own count of its successful tasks: a lost line must not go unseen.
         self.place = self._end_place
+        self._check_count(attempts)
+        defaults = {"launch_s": self._facts["submit_s"], "num_maps": 0, "num_reduces": 0}
+        return JobTrace(job_id=self._job_id, attempts=tuple(attempts), **defaults | self._facts)
+
+    def _check_moments(self, attempt: TaskAttempt) -> None:
+        """Refuse moments, which are by the clock of the attempt's node, outside of the attempt."""
+        earliest_s, latest_s = attempt.window  # by the clock of its master
+        for name in ("map_finish_s", "shuffle_finish_s", "sort_finish_s"):
+            at_s = getattr(attempt, name)
+            if at_s is not None and not earliest_s <= at_s <= latest_s:
+                what = f"{name} of {attempt.attempt_id} is {at_s - attempt.start_s:.0f} s into an"
+                what += f" attempt of {attempt.duration_s:.0f} s"
+                raise self.error(what, f"set the clock of {excerpt(attempt.host)} right")
+
+    def _check_count(self, attempts: Iterable[TaskAttempt]) -> None:
+        """Compare with the job's own count of its successful tasks: no lost line goes unseen."""
+        succeeded = [attempt for attempt in attempts if attempt.state == "succeeded"]
         for name, expected in self._finished_tasks.items():
             kind = "map" if name == "finishedMaps" else "reduce"
-            tasks = {
-                attempt.task_id
-                for attempt in attempts
-                if (attempt.kind, attempt.state) == (kind, "succeeded")
-            }
+            tasks = {attempt.task_id for attempt in succeeded if attempt.kind == kind}
             if len(tasks) != expected:
                 what = f"{name} is {expected}, and the history has {len(tasks)} such tasks"
                 raise self.error(what)
-        return JobTrace(job_id=self._job_id, attempts=tuple(attempts), **defaults | self._facts)
 
     def _check_job(self, job_id: str, name: str) -> None:
         self._job_id = self._job_id or job_id
@@ -456,25 +497,34 @@ class _Job:
             return {}
         try:
             groups = (field_value if "groups" in field_value else _untagged(field_value))["groups"]
-            name_sets = tuple(
+            # Lists, for a history has many of these: a generator takes longer.
+            names_by_group = [
                 (group["name"], *[counter["name"] for counter in group["counts"]])
                 for group in groups
-            )
-            values = [counter["value"] for group in groups for counter in group["counts"]]
-            positions = self._positions.get(name_sets)
-            if positions is None:
-                # Later ones override earlier ones of the same name.
-                keys = [
-                    f"{_GROUPS.get(group, group[:_LONGEST_TEXT])}.{counter[:_LONGEST_TEXT]}"
-                    for group, *counters in name_sets
-                    for counter in counters
-                ]
-                if len(self._positions) >= _MOST_NAME_SETS:
-                    self._positions.clear()
-                positions = self._positions[name_sets] = {key: at for at, key in enumerate(keys)}
+            ]
+            name_set = tuple(names_by_group)
+            values: list[Any] = []
+            for group in groups:
+                values += [counter["value"] for counter in group["counts"]]
+            positions = self._positions.get(name_set) or self._add_positions(name_set)
             if bool in map(type, values):
                 raise TypeError("true or false")
             return Counters(positions, array("q", values))
         except (LookupError, TypeError, OverflowError) as error:
             what = f"{field_name} are not groups of named whole numbers: {excerpt(error)}"
             raise self.error(what) from error
+
+    def _add_positions(self, name_set: _NameSet) -> dict[str, int]:
+        """Remember where among its values each counter of *name_set* stands, by its whole name."""
+        keys: list[str] = []
+        for group, *counters in name_set:
+            keys += [
+                f"{_GROUPS.get(group, group[:_LONGEST_TEXT])}.{counter[:_LONGEST_TEXT]}"
+                for counter in counters
+            ]
+        if len(self._positions) >= _MOST_NAME_SETS:
+            self._positions.clear()
+        # Of two of the same name the later one counts.
+        positions = {key: position for position, key in enumerate(keys)}
+        self._positions[name_set] = positions
+        return positions

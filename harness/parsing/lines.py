@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime, tzinfo
 from itertools import takewhile
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -37,6 +37,7 @@ MOST_SAMPLES = 5_000_000
 
 _MACHINE_FIELDS = frozenset(field.name for field in fields(MachineSample))
 _WHOLE_FIELDS = ("runnable", "available_bytes", "swapped_bytes")
+_UNKNOWN_FIELDS = ("memory_pressure", "own")  # which not every machine can tell
 _LATER_FIELDS = {"own", "swapped_bytes"}  # samples of older runs are without them
 _SPEED_LINE = re.compile(rb"\s*(\d{1,16})\s+(\d{1,6})\s+(\d{1,16})\s+(\d{1,16})\s*")
 _LAYOUT = re.compile(
@@ -96,20 +97,24 @@ def read_machine(lines: Iterable[bytes], source: str) -> Iterator[MachineSample]
             continue
         try:
             values = orjson.loads(sample_line)
-            if not isinstance(values, dict) or values.keys() | _LATER_FIELDS != _MACHINE_FIELDS:
-                raise ValueError(f"the fields are not {', '.join(sorted(_MACHINE_FIELDS))}")
-            for name, field_value in values.items():
-                if name in {"memory_pressure", "own"} and field_value is None:
-                    continue
-                is_number = type(field_value) is int or (
-                    type(field_value) is float and name not in _WHOLE_FIELDS
-                )
-                if not is_number or not 0 <= field_value < LARGEST:
-                    raise ValueError(f"{name} is {value_excerpt(field_value)}")
+            _check_machine_values(values)
         except ValueError as error:
             what = f"not a sample of the machine: '{excerpt(sample_line)}': {error}"
             raise ParseError(what, source=source, line=number) from error
         yield MachineSample(**values)
+
+
+def _check_machine_values(values: Any) -> None:
+    """`ValueError` unless *values* are those of a `MachineSample` by the names of its fields."""
+    if not isinstance(values, dict) or values.keys() | _LATER_FIELDS != _MACHINE_FIELDS:
+        raise ValueError(f"the fields are not {', '.join(sorted(_MACHINE_FIELDS))}")
+    for name, number in values.items():
+        if number is None and name in _UNKNOWN_FIELDS:
+            continue
+        is_whole = type(number) is int
+        is_number = is_whole or (type(number) is float and name not in _WHOLE_FIELDS)
+        if not is_number or not 0 <= number < LARGEST:
+            raise ValueError(f"{name} is {value_excerpt(number)}")
 
 
 def read_speed(lines: Iterable[bytes], source: str) -> Iterator[SpeedSample]:
@@ -188,31 +193,42 @@ class Reader:
             layout = _LAYOUT.fullmatch(log_line.decode("utf-8", "replace").rstrip("\r\n\t "))
             if layout is None:
                 raise _unreadable_line_error(number, log_line, source)
-            # Other classes may quote what they like.
-            for name, start_pattern, whole_pattern in self._rules.get(layout["logger"], ()):
-                if not start_pattern.match(layout["message"]):
-                    continue
-                message = whole_pattern.fullmatch(layout["message"])
-                variable_parts = message.groups() if message else ()
-                numbers = [int(part) for part in variable_parts if part.isdecimal()]
-                if message is None or max(numbers, default=0) > LARGEST:
-                    raise _unreadable_line_error(number, log_line, source)
-                stamp = layout["stamp"].replace(",", ".")
-                try:
-                    local = datetime.fromisoformat(stamp).replace(tzinfo=zone)
-                    moments = [local.replace(fold=fold).timestamp() for fold in (0, 1)]
-                except (ValueError, OverflowError) as error:  # 30 February has the right shape
-                    what = f"no such time: {layout['stamp']}"
-                    raise ParseError(what, source=source, line=number) from error
-                possible = [at_s for at_s in moments if window[0] <= at_s <= window[1]]
-                if not possible:
-                    what = f"{layout['stamp']} in the zone {zone} is {moments[0] - window[0]:.0f} s"
-                    what += f" into an attempt of {window[1] - window[0]:.0f} s"
-                    fix = "set its node's clock and zone right, then: harness all FILE --new"
-                    raise ParseError(what, source=source, line=number, fix=fix)
-                at_s = last_s = min(possible, key=lambda at_s: abs(at_s - last_s))
-                yield Event(at_s, layout["thread"], name, variable_parts, number, log_line)
-                break
+            rule = self._rule(layout["logger"], layout["message"])
+            if rule is None:
+                continue
+            name, pattern = rule
+            message = pattern.fullmatch(layout["message"])
+            parts = message.groups() if message else ()
+            largest = max(map(int, filter(str.isdecimal, parts)), default=0)
+            if message is None or largest > LARGEST:
+                raise _unreadable_line_error(number, log_line, source)
+            moments = _moments(layout["stamp"], zone)
+            if not moments:  # 30 February has the right shape
+                raise ParseError(f"no such time: {layout['stamp']}", source=source, line=number)
+            possible = [at_s for at_s in moments if window[0] <= at_s <= window[1]]
+            if not possible:
+                what = f"{layout['stamp']} in the zone {zone} is {moments[0] - window[0]:.0f} s"
+                what += f" into an attempt of {window[1] - window[0]:.0f} s"
+                fix = "set its node's clock and zone right, then: harness all FILE --new"
+                raise ParseError(what, source=source, line=number, fix=fix)
+            last_s = min(possible, key=lambda at_s: abs(at_s - last_s))
+            yield Event(last_s, layout["thread"], name, parts, number, log_line)
+
+    def _rule(self, logger: str, message: str) -> tuple[str, re.Pattern[str]] | None:
+        """Name and pattern of the event as which *message* starts; other classes quote freely."""
+        for name, start_pattern, whole_pattern in self._rules.get(logger, ()):
+            if start_pattern.match(message):
+                return name, whole_pattern
+        return None
+
+
+def _moments(stamp: str, zone: tzinfo) -> list[float]:
+    """Seconds since the epoch at *stamp*, twice: they differ in the hour that clocks repeat."""
+    try:
+        local = datetime.fromisoformat(stamp.replace(",", ".")).replace(tzinfo=zone)
+        return [local.replace(fold=fold).timestamp() for fold in (0, 1)]
+    except (ValueError, OverflowError):
+        return []
 
 
 def _unreadable_line_error(number: int, log_line: bytes, source: str) -> ParseError:

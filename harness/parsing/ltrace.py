@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -40,6 +40,8 @@ _HISTOGRAM = Struct("<64q")
 _OWNER = Struct("<ii40s")
 _SPAN = Struct("<iiqqqqq")
 _LONGS = Struct("<ii5q")
+# Kinds of slots: of a workload's own span, and of what belongs to the span before.
+_WORKLOAD_KIND = 100
 _TEXT = -1
 _NUMBERS = -2
 
@@ -61,6 +63,34 @@ _STEP_S = 32e-9
 MOST_UNITS_BYTES = 1 << 28
 
 
+class _Header(NamedTuple):
+    """
+    The first fields of a recording.
+
+    At *anchor_ns* of the JVM's clock it was *wall_us* of the epoch.
+    """
+
+    magic: bytes
+    mode: int
+    unit_records: int
+    wall_us: int
+    anchor_ns: int
+    process_ms: int
+    opening_ns: int
+    lost: int
+    state: int
+    used_chunks: int
+    id_size: int
+
+    def moment(self, nanoseconds: int, source: str) -> float:
+        """Seconds since the epoch at a time of the JVM's clock; `ParseError`: an impossible one."""
+        since_anchor_ns = nanoseconds - self.anchor_ns
+        seconds = self.wall_us / 1e6 + since_anchor_ns / 1e9
+        if abs(since_anchor_ns) > _LONGEST_NS or not 0 <= seconds <= _LATEST_S:
+            raise _recording_error("an impossible time", source)
+        return seconds
+
+
 class _Recorded(NamedTuple):
     """A span's slot with its thread, and with the text and the numbers that follow it."""
 
@@ -76,55 +106,51 @@ class _Recorded(NamedTuple):
     text: str = ""
     details: tuple[int, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """What its kind is called; a span of a workload's own is called by its text."""
+        if self.kind == _WORKLOAD_KIND and self.text:
+            return self.text
+        return SPAN_NAMES[self.kind]
+
+    @property
+    def cpu_ns(self) -> int | None:
+        """CPU time of its thread; `None` where it was not read, or the span is not over."""
+        if not self.cpu_end_ns or not self.end_ns:
+            return None
+        return self.cpu_end_ns - self.cpu_start_ns
+
 
 def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
     """Read what one task recorded; `ParseError` where it is not consistent, or not the tracer's."""
-    unit_file = bytearray()
+    joined = bytearray()
     for chunk in chunks:
-        unit_file += chunk
-        if len(unit_file) > HEAD + _MOST_CHUNKS * CHUNK:
+        joined += chunk
+        if len(joined) > HEAD + _MOST_CHUNKS * CHUNK:
             raise _recording_error("larger than any recording", source)
-    recording = bytes(unit_file)
+    recording = bytes(joined)
     if len(recording) < HEAD or not recording.startswith(_MAGIC):
         raise _recording_error(f"not a recording: '{excerpt(recording[:8])}'", source)
-    (
-        _,
-        _,
-        unit_records,
-        wall_us,
-        anchor_ns,
-        process_ms,
-        opening_ns,
-        lost,
-        state,
-        used_chunks,
-        id_size,
-    ) = _HEADER.unpack_from(recording)
-    attempt = recording[64 : 64 + max(0, min(id_size, 120))]
+    header = _Header(*_HEADER.unpack_from(recording))
+    attempt = recording[64 : 64 + max(0, min(header.id_size, 120))]
     if not _ATTEMPT.fullmatch(attempt):
         raise _recording_error(f"not the id of an attempt: '{excerpt(attempt)}'", source)
-    if not 0 <= state < len(_STATES) or min(lost, unit_records, opening_ns) < 0:
+    least = min(header.lost, header.unit_records, header.opening_ns)
+    if not 0 <= header.state < len(_STATES) or least < 0:
         raise _recording_error("its header is not one that the recorder writes", source)
-
-    def moment(nanoseconds: int) -> float:
-        """Seconds since the epoch at a time of the JVM's clock."""
-        seconds: float = wall_us / 1e6 + (nanoseconds - anchor_ns) / 1e9
-        if abs(nanoseconds - anchor_ns) > _LONGEST_NS or not 0 <= seconds <= _LATEST_S:
-            raise _recording_error("an impossible time", source)
-        return seconds
-
-    if not 0 <= process_ms / 1e3 <= _LATEST_S:
+    process_start_s = header.process_ms / 1e3
+    if not 0 <= process_start_s <= _LATEST_S:
         raise _recording_error("an impossible time", source)
     return TaskSpans(
         attempt_id=attempt.decode("ascii"),
-        state=_STATES[state],
-        opened_s=moment(anchor_ns),
-        process_start_s=process_ms / 1e3 if process_ms else None,
-        opening_s=opening_ns / 1e9,
-        lost=lost,
-        unit_records=unit_records,
+        state=_STATES[header.state],
+        opened_s=header.moment(header.anchor_ns, source),
+        process_start_s=process_start_s or None,
+        opening_s=header.opening_ns / 1e9,
+        lost=header.lost,
+        unit_records=header.unit_records,
         loop=_record_loop(recording, source),
-        spans=tuple(_spans(recording, used_chunks, moment, source)),
+        spans=tuple(_spans(recording, header, source)),
     )
 
 
@@ -132,51 +158,30 @@ def _recording_error(what: str, source: str) -> ParseError:
     return ParseError(what, source=source, fix="give the ltrace.spans of one task")
 
 
-def _spans(
-    recording: bytes, used_chunks: int, moment: Callable[[int], float], source: str
-) -> Iterator[Span]:
+def _spans(recording: bytes, header: _Header, source: str) -> Iterator[Span]:
     """Spans in the order of their start, with their parents: of each thread, those around them."""
     recorded: list[_Recorded] = []
-    for chunk_start in range(HEAD, len(recording) - SLOT + 1, CHUNK)[: max(used_chunks, 0)]:
-        chunk = recording[chunk_start : chunk_start + CHUNK]
-        thread, name_size, name = _OWNER.unpack_from(chunk)
-        thread_name = _text(name[: max(0, min(name_size, len(name)))])
-        other_threads = len(recorded)
-        for offset in range(SLOT, len(chunk) // SLOT * SLOT, SLOT):
-            kind = int.from_bytes(chunk[offset : offset + 4], "little", signed=True)
-            if kind > 0:
-                span = _Recorded(thread, thread_name, *_SPAN.unpack_from(chunk, offset))
-                if kind not in SPAN_NAMES:
-                    raise _recording_error(f"a span of the unknown kind {kind}", source)
-                if span.end_ns and span.end_ns < span.start_ns:
-                    what = f"a span ({SPAN_NAMES[kind]}) that ends before it starts"
-                    raise _recording_error(what, source)
-                recorded.append(span)
-            elif kind in (_TEXT, _NUMBERS) and len(recorded) > other_threads:
-                span = recorded[-1]
-                if kind == _TEXT:
-                    text = span.text + _text(chunk[offset + 8 : offset + SLOT].rstrip(b"\0"))
-                    recorded[-1] = span._replace(text=text)
-                elif not span.details:
-                    recorded[-1] = span._replace(details=_LONGS.unpack_from(chunk, offset)[2:])
+    for chunk_start in range(HEAD, len(recording) - SLOT + 1, CHUNK)[: max(header.used_chunks, 0)]:
+        recorded += _spans_of_chunk(recording[chunk_start : chunk_start + CHUNK], source)
     recorded.sort(key=lambda span: span.start_ns)
     last_ns = max((max(span.start_ns, span.end_ns) for span in recorded), default=0)
-    around: dict[int, list[tuple[int, int]]] = {}
+    # By thread: number and end of each span that is not over, the innermost last.
+    enclosing_by_thread: dict[int, list[tuple[int, int]]] = {}
     for number, span in enumerate(recorded):
-        start_s = moment(span.start_ns)
+        start_s = header.moment(span.start_ns, source)
         end_ns = span.end_ns or last_ns
-        moment(end_ns)
-        enclosing = around.setdefault(span.thread, [])
+        header.moment(end_ns, source)  # refuses an impossible one
+        enclosing = enclosing_by_thread.setdefault(span.thread, [])
         while enclosing and enclosing[-1][1] <= span.start_ns:
             enclosing.pop()
         parent = enclosing[-1][0] if enclosing else -1
         enclosing.append((number, end_ns))
-        cpu_ns = span.cpu_end_ns - span.cpu_start_ns if span.cpu_end_ns and span.end_ns else None
+        cpu_ns = span.cpu_ns
         if cpu_ns is not None and not 0 <= cpu_ns <= _LONGEST_NS:
             what = f"a span ({SPAN_NAMES[span.kind]}) with CPU time below zero"
             raise _recording_error(what, source)
         yield Span(
-            name=span.text if span.kind == 100 and span.text else SPAN_NAMES[span.kind],
+            name=span.name,
             thread=span.thread_name,
             start_s=start_s,
             wall_s=(end_ns - span.start_ns) / 1e9,
@@ -187,6 +192,29 @@ def _spans(
             text=span.text,
             details=span.details,
         )
+
+
+def _spans_of_chunk(chunk: bytes, source: str) -> list[_Recorded]:
+    """Spans in the slots of *chunk*, all of one thread, in the order in which they began."""
+    thread, name_size, name = _OWNER.unpack_from(chunk)
+    thread_name = _text(name[: max(0, min(name_size, len(name)))])
+    spans: list[_Recorded] = []
+    for offset in range(SLOT, len(chunk) // SLOT * SLOT, SLOT):
+        kind = int.from_bytes(chunk[offset : offset + 4], "little", signed=True)
+        if kind > 0:
+            span = _Recorded(thread, thread_name, *_SPAN.unpack_from(chunk, offset))
+            if kind not in SPAN_NAMES:
+                raise _recording_error(f"a span of the unknown kind {kind}", source)
+            if span.end_ns and span.end_ns < span.start_ns:
+                what = f"a span ({SPAN_NAMES[kind]}) that ends before it starts"
+                raise _recording_error(what, source)
+            spans.append(span)
+        elif kind == _TEXT and spans:
+            text = spans[-1].text + _text(chunk[offset + 8 : offset + SLOT].rstrip(b"\0"))
+            spans[-1] = spans[-1]._replace(text=text)
+        elif kind == _NUMBERS and spans and not spans[-1].details:
+            spans[-1] = spans[-1]._replace(details=_LONGS.unpack_from(chunk, offset)[2:])
+    return spans
 
 
 def _text(raw: bytes) -> str:

@@ -34,7 +34,7 @@ from __future__ import annotations
 import re
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, tzinfo
 from itertools import chain
@@ -100,9 +100,9 @@ def read_zone(lines: Iterable[bytes]) -> str:
 
 
 def wanted_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Those of the *lines* of a task's logs that its readers look for."""
+    """The lines of a task's logs that its readers look for."""
     for line in lines:
-        if _ZONE(line) or any(each.looks_for(line) for each in (_TASK_READER, _SHUFFLE_READER)):
+        if _ZONE(line) or _TASK_READER.looks_for(line) or _SHUFFLE_READER.looks_for(line):
             yield line
 
 
@@ -127,7 +127,7 @@ def read_task_log(
     attempt_id = ""
     for event in _TASK_READER.events(lines, source, zone, window):
         if event.name not in _MOMENTS:
-            collected_task.take(event)
+            _TAKEN_BY[event.name](collected_task, event)
         elif event.name in collected_task.moments:
             raise order_error(event, "a second task, or its line", source)
         else:
@@ -144,7 +144,11 @@ def read_task_log(
 
 
 class _Task:
-    """Puts the events of one task together."""
+    """
+    Puts the events of one task together: `_TAKEN_BY` says which method takes which event.
+
+    Each event of a spill must follow from those before it, or the log is not that of one task.
+    """
 
     def __init__(self, source: str) -> None:
         self.moments: dict[str, float] = {}  # what a task has once
@@ -157,63 +161,86 @@ class _Task:
         self._last_index = -1  # A record larger than the buffer has an index, and no line.
         self._ring_ints = 0
 
-    def take(self, event: Event) -> None:
-        """Let the next event of the buffer, a spill or the merge follow from those before."""
+    def buffer_made(self, event: Event) -> None:
+        self._ring_ints = 4 * event.numbers()[1]
+
+    def large_record(self, _: Event) -> None:
+        self.large_records += 1
+
+    def merge_pass(self, _: Event) -> None:
+        self.merge_passes += "flush" in self.moments
+
+    def last_merge_pass(self, event: Event) -> None:
+        if "flush" in self.moments:
+            self.merged_bytes += max(event.numbers()[1], 0)
+
+    def spill_started(self, event: Event) -> None:
+        if self._running is not None:
+            raise order_error(event, "a spill", self._source)
+        self._running = {"start_s": event.at_s}
+
+    def data_marked(self, event: Event) -> None:
+        start, end, ring_bytes = event.numbers()
+        if self._running is None or max(start, end) > ring_bytes:
+            raise order_error(event, "marks of a spill", self._source)
+        self._running["buffer_bytes"] = _distance(start, end, ring_bytes)
+        self._data_end = end
+
+    def records_marked(self, event: Event) -> None:
+        _, end, length, _ = event.numbers()
+        if self._running is None or length % 4 != 1:
+            raise order_error(event, "marks of a spill", self._source)
+        self._running["records"] = (length + 3) // 4
+        self._metadata_end = 4 * end
+
+    def equator_set(self, event: Event) -> None:
+        """
+        Note how much each side has of the free part of the ring until the spill ends.
+
+        Without a spill the buffer is made, or emptied for a record that does not fit.
+        """
         running = self._running
-        numbers = event.numbers()
-        match event.name:
-            case "buffer":
-                self._ring_ints = 4 * numbers[1]
-            case "large":
-                self.large_records += 1
-            case "pass":
-                self.merge_passes += "flush" in self.moments
-            case "last_pass":
-                if "flush" in self.moments:
-                    self.merged_bytes += max(numbers[1], 0)
-            case "spill":
-                if running is not None:
-                    raise order_error(event, "a spill", self._source)
-                self._running = {"start_s": event.at_s}
-            case "data":
-                start, end, ring_bytes = numbers
-                if running is None or max(start, end) > ring_bytes:
-                    raise order_error(event, "marks of a spill", self._source)
-                running["buffer_bytes"] = _distance(start, end, ring_bytes)
-                self._data_end = end
-            case "records":
-                _, end, length, _ = numbers
-                if running is None or length % 4 != 1:
-                    raise order_error(event, "marks of a spill", self._source)
-                running["records"] = (length + 3) // 4
-                self._metadata_end = 4 * end
-            case "equator":
-                # The free part of the ring is shared: how much each side has until the spill ends.
-                # Without a spill the buffer is made, or emptied for a record that does not fit.
-                ring_bytes = 4 * self._ring_ints
-                if running and ring_bytes and running.keys() >= {"records", "buffer_bytes"}:
-                    free_bytes = _distance(self._data_end, numbers[0], ring_bytes)
-                    running["room_records"] = free_bytes // _METADATA_BYTES
-                    running["room_bytes"] = _distance(numbers[0], self._metadata_end, ring_bytes)
-            case "finished":
-                (index,) = numbers
-                if running is None or index <= self._last_index:
-                    raise order_error(event, "a spill", self._source)
-                if len(self.spills) >= _MOST_SPILLS:
-                    what = f"more than {_MOST_SPILLS} spills"
-                    raise ParseError(what, source=self._source, line=event.number)
-                self._running = None
-                self._last_index = index
-                is_last = event.thread != "SpillThread"
-                self.spills.append(SpillLog(finish_s=event.at_s, last=is_last, **running))
-            case _:  # reset: the spill's space is given back
-                if running is not None:
-                    raise order_error(event, "space given back", self._source)
-                if self.spills and self._ring_ints and self.spills[-1].reset_s is None:
-                    collected = _distance(numbers[2], numbers[1], self._ring_ints) // 4
-                    self.spills[-1] = replace(
-                        self.spills[-1], collected=collected, reset_s=event.at_s
-                    )
+        ring_bytes = 4 * self._ring_ints
+        if running and ring_bytes and running.keys() >= {"records", "buffer_bytes"}:
+            equator = event.numbers()[0]
+            free_bytes = _distance(self._data_end, equator, ring_bytes)
+            running["room_records"] = free_bytes // _METADATA_BYTES
+            running["room_bytes"] = _distance(equator, self._metadata_end, ring_bytes)
+
+    def spill_finished(self, event: Event) -> None:
+        (index,) = event.numbers()
+        running = self._running
+        if running is None or index <= self._last_index:
+            raise order_error(event, "a spill", self._source)
+        if len(self.spills) >= _MOST_SPILLS:
+            what = f"more than {_MOST_SPILLS} spills"
+            raise ParseError(what, source=self._source, line=event.number)
+        self._running = None
+        self._last_index = index
+        is_last = event.thread != "SpillThread"
+        self.spills.append(SpillLog(finish_s=event.at_s, last=is_last, **running))
+
+    def space_given_back(self, event: Event) -> None:
+        if self._running is not None:
+            raise order_error(event, "space given back", self._source)
+        if self.spills and self._ring_ints and self.spills[-1].reset_s is None:
+            _, metadata_start, metadata_end = event.numbers()
+            collected = _distance(metadata_end, metadata_start, self._ring_ints) // 4
+            self.spills[-1] = replace(self.spills[-1], collected=collected, reset_s=event.at_s)
+
+
+_TAKEN_BY: Mapping[str, Callable[[_Task, Event], None]] = {
+    "buffer": _Task.buffer_made,
+    "spill": _Task.spill_started,
+    "data": _Task.data_marked,
+    "records": _Task.records_marked,
+    "equator": _Task.equator_set,
+    "finished": _Task.spill_finished,
+    "reset": _Task.space_given_back,
+    "large": _Task.large_record,
+    "pass": _Task.merge_pass,
+    "last_pass": _Task.last_merge_pass,
+}
 
 
 def _distance(start: int, end: int, ring: int) -> int:
@@ -280,7 +307,7 @@ def read_shuffle_log(
     for count, event in enumerate(events, start=1):
         if count > _MOST_EVENTS:
             raise ParseError(f"more than {_MOST_EVENTS} lines", source=source, line=event.number)
-        shuffle.take(event)
+        _SHUFFLE_TAKEN_BY[event.name](shuffle, event)
     copies = [*shuffle.copies, *chain.from_iterable(shuffle.visiting.values())]
     return replace(
         shuffle.moments,
@@ -292,7 +319,7 @@ def read_shuffle_log(
 
 
 class _Shuffle:
-    """Puts the events of one shuffle together."""
+    """Puts the events of one shuffle together; see `_SHUFFLE_TAKEN_BY`."""
 
     def __init__(self, source: str) -> None:
         self.moments = ShuffleLog()
@@ -306,58 +333,81 @@ class _Shuffle:
         self._source = source
         self._merging: dict[str, tuple[float, int]] = {}
 
-    def take(self, event: Event) -> None:
-        """Let the next event follow from those before."""
-        match event.name:
-            case "start":
-                if self.moments.begin_s is not None:
-                    raise order_error(event, "a second shuffle, or its line", self._source)
-                self.moments = replace(self.moments, begin_s=event.at_s)
-            case "copied":
-                self.moments = replace(self.moments, copied_s=event.at_s)
-            case "full":
-                self.full_s.append(event.at_s)
-            case "copy":
-                attempt, raw_bytes, sent_bytes, place = event.parts
-                to: Literal["memory", "disk"] = "memory" if place == "MEMORY" else "disk"
-                sizes = int(sent_bytes), int(raw_bytes)
-                self._pending[event.thread] = CopyLog(attempt, *sizes, to, event.at_s, event.at_s)
-            case "read":
-                pending = self._pending.pop(event.thread, None)
-                if pending is None or pending.map_attempt != event.parts[1]:
-                    raise order_error(event, "a map output", self._source)
-                finish_s = max(event.at_s, pending.start_s)
-                self.visiting[event.thread].append(replace(pending, finish_s=finish_s))
-            case "freed":
-                # The visit is over: what it brought has come from this host.
-                copies = self.visiting.pop(event.thread, [])
-                self._pending.pop(event.thread, None)
-                host, milliseconds = event.parts
-                starts = [copy.start_s for copy in copies]
-                start_s = min([event.at_s - int(milliseconds) / 1e3, *starts])
-                self.copies += [replace(copy, visit=len(self.visits)) for copy in copies]
-                self.visits.append(VisitLog(host, start_s, event.at_s))
-            case "memory_merge" | "disk_merge" | "final_merge":
-                kind = event.name.removesuffix("_merge")
-                if kind in self._merging:
-                    raise order_error(event, "a merge", self._source)
-                self._merging[kind] = event.at_s, sum(event.numbers())
-            case "memory_merged" | "disk_merged":
-                merger: Literal["memory", "disk"] = (
-                    "memory" if event.name == "memory_merged" else "disk"
-                )
-                started = self._merging.pop(merger, None)
-                if started is None:
-                    raise order_error(event, "a merge", self._source)
-                start_s, segments = started
-                finish_s = max(event.at_s, start_s)
-                size_bytes = event.numbers()[-1]
-                self.merges.append(MergeTimes(merger, start_s, finish_s, segments, size_bytes))
-            case _:
-                # The final merge ends with the last of these lines.
-                started = self._merging.get("final")
-                if started is not None and event.thread not in _MERGER_THREADS:
-                    finish_s = max(event.at_s, started[0])
-                    self.merges = [merge for merge in self.merges if merge.kind != "final"]
-                    self.merges.append(MergeTimes("final", started[0], finish_s, started[1]))
-                    self.moments = replace(self.moments, merged_s=finish_s)
+    def begun(self, event: Event) -> None:
+        if self.moments.begin_s is not None:
+            raise order_error(event, "a second shuffle, or its line", self._source)
+        self.moments = replace(self.moments, begin_s=event.at_s)
+
+    def copied(self, event: Event) -> None:
+        self.moments = replace(self.moments, copied_s=event.at_s)
+
+    def memory_full(self, event: Event) -> None:
+        self.full_s.append(event.at_s)
+
+    def copy_started(self, event: Event) -> None:
+        attempt, raw_bytes, sent_bytes, place = event.parts
+        to: Literal["memory", "disk"] = "memory" if place == "MEMORY" else "disk"
+        self._pending[event.thread] = CopyLog(
+            attempt, int(sent_bytes), int(raw_bytes), to, event.at_s, event.at_s
+        )
+
+    def copy_finished(self, event: Event) -> None:
+        pending = self._pending.pop(event.thread, None)
+        if pending is None or pending.map_attempt != event.parts[1]:
+            raise order_error(event, "a map output", self._source)
+        finish_s = max(event.at_s, pending.start_s)
+        self.visiting[event.thread].append(replace(pending, finish_s=finish_s))
+
+    def host_freed(self, event: Event) -> None:
+        """The visit is over: what it brought has come from this host."""
+        copies = self.visiting.pop(event.thread, [])
+        self._pending.pop(event.thread, None)
+        host, milliseconds = event.parts
+        starts = [copy.start_s for copy in copies]
+        start_s = min([event.at_s - int(milliseconds) / 1e3, *starts])
+        self.copies += [replace(copy, visit=len(self.visits)) for copy in copies]
+        self.visits.append(VisitLog(host, start_s, event.at_s))
+
+    def merge_started(self, event: Event) -> None:
+        kind = event.name.removesuffix("_merge")
+        if kind in self._merging:
+            raise order_error(event, "a merge", self._source)
+        self._merging[kind] = event.at_s, sum(event.numbers())
+
+    def merge_finished(self, event: Event) -> None:
+        kind: Literal["memory", "disk"] = "memory" if event.name == "memory_merged" else "disk"
+        started = self._merging.pop(kind, None)
+        if started is None:
+            raise order_error(event, "a merge", self._source)
+        start_s, segments = started
+        finish_s = max(event.at_s, start_s)
+        size_bytes = event.numbers()[-1]
+        self.merges.append(MergeTimes(kind, start_s, finish_s, segments, size_bytes))
+
+    def final_merge_goes_on(self, event: Event) -> None:
+        """The final merge ends with the last of these lines."""
+        started = self._merging.get("final")
+        if started is None or event.thread in _MERGER_THREADS:
+            return
+        start_s, segments = started
+        finish_s = max(event.at_s, start_s)
+        self.merges = [merge for merge in self.merges if merge.kind != "final"]
+        self.merges.append(MergeTimes("final", start_s, finish_s, segments))
+        self.moments = replace(self.moments, merged_s=finish_s)
+
+
+_SHUFFLE_TAKEN_BY: Mapping[str, Callable[[_Shuffle, Event], None]] = {
+    "start": _Shuffle.begun,
+    "copied": _Shuffle.copied,
+    "copy": _Shuffle.copy_started,
+    "full": _Shuffle.memory_full,
+    "read": _Shuffle.copy_finished,
+    "freed": _Shuffle.host_freed,
+    "memory_merge": _Shuffle.merge_started,
+    "memory_merged": _Shuffle.merge_finished,
+    "disk_merge": _Shuffle.merge_started,
+    "disk_merged": _Shuffle.merge_finished,
+    "final_merge": _Shuffle.merge_started,
+    "to_reduce": _Shuffle.final_merge_goes_on,
+    "last_pass": _Shuffle.final_merge_goes_on,
+}

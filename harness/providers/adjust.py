@@ -45,13 +45,21 @@ def requested_by_worker(spec: ClusterSpec) -> dict[str, Rates]:
     return {worker: rates for worker, rates in requested.items() if rates}
 
 
+def requested_names(spec: ClusterSpec) -> set[str]:
+    """Names of all controls that are requested of any worker."""
+    return set().union(*requested_by_worker(spec).values())
+
+
 def unsupported_limits(spec: ClusterSpec, limitable: AbstractSet[str]) -> list[str]:
     """Sentences on the limits of *spec* that are not among the fields its provider can set."""
     refused = []
     for field in CONTROLS.keys() - limitable:
         limit = field.partition("_")[0]
         on_all_nodes = spec.node.limits()[field] is not None
-        if on_all_nodes or any(own.limits()[field] is not None for own in spec.nodes.values()):
+        on_single_nodes = any(
+            hardware.limits()[field] is not None for hardware in spec.nodes.values()
+        )
+        if on_all_nodes or on_single_nodes:
             key = f"cluster.node.{limit}" if on_all_nodes else "cluster.nodes"
             refused.append(f"{key}: provider {spec.provider} cannot limit the {limit} of its nodes")
     return sorted(refused)
@@ -70,21 +78,27 @@ def adjust(
     `ClusterError` names the nodes that cannot be made so, with the best that was measured.
     """
     adjusted: dict[str, dict[str, Limit]] = {worker: {} for worker in requested}
-    for field, names in CONTROLS.items():
-        of_field = {
-            worker: {control: rates[control] for control in names if control in rates}
-            for worker, rates in requested.items()
-        }
-        of_field = {worker: rates for worker, rates in of_field.items() if rates}
-        if of_field:
-            for worker, limits in _adjust_field(field, of_field, apply, load, where).items():
+    for field, controls in CONTROLS.items():
+        field_rates = _rates_of(controls, requested)
+        if field_rates:
+            for worker, limits in _adjust_field(field, field_rates, apply, load, where).items():
                 adjusted[worker] |= limits
-    with_disks = {worker: rates for worker, rates in requested.items() if DISK_WRITE in rates}
-    if with_disks:
-        for worker, buffered in load.measure_buffered(with_disks).items():
+    disk_rates = _rates_of([DISK_WRITE], requested)
+    if disk_rates:
+        for worker, buffered in load.measure_buffered(disk_rates).items():
             limit = adjusted[worker][DISK_WRITE]
             adjusted[worker][DISK_WRITE] = limit.model_copy(update={"buffered_write": buffered})
     return adjusted
+
+
+def _rates_of(controls: Sequence[str], requested: Mapping[str, Rates]) -> dict[str, Rates]:
+    """The rates of these *controls* alone, of each worker that has any of them."""
+    chosen = {}
+    for worker, rates in requested.items():
+        chosen_rates = {control: rates[control] for control in controls if control in rates}
+        if chosen_rates:
+            chosen[worker] = chosen_rates
+    return chosen
 
 
 def _adjust_field(
@@ -99,27 +113,55 @@ def _adjust_field(
     rounds: list[dict[str, dict[str, Limit]]] = []
     for _ in range(ROUNDS):
         apply(settings)
-        measured = load.measure(field, requested)
-        limits = {worker: dict[str, Limit]() for worker in requested}
-        is_met = True
-        for worker, rates in requested.items():
-            for control, rate in rates.items():
-                setting = settings[worker][control]
-                reached = measured[worker][control]
-                limit = Limit(requested=rate, setting=setting, measured=reached)
-                limits[worker][control] = limit
+        limits = _compare(requested, settings, load.measure(field, requested))
+        corrections = 0
+        for worker, worker_limits in limits.items():
+            for control, limit in worker_limits.items():
                 if not limit.is_met:
-                    is_met = False
-                    corrected = setting * rate / reached
-                    least = rate / MOST_CORRECTION
-                    most = rate * MOST_CORRECTION
-                    settings[worker][control] = min(most, max(least, corrected))
-        if is_met:
+                    settings[worker][control] = _corrected_setting(limit)
+                    corrections += 1
+        if not corrections:
             return limits
         rounds.append(limits)
+    missed = _missed_limits(rounds)
+    raise ClusterError(
+        "nodes do not achieve their limits: "
+        + ("; ".join(missed) or "measurements vary too much from one to the next"),
+        where=f"{where}, {len(rounds)} settings tried",
+        fix="request less in cluster.node, start fewer workers, or wait for a quiet machine",
+    )
+
+
+def _compare(
+    requested: Mapping[str, Rates], settings: Mapping[str, Rates], measured: Mapping[str, Rates]
+) -> dict[str, dict[str, Limit]]:
+    """What was requested, set and measured of each control, by worker."""
+    limits = {}
+    for worker, rates in requested.items():
+        limits[worker] = {
+            control: Limit(
+                requested=rate,
+                setting=settings[worker][control],
+                measured=measured[worker][control],
+            )
+            for control, rate in rates.items()
+        }
+    return limits
+
+
+def _corrected_setting(limit: Limit) -> float:
+    """The next setting, in proportion to what the last one achieved, within `MOST_CORRECTION`."""
+    corrected = limit.setting * limit.requested / limit.measured
+    lowest = limit.requested / MOST_CORRECTION
+    highest = limit.requested * MOST_CORRECTION
+    return min(highest, max(lowest, corrected))
+
+
+def _missed_limits(rounds: Sequence[Mapping[str, Mapping[str, Limit]]]) -> list[str]:
+    """A phrase on each control that was met in no round, with the nearest that was measured."""
     missed = []
-    for worker, by_name in rounds[-1].items():
-        for control in by_name:
+    for worker, controls in rounds[-1].items():
+        for control in controls:
             tried = [limits[worker][control] for limits in rounds]
             best = min(tried, key=lambda limit: abs(limit.measured / limit.requested - 1))
             if not best.is_met:
@@ -127,12 +169,7 @@ def _adjust_field(
                     f"{worker}, {control}: {format_control(control, best.requested)} requested,"
                     f" {format_control(control, best.measured)} measured at best"
                 )
-    raise ClusterError(
-        "nodes do not achieve their limits: "
-        + ("; ".join(missed) or "measurements vary too much from one to the next"),
-        where=f"{where}, {len(rounds)} settings tried",
-        fix="request less in cluster.node, start fewer workers, or wait for a quiet machine",
-    )
+    return missed
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +228,7 @@ class NodeLoad:
             return rates
 
         hosts = [host for host in self.hosts if host.name in requested]
-        measured = at_once(run, hosts, most=len(hosts))
+        measured = at_once(run, hosts, most_threads=len(hosts))
         return dict(zip([host.name for host in hosts], measured, strict=True))
 
     @contextmanager

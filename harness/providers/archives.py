@@ -111,30 +111,26 @@ def unpack(pieces: Iterable[bytes], wanted: re.Pattern[str], into: Path, where: 
     """
     reader = PiecesReader(pieces)
     written = dict[Path, None]()
-    count = 0
     total_bytes = 0
     try:
         with tarfile.open(fileobj=reader, mode="r|", bufsize=CHUNK_BYTES) as archive:
-            for member in archive:
-                count = count + 1
-                total_bytes = total_bytes + member.size
+            for count, member in enumerate(archive, start=1):
+                total_bytes += member.size
                 if count > MOST_FILES:
                     raise _refused_error(f"more than {MOST_FILES} files", where)
                 if member.size < 0 or total_bytes > MOST_BYTES:
                     raise _refused_error(f"more than {MOST_BYTES} bytes", where)
                 reader.allowance = member.size + MOST_HEADER_BYTES
-                match = wanted.fullmatch(member.name)
-                stream = archive.extractfile(member) if member.isreg() else None
-                is_plain = stream is not None and not member.issparse()
-                if not is_plain or match is None or not _PLAIN_NAME.fullmatch(match[1]):
+                name = _wanted_name(member, wanted)
+                if name is None:
                     continue
-                target = into / match[1]
+                target = into / name
                 if target in written:
-                    raise _refused_error(f"the file {match[1]} twice", where)
+                    raise _refused_error(f"the file {name} twice", where)
                 try:
-                    _save(stream, member.size, target)
+                    _save(archive.extractfile(member), member.size, target)
                 except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
-                    what = f"{match[1]}, as a file and as a folder"
+                    what = f"{name}, as a file and as a folder"
                     raise _refused_error(what, where) from error
                 written[target] = None
     except (tarfile.TarError, EOFError, ValueError, RecursionError) as error:
@@ -148,6 +144,13 @@ def unpack(pieces: Iterable[bytes], wanted: re.Pattern[str], into: Path, where: 
         with suppress(Exception):  # the rest is not wanted, however it would have ended
             close()
     return list(written)
+
+
+def _wanted_name(member: tarfile.TarInfo, wanted: re.Pattern[str]) -> str | None:
+    """The name here of a plain file that is wanted; `None` for any other member."""
+    match = wanted.fullmatch(member.name)
+    is_plain = member.isreg() and not member.issparse()
+    return match[1] if match and is_plain and _PLAIN_NAME.fullmatch(match[1]) else None
 
 
 def _save(stream: IO[bytes] | None, size: int, target: Path) -> None:
@@ -185,10 +188,11 @@ class PiecesReader(io.RawIOBase):
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self.allowance = MOST_HEADER_BYTES
-        self._pieces, self._rest = iter(pieces), memoryview(b"")
+        self._pieces = iter(pieces)
+        self._rest = memoryview(b"")
 
     def readable(self) -> bool:
-        """Say yes."""
+        """Always `True`: pieces can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 
 from harness.errors import ClusterError, SpecError
 from harness.hadoop import daemons, site
-from harness.hadoop.daemons import Layout
+from harness.hadoop.daemons import Daemon, Layout
 from harness.hadoop.site import task_properties
 from harness.hadoop_home.home import HadoopHome, file_digest
 from harness.providers import masters
@@ -159,7 +159,7 @@ class Cluster(ABC):
         (self.folder / "limits.json").write_bytes(content)
 
     def drop_page_cache(self) -> list[str]:
-        """Have nodes with limited disks read blocks from there next, not from memory; which do."""
+        """Drop the page cache of nodes with limited disks, so that they read from these; names."""
         return []
 
     def disk_bytes(self) -> dict[str, dict[str, int]]:
@@ -222,12 +222,15 @@ class Cluster(ABC):
 
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name; safe to print."""
-        every = daemons.daemons(self.layout)
-        folder = f"{self.layout.base}/logs"
+        all_daemons = daemons.daemons(self.layout)
         hosts = {host.name: host for host in self.hosts}
-        logs = [(hosts[daemon.member.name], f"{folder}/{daemon.key}.log") for daemon in every]
-        texts = at_once(lambda log: log_tail(*log, lines), logs)
-        return {daemon.name: text for daemon, text in zip(every, texts, strict=True)}
+
+        def tail(daemon: Daemon) -> str:
+            log = f"{self.layout.base}/logs/{daemon.key}.log"
+            return log_tail(hosts[daemon.member.name], log, lines)
+
+        texts = at_once(tail, all_daemons)
+        return {daemon.name: text for daemon, text in zip(all_daemons, texts, strict=True)}
 
     def container_logs(self, application_id: str, into: Path) -> list[Path]:
         """Copy an application's logs of all nodes to ``into/<node>/<container>/<file>``."""
@@ -250,14 +253,14 @@ class Cluster(ABC):
         return {"deaths": f"{base}/deaths", "control": f"{base}/control", "start": started}
 
     def _expected_daemons(self) -> dict[str, dict[str, str]]:
-        """Workers that must be healthy, and their daemons' names at the masters: host, or port."""
-        return {
-            member.name: {
-                kind: member.at(kind) if member.first_port else member.host
-                for kind in daemons.WORKER_KINDS
-            }
-            for member in self.layout.workers
-        }
+        """Workers that must be healthy, and what the masters call the daemons of each."""
+        expected = {}
+        for member in self.layout.workers:
+            if member.first_port:  # all workers share their host: ports tell their daemons apart
+                expected[member.name] = {kind: member.at(kind) for kind in daemons.WORKER_KINDS}
+            else:
+                expected[member.name] = dict.fromkeys(daemons.WORKER_KINDS, member.host)
+        return expected
 
     @classmethod
     def attach(cls, name: str) -> Self:
@@ -275,11 +278,13 @@ class Cluster(ABC):
         self.down()
 
     def up(self, limit_s: float = UP_LIMIT_S, lifetime_s: int = 0) -> None:
-        """Start all of it, healthy or not at all; it lasts for *lifetime_s*, or as long as we."""
-        if refused := site.refused_overrides(self.spec) if self.sets_site else []:
-            raise SpecError("; ".join(refused), where="cluster.site", fix="leave them out")
-        if refused := unsupported_limits(self.spec, self.limitable):
-            raise SpecError("; ".join(refused), where=self.where, fix="leave them out")
+        """
+        Start all of the cluster, or nothing; it is healthy within *limit_s* seconds.
+
+        It lasts for *lifetime_s* seconds; without them, as long as this process.  `SpecError` for
+        settings that this provider refuses, `ClusterError` where the start fails.
+        """
+        self._refuse_settings()
         try:
             self._start()
         except BaseException:
@@ -291,9 +296,7 @@ class Cluster(ABC):
                 self._lease.keep_renewing(self.controls())
             if self.spec.limited:
                 self._limit_nodes()
-                kinds = {daemon.key: daemon.kind for daemon in daemons.daemons(self.layout)}
-                first_keys = [key for key, kind in kinds.items() if kind != "historyserver"]
-                tell(self.controls(), *(f"start {key}\n".encode() for key in first_keys))
+                self._start_daemons()
             request = self._health_request(limit_s)
             masters.await_healthy(
                 self._check_health,
@@ -308,6 +311,20 @@ class Cluster(ABC):
             self.down()
             raise
 
+    def _refuse_settings(self) -> None:
+        """`SpecError` for settings that this provider makes itself, and limits it cannot set."""
+        if refused := site.refused_overrides(self.spec) if self.sets_site else []:
+            raise SpecError("; ".join(refused), where="cluster.site", fix="leave them out")
+        if refused := unsupported_limits(self.spec, self.limitable):
+            raise SpecError("; ".join(refused), where=self.where, fix="leave them out")
+
+    def _start_daemons(self) -> None:
+        """Have supervisors start what waited for limits; the history server waits for HDFS."""
+        keys = [
+            daemon.key for daemon in daemons.daemons(self.layout) if daemon.kind != "historyserver"
+        ]
+        tell(self.controls(), *(f"start {key}\n".encode() for key in keys))
+
     def controls(self) -> Controls:
         """What opens the control pipe of each supervisor, by the name of its host."""
         path = f"{self.layout.base}/control"
@@ -316,19 +333,23 @@ class Cluster(ABC):
     @classmethod
     def names(cls) -> list[str]:
         """Names of this provider's clusters that are up, or left something behind."""
-        own = (cls.provider, "")
-        return [name for name in states.known_names() if states.provider_of(name) in own]
+        providers = (cls.provider, "")  # where no file names the provider, it may have been ours
+        return [name for name in states.known_names() if states.provider_of(name) in providers]
 
     @classmethod
     def remove(cls, name: str, token: str = "") -> bool:
-        """Take a cluster of ours, of that *token*, down and remove it; `False`: there is none."""
+        """
+        Take a cluster down and remove it; `False` where there is none.
+
+        `NotOursError` for one that is not ours, or does not have the *token*, where that is given.
+        """
         with states.exclusive():
             states.require_ours(name, token)
             return cls._remove(name)
 
     @classmethod
     def _remove(cls, name: str) -> bool:
-        """The same, when other processes are kept out already."""
+        """Take a cluster down and remove it, while the caller keeps other processes out."""
         folder = states.cluster_folder(name)
         if not folder.exists():
             return False
@@ -362,17 +383,17 @@ class Cluster(ABC):
                 raise
 
     def _make_folder(self) -> None:
-        """Make the cluster's folder, when there is somebody to remove it."""
+        """Make the cluster's folder, once there is a watchdog to remove it."""
         self._lease = Lease(self.name)
         states.make_folder(self.folder, self.provider)
         self._lease.record()
 
     def _require_free(self) -> None:
-        """`ClusterError` where a cluster that is up, or is another's, has the name."""
+        """`ClusterError` where the name is taken: by a cluster that is up, or another's."""
         states.require_ours(self.name)
-        other = states.provider_of(self.name)
-        if other not in ("", self.provider):
-            used = f"the name {self.name!r} is taken by a cluster of {excerpt(other, 80)}"
+        provider = states.provider_of(self.name)
+        if provider not in ("", self.provider):
+            used = f"the name {self.name!r} is taken by a cluster of {excerpt(provider, 80)}"
         else:  # its state alone is asked: the Hadoop home of an earlier start may be gone
             self._state = self.state_class.load(self.name)
             used = f"cluster {self.name!r} is up already" if self.is_up() else ""
@@ -414,13 +435,13 @@ class Cluster(ABC):
     def services(self) -> dict[str, str]:
         """Where the master's web services answer (nn, rm, jhs), and the file with the secret."""
         master = self.layout.master
-        daemons_by = {"nn": "namenode", "rm": "resourcemanager", "jhs": "historyserver"}
-        addresses = {short: master.at(f"{daemon}_http") for short, daemon in daemons_by.items()}
+        kinds = {"nn": "namenode", "rm": "resourcemanager", "jhs": "historyserver"}
+        addresses = {short: master.at(f"{kind}_http") for short, kind in kinds.items()}
         return {**addresses, "secret": self.layout.secret(master)}
 
     @property
     def endpoints(self) -> dict[str, str]:
-        """Addresses, as the nodes know them."""
+        """Addresses of HDFS and of the masters' web pages, as the nodes know them."""
         master = self.layout.master
         addresses = {"hdfs": f"hdfs://{master.at('namenode')}"}
         for kind in ("namenode", "resourcemanager", "historyserver"):

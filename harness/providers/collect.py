@@ -68,12 +68,15 @@ def collect(
     with ThreadPoolExecutor(max(1, len(sources)), thread_name_prefix="collect") as pool:
         futures = [pool.submit(fetch, source) for source in sources]
         try:
-            return [path for future in futures for path in future.result()]
+            paths = []
+            for future in futures:
+                paths += future.result()
         except BaseException:
             stopped.set()
             for command in started:
                 command.kill()
             raise
+    return paths
 
 
 def _receive(source: Source, command: Running, pattern: re.Pattern[str]) -> list[Path]:

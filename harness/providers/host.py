@@ -130,7 +130,11 @@ class Group(subprocess.Popen[bytes]):
 
 @dataclass(frozen=True, slots=True)
 class LocalHost(Host):
-    """A node that sees our files; *wrap* makes a command one of the node, or raises: it is gone."""
+    """
+    A node that sees our files.
+
+    *wrap* makes of a command one that runs on the node; it raises `ClusterError` without the node.
+    """
 
     wrap: Callable[[Sequence[str]], list[str]]
     environment: Mapping[str, str]
@@ -162,7 +166,7 @@ class LocalHost(Host):
 
 @contextmanager
 def time_limit(limit_s: float, end: Callable[[], None]) -> Iterator[None]:
-    """Call *end* when the block takes longer than that: some waits have no limit of their own."""
+    """Call *end* when the block takes longer than *limit_s*: some waits have no limit at all."""
     timer = threading.Timer(limit_s, end)
     timer.daemon = True
     timer.start()
@@ -195,10 +199,14 @@ class IdleTimeout:
 
 
 def at_once(
-    work: Callable[[_T], _R], items: Sequence[_T], *, most: int = _MOST_AT_ONCE
+    work: Callable[[_T], _R], items: Sequence[_T], *, most_threads: int = _MOST_AT_ONCE
 ) -> list[_R]:
-    """*work* done on all *items*, at most so many beside each other; `ClusterError` has all."""
-    with ThreadPoolExecutor(min(most, max(1, len(items)))) as pool:
+    """
+    The results of *work* on all *items*, in their order; threads do so many of them at once.
+
+    All are tried.  Where several end with a `ClusterError`, one error has the reasons of all.
+    """
+    with ThreadPoolExecutor(min(most_threads, max(1, len(items)))) as pool:
         futures = [pool.submit(work, item) for item in items]
     raised = [future.exception() for future in futures]
     errors = [error for error in raised if isinstance(error, ClusterError)]
@@ -306,7 +314,7 @@ def last_lines(file: Path, lines: int = 20) -> str:
 
 
 def log_tail(host: Host, log: str, lines: int) -> str:
-    """The same of a log on *host*; or why it cannot be read."""
+    """The last *lines* of a log on *host*, safe to print; or why it cannot be read."""
     try:
         argv = ["tail", "-c", str(_BYTES_PER_LINE * lines), log]
         output = host.run(argv, LOOK_S).out

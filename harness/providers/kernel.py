@@ -16,6 +16,7 @@ import stat
 import subprocess
 import time
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,14 @@ WAITING_BYTES = 8 * 2**20
 FIRST_NUMBER = 200
 LAST_NUMBER = 1000  # of devices, out of the way of others'
 MOUNT_OPTIONS = "noatime,noinit_itable"  # the kernel would write tables for minutes otherwise
+_FORMAT_OPTIONS = (
+    "-q",
+    "-F",  # a plain file is fine
+    *("-m", "0"),  # no blocks are kept for root
+    *("-i", "65536"),  # bytes per inode: few files, and large ones
+    *("-O", "^has_journal"),
+    *("-E", "lazy_itable_init=1,nodiscard"),  # it is made in a moment
+)
 _ADD_DEVICE = 0x4C80
 _REMOVE_DEVICE = 0x4C81
 _SECTOR_BYTES = 512  # of the kernel's statistics, whatever the device's own is
@@ -79,22 +88,30 @@ class Groups:
         """Why nodes cannot be limited so, in a few words; empty where they can."""
         if not self.version:
             return f"there are no control groups in {self.root}"
-        needed = [*(["cpu"] * cores), *(["io" if self.version == 2 else _V1_DISK] * disk)]
-        if self.version == 2:
-            available = (self.root / "cgroup.controllers").read_text().split()
-            lacking = [controller for controller in needed if controller not in available]
-            files = [self.root / "cgroup.subtree_control"]
-        else:
-            lacking = [controller for controller in needed if not (self.root / controller).is_dir()]
-            files = [self.root / controller / "cgroup.procs" for controller in needed]
+        disk_controller = "io" if self.version == 2 else _V1_DISK
+        needed = ["cpu"] * cores + [disk_controller] * disk
+        lacking = [controller for controller in needed if not self._has(controller)]
         if lacking:
             return f"the kernel's control groups lack {', '.join(lacking)}"
-        if closed := [str(file) for file in files if not os.access(file, os.W_OK)]:
+        closed = [file for file in self._entrances(needed) if not os.access(file, os.W_OK)]
+        if closed:
             return f"{closed[0]} cannot be written"
         # Of version 2 only the topmost group, which has no type, passes on beside processes.
         if (self.root / "cgroup.type").exists() and (self.root / "cgroup.procs").read_text():
             return f"{self.root} is a container's own group, and processes run in it"
         return ""
+
+    def _has(self, controller: str) -> bool:
+        """Whether the kernel has a controller here."""
+        if self.version == 2:
+            return controller in (self.root / "cgroup.controllers").read_text().split()
+        return (self.root / controller).is_dir()
+
+    def _entrances(self, controllers: Sequence[str]) -> list[Path]:
+        """Files that must be written for nodes to be limited by these *controllers*."""
+        if self.version == 2:
+            return [self.root / "cgroup.subtree_control"]
+        return [self.root / controller / "cgroup.procs" for controller in controllers]
 
     def make(self, node: str) -> None:
         """Make the groups of *node*; `OSError` where the kernel refuses."""
@@ -201,20 +218,7 @@ def make_disk(image: Path, size_bytes: int) -> Disk:
     """Make an empty disk of *size_bytes*, kept in the file *image*, which takes what is used."""
     with image.open("xb") as stream:
         os.truncate(stream.fileno(), size_bytes)
-    _run(
-        "mkfs.ext4",
-        "-q",
-        "-F",
-        "-m",
-        "0",
-        "-i",
-        "65536",
-        "-O",
-        "^has_journal",
-        "-E",
-        "lazy_itable_init=1,nodiscard",
-        str(image),
-    )
+    _run("mkfs.ext4", *_FORMAT_OPTIONS, str(image))
     number = _add_device()
     path = f"/dev/loop{number}"
     try:

@@ -90,7 +90,8 @@ class Lease:
 
     def __init__(self, name: str) -> None:
         """Start the watchdog; `record` writes down that there is one."""
-        self.name, self.folder = name, states.cluster_folder(name)
+        self.name = name
+        self.folder = states.cluster_folder(name)
         self.token = os.urandom(16).hex()
         root = str(Path(__file__).resolve().parents[2])
         search_path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))

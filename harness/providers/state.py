@@ -236,17 +236,22 @@ class Owner(BaseModel):
     watchdog: Process
 
     def __str__(self) -> str:
-        """For people, with why a process of that number here is another one."""
+        """The owner for people; where it is elsewhere, the same number here is another process."""
         text = f"process {self.process.pid} on {self.host}"
-        own = place().partition(" ")[0]
         if not self.process.is_elsewhere:
             return text
-        is_here = self.process.place.startswith(own)
-        return f"{text} (another {'container' if is_here else 'machine'} with this home)"
+        this_machine = place().partition(" ")[0]
+        is_on_this_machine = self.process.place.startswith(this_machine)
+        place_kind = "container" if is_on_this_machine else "machine"
+        return f"{text} (another {place_kind} with this home)"
 
     @classmethod
     def of(cls, cluster_name: str) -> Owner | None:
-        """Whose a cluster is; `SpecError` where others could have written it."""
+        """
+        The owner of a cluster, `None` where no file says who it is.
+
+        `SpecError` where others can read the file, and so know the token.
+        """
         file = cluster_folder(cluster_name) / "owner.json"
         try:
             if file.stat().st_mode & 0o077:
@@ -395,6 +400,6 @@ def remove_tree(folder: Path) -> None:
 
 
 def _unlock(folder: Path) -> None:
-    """Let its owner look into *folder* and remove what is in it."""
+    """Let the owner of *folder* look into it and remove what is in it."""
     with suppress(FileNotFoundError):
         folder.chmod(stat.S_IRWXU)

@@ -206,20 +206,22 @@ def node_systems(hosts: Sequence[Host], agent: Callable[..., list[str]]) -> dict
         except (HarnessError, OSError, ValueError, TypeError) as error:
             return f"not known: {excerpt(getattr(error, 'what', error), _MOST_ERROR)}"
 
-    known = dict[str, Any]()
+    systems = dict[str, Any]()
     for host, answer in zip(hosts, at_once(system_of, hosts), strict=True):
-        same = (name for name, other in known.items() if other == answer)
-        known[host.name] = next(same, answer)
-    return known
+        alike = (name for name, system in systems.items() if system == answer)
+        systems[host.name] = next(alike, answer)
+    return systems
 
 
 def printable_json(value: Any) -> Any:
     """A foreign *value* of JSON, with each text in one short line, safe to print and to store."""
     if isinstance(value, dict):
-        return {excerpt(name, _MOST_NAME): printable_json(each) for name, each in value.items()}
+        return {excerpt(name, _MOST_NAME): printable_json(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [printable_json(each) for each in value]
-    return excerpt(SECRETS.clean(value), _MOST_TEXT) if isinstance(value, str) else value
+        return [printable_json(element) for element in value]
+    if isinstance(value, str):
+        return excerpt(SECRETS.clean(value), _MOST_TEXT)
+    return value
 
 
 def version_text(value: object) -> str:
@@ -249,7 +251,7 @@ class Devices:
     message: str = ""
 
     def described(self) -> dict[str, Any]:
-        """The same as plain values; what is not known is left out."""
+        """These devices as plain values of JSON; what is not known is left out."""
         devices = [
             {key: value for key, value in asdict(device).items() if value is not None}
             for device in self.gpus
@@ -279,10 +281,14 @@ def find_devices(run: Run) -> Devices:
         names = sorted(_DEVICE.findall(files.out))[:_MOST_DEVICES] if driver else ()
         return Devices(tuple(map(Gpu, names)), driver, first_line(answer.out or answer.err, ""))
     lines = [line for line in answer.out[:_MOST_OUTPUT].splitlines() if line.strip()]
-    described = [(line, _device(line)) for line in lines[:_MOST_DEVICES]]
-    gpus = tuple(device for _, device in described if device)
-    other = next((line for line, device in described if device is None), "")
-    return Devices(gpus, driver, first_line(other, ""))
+    gpus = []
+    messages = []  # lines that describe no device, but say that one is lost
+    for line in lines[:_MOST_DEVICES]:
+        if device := _device(line):
+            gpus.append(device)
+        else:
+            messages.append(line)
+    return Devices(tuple(gpus), driver, first_line(messages[0], "") if messages else "")
 
 
 def _device(output_line: str) -> Gpu | None:

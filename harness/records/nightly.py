@@ -25,7 +25,7 @@ class Series(Record):
 
     @property
     def id(self) -> str:
-        """Hash of all of it."""
+        """Short hash of all fields."""
         return digest(self.model_dump(mode="json"))[:8]
 
 
@@ -58,16 +58,20 @@ class Point(Record):
 
     @property
     def factors(self) -> list[tuple[str, str]]:
-        """Kinds and names of what it is a part of; of a control what it shows."""
+        """
+        What it is a part of, each as kind and name: of a time its workload and its cell.
+
+        Of a control it is the resource that its workload shows.
+        """
         if self.kind == "control":
             return [("resource", _RESOURCES.get(self.workload, self.workload) or self.quantity)]
         if self.kind != "measured":
-            of = "model" if self.kind == "residual" else "cost"
-            return [(of, self.model or f"{self.workload} {self.quantity}")]
+            factor_kind = "model" if self.kind == "residual" else "cost"
+            return [(factor_kind, self.model or f"{self.workload} {self.quantity}")]
         if self.quantity != "job_s":
             return [("phase", self.quantity)]
-        named = [("all", "all cells"), ("workload", self.workload), ("cell", self.cell)]
-        return [(of, name) for of, name in named if name]
+        factors = [("all", "all cells"), ("workload", self.workload), ("cell", self.cell)]
+        return [(factor_kind, name) for factor_kind, name in factors if name]
 
 
 class Alarm(Record):
@@ -119,7 +123,7 @@ class Night(Record):
     previous: str = ""
 
     def facts_since(self, before: Night) -> tuple[str, ...]:
-        """What of its facts is not as in the night *before*."""
+        """The facts that differ from those of the night *before*, each with both values."""
         names = sorted({*before.facts, *self.facts})
         old = before.facts
         new = self.facts
@@ -130,9 +134,13 @@ class Night(Record):
         )
 
     def changed_by(self, name: str) -> dict[str, float]:
-        """Offsets that the code *name* makes: a model's own, or all of them."""
-        own = {key: size for key, size in self.offsets.items() if key.endswith(f"| {name}")}
-        return own or self.offsets
+        """Offsets that a change of the code *name* makes: those of a model, else all of them."""
+        model_offsets = {
+            point_name: offset
+            for point_name, offset in self.offsets.items()
+            if point_name.endswith(f"| {name}")
+        }
+        return model_offsets or self.offsets
 
 
 class Acceptance(Record):

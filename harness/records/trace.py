@@ -7,8 +7,10 @@ name: ``org.apache.hadoop.mapreduce.TaskCounter.MAP_INPUT_RECORDS``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from operator import attrgetter
 from typing import Literal
 
 # Hadoop's groups of counters.
@@ -122,29 +124,35 @@ def joined(jobs: Sequence[JobTrace]) -> JobTrace:
     Its time is from the first one's submission to the last one's end, so it holds what passed
     between them.  Counters and tasks are sums, the state is that of the first that did not succeed.
     """
-    first, *others = jobs
-    if not others:
+    first, *later_jobs = jobs
+    if not later_jobs:
         return first
+    last = later_jobs[-1]
     ended = next((job for job in jobs if job.state != "SUCCEEDED"), first)
     return replace(
         first,
-        job_id=f"{first.job_id} to {others[-1].job_id}",
+        job_id=f"{first.job_id} to {last.job_id}",
         state=ended.state,
         diagnostics=ended.diagnostics,
-        finish_s=others[-1].finish_s,
+        finish_s=last.finish_s,
         num_maps=sum(job.num_maps for job in jobs),
         num_reduces=sum(job.num_reduces for job in jobs),
-        attempts=tuple(attempt for job in jobs for attempt in job.attempts),
-        counters=_sums([job.counters for job in jobs]),
-        map_counters=_sums([job.map_counters for job in jobs]),
-        reduce_counters=_sums([job.reduce_counters for job in jobs]),
+        attempts=tuple(chain.from_iterable(job.attempts for job in jobs)),
+        counters=_summed(jobs, attrgetter("counters")),
+        map_counters=_summed(jobs, attrgetter("map_counters")),
+        reduce_counters=_summed(jobs, attrgetter("reduce_counters")),
         uberized=any(job.uberized for job in jobs),
     )
 
 
-def _sums(each: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    names = dict.fromkeys(name for counters in each for name in counters)
-    return {name: sum(counters.get(name, 0) for counters in each) for name in names}
+def _summed(
+    jobs: Sequence[JobTrace], counters_of: Callable[[JobTrace], Mapping[str, int]]
+) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for job in jobs:
+        for name, count in counters_of(job).items():
+            sums[name] = sums.get(name, 0) + count
+    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,5 +194,7 @@ def devices(tasks: Iterable[Mapping[str, int]]) -> tuple[str, ...]:
     >>> devices([{f"{DEVICE_COUNTER}.DEVICE_CPU": 1}, {"Other.DEVICE_CUDA": 9}])
     ('cpu',)
     """
-    used = {name for counters in tasks for name, count in counters.items() if count > 0}
+    used: set[str] = set()
+    for counters in tasks:
+        used.update(name for name, count in counters.items() if count > 0)
     return tuple(sorted(kind for kind, counter in _DEVICE_COUNTERS.items() if counter in used))

@@ -111,8 +111,9 @@ class Limit(Record):
     @property
     def is_enforced(self) -> bool:
         """Whether tasks are limited by it: not where the page cache takes all that they write."""
-        most = _BUFFERED_TOLERANCE * self.requested
-        return self.buffered_write is None or self.buffered_write <= most
+        if self.buffered_write is None:
+            return True
+        return self.buffered_write <= _BUFFERED_TOLERANCE * self.requested
 
 
 class LimitedCluster(Record):
@@ -139,8 +140,11 @@ def requested_controls(hardware: Hardware) -> dict[str, float]:
     >>> requested_controls(Hardware(cores=0.5, network_bytes_per_s=10**6))
     {'cores': 0.5, 'network_out': 1000000.0, 'network_in': 1000000.0}
     """
-    given = {field: value for field, value in hardware.limits().items() if value is not None}
-    return {control: float(rate) for field, rate in given.items() for control in CONTROLS[field]}
+    controls: dict[str, float] = {}
+    for field, rate in hardware.limits().items():
+        if rate is not None:
+            controls |= dict.fromkeys(CONTROLS[field], float(rate))
+    return controls
 
 
 def format_control(control: str, rate: float) -> str:
@@ -217,10 +221,11 @@ class ClusterSpec(Record):
         return self.node.limited or any(node.limited for node in self.nodes.values())
 
     def hardware(self, worker: str) -> Hardware:
-        """What *worker* is limited to: by its own limits, else by those of all."""
-        own = self.nodes.get(worker, Hardware()).limits()
-        every = self.node.limits()
-        return Hardware(**{name: every[name] if own[name] is None else own[name] for name in every})
+        """Limits of *worker*: each is its own where it has one, else that of all workers."""
+        limits = self.node.limits()
+        worker_limits = self.nodes.get(worker, Hardware()).limits()
+        limits |= {name: value for name, value in worker_limits.items() if value is not None}
+        return Hardware(**limits)
 
 
 class Code(Record):
@@ -377,6 +382,10 @@ class TrialRecord(Record):
     disk_bytes: dict[str, dict[str, int]] = Field(default_factory=dict)
 
     def most(self, name: str) -> float | None:
-        """Largest of that figure in `loads`; `None` where a machine, or every one, has none."""
-        known = [getattr(load, name) for load in self.loads.values()]
-        return None if None in known else max(known, default=None)
+        """
+        Largest value in `loads` of the figure *name*, a field of `MachineLoad`.
+
+        `None` where it is not known of one of the machines, or no machine was sampled.
+        """
+        figures = [getattr(load, name) for load in self.loads.values()]
+        return None if None in figures else max(figures, default=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from harness.evaluate.observations import SHUFFLE_LOG, TASK_LOG, logged_times
 from harness.parsing.task_log import wanted_lines
 from harness.providers.existing.discovery import ADDRESS, copy_logs
 from harness.providers.host import CONTAINER
-from harness.records.trace import JobTrace
+from harness.records.trace import JobTrace, TaskAttempt
 from harness.store import RawLogs
 from harness.store.files import is_name
 from harness.store.opener import Opener
@@ -41,7 +42,8 @@ class ContainerLogs:
             what = f"'{excerpt(place)}' is neither a folder nor the address of a history server"
             fix = "name a copy of yarn.nodemanager.log-dirs, or http://HISTORYSERVER:19888"
             raise SpecError(what, where="--logs", fix=fix)
-        self._folders, self.left_out = dict[str, Path](), dict[str, str]()
+        self._folders = dict[str, Path]()  # by container
+        self.left_out = dict[str, str]()  # reasons, by folder
         for parent, names, _ in os.walk(place):
             for name in filter(CONTAINER.fullmatch, names):
                 self._folders.setdefault(name, Path(parent, name))
@@ -59,34 +61,50 @@ class ContainerLogs:
             if attempt.state == "succeeded" and is_name(attempt.host)
         ]
         count = 0
-        folders = self._folders
-        opener = self._opener
         with TemporaryDirectory(prefix="harness-logs-") as scratch:
-            if self._server:
-                hosts = {attempt.container_id: attempt.host for attempt in attempts}
-                copies = copy_logs(hosts, (), self._server, Path(scratch, "served"))
-                folders = {path.parent.name: path.parent for path in copies}
-                opener = Opener(Path(scratch, "served"))
+            folders, opener = self._folders_of(attempts, Path(scratch, "served"))
             for attempt in attempts:
-                if (folder := folders.get(attempt.container_id)) is None:
+                folder = folders.get(attempt.container_id)
+                if folder is None:
                     continue
                 checked = Path(scratch, attempt.attempt_id)
-                names = [each for each in (TASK_LOG, SHUFFLE_LOG) if opener.exists(folder / each)]
-                paths = {name: checked / attempt.container_id / f"{name}.gz" for name in names}
                 try:
-                    for name, path in paths.items():
-                        lines = opener.read(folder / name, _COPY).splitlines(keepends=True)
-                        path.parent.mkdir(parents=True, exist_ok=True)
-                        path.write_bytes(gzip.compress(b"".join(wanted_lines(lines)), 1))
+                    names = _extract(opener, folder, checked / attempt.container_id)
                     raw = RawLogs(Opener(checked), checked)
                     alone = replace(trace, attempts=(attempt,))
-                    is_there = bool([*logged_times(raw, alone, is_compressed=False)])
+                    has_times = bool([*logged_times(raw, alone, is_compressed=False)])
                 except HarnessError as error:
                     self.left_out[printable(folder)] = error.what
                     continue
-                for name, path in paths.items() if is_there else ():
-                    target = into / attempt.host / attempt.container_id / name
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(Opener(checked).read(path.with_suffix(""), _COPY))
-                count += is_there
+                if has_times:
+                    count += 1
+                    target = into / attempt.host / attempt.container_id
+                    _unpack(checked / attempt.container_id, names, Opener(checked), target)
         return count
+
+    def _folders_of(
+        self, attempts: Sequence[TaskAttempt], served: Path
+    ) -> tuple[Mapping[str, Path], Opener]:
+        """Folders by container, and what opens them; a server's logs are copied to *served*."""
+        if not self._server:
+            return self._folders, self._opener
+        hosts = {attempt.container_id: attempt.host for attempt in attempts}
+        copies = copy_logs(hosts, (), self._server, served)
+        return {path.parent.name: path.parent for path in copies}, Opener(served)
+
+
+def _extract(opener: Opener, folder: Path, target: Path) -> list[str]:
+    """Write the lines that are read of the logs in *folder* to *target*, packed; names of logs."""
+    names = [name for name in (TASK_LOG, SHUFFLE_LOG) if opener.exists(folder / name)]
+    for name in names:
+        lines = opener.read(folder / name, _COPY).splitlines(keepends=True)
+        target.mkdir(parents=True, exist_ok=True)
+        (target / f"{name}.gz").write_bytes(gzip.compress(b"".join(wanted_lines(lines)), 1))
+    return names
+
+
+def _unpack(folder: Path, names: Iterable[str], opener: Opener, target: Path) -> None:
+    """Copy the packed logs *names* of *folder* to *target*, as they were."""
+    for name in names:
+        target.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes(opener.read(folder / name, _COPY))

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from harness.catalog.families import own_family, stem
@@ -40,8 +41,11 @@ LIMIT = "mapreduce.job.running.{}.limit"
 MEMORY = "mapreduce.{}.memory.mb"
 _OPTIONS = "mapreduce.{}.java.opts"
 _OLD_OPTIONS = "mapred.child.java.opts"
-_NAMES = READ_NAMES | {"dfs.replication", *(form.format(kind) for kind in KINDS
-                                            for form in (LIMIT, MEMORY))}  # fmt: skip
+_NAMES = READ_NAMES | {
+    "dfs.replication",
+    *(LIMIT.format(kind) for kind in KINDS),
+    *(MEMORY.format(kind) for kind in KINDS),
+}
 _HEAP_OPTION = re.compile(
     r"-Xm[xsn]\S+|-XX:[+-]Use\w*GC|-XX:\w*(HeapSize|NewSize|NewRatio|SurvivorRatio)=\S+"
 )
@@ -87,18 +91,22 @@ def read_jobs(
     """
     jobs = dict[str, PastJob]()
     left_out = dict[str, str]()
-    for source in (
-        list_source for place in places for list_source in list_sources(place, left_out.__setitem__)
-    ):
-        named = JOB.match(source.key)  # the files of a run have no id in their names
-        if only and named and named[0] not in only:
+
+    def is_wanted(job_id: str) -> bool:
+        """Whether the job is one of *only*, or all are wanted."""
+        return not only or job_id in only
+
+    listed = (list_sources(place, left_out.__setitem__) for place in places)
+    for source in chain.from_iterable(listed):
+        id_match = JOB.match(source.key)  # the files of a run have no id in their names
+        if id_match and not is_wanted(id_match[0]):
             continue
         if not isinstance(source, Files):
             left_out[source.label] = "a history server has no files to copy: name their folder"
             continue
         try:
             job = read_job(source)
-            if not only or job.job_id in only:
+            if is_wanted(job.job_id):
                 jobs.setdefault(job.job_id, job)
         except HarnessError as error:
             place = f" ({error.where})" if error.where else ""
@@ -112,18 +120,7 @@ def read_job(source: Files) -> PastJob:
     if not source.configuration:
         raise DataError(f"there is no {trace.job_id}_conf.xml beside it")
     properties = read_properties(_clean_conf(source), source.configuration)
-    if trace.state != "SUCCEEDED":
-        reason = trace.diagnostics.strip() or "no reason is given"
-        raise DataError(f"the job ended as {trace.state}: {reason}")
-    if trace.uberized:
-        raise DataError("its tasks ran within its application master, which no model covers")
-    if not 1 <= trace.num_maps <= MOST_FILES:
-        raise DataError(f"it has {trace.num_maps} maps, and models take 1 to {MOST_FILES}")
-    maps = trace.succeeded("map")
-    if not any(attempt.counters for attempt in maps):
-        raise DataError("it has no counters: nothing says what the job read")
-    if not (input_bytes := sum(map(_bytes_read, maps))):
-        raise DataError("its maps read no bytes: nothing says how large the job was")
+    input_bytes = _input_bytes(trace)
     row = past_job(trace, properties)
     classes = (row["mapper"], row["combiner"], row["reducer"])
     return PastJob(
@@ -142,6 +139,24 @@ def read_job(source: Files) -> PastJob:
     )
 
 
+def _input_bytes(trace: JobTrace) -> int:
+    """Bytes that the maps of a job read; `DataError`: no model can be asked about such a job."""
+    if trace.state != "SUCCEEDED":
+        reason = trace.diagnostics.strip() or "no reason is given"
+        raise DataError(f"the job ended as {trace.state}: {reason}")
+    if trace.uberized:
+        raise DataError("its tasks ran within its application master, which no model covers")
+    if not 1 <= trace.num_maps <= MOST_FILES:
+        raise DataError(f"it has {trace.num_maps} maps, and models take 1 to {MOST_FILES}")
+    maps = trace.succeeded("map")
+    if not any(attempt.counters for attempt in maps):
+        raise DataError("it has no counters: nothing says what the job read")
+    input_bytes = sum(map(_bytes_read, maps))
+    if not input_bytes:
+        raise DataError("its maps read no bytes: nothing says how large the job was")
+    return input_bytes
+
+
 def _clean_conf(source: Files) -> bytes:
     """The job configuration without secrets."""
     return SECRETS.clean_conf(source.read(source.configuration, MOST_WHOLE_BYTES))
@@ -156,16 +171,16 @@ def configuration_of(
     Of the options of a JVM the heap's alone: others hold paths, or a password.  `SpecError` for a
     value that models cannot read.
     """
-    known = {successor(name): text for name, text in properties.items() if successor(name)}
-    known |= properties
+    renamed = {successor(name): text for name, text in properties.items() if successor(name)}
+    stated = {name: text.strip() for name, text in (renamed | dict(properties)).items()}
     # How the input was split is known from the history.
     names = sorted(name for name in _NAMES if not name.startswith("mapreduce.input."))
-    chosen = {name: known[name].strip() for name in names if known.get(name, "").strip()}
+    chosen = {name: stated[name] for name in names if stated.get(name)}
     shared_options = chosen.pop(_OLD_OPTIONS, "")
     for kind in KINDS:
         options = _OPTIONS.format(kind)
         memory = MEMORY.format(kind)
-        words = (known.get(options, "").strip() or shared_options).split()
+        words = (stated.get(options) or shared_options).split()
         chosen[options] = " ".join(filter(_HEAP_OPTION.fullmatch, words))
         chosen.setdefault(memory, "1024")  # Hadoop's default
         whole(memory, chosen[memory], least=-1)
@@ -183,12 +198,15 @@ def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:
     """
     names = {job.family: job.name for job in jobs}
     words = {family: re.findall("[a-z]+", stem(name).lower()) for family, name in names.items()}
-    short = {family: "-".join(each or ["job"])[:_LONGEST_NAME] for family, each in words.items()}
-    counts = Counter(short.values())
-    return {
-        family: name if counts[name] == 1 else f"{name}-{digest(family)[:4]}"
-        for family, name in short.items()
+    short = {
+        family: "-".join(name_words or ["job"])[:_LONGEST_NAME]
+        for family, name_words in words.items()
     }
+    counts = Counter(short.values())
+    for family, name in short.items():
+        if counts[name] > 1:
+            short[family] = f"{name}-{digest(family)[:4]}"
+    return short
 
 
 def _bytes_read(attempt: TaskAttempt) -> int:

@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, chain, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
@@ -30,6 +30,7 @@ from harness.evaluate.flow import Evaluation
 from harness.experiment.model import NAME, ClusterAxes, Experiment, Node, Predict, WorkloadAxes
 from harness.models import MODELS
 from harness.parsing.history import read_history
+from harness.records.trace import TaskKind
 from harness.records.trial import (
     HISTORY,
     Cell,
@@ -112,7 +113,7 @@ def import_jobs(
     user_secrets()  # whose key makes equal digests of equal values
     jobs, left_out = read_jobs(sources, only)
     where = ", ".join(map(str, sources))
-    reasons = [f"{Path(path).name}: {why}" for path, why in left_out.items()][:_MOST_NAMED]
+    reasons = [f"{Path(path).name}: {reason}" for path, reason in left_out.items()][:_MOST_NAMED]
     if not jobs:
         what = "; ".join(["there is no job history (.jhist) that can be used", *reasons])
         fix = "name a copy of the folder mapreduce.jobhistory.done-dir, configurations included"
@@ -120,6 +121,42 @@ def import_jobs(
     names = family_names(jobs)
     if anonymiser is not None:
         names = {family: f"job-{number}" for number, family in enumerate(sorted(names), 1)}
+    plan, families, notes = plan_jobs(jobs, names, share, until_s, "logs" if logs else "off")
+    if not plan:
+        what = "no family of jobs can be profiled: " + "; ".join([*notes[:_MOST_NAMED], *reasons])
+        fix = "add histories of earlier jobs, or name a later moment"
+        raise DataError(what, where=where, fix=fix)
+    change = change_of_names(plan, names, anonymiser)
+    facts = {"command": command, "limitations": (*limitations(jobs, len(left_out)), *notes)}
+    run = write_run(target, plan, change, facts, logs)
+    if logs is not None:
+        notes.append(run.read_manifest().limitations[-1])
+        left_out |= logs.left_out
+    return Imported(run, families, notes, left_out)
+
+
+def change_of_names(
+    plan: Sequence[Planned], names: Mapping[str, str], anonymiser: Anonymiser | None
+) -> Callable[[bytes], bytes]:
+    """What is done to the files of *plan*; *names* are those that jobs of each family get."""
+    if anonymiser is None:
+        return bytes  # the same
+    files = chain.from_iterable(job.files() for _, job in plan)
+    return anonymiser(files, {job.name: names[job.family] for _, job in plan})
+
+
+def plan_jobs(
+    jobs: Sequence[PastJob],
+    names: Mapping[str, str],
+    share: float,
+    until_s: float | None,
+    tracing: Literal["logs", "off"],
+) -> tuple[list[Planned], list[dict[str, Any]], list[str]]:
+    """
+    Give the trials of *jobs* in the order of submission, their families, and notes on these.
+
+    *names* are those of families in the run.  A family that cannot be profiled has a note alone.
+    """
     cluster = cluster_of(jobs)
     plan = list[Planned]()
     families = []
@@ -129,41 +166,42 @@ def import_jobs(
             f"the hosts are {groups} groups, and no job ran on hosts of two: where these are"
             " clusters, their slots and speeds are mixed up: import the histories of each alone"
         )
-    grouped = defaultdict[str, list[PastJob]](list)
+    jobs_by_name = defaultdict[str, list[PastJob]](list)
     for job in jobs:
-        grouped[names[job.family]].append(job)
-    for name, of_family in grouped.items():
+        jobs_by_name[names[job.family]].append(job)
+    for name, family_jobs in jobs_by_name.items():
         try:
-            cells = cells_of(name, of_family, cluster, "logs" if logs else "off")
-            chosen = plan_family(of_family, cells, share, until_s)
+            cells = cells_of(name, family_jobs, cluster, tracing)
+            chosen = plan_family(family_jobs, cells, share, until_s)
         except DataError as error:
             notes.append(f"{name} is left out: {error.what}")
             continue
         plan += chosen
-        profiled = sum(t.profiling for t, _ in chosen)
-        count = len({t.cell.id for t, _ in chosen})
-        numbers = {"cells": count, "profiled": profiled, "scored": len(chosen) - profiled}
-        if not numbers["scored"]:
-            why = "never vary in size or setting" if count == 1 else "end with none that is new"
-            why = f"its {len(of_family)} jobs {why}" if len(of_family) > 1 else "it is one job"
-            notes.append(f"{name}: {why}, so no model can be scored on it; it has a profile")
-        families.append({"family": name, "jobs": len(of_family), **numbers})
-        if repeated := len(of_family) - len(chosen):
-            notes.append(f"{name}: {repeated} later jobs repeat what was profiled: not scored")
-    if not plan:
-        what = "no family of jobs can be profiled: " + "; ".join([*notes[:_MOST_NAMED], *reasons])
-        fix = "add histories of earlier jobs, or name a later moment"
-        raise DataError(what, where=where, fix=fix)
+        profiled = sum(trial.profiling for trial, _ in chosen)
+        counts = {
+            "jobs": len(family_jobs),
+            "cells": len({trial.cell.id for trial, _ in chosen}),
+            "profiled": profiled,
+            "scored": len(chosen) - profiled,
+        }
+        families.append({"family": name, **counts})
+        notes += family_notes(name, counts)
     plan.sort(key=lambda pair: (pair[1].submit_s, pair[1].job_id))
-    change: Callable[[bytes], bytes] = bytes  # the same
-    if anonymiser is not None:
-        files = (data for _, job in plan for data in job.files())
-        change = anonymiser(files, {job.name: names[job.family] for _, job in plan})
-    facts = {"command": command, "limitations": (*limitations(jobs, len(left_out)), *notes)}
-    run = write_run(target, plan, change, facts, logs)
-    if logs is not None:
-        notes.append(run.read_manifest().limitations[-1])
-    return Imported(run, families, notes, left_out | (logs.left_out if logs else {}))
+    return plan, families, notes
+
+
+def family_notes(name: str, counts: Mapping[str, int]) -> Iterator[str]:
+    """Why no model is scored on a family, and how many of its jobs repeat others, by *counts*."""
+    if not counts["scored"]:
+        if counts["jobs"] == 1:
+            reason = "it is one job"
+        elif counts["cells"] == 1:
+            reason = f"its {counts['jobs']} jobs never vary in size or setting"
+        else:
+            reason = f"its {counts['jobs']} jobs end with none that is new"
+        yield f"{name}: {reason}, so no model can be scored on it; it has a profile"
+    if repeated := counts["jobs"] - counts["profiled"] - counts["scored"]:
+        yield f"{name}: {repeated} later jobs repeat what was profiled: not scored"
 
 
 def write_run(
@@ -190,29 +228,12 @@ def write_run(
                 run.write_plan(trial for trial, _ in plan)
                 python = sys.version.split()[0]
                 run.update_manifest(harness=__version__, python=python, versions=_UNKNOWN, **facts)
-                tasks = logged = 0
+                logged = 0
+                tasks = 0
                 for trial, job in plan:
-                    folder = run.start_trial(trial)
-                    names = ("job-0-history.jhist", "job-0-conf.xml")
-                    files = job.files()
-                    for name, data in zip(names, files, strict=True):
-                        (folder.raw / name).write_bytes(change(data))
-                    if logs is not None:
-                        trace = read_history([files[0]], job.job_id)
-                        tasks += len(trace.succeeded("map")) + len(trace.succeeded("reduce"))
-                        logged += logs.copy(trace, folder.raw / "containers")
-                    record = TrialRecord(
-                        trial=trial,
-                        state="done",
-                        versions=_UNKNOWN,
-                        job_ids=(job.job_id,),
-                        started_s=job.submit_s,
-                        finished_s=job.finish_s,
-                        input_bytes=job.input_bytes,
-                        num_splits=job.num_maps,
-                    )
-                    folder.commit(record)
-                    remake_trace(run, record)
+                    job_logged, job_tasks = write_trial(run, trial, job, change, logs)
+                    logged += job_logged
+                    tasks += job_tasks
                 if logs is not None and not logged:
                     what = f"none of {tasks} tasks has a log there that can be read"
                     fix = "it needs container_.../syslog below it; a server, aggregated logs"
@@ -231,6 +252,40 @@ def write_run(
     return Run(target)
 
 
+def write_trial(
+    run: Run,
+    trial: Trial,
+    job: PastJob,
+    change: Callable[[bytes], bytes],
+    logs: ContainerLogs | None,
+) -> tuple[int, int]:
+    """Write *job* into *run* as a *trial*; how many of its tasks have logs, and how many it has."""
+    folder = run.start_trial(trial)
+    names = ("job-0-history.jhist", "job-0-conf.xml")
+    files = job.files()
+    for name, data in zip(names, files, strict=True):
+        (folder.raw / name).write_bytes(change(data))
+    logged = 0
+    tasks = 0
+    if logs is not None:
+        trace = read_history([files[0]], job.job_id)
+        tasks = len(trace.succeeded("map")) + len(trace.succeeded("reduce"))
+        logged = logs.copy(trace, folder.raw / "containers")
+    record = TrialRecord(
+        trial=trial,
+        state="done",
+        versions=_UNKNOWN,
+        job_ids=(job.job_id,),
+        started_s=job.submit_s,
+        finished_s=job.finish_s,
+        input_bytes=job.input_bytes,
+        num_splits=job.num_maps,
+    )
+    folder.commit(record)
+    remake_trace(run, record)
+    return logged, tasks
+
+
 def cluster_of(jobs: Sequence[PastJob]) -> ClusterSpec:
     """
     The cluster of *jobs*: the hosts that ran tasks, and the most tasks that one job ran at once.
@@ -238,18 +293,19 @@ def cluster_of(jobs: Sequence[PastJob]) -> ClusterSpec:
     Its blocks are as large as the largest mean split, so that a map of each job reads one.
     """
     workers = max(1, len(frozenset().union(*(job.hosts for job in jobs))))
-    memory_mb = max(
-        int(job.configuration[MEMORY.format(kind)]) for job in jobs for kind in job.at_once
-    )
+    kinds = jobs[0].at_once
+    memories_mb = [
+        int(job.configuration[MEMORY.format(kind)]) for job, kind in product(jobs, kinds)
+    ]
     split_bytes = max(_LEAST_BLOCK, *(-(-job.input_bytes // job.num_maps) for job in jobs))
     slots = {
         f"{kind}_slots": -(-max(1, *(job.at_once[kind] for job in jobs)) // workers)
-        for kind in jobs[0].at_once
+        for kind in kinds
     }
     return ClusterSpec(
         provider=HISTORY,
         workers=workers,
-        node=NodeSpec(task_memory_bytes=max(memory_mb, _TASK_MB) * MIB, **slots),
+        node=NodeSpec(task_memory_bytes=max(*memories_mb, _TASK_MB) * MIB, **slots),
         site={"dfs.blocksize": str(-(-split_bytes // _CHECKSUM_BYTES) * _CHECKSUM_BYTES)},
     )
 
@@ -277,20 +333,13 @@ def cells_of(
     one cell.  A family has as many slots as one of its jobs had tasks at once, or fewer where the
     job sets a limit itself; where every job ran all of its reduces at once, those of the cluster.
     """
-    most = {kind: max(job.at_once[kind] for job in jobs) for kind in jobs[0].at_once}
-    reduces = (int(job.configuration.get("mapreduce.job.reduces", "1")) for job in jobs)
-    if all(job.at_once["reduce"] >= number for job, number in zip(jobs, reduces, strict=True)):
-        most["reduce"] = 0
-    by_setting = defaultdict[tuple[int, tuple[tuple[str, str], ...]], list[Cell]](list)
+    slots = family_slots(jobs)
+    known_cells = defaultdict[tuple[int, tuple[tuple[str, str], ...]], list[Cell]](list)
     cells = []
     for job in jobs:
-        configuration = dict(job.configuration)
-        for kind, slots in most.items():
-            own_limit = int(configuration.pop(LIMIT.format(kind), "0"))
-            if limit := min(own_limit or slots, slots or own_limit):
-                configuration[LIMIT.format(kind)] = str(limit)
-        alike = by_setting[job.num_maps, tuple(sorted(configuration.items()))]
-        for cell in alike:
+        configuration = limited_configuration(job, slots)
+        cells_alike = known_cells[job.num_maps, tuple(sorted(configuration.items()))]
+        for cell in cells_alike:
             if abs(job.input_bytes / cell.workload.input_bytes - 1) <= INPUT_TOLERANCE:
                 break
         else:
@@ -303,9 +352,29 @@ def cells_of(
                 configuration=configuration,
                 tracing=Tracing(mode=tracing),
             )
-            alike.append(cell)
+            cells_alike.append(cell)
         cells.append(cell)
     return cells
+
+
+def family_slots(jobs: Sequence[PastJob]) -> dict[TaskKind, int]:
+    """Tasks of each kind that one of *jobs* ran at once, the most; 0: those of the cluster."""
+    slots = {kind: max(job.at_once[kind] for job in jobs) for kind in jobs[0].at_once}
+    reduces = (int(job.configuration.get("mapreduce.job.reduces", "1")) for job in jobs)
+    if all(job.at_once["reduce"] >= number for job, number in zip(jobs, reduces, strict=True)):
+        slots["reduce"] = 0
+    return slots
+
+
+def limited_configuration(job: PastJob, slots: Mapping[TaskKind, int]) -> dict[str, str]:
+    """The configuration of *job*, whose tasks have as many *slots* or fewer, where it says so."""
+    configuration = dict(job.configuration)
+    for kind, slot_count in slots.items():
+        job_limit = int(configuration.pop(LIMIT.format(kind), "0"))
+        # 0 stands for no limit on either side
+        if limit := min(job_limit or slot_count, slot_count or job_limit):
+            configuration[LIMIT.format(kind)] = str(limit)
+    return configuration
 
 
 def plan_family(
@@ -360,12 +429,7 @@ def experiment_of(name: str, plan: Sequence[Planned]) -> Experiment:
             site={key: (value,) for key, value in cluster.site.items()},
         ),
         workloads=tuple(
-            WorkloadAxes(
-                name=family,
-                input_bytes=tuple(dict.fromkeys(spec.input_bytes for spec in several)),
-                parameters={"maps": tuple({spec.parameters["maps"]: None for spec in several})},
-            )
-            for family, several in specs.items()
+            workload_axes(family, family_specs) for family, family_specs in specs.items()
         ),
         configuration={key: tuple(values) for key, values in configuration.items()},
         repeat=1 + max(trial.repetition for trial, _ in plan),
@@ -375,17 +439,27 @@ def experiment_of(name: str, plan: Sequence[Planned]) -> Experiment:
     )
 
 
+def workload_axes(family: str, specs: Sequence[WorkloadSpec]) -> WorkloadAxes:
+    """The axes of a *family* whose cells have these *specs*: each value once, in their order."""
+    return WorkloadAxes(
+        name=family,
+        input_bytes=tuple(dict.fromkeys(spec.input_bytes for spec in specs)),
+        parameters={"maps": tuple(dict.fromkeys(spec.parameters["maps"] for spec in specs))},
+    )
+
+
 def limitations(jobs: Sequence[PastJob], left_out: int) -> Iterator[str]:
     """Sentences on what such a run cannot show, or is distorted by."""
     yield from (_NOTHING_STARTED, _SEEN)
     ends_s = [0.0, *accumulate((job.finish_s for job in jobs), max)]
     starts_s = [*(job.submit_s for job in jobs[1:]), float("inf")]
-    beside = sum(
+    overlapping = sum(
         job.submit_s < end_s or start_s < job.finish_s
         for job, end_s, start_s in zip(jobs, ends_s, starts_s, strict=False)
     )
-    if beside:
-        yield f"{beside} of {len(jobs)} jobs ran beside others of the source, as no model knows"
+    if overlapping:
+        jobs_text = f"{overlapping} of {len(jobs)} jobs"
+        yield f"{jobs_text} ran beside others of the source, as no model knows"
     if repeats := sum(job.has_repeats for job in jobs):
         yield f"in {repeats} of {len(jobs)} jobs attempts failed or were killed, and count"
     if left_out:
@@ -428,27 +502,27 @@ def basis_of_past_job(catalog: Catalog, job_id: str) -> Basis:
     Where its own history is of no use, the cell is that of the job most like it.  `DataError`: the
     catalog has no such job, or none of the histories can be read any more.
     """
-    matches = [
-        each.job_id for each in similar(catalog, job_id, _MOST_ALIKE) if each.level == LEVELS[0]
-    ]
-    wanted = [job_id, *matches]
-    paths = [Path(catalog.read_job(each)["source"]) for each in wanted]
-    # The files of a trial are compressed: they are read by way of their run.
-    places = {
-        path.parents[3] if path.parts[-4:-3] == ("trials",) else path.parent for path in paths
-    }
+    matches = similar(catalog, job_id, _MOST_ALIKE)
+    job_ids = [job_id, *(match.job_id for match in matches if match.level == LEVELS[0])]
+    places = set[Path]()
+    for wanted_id in job_ids:
+        path = Path(catalog.read_job(wanted_id)["source"])
+        # The files of a trial are compressed: they are read by way of their run.
+        is_of_trial = path.parts[-4:-3] == ("trials",)
+        places.add(path.parents[3] if is_of_trial else path.parent)
     with TemporaryDirectory(prefix="harness-past-") as folder:
-        made = import_jobs(sorted(places), Path(folder) / "past", until_s=math.inf, only=wanted)
-        evaluation = Evaluation.of(made.run)
-        with made.run.lock():
+        target = Path(folder) / "past"
+        run = import_jobs(sorted(places), target, until_s=math.inf, only=job_ids).run
+        evaluation = Evaluation.of(run)
+        with run.lock():
             evaluation.profile()
         cells = {
             record.job_ids[0]: evaluation.resolved_of(record) for record in evaluation.done.values()
         }
-        base_id = next(each for each in wanted if each in cells)
+        base_id = next(wanted_id for wanted_id in job_ids if wanted_id in cells)
         base = cells[base_id]
         note = f"{evaluation.labels[base.id]}, the cell of {base_id}"
         if base_id != job_id:
             note += f", the job most like {job_id}, whose own history is of no use"
         note += f"; the profile is of {len(cells)} jobs of its family"
-        return Basis(base, note, made.run.read_profiles()[base.spec.name], evaluation.resolved)
+        return Basis(base, note, run.read_profiles()[base.spec.name], evaluation.resolved)

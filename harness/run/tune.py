@@ -13,12 +13,13 @@ import json
 import math
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from harness.evaluate.ask import Basis, experiment_file
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.predict import predict_cells
 from harness.evaluate.resolved import resolve_cell
-from harness.evaluate.tune import proposals
+from harness.evaluate.tune import Proposal, proposals
 from harness.hadoop.slots import KINDS
 from harness.monitor.rates import rate_statistics
 from harness.profiling import fit_profile, fit_speed
@@ -38,15 +39,18 @@ from harness.records.trial import Cell, Trial
 from harness.run import Console
 from harness.run.session import Session
 from harness.stats.spread import mean_floors
-from harness.store import Store
+from harness.store import Run, Store
 from harness.tuning.learned import Learned, Numbers, point_of
 from harness.tuning.optimizers import PTC_WAVE
+
+SpeedUp = tuple[float, float | None, float | None]  # a ratio, and the ends of its interval
 
 _OPTIMIZERS: tuple[str, ...] = ("mrtuner", "search")
 _NOISE = 0.01  # of a mean, at the least: a few repeats may agree by chance
 
 
 def _place(cell: Cell) -> Numbers:
+    """Where *cell* lies among settings, as `harness.tuning.learned` has it."""
     configuration, _, job_input = resolve_cell(cell).model_inputs
     return point_of(configuration, job_input.num_splits)
 
@@ -69,6 +73,35 @@ class Step(NamedTuple):
     measured_s: float
     own_s: float
     best_s: float
+
+
+class Outcome(NamedTuple):
+    """
+    What the *steps* of a loop came to.
+
+    *speed_up* is how many times as fast the best cell is as the job's own settings, with its 95 %
+    interval, *over_defaults* the same of Hadoop's defaults, `None` where these are the best; *vet*
+    is that of tasks with both, and *properties* are what the best cell changes.
+    """
+
+    steps: Sequence[Step]
+    speed_up: SpeedUp
+    over_defaults: SpeedUp | None
+    vet: Mapping[TaskKind, tuple[float, float]]
+    properties: Mapping[str, str]
+
+    def document(self) -> dict[str, Any]:
+        """The outcome as JSON has it."""
+        ends = ("value", "low", "high")
+        speed_up: dict[str, Any] = dict(zip(ends, self.speed_up, strict=True))
+        if self.over_defaults:
+            speed_up["over_defaults"] = dict(zip(ends, self.over_defaults, strict=True))
+        return {
+            "steps": [step._asdict() for step in self.steps],
+            "speed_up": speed_up,
+            "vet": {kind: {"own": base, "best": best} for kind, (base, best) in self.vet.items()},
+            "properties": self.properties,
+        }
 
 
 @dataclass
@@ -118,40 +151,30 @@ class Tuning:
             what = f"the run has no profiling trial of {workload} to learn from"
             raise DataError(what, where=str(self.source.path), fix="name the run that measured it")
 
-    def steps(self, most: int) -> Iterator[Step]:
-        """Yield *most* steps, or as many until the gain that is expected is below the noise."""
-        base = best = self.basis.base
-        for number in range(most):
-            optimizers = _OPTIMIZERS
+    def steps(self, limit: int) -> Iterator[Step]:
+        """Yield *limit* steps, or as many until the gain that is expected is below the noise."""
+        base = self.basis.base
+        best = base
+        for number in range(limit):
             learned = self.learn()
-            if number == 0:  # far from the job's own, they tell most of what a model cannot know
-                optimizers += ("hadoop",)
-            made, _ = proposals(
+            # Hadoop's defaults, far from the job's own, tell most of what a model cannot know.
+            optimizers = (*_OPTIMIZERS, "hadoop") if number == 0 else _OPTIMIZERS
+            proposed, _ = proposals(
                 self.basis, optimizers, [self.judge], self.judge, learned, seed=1 + number
             )
-            new = [
-                (job_s * _factor(learned, self.judge, each.cell), each)
-                for each in made
-                if each.cell.id not in self.cells | self.failed and (job_s := each.prediction.job_s)
-            ]
-            if not new:
+            expected = self.expected_times(proposed, learned)
+            if not expected:
                 self.console.say("nothing is proposed that was not measured")
                 return
-            predicted_s, proposal = min(new, key=itemgetter(0))
-            if not self.times_s and (proposal.saved or 0.0) <= 0:
-                self.console.say("nothing is expected to be faster than the job's own settings")
+            predicted_s, proposal = min(expected, key=itemgetter(0))
+            if reason := self.reason_to_stop(proposal, predicted_s, best):
+                self.console.say(reason)
                 return
-            if self.times_s:
-                gain = 1 - predicted_s / self.mean_s(best.id)
-                noise = self.noise(best.id)
-                if gain <= noise:
-                    self.console.say(
-                        f"the next one is expected to save {gain:.1%}, and the noise is {noise:.1%}"
-                    )
-                    return
-            defaults = [each.cell for each in made if each.choice.optimizer == "hadoop"]
+            defaults = [
+                candidate.cell for candidate in proposed if candidate.choice.optimizer == "hadoop"
+            ]
             self.defaults |= {default.id for default in defaults}
-            cells = {each.id: each for each in (base, best, *defaults, proposal.cell)}
+            cells = {cell.id: cell for cell in (base, best, *defaults, proposal.cell)}
             run = self.measure(number, cells)
             if proposal.cell.id in self.failed:
                 continue
@@ -159,46 +182,61 @@ class Tuning:
             means_s = map(self.mean_s, (proposal.cell.id, base.id, best.id))
             yield Step(run, proposal.choice.optimizer, predicted_s, *means_s)
 
+    def expected_times(
+        self, proposed: Iterable[Proposal], learned: Mapping[str, Learned]
+    ) -> list[tuple[float, Proposal]]:
+        """Seconds that each proposal is expected to take, but for those that were measured."""
+        expected = []
+        for proposal in proposed:
+            job_s = proposal.prediction.job_s
+            if job_s and proposal.cell.id not in self.cells | self.failed:
+                expected.append((job_s * _factor(learned, self.judge, proposal.cell), proposal))
+        return expected
+
+    def reason_to_stop(self, proposal: Proposal, predicted_s: float, best: Cell) -> str:
+        """Why the best *proposal* is not worth its measurement, or nothing."""
+        if not self.times_s:
+            is_slower = (proposal.saved or 0.0) <= 0
+            text = "nothing is expected to be faster than the job's own settings"
+            return text if is_slower else ""
+        gain = 1 - predicted_s / self.mean_s(best.id)
+        noise = self.noise(best.id)
+        text = f"the next one is expected to save {gain:.1%}, and the noise is {noise:.1%}"
+        return text if gain <= noise else ""
+
     def learn(self) -> dict[str, Learned]:
         """How far off the judge, and the model of MRTuner's factors, are at what was measured."""
-        cells = [*self.cells.values()]
         learned = dict[str, Learned]()
-        profiles = {self.basis.profile.workload: self.basis.profile}
-        for model in {self.judge, PTC_WAVE} if cells else ():
-            resolved = map(resolve_cell, cells)
-            answers = zip(cells, predict_cells(model, resolved, profiles, {}), strict=True)
-            known = [
-                (_place(cell), math.log(self.mean_s(cell.id) / answer.job_s))
-                for cell, answer in answers
-                if answer.job_s
-            ]
-            # Where a job fails it counts as twice as long as where it does not.
-            failure = math.log(2) + (fmean(ratio for _, ratio in known) if known else 0.0)
-            known += [(_place(cell), failure) for cell in self.failed.values()]
-            if known:
-                places, ratios = zip(*known, strict=True)
-                noise = fmean(self.noise(cell.id) for cell in cells)
+        if not self.cells:
+            return learned
+        for model in {self.judge, PTC_WAVE}:
+            measured = self.measured_ratios(model)
+            if measured:
+                places, ratios = zip(*measured, strict=True)
+                noise = fmean(self.noise(cell_id) for cell_id in self.cells)
                 learned[model] = Learned(np.vstack(places), np.array(ratios), max(noise, _NOISE))
         return learned
+
+    def measured_ratios(self, model: str) -> list[tuple[Numbers, float]]:
+        """Where each cell lies, with the logarithm of its measured time by that of *model*."""
+        profiles = {self.basis.profile.workload: self.basis.profile}
+        cells = [*self.cells.values()]
+        answers = predict_cells(model, map(resolve_cell, cells), profiles, {})
+        ratios = [
+            (_place(cell), math.log(self.mean_s(cell.id) / answer.job_s))
+            for cell, answer in zip(cells, answers, strict=True)
+            if answer.job_s
+        ]
+        # Where a job fails it counts as twice as long as where it does not.
+        failure = math.log(2) + (fmean(ratio for _, ratio in ratios) if ratios else 0.0)
+        return ratios + [(_place(cell), failure) for cell in self.failed.values()]
 
     def measure(self, number: int, cells: dict[str, Cell]) -> str:
         """Run *cells* in turn as a run, and learn from it; its path."""
         base = self.basis.base
         name = f"tune-{base.workload.name}"
-        file = experiment_file(base, name, "Is a job faster with the settings that a model chose?")
-        file["cluster"] |= {"provider": base.cluster.provider, "site": base.cluster.site}
-        if base.cluster.hosts:
-            file["cluster"]["hosts"] = [*base.cluster.hosts]
-        if base.cluster.ssh:
-            file["cluster"]["ssh"] = base.cluster.ssh.model_dump(mode="json", exclude_none=True)
-        file |= {
-            "configuration": base.configuration,
-            "trace": base.tracing.mode,
-            "repeat": self.repeats,
-            "predict": {"models": [self.judge], "from": str(self.source.path.absolute())},
-        }
         session = Session(
-            json.dumps(file),
+            json.dumps(self.step_experiment(name)),
             name,
             self.results_dir,
             (),
@@ -207,55 +245,83 @@ class Tuning:
         )
         trials = [
             Trial.of(cell, repetition, session.versions)
-            for repetition in range(self.repeats)
-            for cell in cells.values()
+            for repetition, cell in product(range(self.repeats), cells.values())
         ]
+        run = self.earlier_run(session, trials)
+        if run is not None and run.finished and not self.anew:
+            self.console.say(f"step {1 + number} is measured already: {run.path}")
+        else:
+            run, _ = session.measure(new=self.anew or run is None, trials=trials)
+        self.take_in(Evaluation.of(run), number, cells)
+        return str(run.path)
+
+    def earlier_run(self, session: Session, trials: Sequence[Trial]) -> Run | None:
+        """The latest run that measured, or began to measure, the *trials* of *session*."""
         planned = [trial.id for trial in trials]
-        earlier = [
+        earlier_runs = [
             run
             for run in Store(self.results_dir).fitting(session.experiment)
             if run.experiment().predict == session.experiment.predict
             and [trial.id for trial in run.read_plan()] == planned
         ]
-        if earlier and earlier[-1].finished and not self.anew:
-            run = earlier[-1]
-            self.console.say(f"step {1 + number} is measured already: {run.path}")
-        else:
-            run, _ = session.measure(new=self.anew or not earlier, trials=trials)
-        self.take_in(Evaluation.of(run), number, cells)
-        return str(run.path)
+        return earlier_runs[-1] if earlier_runs else None
+
+    def step_experiment(self, name: str) -> dict[str, Any]:
+        """The experiment file of a step, on the cluster of the base."""
+        base = self.basis.base
+        file = experiment_file(base, name, "Is a job faster with the settings that a model chose?")
+        file["cluster"] |= {"provider": base.cluster.provider, "site": base.cluster.site}
+        if base.cluster.hosts:
+            file["cluster"]["hosts"] = [*base.cluster.hosts]
+        if base.cluster.ssh:
+            file["cluster"]["ssh"] = base.cluster.ssh.model_dump(mode="json", exclude_none=True)
+        return file | {
+            "configuration": base.configuration,
+            "trace": base.tracing.mode,
+            "repeat": self.repeats,
+            "predict": {"models": [self.judge], "from": str(self.source.path.absolute())},
+        }
 
     def take_in(self, evaluation: Evaluation, number: int, cells: dict[str, Cell]) -> None:
         """Learn from a step that was measured, from settings with which the job fails as well."""
-        base = self.basis.base
         run = evaluation.run
         done = {record.trial.cell.id for record in evaluation.done.values()}
         failed = {key: cell for key, cell in cells.items() if key not in done}
-        if base.id in failed:
-            what = f"step {1 + number}: the job failed with its own settings"
-            fix = f"read the reasons, then start it again with --new: harness show {run.path}"
-            raise DataError(what, where=str(run.path), fix=fix)
         if failed:
-            self.console.say(
-                f"step {1 + number}: the job fails with {len(failed)} of {len(cells)} settings,"
-                f" and nothing near them is proposed: harness show {run.path}"
-            )
-            self.failed |= failed
+            self.note_failures(failed, number, len(cells), str(run.path))
         with run.lock():
             evaluation.score()
             evaluation.report()
         for record in evaluation.done.values():
-            observed = evaluation.observe(record)
+            observations = evaluation.observe(record)
             times_s = self.times_s[record.trial.cell.id]
-            times_s[number, record.trial.repetition] = sum(each.trace.job_s for each in observed)
-            self.learned += observed
+            job_times_s = [observation.trace.job_s for observation in observations]
+            times_s[number, record.trial.repetition] = sum(job_times_s)
+            self.learned += observations
+        self.add_vets(evaluation)
+        self.cells |= {key: cell for key, cell in cells.items() if key in done}
+        speed = fit_speed(self.learned)
+        profile = fit_profile(self.basis.base.workload.name, self.learned, speed, self.rates)
+        self.basis = self.basis._replace(profile=profile)
+
+    def add_vets(self, evaluation: Evaluation) -> None:
+        """Keep how far the tasks of a step are from their ideal, where it timed their units."""
         for job in evaluation.vet(evaluation.done.values()).jobs:
             for kind in job.kinds:
-                self.vets[job.cell, kind.kind] += filter(None, [kind.job.vet_job])
-        self.cells |= {key: cell for key, cell in cells.items() if key not in failed}
-        speed = fit_speed(self.learned)
-        profile = fit_profile(base.workload.name, self.learned, speed, self.rates)
-        self.basis = self.basis._replace(profile=profile)
+                if kind.job.vet_job:
+                    self.vets[job.cell, kind.kind].append(kind.job.vet_job)
+
+    def note_failures(self, failed: Mapping[str, Cell], number: int, count: int, run: str) -> None:
+        """Keep cells of *count* in which the job failed; `DataError` where the base is of them."""
+        if self.basis.base.id in failed:
+            what = f"step {1 + number}: the job failed with its own settings"
+            fix = f"read the reasons, then start it again with --new: harness show {run}"
+            raise DataError(what, where=run, fix=fix)
+        self.console.say(
+            f"step {1 + number}: the job fails with {len(failed)} of {count} settings,"
+            f" and nothing near them is proposed: harness show {run}"
+        )
+        self.failed |= failed
 
     def mean_s(self, cell: str) -> float:
         """Mean measured seconds of a cell, by its id."""
@@ -284,13 +350,29 @@ class Tuning:
 
     def vet(self) -> dict[TaskKind, tuple[float, float]]:
         """Mean vet of the base's tasks of each kind, and of the best cell's; none without units."""
-        cells = self.basis.base.id, self.best()
-        known = {kind: [self.vets[cell, kind] for cell in cells] for kind in KINDS}
-        return {
-            kind: (fmean(own), fmean(best)) for kind, (own, best) in known.items() if own and best
-        }
+        best = self.best()
+        means = dict[TaskKind, tuple[float, float]]()
+        for kind in KINDS:
+            base_vets = self.vets[self.basis.base.id, kind]
+            best_vets = self.vets[best, kind]
+            if base_vets and best_vets:
+                means[kind] = fmean(base_vets), fmean(best_vets)
+        return means
 
-    def speed_up(self, cell: str = "") -> tuple[float, float | None, float | None]:
+    def outcome(self, steps: Sequence[Step]) -> Outcome:
+        """What the *steps* that were taken came to."""
+        defaults = self.defaults & self.cells.keys() - {self.best()}
+        before = self.basis.base.configuration
+        after = self.cells[self.best()].configuration
+        return Outcome(
+            steps=steps,
+            speed_up=self.speed_up(),
+            over_defaults=self.speed_up(min(defaults)) if defaults else None,
+            vet=self.vet(),
+            properties={name: value for name, value in after.items() if before.get(name) != value},
+        )
+
+    def speed_up(self, cell: str = "") -> SpeedUp:
         """
         A *cell*'s time (the base's) over the best one's, with its 95 % interval.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from harness.records.score import Measurement, ScoreBook
+from harness.records.score import Comparison, Measurement, Ranking, ScoreBook
+from harness.stats.pairs import gap_noise
+from harness.stats.sequential import most_useful, shrunk_spreads
 from harness.stats.spread import coefficient_of_variation
 
 
@@ -20,36 +22,53 @@ def next_repeats(
     """
     import numpy as np
 
-    from harness.stats.pairs import gap_noise
-    from harness.stats.sequential import most_useful, shrunk_spreads
-
     ranking = score_book.ranking("raw")
     if ranking is None or len(ranking.models) < 2:
         return [], "there are no two models to compare"
-    open_pairs = [
-        pair
-        for pair in score_book.comparisons
-        if (pair.quantity, pair.speed, pair.verdict) == (ranking.quantity, "raw", "undecided")
-        and ranking.nearest[0] == pair.better
-        and pair.worse in ranking.nearest
-    ]
-    if not open_pairs:
+    pair = _closest_pair(score_book.comparisons, ranking)
+    if pair is None:
         return [], "the verdict is reached"
-    pair = min(open_pairs, key=lambda pair: 1.0 if pair.chance is None else pair.chance)
-    times_s: dict[str, list[float]] = defaultdict(list)
-    for trial in measurements:
-        if ranking.quantity in trial.raw_s:
-            times_s[trial.cell].append(trial.raw_s[ranking.quantity])
-    rows = {
-        (score.model, score.cell): score.predicted_s / score.measured_s
-        for score in score_book.scores
-        if (score.quantity, score.speed) == (ranking.quantity, "raw")
-    }
-    models = (pair.better, pair.worse)
-    cells = sorted(cell for cell in times_s if all((model, cell) in rows for model in models))
+    times_s = _times_by_cell(measurements, ranking.quantity)
+    better = _shares_by_cell(score_book, pair.better, ranking.quantity)
+    worse = _shares_by_cell(score_book, pair.worse, ranking.quantity)
+    cells = sorted(times_s.keys() & better.keys() & worse.keys())
     repeats = np.asarray([float(len(times_s[cell])) for cell in cells])
     spreads = np.asarray([coefficient_of_variation(times_s[cell]) or 0.0 for cell in cells])
-    shares = np.asarray([[rows[model, cell] for cell in cells] for model in models])
+    shares = np.asarray([[model[cell] for cell in cells] for model in (better, worse)])
     noise = gap_noise(shares.min(axis=0), shares.max(axis=0), shrunk_spreads(spreads, repeats))
     reason = f"{pair.better} or {pair.worse} is undecided: {pair.reason}"
     return [cells[place] for place in most_useful(noise, repeats, len(cells))], reason
+
+
+def _closest_pair(comparisons: Iterable[Comparison], ranking: Ranking) -> Comparison | None:
+    """The undecided pair of the first model and another of the nearest that is least by chance."""
+    candidates = [
+        pair
+        for pair in comparisons
+        if (pair.quantity, pair.speed, pair.verdict) == (ranking.quantity, "raw", "undecided")
+        and pair.better == ranking.nearest[0]
+        and pair.worse in ranking.nearest
+    ]
+
+    def chance(pair: Comparison) -> float:
+        return 1.0 if pair.chance is None else pair.chance
+
+    return min(candidates, key=chance, default=None)
+
+
+def _times_by_cell(measurements: Iterable[Measurement], quantity: str) -> dict[str, list[float]]:
+    """Raw seconds of the trials of each cell."""
+    times_s: dict[str, list[float]] = defaultdict(list)
+    for trial in measurements:
+        if quantity in trial.raw_s:
+            times_s[trial.cell].append(trial.raw_s[quantity])
+    return times_s
+
+
+def _shares_by_cell(score_book: ScoreBook, model: str, quantity: str) -> dict[str, float]:
+    """Predicted over measured time of *model* in each of its cells, at raw speed."""
+    return {
+        score.cell: score.predicted_s / score.measured_s
+        for score in score_book.scores
+        if (score.model, score.quantity, score.speed) == (model, quantity, "raw")
+    }

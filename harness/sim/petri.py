@@ -90,10 +90,9 @@ def to_mermaid(net: Net) -> str:
         f'    {numbers[node.name]}["{escape(node.name, {chr(34): "#quot;"})}"]'
         for node in net.transitions
     ]
-    lines += [
-        f"    {numbers[source]} -->{f'|{weight}|' if weight > 1 else ''} {numbers[target]}"
-        for source, target, weight in net.arcs
-    ]
+    for source, target, weight in net.arcs:
+        label = f"|{weight}|" if weight > 1 else ""
+        lines.append(f"    {numbers[source]} -->{label} {numbers[target]}")
     return "\n".join(lines) + "\n"
 
 
@@ -110,13 +109,13 @@ def to_pnml(net: Net, title: str) -> str:
             _add_label(element, "initialMarking", str(tokens))
     for node in net.transitions:
         element = _add_node(page, "transition", node.name, positions)
-        own_part = ET.SubElement(
+        timing_part = ET.SubElement(
             element, "toolspecific", {"tool": "mapreduce-harness", "version": "1"}
         )
         timing = {"kind": "immediate"}
         if node.mean > 0:
             timing = {"kind": "exponential", "mean": repr(node.mean)}
-        ET.SubElement(own_part, "timing", timing)
+        ET.SubElement(timing_part, "timing", timing)
     for number, (source, target, weight) in enumerate(net.arcs, start=1):
         element = ET.SubElement(page, "arc", id=f"arc{number}", source=source, target=target)
         if weight != 1:
@@ -135,7 +134,9 @@ def node_positions(net: Net) -> dict[str, tuple[int, int]]:
         return {}
     columns = dict.fromkeys(net.names, 0)
     for _ in net.names:
-        late_arcs = [(a, b) for a, b, _ in net.arcs if columns[b] <= columns[a]]
+        late_arcs = [
+            (source, target) for source, target, _ in net.arcs if columns[target] <= columns[source]
+        ]
         if not late_arcs:
             break
         for source, target in late_arcs:
@@ -153,6 +154,7 @@ def node_positions(net: Net) -> dict[str, tuple[int, int]]:
 def _add_node(
     parent: ET.Element, kind: str, name: str, positions: dict[str, tuple[int, int]]
 ) -> ET.Element:
+    """A place or transition with its name, and where it is drawn if that is known."""
     element = ET.SubElement(parent, kind, id=name)
     label = _add_label(element, "name", name)
     if name in positions:
@@ -163,6 +165,7 @@ def _add_node(
 
 
 def _add_label(parent: ET.Element, kind: str, text: str) -> ET.Element:
+    """A label of that *kind*, as the standard has it: its text is an element of its own."""
     label = ET.SubElement(parent, kind)
     ET.SubElement(label, "text").text = text
     return label

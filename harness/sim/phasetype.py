@@ -131,7 +131,7 @@ def short_powers(rates: Floats, times: Floats) -> Floats:
 
 
 def positive_means(means: Sequence[float]) -> Floats:
-    """*means* without those of 0 and those that are lost beside the others."""
+    """*means* without zeros and without those too small to matter beside the others."""
     values = np.asarray(means, dtype=float)
     positive: Floats = values[values > NEGLIGIBLE * values.sum()]
     return positive

@@ -41,8 +41,8 @@ def groups(design: np.ndarray) -> list[tuple[int, ...]]:
     linked[:, share <= 0.5] = False
     linked[members, coupling.argmax(axis=1)] = True
     count, labels = connected_components(linked, directed=False)
-    every = [tuple(used_columns[labels == label].tolist()) for label in range(count)]
-    return [columns for columns in every if len(columns) > 1]
+    linked_columns = [tuple(used_columns[labels == label].tolist()) for label in range(count)]
+    return [columns for columns in linked_columns if len(columns) > 1]
 
 
 def proportional(design: np.ndarray) -> list[tuple[int, ...]]:

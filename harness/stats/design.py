@@ -27,21 +27,24 @@ def information(design: Numbers, errors: Numbers) -> Numbers:
 
 
 def choose(
-    known: Numbers, offered: Numbers, seconds: Numbers, budget_s: float
+    gathered: Numbers, offered: Numbers, seconds: Numbers, budget_s: float
 ) -> Iterator[tuple[int, float]]:
     """
     Yield the next experiment of those *offered*, and its gain, until none fits the *budget_s*.
 
-    *known* is the information so far (p x p, positive definite), *offered* that of each experiment
-    (n x p x p), *seconds* what each takes.  The gain is by how much the logarithm of the volume of
-    the confidence region falls, half that of the determinant.  One may be chosen several times.
+    *gathered* is the information so far (p x p, positive definite), *offered* that of each
+    experiment (n x p x p), *seconds* what each takes.  The gain is by how much the logarithm of the
+    volume of the confidence region falls, half that of the determinant.  One may be chosen several
+    times.
     """
     import numpy as np
 
     while (fits := np.flatnonzero(seconds <= budget_s)).size:
-        volumes = np.linalg.slogdet(known + offered[fits])[1] - np.linalg.slogdet(known)[1]
+        _, log_gathered = np.linalg.slogdet(gathered)
+        _, log_with_each = np.linalg.slogdet(gathered + offered[fits])
+        volumes = log_with_each - log_gathered
         best = int(np.argmax(volumes / seconds[fits]))
         place = int(fits[best])
         yield place, float(volumes[best]) / 2
-        known = known + offered[place]
+        gathered = gathered + offered[place]
         budget_s -= float(seconds[place])

@@ -95,26 +95,28 @@ def pair_tests(
     difference = gaps.mean(axis=-1)
     low = gaps.min(axis=-1)
     high = gaps.max(axis=-1)
-    variance = of_units = noise
+    variance = unit_variance = noise
     if cells > 1:
         freedom = len(kept) - 1
-        of_units = mean_variance(gaps, kept)
-        variance = np.maximum(of_units, _LEAST_NOISE * noise)
+        unit_variance = mean_variance(gaps, kept)
+        variance = np.maximum(unit_variance, _LEAST_NOISE * noise)
     profile = np.full(difference.shape, np.nan)
-    of_profile = 1
+    profile_freedom = 1
     if refits is not None:
-        off = np.abs(refits - 1)
-        moved = (off[..., first, :] - off[..., second, :]).mean(axis=-1)
-        profile = jackknife_variance(np.moveaxis(moved, 0, -1))
-        of_profile = len(refits) - 1
+        refit_errors = np.abs(refits - 1)
+        refit_gaps = refit_errors[..., first, :] - refit_errors[..., second, :]
+        refit_differences = refit_gaps.mean(axis=-1)
+        profile = jackknife_variance(np.moveaxis(refit_differences, 0, -1))
+        profile_freedom = len(refits) - 1
     added = np.nan_to_num(profile)
     if cells > 1:
         share = variance / np.maximum(variance + added, np.finfo(float).tiny)
         share[added == 0] = 1.0
         # Welch and Satterthwaite's, but a profile that varies makes no verdict more certain.
-        freedoms = np.minimum(freedom, 1 / (share**2 / freedom + (1 - share) ** 2 / of_profile))
+        welch = 1 / (share**2 / freedom + (1 - share) ** 2 / profile_freedom)
+        freedoms = np.minimum(freedom, welch)
         if cells >= FEWEST_CELLS:
-            half = stdtrit(freedoms, (1 + LEVEL) / 2) * np.sqrt(of_units + added)
+            half = stdtrit(freedoms, (1 + LEVEL) / 2) * np.sqrt(unit_variance + added)
             low = difference - half
             high = difference + half
         scale = np.sqrt(variance + added)
@@ -123,7 +125,7 @@ def pair_tests(
         inner = (margin - np.abs(difference)) / scale
     else:
         # Around the middle, the errors differ by twice what the measured mean lies from it.
-        freedoms = np.where(added > 0, min(freedom, of_profile), freedom)
+        freedoms = np.where(added > 0, min(freedom, profile_freedom), freedom)
         noise_of_middle = np.sqrt(floors**2 + added / 4)
         distance, inner = _one_cell(lower[..., 0], upper[..., 0], noise_of_middle, margin)
     same = (lower == upper).all(axis=-1)
@@ -135,7 +137,7 @@ def pair_tests(
         noise=noise,
         profile=profile,
         units=freedom + 1,
-        refits=of_profile + 1,
+        refits=profile_freedom + 1,
         distinct=holm(np.where(same, 1.0, 2 * stdtr(freedoms, -distance))),
         equal=holm(np.where(same, 0.0, stdtr(freedoms, -inner))),
     )
@@ -181,7 +183,7 @@ def fewest(
     difference: float, variances: Numbers, freedoms: Numbers, *, margin: float, error: float
 ) -> int | None:
     """
-    Index of the first variance at which a difference of that size gets a verdict; `None`: none.
+    Index of the first variance at which a difference of that size gets a verdict; `None` of no one.
 
     That is: in four cases of five it is proved to differ from 0, or to be smaller than the margin.
     """

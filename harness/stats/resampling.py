@@ -74,7 +74,7 @@ def prediction_interval(
     logarithms: Numbers, residuals: Numbers, level: float
 ) -> tuple[float, float] | None:
     """
-    Interval (low, high) of a new value by jackknife+; `None`: too few values were left out.
+    Interval (low, high) of a new value by jackknife+; `None` where too few values were left out.
 
     [Ba] R. Barber, E. Candes, A. Ramdas, R. Tibshirani.  "Predictive inference with the
     jackknife+", Annals of Statistics, 2021.  *logarithms* are predictions of the new value by fits
@@ -97,7 +97,7 @@ def prediction_interval(
 
 
 def drawn_interval(logarithms: Numbers, level: float) -> tuple[float, float] | None:
-    """Interval (low, high) of a new value by draws of its logarithm; `None`: one is not known."""
+    """Interval (low, high) of a new value by draws of its logarithm; `None` if one is infinite."""
     import numpy as np
 
     if not np.isfinite(logarithms).all():

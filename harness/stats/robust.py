@@ -131,6 +131,7 @@ def _reweighted(
 def _solve(
     unit: np.ndarray, values: np.ndarray, constraints: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
+    """Weighted non-negative least squares; rows of *constraints* are brought to 0 beside it."""
     from scipy.optimize import nnls
 
     root_weights = np.sqrt(weights)

@@ -14,7 +14,7 @@ _PRIOR_REPEATS = 2  # as many degrees of freedom as the variance of all cells ha
 
 
 def shrunk_spreads(spreads: Numbers, repeats: Numbers) -> Numbers:
-    """Standard deviations of cells, each drawn to that of all as far as it is hardly known."""
+    """Standard deviations of cells, those of few repeats drawn to that of all."""
     import numpy as np
 
     freedoms = np.asarray(repeats) - 1.0

@@ -10,7 +10,7 @@ farther, and a night that is `firm`, as it was measured again at once, counts in
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,7 @@ _EXCEEDED = ((0.05, 2.470), (0.01, 2.875), (0.001, 3.405), (0.0001, 3.848), (1e-
 
 
 def clip_of(columns: int) -> float:
-    """Standard deviations beyond which the mean of so many columns does not count."""
+    """Bound of a value in standard deviations, where it is the mean of so many columns."""
     return _CLIP_OF_MANY if columns >= _MANY else CLIP
 
 
@@ -63,35 +63,35 @@ def scan(values: Numbers, clip: Numbers, firm: Flags | None = None) -> tuple[Num
     nothing.  The mean of a stretch has the variance of an autocorrelated one, of first order.
     """
     values = values[-MOST_NIGHTS:]
-    known = ~np.isnan(values)
-    is_firm = np.zeros_like(known) if firm is None else firm[-MOST_NIGHTS:] & known
-    z = np.full((len(LAGS), values.shape[1]), np.nan)
-    score = np.full(z.shape, -np.inf)
+    is_known = ~np.isnan(values)
+    is_firm = np.zeros_like(is_known) if firm is None else firm[-MOST_NIGHTS:] & is_known
+    deviates = np.full((len(LAGS), values.shape[1]), np.nan)
+    scores = np.full(deviates.shape, -np.inf)
     rows = np.flatnonzero(len(values) >= LAGS + FEWEST_BEFORE)
     if not len(rows):
-        return z, score
+        return deviates, scores
     with np.errstate(invalid="ignore", divide="ignore"):
-        scores = _standardised(values, np.where(is_firm, _FIRM_CLIP, clip))
-        known &= ~np.isnan(scores)
-        scores = np.where(known, scores, 0.0)
-        weights = known.astype(float)
-        size, variance, phi, before, since = _sides(scores, weights, LAGS[rows])
-        total = before + since
+        standardised = _standardised(values, np.where(is_firm, _FIRM_CLIP, clip))
+        is_known &= ~np.isnan(standardised)
+        standardised = np.where(is_known, standardised, 0.0)
+        sides = _sides(standardised, is_known.astype(float), LAGS[rows])
+        total = sides.before + sides.since
         lags = LAGS[rows, None]
-        phi = phi * total / (total + _PRIOR_NIGHTS) + _CAUTION / np.sqrt(total)
+        phi = sides.phi * total / (total + _PRIOR_NIGHTS) + _CAUTION / np.sqrt(total)
         phi = np.clip(np.nan_to_num(phi), 0.0, _MOST)
-        t = size / np.sqrt(variance * (_of_mean(before, phi) + _of_mean(since, phi)))
+        mean_variances = _variance_of_mean(sides.before, phi) + _variance_of_mean(sides.since, phi)
+        student = sides.shift / np.sqrt(sides.variance * mean_variances)
         # Wallace 1959: Student's t as a normal deviate.
         freedom = total - 2
-        deviate = np.sign(t) * np.sqrt(freedom * np.log1p(t**2 / freedom))
+        deviate = np.sign(student) * np.sqrt(freedom * np.log1p(student**2 / freedom))
         deviate *= (8 * freedom + 1) / (8 * freedom + 3)
         demand = _FOR_AUTOCORRELATION * phi + _FOR_LENGTH * np.maximum(0.0, 1 - _LONG / lags)
         demand += np.where(lags < SHORTEST, _FOR_FIRM, 0.0)
-        is_tested = known[-1] & (before >= FEWEST_BEFORE) & np.isfinite(deviate)
+        is_tested = is_known[-1] & (sides.before >= FEWEST_BEFORE) & np.isfinite(deviate)
         may_raise = is_tested & ((lags >= SHORTEST) | is_firm[-1])
-    z[rows] = np.where(is_tested, deviate, np.nan)
-    score[rows] = np.where(may_raise, np.abs(deviate) - demand, -np.inf)
-    return z, score
+    deviates[rows] = np.where(is_tested, deviate, np.nan)
+    scores[rows] = np.where(may_raise, np.abs(deviate) - demand, -np.inf)
+    return deviates, scores
 
 
 def estimate(column: Numbers, lag: int) -> tuple[float, float | None, float | None]:
@@ -101,72 +101,90 @@ def estimate(column: Numbers, lag: int) -> tuple[float, float | None, float | No
     Values far from the others of their side count as at `CLIP`; the interval is `None` where fewer
     than four nights are known.
     """
-    known = ~np.isnan(column)
-    sides = column[:, None].copy()
-    if not (known[:-lag].any() and known[-lag:].any()):
+    is_known = ~np.isnan(column)
+    values = column[:, None].copy()
+    if not (is_known[:-lag].any() and is_known[-lag:].any()):
         return 0.0, None, None
-    if known[:-lag].sum() > FEWEST_BEFORE:
-        reach = np.ptp(np.nanquantile(sides[:-lag], (0.25, 0.75))) / _OF_QUARTILES * CLIP
-        for side in (sides[:-lag], sides[-lag:]):
+    if is_known[:-lag].sum() > FEWEST_BEFORE:
+        reach = np.ptp(np.nanquantile(values[:-lag], (0.25, 0.75))) / _OF_QUARTILES * CLIP
+        for side in (values[:-lag], values[-lag:]):
             middle = np.nanmedian(side)
             np.clip(side, middle - reach, middle + reach, out=side)
-    sides = np.nan_to_num(sides - np.nanmedian(sides))
-    weights = known[:, None].astype(float)
-    of_lag = _sides(sides, weights, np.asarray([lag]))
-    size, variance, phi, *counts = (float(each[0, 0]) for each in of_lag)
-    freedom = sum(counts) - 2
+    values = np.nan_to_num(values - np.nanmedian(values))
+    sides = _sides(values, is_known[:, None].astype(float), np.asarray([lag]))
+    shift, variance, phi, before, since = (float(number.item()) for number in sides)
+    freedom = before + since - 2
     if freedom < 2:
-        return size, None, None
-    of_means = sum(_of_mean(count, np.clip(phi, 0.0, _MOST)) for count in counts)
-    half = float(special.stdtrit(freedom, 0.975) * np.sqrt(variance * of_means))
-    return size, size - half, size + half
+        return shift, None, None
+    phi = np.clip(phi, 0.0, _MOST)
+    mean_variances = _variance_of_mean(before, phi) + _variance_of_mean(since, phi)
+    half = float(special.stdtrit(freedom, 0.975) * np.sqrt(variance * mean_variances))
+    return shift, shift - half, shift + half
 
 
-def _sides(values: Numbers, known: Numbers, lags: NDArray[np.int_]) -> tuple[Numbers, ...]:
+class _Sides(NamedTuple):
     """
-    Compare the last *lags* nights of each series with those before; *values* are 0 if not *known*.
+    Nights since a moment against those before it: a row per lag, a column per series.
 
-    Returns by how much their mean lies higher, variance and autocorrelation within both sides, and
-    how many nights are known before and since: a row per lag, a column per series.
+    By how much their mean lies higher; variance and autocorrelation of nights within both sides;
+    how many nights are known before and since.
+    """
+
+    shift: Numbers
+    variance: Numbers
+    phi: Numbers
+    before: Numbers
+    since: Numbers
+
+
+def _sides(values: Numbers, weights: Numbers, lags: NDArray[np.int_]) -> _Sides:
+    """
+    Compare the last *lags* nights of each series with those before.
+
+    *weights* are 1 where a night is known; elsewhere they and the *values* are 0.
     """
     is_since = np.arange(len(values)) >= len(values) - lags[:, None]
-    both = known[1:] * known[:-1]  # of neighbours
+    neighbour_weights = weights[1:] * weights[:-1]
     products = values[1:] * values[:-1]
-    ends = values[1:] * known[:-1] + values[:-1] * known[1:]
+    ends = values[1:] * weights[:-1] + values[:-1] * weights[1:]
     sides = []
     for nights, pairs in ((~is_since, ~is_since[:, 1:]), (is_since, is_since[:, :-1])):
         side = nights.astype(float)
         inner = pairs.astype(float)
-        count = side @ known
+        count = side @ weights
         mean = side @ values / count
-        products_within = inner @ products - mean * (inner @ ends) + mean**2 * (inner @ both)
-        sides.append((count, mean, side @ values**2 - count * mean**2, products_within))
-    (before, since), (level, later), squares_within, neighbours = zip(*sides, strict=True)
+        squares_within = side @ values**2 - count * mean**2
+        products_within = (
+            inner @ products - mean * (inner @ ends) + mean**2 * (inner @ neighbour_weights)
+        )
+        sides.append((count, mean, squares_within, products_within))
+    (before, since), (level, later), squares_of_sides, products_of_sides = zip(*sides, strict=True)
     total = before + since
-    squares = np.maximum(sum(squares_within), 1e-24)
-    phi = (total * sum(neighbours) / squares + 1) / np.maximum(total - 4, 1)  # its bias taken off
-    return later - level, squares / np.maximum(total - 2, 1), phi, before, since
+    squares = np.maximum(sum(squares_of_sides), 1e-24)
+    # The bias of the autocorrelation is taken off.
+    phi = (total * sum(products_of_sides) / squares + 1) / np.maximum(total - 4, 1)
+    return _Sides(later - level, squares / np.maximum(total - 2, 1), phi, before, since)
 
 
 def _standardised(values: Numbers, bound: Numbers) -> Numbers:
     """Distances from each series' median in its robust standard deviations, within *bound*."""
     ordered = np.sort(values, axis=0)
-    number = (~np.isnan(values)).sum(axis=0)  # NaN last
+    count = (~np.isnan(values)).sum(axis=0)  # NaN last
     columns = np.arange(values.shape[1])
-    last = np.maximum(number - 1, 0)
+    last = np.maximum(count - 1, 0)
     lower, middle, upper = (
         (ordered[last * part // 4, columns] + ordered[-(-last * part // 4), columns]) / 2
         for part in (1, 2, 3)
     )
     scores = (values - middle) * (_OF_QUARTILES / (upper - lower))
     inner = np.clip(scores, -2.5, 2.5)
-    deviations = inner - np.nansum(inner, axis=0) / number
-    spread = np.sqrt(np.nansum(deviations**2, axis=0) / (number - 1)) / _AT_TWO_AND_A_HALF
+    deviations = inner - np.nansum(inner, axis=0) / count
+    spread = np.sqrt(np.nansum(deviations**2, axis=0) / (count - 1)) / _AT_TWO_AND_A_HALF
     clipped: Numbers = np.clip(scores / spread, -bound, bound)
     return clipped
 
 
-def _of_mean(count: Any, phi: Any) -> Any:
+def _variance_of_mean(count: Any, phi: Any) -> Any:
     """Variance of the mean of *count* nights of unit variance and autocorrelation *phi*."""
     effective = (1 + phi) / (1 - phi) - 2 * phi * (1 - phi**count) / (count * (1 - phi) ** 2)
     return effective / count
@@ -179,5 +197,5 @@ def threshold(count: int, chance: float) -> float:
     Series that vary together exceed it less often than these, which are independent.
     """
     chances, scores = np.asarray(_EXCEEDED).T
-    of_one = -np.expm1(np.log1p(-chance) / count)
-    return float(np.interp(-np.log(of_one), -np.log(chances), scores))
+    chance_of_one = -np.expm1(np.log1p(-chance) / count)
+    return float(np.interp(-np.log(chance_of_one), -np.log(chances), scores))

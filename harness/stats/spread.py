@@ -45,15 +45,16 @@ def mean_floors(cells: Sequence[Sequence[float]]) -> list[float | None]:
     two repeats.
     """
     spreads = [coefficient_of_variation(values) for values in cells]
-    known = [
+    weighted_squares = [
         (len(values) - 1, spread**2)
         for values, spread in zip(cells, spreads, strict=True)
         if spread is not None
     ]
-    freedom = sum(weight for weight, _ in known)
+    freedom = sum(weight for weight, _ in weighted_squares)
     shared = None
     if freedom:
-        shared = math.sqrt(math.fsum(weight * square for weight, square in known) / freedom)
+        squares = math.fsum(weight * square for weight, square in weighted_squares)
+        shared = math.sqrt(squares / freedom)
     floors = list[float | None]()
     for values, spread in zip(cells, spreads, strict=True):
         used = spread if len(values) >= ENOUGH_REPEATS else shared
@@ -71,20 +72,24 @@ def split_by_start(cells: Sequence[Sequence[Sequence[float]]]) -> tuple[float, f
     within = between = size = 0.0
     repeats = starts = 0  # degrees of freedom
     for values_by_start in cells:
-        known = [values for values in values_by_start if len(values) >= 2]
-        every = list(chain(*known))
-        if len(known) < 2 or (mean := statistics.fmean(every)) <= 0:
+        starts_of_cell = [values for values in values_by_start if len(values) >= 2]
+        cell_values = list(chain(*starts_of_cell))
+        if len(starts_of_cell) < 2 or (mean := statistics.fmean(cell_values)) <= 0:
             continue
-        own = math.fsum(statistics.variance(values) * (len(values) - 1) for values in known)
-        within += own / mean**2
-        between += (statistics.variance(every) * (len(every) - 1) - own) / mean**2
-        size += len(every) - sum(len(values) ** 2 for values in known) / len(every)
-        repeats = repeats + len(every) - len(known)
-        starts = starts + len(known) - 1
+        count = len(cell_values)
+        squares_within = math.fsum(
+            statistics.variance(values) * (len(values) - 1) for values in starts_of_cell
+        )
+        squares = statistics.variance(cell_values) * (count - 1)
+        within += squares_within / mean**2
+        between += (squares - squares_within) / mean**2
+        size += count - sum(len(values) ** 2 for values in starts_of_cell) / count
+        repeats += count - len(starts_of_cell)
+        starts += len(starts_of_cell) - 1
     if not starts:
         return None
-    of_starts = (between - starts * within / repeats) / size
-    return math.sqrt(within / repeats), math.sqrt(max(0.0, of_starts))
+    start_variance = (between - starts * within / repeats) / size
+    return math.sqrt(within / repeats), math.sqrt(max(0.0, start_variance))
 
 
 def spread_interval(spread: float, freedom: int) -> tuple[float, float]:

@@ -9,6 +9,7 @@ import time
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from harness.errors import DataError
@@ -87,22 +88,14 @@ class Store:
                 (scratch / EXPERIMENT).write_bytes(text.encode())
                 sync_tree(scratch)
                 rename_durably(scratch, target)
-        others = [earlier_run.id for earlier_run in earlier if not earlier_run.finished]
-        if new or not others:
+        unfinished = [run for run in earlier if not run.finished]
+        if new or not unfinished:
             return Run(target)
-        older = Run(experiment_dir / others[-1])
-        if older.fits(experiment):
-            what = "the Hadoop, Java or jars differ"
-        else:
-            contents = {
-                DIGEST.sub("", json.dumps(one, sort_keys=True))
-                for one in (older.read_manifest().experiment, manifest.experiment)
-            }
-            what = f"{'a secret of ' if len(contents) == 1 else ''}the experiment differs"
-        return Run(target, f"{what} from that of the unfinished run {others[-1]}: new run")
+        what = _difference(unfinished[-1], experiment, manifest)
+        return Run(target, f"{what} from that of the unfinished run {unfinished[-1].id}: new run")
 
     def fitting(self, experiment: Experiment) -> tuple[Run, ...]:
-        """Runs that measured what *experiment* measures, whatever is asked of it; oldest first."""
+        """Runs that measured the same as *experiment* does, whatever it asks; oldest first."""
         return tuple(run for run in self.runs(experiment.name) if run.fits(experiment))
 
     def latest(self, experiment_name: str) -> Run:
@@ -123,31 +116,44 @@ class Store:
         The name or the folder of an experiment is its newest run with a trial.  `DataError` names
         what there is where none fits, or several do.
         """
+        if not text:
+            raise self._missing_error(text)
         path = Path(text)
-        if text and (path / MANIFEST).is_file():
+        if (path / MANIFEST).is_file():
             return Run(path)
         for folder in (path, self.results_dir / text):
-            names = [each.name for each in folders(folder)] if text else []
+            names = [entry.name for entry in folders(folder)]
             if any(map(RUN_NAME.fullmatch, names)) and is_name(folder.resolve().name):
                 return Store(folder.resolve().parent).latest(folder.resolve().name)
+        matching: list[Run] = []
+        for run in self.all_runs():
+            candidates = (run, *run.analyses())
+            matching += [candidate for candidate in candidates if candidate.id.startswith(text)]
+        if len(matching) > 1:
+            what = f"'{excerpt(text)}' are the first characters of {len(matching)} runs"
+            fix = "write more of the id"
+            raise DataError(f"{what}: {_paths(matching)}", where=str(self.results_dir), fix=fix)
+        if not matching:
+            raise self._missing_error(text)
+        return matching[0]
+
+    def _missing_error(self, text: str) -> DataError:
+        """Error about *text*, which names no run, with what may have been meant."""
+        path = Path(text)
         runs = self.all_runs()
-        known = [each for run in runs for each in (run, *run.analyses())]
-        matching = [each for each in known if text and each.id.startswith(text)]
-        if len(matching) == 1:
-            return matching[0]
-        named = ", ".join(str(each.path) for each in (matching or runs)[-_MOST_NAMED:])
-        if matching:
-            what = f"'{excerpt(text)}' are the first characters of {len(matching)} runs: {named}"
-            raise DataError(what, where=str(self.results_dir), fix="write more of the id")
         if text and path.is_dir():
             what = f"this folder holds no run: it has no {MANIFEST}, or is only half copied"
-            fix = f"name one of {named}" if runs else "harness runs --results-dir FOLDER lists them"
-            raise DataError(what, where=str(path.absolute()), fix=fix)
-        there = f"there are {named}" if runs else "there is none: harness run FILE makes one"
-        raise DataError(
+            fix = "harness runs --results-dir FOLDER lists them"
+            if runs:
+                fix = f"name one of {_paths(runs)}"
+            return DataError(what, where=str(path.absolute()), fix=fix)
+        choices = "there is none: harness run FILE makes one"
+        if runs:
+            choices = f"there are {_paths(runs)}"
+        return DataError(
             f"no run is called '{excerpt(text)}'",
             where=str(self.results_dir.absolute()),
-            fix=f"{there}; harness runs --results-dir FOLDER lists those of another folder",
+            fix=f"{choices}; harness runs --results-dir FOLDER lists those of another folder",
         )
 
     def runs(self, experiment_name: str) -> tuple[Run, ...]:
@@ -157,30 +163,33 @@ class Store:
 
     def trial_ids(self) -> list[str]:
         """Ids of all trials that have ended, those of the newest run last."""
-        return list(dict.fromkeys(trial for run in self.all_runs() for trial in run.trial_ids()))
+        trial_ids = chain.from_iterable(run.trial_ids() for run in self.all_runs())
+        return list(dict.fromkeys(trial_ids))
 
     def find_trial(self, prefix: str) -> tuple[Run, str]:
         """Give the newest run with the trial of this *prefix*, and its id; `DataError`: not one."""
-        matching = {
-            trial: run
-            for run in self.all_runs()
-            for trial in run.trial_ids()
-            if trial.startswith(prefix)
-        }
+        matching: dict[str, Run] = {}
+        for run in self.all_runs():
+            trial_ids = [trial_id for trial_id in run.trial_ids() if trial_id.startswith(prefix)]
+            matching |= dict.fromkeys(trial_ids, run)
         if len(matching) == 1 and prefix:
-            ((trial, run),) = matching.items()
-            return run, trial
-        several = f"'{excerpt(prefix)}' matches several trials: {', '.join(sorted(matching)[:4])}"
-        raise DataError(
-            several if matching else f"no trial '{excerpt(prefix)}'",
-            where=str(self.results_dir),
-            fix="write more of its id" if matching else "harness plan FILE names the trials",
-        )
+            ((trial_id, run),) = matching.items()
+            return run, trial_id
+        what = f"no trial '{excerpt(prefix)}'"
+        fix = "harness plan FILE names the trials"
+        if matching:
+            named = ", ".join(sorted(matching)[:4])
+            what = f"'{excerpt(prefix)}' matches several trials: {named}"
+            fix = "write more of its id"
+        raise DataError(what, where=str(self.results_dir), fix=fix)
 
     def all_runs(self) -> list[Run]:
         """All runs of all experiments, oldest first."""
-        names = [folder.name for folder in folders(self.results_dir) if is_name(folder.name)]
-        return sorted((run for name in names for run in self.runs(name)), key=lambda run: run.id)
+        runs: list[Run] = []
+        for folder in folders(self.results_dir):
+            if is_name(folder.name):
+                runs += self.runs(folder.name)
+        return sorted(runs, key=lambda run: run.id)
 
     def folder(self, experiment_name: str) -> Path:
         """Folder of the runs of an experiment."""
@@ -188,9 +197,27 @@ class Store:
 
 
 def _is_planned_by(run: Run, versions: Versions) -> bool:
-    """Whether *run* was planned with these *versions* of this machine; nodes may have others."""
-    planned = run.read_plan()[:1] if (run.path / PLAN).is_file() else ()
-    return all(each.id == trial_id(each.cell, each.repetition, versions) for each in planned)
+    """Whether the trials of *run* were planned for these *versions*, those of this machine."""
+    planned = run.read_plan() if (run.path / PLAN).is_file() else ()
+    if not planned:
+        return True
+    first = planned[0]
+    return first.id == trial_id(first.cell, first.repetition, versions)
+
+
+def _difference(older: Run, experiment: Experiment, manifest: Manifest) -> str:
+    """Why *experiment*, as a new run has it in its *manifest*, cannot continue the *older* run."""
+    if older.fits(experiment):
+        return "the Hadoop, Java or jars differ"
+    without_secrets = {
+        DIGEST.sub("", json.dumps(document, sort_keys=True))
+        for document in (older.read_manifest().experiment, manifest.experiment)
+    }
+    return f"{'a secret of ' if len(without_secrets) == 1 else ''}the experiment differs"
+
+
+def _paths(runs: Sequence[Run]) -> str:
+    return ", ".join(str(run.path) for run in runs[-_MOST_NAMED:])
 
 
 def _new_name(now_s: float, earlier: Sequence[Run]) -> str:

@@ -15,7 +15,7 @@ _ORIGIN = ("code", "profile")  # of a prediction: says what made it, and is no p
 
 
 class Difference(NamedTuple):
-    """A value by the *name* of its file and its place there; `None` where there is none."""
+    """A value that differs; *name* is its file and its place there, `None` where a run has none."""
 
     model: str
     name: str
@@ -29,22 +29,40 @@ class Difference(NamedTuple):
         return self.relative is not None and abs(self.relative) <= _CLOSE
 
 
-def compare_files(stored: Opener, again: Opener, pattern: str) -> Iterator[Difference]:
-    """Compare the files of two runs that *pattern* selects, the first values of each file."""
-    paths = [(opener.root, path) for opener in (stored, again) for path in opener.glob(pattern)]
-    for name in sorted({path.relative_to(root).as_posix() for root, path in paths}):
-        both = [opener for opener in (stored, again) if opener.exists(opener.root / name)]
-        if len(both) > len({opener.sha256(opener.root / name) for opener in both}):
+def compare_files(stored: Opener, remade: Opener, pattern: str) -> Iterator[Difference]:
+    """
+    Compare the files of two runs that *pattern* selects.
+
+    Of each file there are no more than its first 1,000 differences.
+    """
+    names: set[str] = set()
+    for opener in (stored, remade):
+        names |= {path.relative_to(opener.root).as_posix() for path in opener.glob(pattern)}
+    for name in sorted(names):
+        if not _are_same_bytes(stored, remade, name):
+            yield from islice(_differences(stored, remade, name), _MOST)
+
+
+def _are_same_bytes(stored: Opener, remade: Opener, name: str) -> bool:
+    paths = [(opener, opener.root / name) for opener in (stored, remade)]
+    if not all(opener.exists(path) for opener, path in paths):
+        return False
+    return len({opener.sha256(path) for opener, path in paths}) == 1
+
+
+def _differences(stored: Opener, remade: Opener, name: str) -> Iterator[Difference]:
+    """The values of the file *name* that are not the same in both runs."""
+    old = dict(_values(stored, name))
+    new = dict(_values(remade, name))
+    for model, place in old | new:
+        before = old.get((model, place))
+        after = new.get((model, place))
+        if before == after:
             continue
-        old, new = (dict(_values(opener, name)) for opener in (stored, again))
-        places = (place for place in old | new if old.get(place) != new.get(place))
-        for model, place in islice(places, _MOST):
-            before = old.get((model, place))
-            after = new.get((model, place))
-            relative = None
-            if isinstance(before, int | float) and isinstance(after, int | float) and before:
-                relative = (after - before) / abs(before)
-            yield Difference(model, place, before, after, relative)
+        relative = None
+        if isinstance(before, int | float) and isinstance(after, int | float) and before:
+            relative = (after - before) / abs(before)
+        yield Difference(model, place, before, after, relative)
 
 
 def _values(opener: Opener, name: str) -> Iterator[tuple[tuple[str, str], Any]]:

@@ -12,7 +12,7 @@ import hashlib
 import os
 import time
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -58,7 +58,7 @@ class Evidence(Record):
     made_from: str = ""
 
     def hashes(self, name: str) -> dict[str, str]:
-        """Hashes of both parts, by what the chain calls those of the trial *name*."""
+        """Hash of what was measured, and of the tables, by what the chain calls them."""
         parts = {name: self.measured, f"{name}/trace": self.tables}
         documents = {key: json_bytes(part, indent=None) for key, part in parts.items() if part}
         return {key: hashlib.sha256(data).hexdigest() for key, data in documents.items()}
@@ -129,7 +129,7 @@ def chained(
 @contextmanager
 def growing(opener: Opener, path: Path) -> Iterator[Callable[[bytes], None]]:
     """
-    Lock *path*, and give what adds a line to it: all of it, or none where the disk is full.
+    Lock *path*, and give a function that adds a line to it, or nothing where the disk is full.
 
     An end that a loss of power cut off names what never appeared: it is taken off.
     """
@@ -182,12 +182,12 @@ def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool
     Scores count only where they are to be read: *with_scores*.
     """
     lines = Chain(opener).lines()
-    stored = dict[str, str]()
-    problems = list[str]()
     run_path = opener.root
     trial_folders = folders(run_path / "trials")
     if not lines and not any((folder / EVIDENCE).exists() for folder in trial_folders):
         return False
+    stored = dict[str, str]()
+    problems = list[str]()
     with ThreadPoolExecutor() as pool:
         for hashes, changes in pool.map(partial(_check_trial, opener), trial_folders):
             stored |= hashes
@@ -196,11 +196,7 @@ def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool
     scores = noted.pop(SCORES, "")
     if with_scores and scores and scores != hash_folder(run_path / SCORES, opener):
         problems.append(f"{SCORES} were changed: harness score FILE makes them again")
-    others = (path for pattern in _DERIVED for path in opener.glob(pattern))
-    names = {name for name in noted if not name.startswith("trials/")}
-    for name in names.union(path.relative_to(run_path).as_posix() for path in others):
-        path = run_path / name
-        stored |= {name: opener.sha256(path)} if opener.exists(path) else {}
+    stored |= _hash_others(opener, noted)
     if not lines:
         problems = [f"{CHAIN} is missing"]
     elif last_line and last_line not in lines:
@@ -208,12 +204,24 @@ def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool
     else:
         problems += differences(noted, stored)
     if problems:
-        shown = [f"  {excerpt(problem, 200)}" for problem in sorted(problems)]
-        if len(shown) > _MOST_NAMED:
-            shown[_MOST_NAMED:] = [f"  and {len(shown) - _MOST_NAMED} more"]
-        what = "\n".join(["the results are not as they were stored:", *shown])
-        raise EvidenceError(what, where=str(run_path), fix=_RESTORE)
+        raise EvidenceError(_listed(problems), where=str(run_path), fix=_RESTORE)
     return True
+
+
+def _hash_others(opener: Opener, noted: Iterable[str]) -> dict[str, str]:
+    """Hashes of what there is beside trials: of *noted* names, and of profiles and seals."""
+    names = {name for name in noted if not name.startswith("trials/")}
+    for pattern in _DERIVED:
+        names |= {path.relative_to(opener.root).as_posix() for path in opener.glob(pattern)}
+    paths = {name: opener.root / name for name in names}
+    return {name: opener.sha256(path) for name, path in paths.items() if opener.exists(path)}
+
+
+def _listed(problems: Iterable[str]) -> str:
+    shown = [f"  {excerpt(problem, 200)}" for problem in sorted(problems)]
+    if len(shown) > _MOST_NAMED:
+        shown[_MOST_NAMED:] = [f"  and {len(shown) - _MOST_NAMED} more"]
+    return "\n".join(["the results are not as they were stored:", *shown])
 
 
 def _check_trial(opener: Opener, folder: Path) -> tuple[dict[str, str], list[str]]:

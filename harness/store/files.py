@@ -27,6 +27,7 @@ from harness.units import format_bytes
 
 # Host, container, workload and file names become parts of paths: no separator, no leading dot.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+=-]{0,149}", re.ASCII)
+_LOCK_TEXT = re.compile(r'\{"pid": ([1-9]\d{1,9}), "since": "([^"]{,40})"')
 
 MAKE_ROOM = "free some space there, and start the same command again: it resumes"
 _NOT_OURS = (
@@ -90,9 +91,9 @@ def os_error_as_machine_error(path: Path, *, is_long: bool = False) -> Iterator[
 
 def free_bytes(path: Path) -> int:
     """Bytes that this user may still write on the file system of *path*, which need not exist."""
-    there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
-    with os_error_as_machine_error(there):
-        return shutil.disk_usage(there).free
+    nearest = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+    with os_error_as_machine_error(nearest):
+        return shutil.disk_usage(nearest).free
 
 
 @contextmanager
@@ -114,15 +115,14 @@ def exclusive_lock(path: Path, problem: str, *, wait: bool = False) -> Iterator[
                 fcntl.flock(open_file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError as error:
                 open_file.seek(0)
-                owner = re.match(
-                    r'\{"pid": ([1-9]\d{1,9}), "since": "([^"]{,40})"', open_file.read(99)
-                )
-                by = f"process {owner[1]} since {owner[2]}" if owner else "another harness"
-                # SIGINT would do nothing to one that a shell script has put in the background.
-                end = f", or end it: kill {owner[1]}  (what is finished is kept)" if owner else ""
-                raise MachineError(
-                    f"{problem} is in use by {by}", where=str(path), fix=f"wait for it to end{end}"
-                ) from error
+                user = "another harness"
+                fix = "wait for it to end"
+                if owner := _LOCK_TEXT.match(open_file.read(99)):
+                    user = f"process {owner[1]} since {owner[2]}"
+                    # SIGINT would do nothing to one that a shell script has put in the background.
+                    fix += f", or end it: kill {owner[1]}  (what is finished is kept)"
+                what = f"{problem} is in use by {user}"
+                raise MachineError(what, where=str(path), fix=fix) from error
             open_file.truncate(0)
             since = datetime.now(UTC).isoformat(timespec="seconds")
             # No buffer, which would be written again when the file is closed.

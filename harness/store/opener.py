@@ -205,10 +205,12 @@ class Opener:
 
     def newer_error(self, what: str, path: Path) -> DataError:
         """Error about a file with *what* no harness up to this one has written."""
-        by = "written by a newer harness"
+        writer = "written by a newer harness"
+        # The manifest may be unreadable, too.
         with suppress(DataError, ValueError, RecursionError, LookupError, TypeError):
-            by += f" ({excerpt(json.loads(self.read(self.root / MANIFEST, ''))['harness'], 40)})"
-        return DataError(f"{by}: {what}", where=str(path), fix=_NEWER)
+            manifest = json.loads(self.read(self.root / MANIFEST, ""))
+            writer += f" ({excerpt(manifest['harness'], 40)})"
+        return DataError(f"{writer}: {what}", where=str(path), fix=_NEWER)
 
 
 def _open_plain(root: Path, parts: tuple[str, ...]) -> int:

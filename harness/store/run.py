@@ -85,9 +85,9 @@ class Run:
 
     def update_manifest(self, **entries: Any) -> Manifest:
         """Replace *entries* of the manifest, by the names of its fields; return all of it."""
-        known = self.read_manifest().document()
+        document = self.read_manifest().document()
         version = {"schema_version": SCHEMA_VERSION}
-        manifest = Manifest.model_validate({**known, **version, **entries})
+        manifest = Manifest.model_validate({**document, **version, **entries})
         write_file(self.path / MANIFEST, json_bytes(manifest.document()), self._incoming)
         return manifest
 
@@ -106,7 +106,7 @@ class Run:
         return False
 
     def analyses(self) -> tuple[Run, ...]:
-        """What was asked of this run after it was measured, oldest first."""
+        """Analyses of this run: what was asked of it after it was measured; oldest first."""
         paths = folders(self.path / ANALYSES)
         return tuple(Run(path) for path in paths if not path.name.startswith("."))
 
@@ -161,9 +161,9 @@ class Run:
     def read_plan(self) -> tuple[Trial, ...]:
         """All trials of the run, in their order; at the end those that were added to the plan."""
         planned = tuple(self.opener.read_lines(Trial, self.path / PLAN, _NEW_RUN))
-        others = set(self.trial_ids()) - {trial.id for trial in planned}
+        unplanned = set(self.trial_ids()) - {trial.id for trial in planned}
         opener = self.measured.opener
-        records = [read_trial(opener, self._trials / trial_id, trial_id) for trial_id in others]
+        records = [read_trial(opener, self._trials / trial_id, trial_id) for trial_id in unplanned]
         added = [record for record in records if record.trial.look]
         added.sort(key=lambda record: (record.trial.look, record.started_s))
         return (*planned, *(record.trial for record in added))
@@ -188,8 +188,9 @@ class Run:
 
     def attempts(self) -> list[TrialRecord]:
         """All attempts at trials, by their start: warm-up trials, repeated ones and those above."""
-        kinds = (self._trials, *(self.path / kind for kind in DISCARDED))
-        paths = [path for kind in kinds for path in folders(kind)]
+        paths = folders(self._trials)
+        for kind in DISCARDED:
+            paths += folders(self.path / kind)
         records = [read_trial(self.opener, path, path.name.split("-")[0]) for path in paths]
         return sorted(records, key=lambda record: record.started_s)
 
@@ -205,16 +206,16 @@ class Run:
             raise DataError(problem, where=str(self._trials), fix="measure it: harness run FILE")
         return folder
 
-    def take_in(self, other: Run, record: TrialRecord, trial: Trial) -> None:
-        """Copy the record and the logs of a trial that *other* measured, for the use of *trial*."""
+    def take_in(self, source_run: Run, record: TrialRecord, trial: Trial) -> None:
+        """Copy the *record* and the logs of what *source_run* measured, for the use of *trial*."""
         target = self._trials / trial.id
         folder = self._incoming / trial.id
-        source = other.trial_dir(trial.id)
+        source = source_run.trial_dir(trial.id) / "raw"
         with os_error_as_machine_error(target):
-            for file_name in ("raw/" + name for name in other.opener.names(source / "raw")):
-                copy = folder / file_name
+            for file_name in source_run.opener.names(source):
+                copy = folder / "raw" / file_name
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                other.opener.copy(source / file_name, copy)
+                source_run.opener.copy(source / file_name, copy)
             document = record.model_copy(update={"trial": trial}).model_dump(mode="json")
             (folder / RECORD).write_bytes(json_bytes(document))
             write_evidence(folder, self.opener)
@@ -261,7 +262,7 @@ class Run:
         return (self.trial_dir(trial_id) / "trace").is_dir()
 
     def write_profile(self, profile: Profile) -> None:
-        """Write the profile of its workload."""
+        """Write *profile* as that of its workload."""
         file_name = f"{PROFILES}/{check_name(profile.workload, 'a workload')}.json"
         data = json_bytes(profile.model_dump(mode="json"))
         self.seal.store(file_name, data)
@@ -300,18 +301,24 @@ class Run:
         )
 
     def link_to(self, folder: Path, given: Sequence[str]) -> Run:
-        """Make a run of links in *folder*, to plan, records, logs and what else is *given*."""
+        """
+        Make a run of links in *folder*, to plan, records, logs and what else is *given*.
+
+        *given* are names of the run's files and folders; ``trace`` is that of each trial.
+        """
         measured = self.measured.path.resolve()
         source = self.path.resolve()
-        own = source.relative_to(measured)  # of an analysis: its place in the run
-        names = [own / MANIFEST, own / PLAN, *(own / name for name in given if name != "trace")]
-        of_trial = [RECORD, "raw", *(name for name in given if name == "trace")]
-        names += [Path("trials", trial, name) for trial in self.trial_ids() for name in of_trial]
-        for name in names:
-            link = folder / measured.name / name
+        place = source.relative_to(measured)  # of an analysis in its run
+        run_names = [MANIFEST, PLAN, *(name for name in given if name != "trace")]
+        trial_names = [RECORD, "raw", *(name for name in given if name == "trace")]
+        paths = [place / name for name in run_names]
+        for trial_id in self.trial_ids():
+            paths += [Path("trials", trial_id, name) for name in trial_names]
+        for path in paths:
+            link = folder / measured.name / path
             link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(measured / name)
-        return Run(folder / measured.name / own, base=source)
+            link.symlink_to(measured / path)
+        return Run(folder / measured.name / place, base=source)
 
     def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""

@@ -94,9 +94,8 @@ def read_table(
     """Rows of a table, a part of them in memory at once; `DataError` where damage is met."""
     for batch in read_columns(opener, file_path, columns):
         lists = [column if isinstance(column, list) else column.tolist() for column in batch]
-        yield from (
-            dict(zip(columns, table_row, strict=True)) for table_row in zip(*lists, strict=True)
-        )
+        for table_row in zip(*lists, strict=True):
+            yield dict(zip(columns, table_row, strict=True))
 
 
 def read_columns(
@@ -114,8 +113,8 @@ def read_columns(
                 stream, read_dictionary=texts, page_checksum_verification=True
             ) as file,
         ):
-            if others := set(file.schema_arrow.names) - set(schema.names):
-                what = f"the column '{excerpt(min(others))}' is not known here"
+            if unknown := set(file.schema_arrow.names) - set(schema.names):
+                what = f"the column '{excerpt(min(unknown))}' is not known here"
                 raise opener.newer_error(what, file_path)
             if file.schema_arrow.names != schema.names:
                 raise ValueError(f"its columns are not {', '.join(columns)}")
@@ -125,18 +124,26 @@ def read_columns(
                 table = file.read_row_group(group, use_threads=is_large)
                 table.validate(full=True)
                 for field, column in zip(schema, table.columns, strict=True):
-                    kind = getattr(column.type, "value_type", column.type)
-                    is_list = arrow.types.is_list(column.type)
-                    if (column.type if is_list else kind) != field.type:
-                        raise ValueError(f"{field.name} is not a column of {field.type}")
-                    is_whole = type(None) not in get_args(columns[field.name])
-                    items = (chunk.flatten() for chunk in column.chunks if is_list)
-                    if (is_whole and column.null_count) or any(i.null_count for i in items):
-                        raise ValueError(f"a value of {field.name} is missing")
+                    _check_column(field, column, columns[field.name])
                 yield [_values(column) for column in table.columns]
     except (arrow.ArrowException, OSError, KeyError, ValueError) as error:
         problem = f"{file_path.name} is not a table: {excerpt(error, 300)}"
         raise DataError(problem, where=str(file_path), fix=FROM_RAW) from error
+
+
+def _check_column(field: Any, column: Any, hint: Any) -> None:
+    """`ValueError` unless *column* has the type of *field*, and each value that *hint* demands."""
+    arrow, _ = _pyarrow()
+    is_list = arrow.types.is_list(column.type)
+    # Texts come as indices into a dictionary, whose values have the type.
+    plain_type = column.type if is_list else getattr(column.type, "value_type", column.type)
+    if plain_type != field.type:
+        raise ValueError(f"{field.name} is not a column of {field.type}")
+    is_optional = type(None) in get_args(hint)
+    item_arrays = [chunk.flatten() for chunk in column.chunks] if is_list else []
+    lacks_item = any(items.null_count for items in item_arrays)
+    if lacks_item or (column.null_count and not is_optional):
+        raise ValueError(f"a value of {field.name} is missing")
 
 
 def read_parts(opener: Opener, folder: Path, table_name: str) -> Iterator[dict[str, Any]]:
@@ -182,26 +189,24 @@ def write_traces(folder: Path, traces: Sequence[JobTrace]) -> None:
     """Write `job.json`, `attempts.parquet` and `counters.parquet` into *folder*."""
     jobs = [{column: getattr(trace, column) for column in _JOB} for trace in traces]
     (folder / "job.json").write_bytes(json_bytes({"schema_version": SCHEMA_VERSION, "jobs": jobs}))
-    rows = (
-        {"job_id": trace.job_id, **asdict(attempt)}
-        for trace in traces
-        for attempt in trace.attempts
-    )
-    write_table(folder / "attempts.parquet", _ATTEMPT, rows)
-    owners = [
-        (trace.job_id, attempt_id, scope, counters)
-        for trace in traces
-        for attempt_id, scope, counters in (
-            *(("", scope, getattr(trace, scope)) for scope in _SCOPES),
-            *((attempt.attempt_id, "attempt", attempt.counters) for attempt in trace.attempts),
-        )
-    ]
-    counts = (
-        dict(zip(_COUNTERS, (*owner, column, count), strict=True))
-        for *owner, counters in owners
-        for column, count in counters.items()
-    )
-    write_table(folder / "counters.parquet", _COUNTERS, counts)
+
+    def attempt_rows() -> Iterator[dict[str, Any]]:
+        for trace in traces:
+            for attempt in trace.attempts:
+                yield {"job_id": trace.job_id, **asdict(attempt)}
+
+    def counter_rows(trace: JobTrace) -> Iterator[dict[str, Any]]:
+        """Counters of a job, and then of its attempts."""
+        owners = [("", scope, getattr(trace, scope)) for scope in _SCOPES]
+        owners += [(attempt.attempt_id, "attempt", attempt.counters) for attempt in trace.attempts]
+        for attempt_id, scope, counters in owners:
+            for name, count in counters.items():
+                values = (trace.job_id, attempt_id, scope, name, count)
+                yield dict(zip(_COUNTERS, values, strict=True))
+
+    write_table(folder / "attempts.parquet", _ATTEMPT, attempt_rows())
+    counters = chain.from_iterable(map(counter_rows, traces))
+    write_table(folder / "counters.parquet", _COUNTERS, counters)
 
 
 def read_traces(opener: Opener, folder: Path, *, whole: bool = True) -> tuple[JobTrace, ...]:
@@ -224,10 +229,9 @@ def read_traces(opener: Opener, folder: Path, *, whole: bool = True) -> tuple[Jo
 
     jobs = validate(list[dict[str, Any]], document.get("jobs"))
     for job in jobs:
-        if others := job.keys() - set(_JOB):
-            raise opener.newer_error(
-                f"the field '{excerpt(min(others))}' is not known here", file_path
-            )
+        if unknown := job.keys() - set(_JOB):
+            what = f"the field '{excerpt(min(unknown))}' is not known here"
+            raise opener.newer_error(what, file_path)
         job_id = str(job.get("job_id"))
         job |= {scope: counters.get((job_id, scope, ""), {}) for scope in _SCOPES}
         job["attempts"] = attempts.get(job_id, [])
@@ -247,29 +251,30 @@ class Recorded(Protocol):
 
 def write_recordings(folder: Path, recorded: Recorded) -> None:
     """Write the tables into *folder*; without units there is no table of them."""
-    own = [field.name for field in fields(TaskSpans)]
-    tasks = (
-        {**asdict(recorded_task.loop), **{column: getattr(recorded_task, column) for column in own}}
-        for recorded_task in recorded.tasks()
-    )
-    write_table(folder / "tasks.parquet", _TASK, tasks)
-    spans = (
-        {"attempt_id": recorded_task.attempt_id, "place": place, **span._asdict()}
-        for recorded_task in recorded.tasks()
-        for place, span in enumerate(recorded_task.spans)
-    )
+    task_fields = [field.name for field in fields(TaskSpans)]
+
+    def task_row(task: TaskSpans) -> dict[str, Any]:
+        return asdict(task.loop) | {name: getattr(task, name) for name in task_fields}
+
+    def span_rows(task: TaskSpans) -> Iterator[dict[str, Any]]:
+        for place, span in enumerate(task.spans):
+            yield {"attempt_id": task.attempt_id, "place": place, **span._asdict()}
+
+    def segment_rows(task: TaskSpans) -> Iterator[dict[str, Any]]:
+        for segment in recorded_segments(task):
+            yield {"attempt_id": task.attempt_id, **asdict(segment)}
+
+    def unit_rows(times: UnitTimes) -> Iterator[dict[str, Any]]:
+        for number, seconds in enumerate(times.seconds):
+            values = (times.attempt_id, times.unit_records, number, seconds)
+            yield dict(zip(_UNITS, values, strict=True))
+
+    write_table(folder / "tasks.parquet", _TASK, map(task_row, recorded.tasks()))
+    spans = chain.from_iterable(map(span_rows, recorded.tasks()))
     write_table(folder / "spans.parquet", _SPAN, spans)
-    copies = (
-        {"attempt_id": recorded_task.attempt_id, **asdict(segment)}
-        for recorded_task in recorded.tasks()
-        for segment in recorded_segments(recorded_task)
-    )
-    write_table(folder / "segments.parquet", _SEGMENT, copies)
-    units = (
-        dict(zip(_UNITS, (times.attempt_id, times.unit_records, number, seconds), strict=True))
-        for times in recorded.units()
-        for number, seconds in enumerate(times.seconds)
-    )
+    segments = chain.from_iterable(map(segment_rows, recorded.tasks()))
+    write_table(folder / "segments.parquet", _SEGMENT, segments)
+    units = chain.from_iterable(map(unit_rows, recorded.units()))
     if (first := next(units, None)) is not None:
         write_table(folder / "units.parquet", _UNITS, chain([first], units))
 
@@ -310,6 +315,6 @@ def read_units(opener: Opener, folder: Path) -> Iterator[UnitTimes]:
                 yield (names[start], int(sizes[start])), times[start:end].tolist()
 
     rows = stretches() if file_path.exists() else ()
-    for (attempt_id, unit_records), several in groupby(rows, itemgetter(0)):
-        seconds = chain.from_iterable(times for _, times in several)
+    for (attempt_id, unit_records), rows_of_attempt in groupby(rows, itemgetter(0)):
+        seconds = chain.from_iterable(times for _, times in rows_of_attempt)
         yield UnitTimes(attempt_id, unit_records, tuple(seconds))

@@ -172,8 +172,9 @@ class _Log(io.BufferedReader):
         super().__init__(cast("io.RawIOBase", _Decompressed(log_path, stream)))
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        most = _LONGEST_LINE + 1 if size is None or size < 0 else size
-        line = super().readline(most)
+        # One byte more than a line may have shows that one is longer.
+        has_limit = size is not None and size >= 0
+        line = super().readline(size if has_limit else _LONGEST_LINE + 1)
         if len(line) > _LONGEST_LINE:
             problem = f"a line of more than {_LONGEST_LINE} bytes is not a line of a log"
             raise DataError(problem, where=str(self._path), fix=_RERUN)

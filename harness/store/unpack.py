@@ -12,9 +12,10 @@ import shutil
 import tarfile
 import zlib
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -64,10 +65,10 @@ def unpack(archive: Path, results_dir: Path) -> Unpacked:
             name = run.read_manifest().run
             experiment_name = run.experiment().name
             has_evidence = run.check_evidence()
-            for each in (run, *run.analyses()):
-                each.check_evidence()
-                if each.seal.exists():
-                    each.seal.check()
+            for part in (run, *run.analyses()):
+                part.check_evidence()
+                if part.seal.exists():
+                    part.seal.check()
             target = Store(results_dir).folder(experiment_name) / name
             if not RUN_NAME.fullmatch(name):
                 raise DataError(f"'{excerpt(name)}' cannot be the name of a run", where=MANIFEST)
@@ -84,8 +85,8 @@ def unpack(archive: Path, results_dir: Path) -> Unpacked:
                     rename_durably(run.path, target)
         finally:
             remove_tree(scratch)
-    unchecked = sorted(path.name for pattern in _UNCHECKED for path in target.glob(pattern))
-    return Unpacked(Run(target), has_evidence, unchecked)
+    unchecked = chain.from_iterable(map(target.glob, _UNCHECKED))
+    return Unpacked(Run(target), has_evidence, sorted(path.name for path in unchecked))
 
 
 def _packed_run(archive: Path, scratch: Path) -> Run:
@@ -102,43 +103,77 @@ def _packed_run(archive: Path, scratch: Path) -> Run:
 
 def _extract(archive: Path, target: Path) -> None:
     """Write all members of *archive* below *target*, as files and folders of our own."""
-
-    def refuse(what: str) -> DataError:
-        return DataError(f"the archive is refused: {what}", where=str(archive))
-
     target.mkdir()
-    room_bytes = min(MOST_BYTES, free_bytes(target) - LEAST_FREE_BYTES)
-    seen = dict[str, tuple[str, bool]]()
+    extraction = _Extraction(archive, target)
     try:
         for member, content in _members(archive):
-            shown = f"'{excerpt(member.name)}'"
-            parts = [part for part in member.name.split("/") if part not in ("", ".")]
-            is_safe = not member.name.startswith("/") and all(map(is_name, parts))
-            if not is_safe or len(parts) > _MOST_PARTS:
-                raise refuse(f"{shown} is not a name of results")
-            if not member.isdir() and content is None:
-                raise refuse(f"{shown} is a link, a device or the like")
-            for number in range(1, len(parts) + 1):
-                entry = ("/".join(parts[:number]), member.isdir() or number < len(parts))
-                if seen.setdefault(entry[0].lower(), entry) is not entry and (
-                    not entry[1] or seen[entry[0].lower()] != entry
-                ):
-                    raise refuse(f"{shown} is there twice, perhaps in another case or kind")
-            room_bytes -= max(member.size, 0)
-            if len(seen) > MOST_MEMBERS or room_bytes < 0 or member.size < 0:
-                most = f"{MOST_MEMBERS} files and {format_bytes(MOST_BYTES)}, or than fit here"
-                raise refuse(f"it has more than {most}")
-            path = target.joinpath(*parts)
-            (path if content is None else path.parent).mkdir(parents=True, exist_ok=True)
-            if content is not None:
-                with path.open("xb") as copy:
-                    shutil.copyfileobj(content, copy, CHUNK_BYTES)
-                if path.stat().st_size != member.size:
-                    raise refuse(f"{shown} is cut off")
+            extraction.write(member, content)
     except (*_BROKEN, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # this machine's, not the archive's
-        raise refuse(f"it is broken, or not a tar file ({excerpt(error)})") from error
+        what = f"it is broken, or not a tar file ({excerpt(error)})"
+        raise extraction.refusal(what) from error
+
+
+class _Entry(NamedTuple):
+    """A file or folder of an archive, by its path there."""
+
+    path: str
+    is_folder: bool
+
+
+class _Extraction:
+    """Writes members of *archive* below *target*, and refuses those that no run has."""
+
+    def __init__(self, archive: Path, target: Path) -> None:
+        self._archive = archive
+        self._target = target
+        self._room_bytes = min(MOST_BYTES, free_bytes(target) - LEAST_FREE_BYTES)
+        # By their paths in lower case, for file systems that do not distinguish cases.
+        self._entries = dict[str, _Entry]()
+
+    def refusal(self, what: str) -> DataError:
+        """Error about the archive."""
+        return DataError(f"the archive is refused: {what}", where=str(self._archive))
+
+    def write(self, member: tarfile.TarInfo, content: IO[bytes] | None) -> None:
+        """Write *member*, of a file with its *content*; `DataError`: the archive is unsound."""
+        shown = f"'{excerpt(member.name)}'"
+        parts = [part for part in member.name.split("/") if part not in ("", ".")]
+        is_safe = not member.name.startswith("/") and all(map(is_name, parts))
+        if not is_safe or len(parts) > _MOST_PARTS:
+            raise self.refusal(f"{shown} is not a name of results")
+        if not member.isdir() and content is None:
+            raise self.refusal(f"{shown} is a link, a device or the like")
+        if not self._add_entries(parts, is_folder=member.isdir()):
+            raise self.refusal(f"{shown} is there twice, perhaps in another case or kind")
+        self._take_room(member.size)
+        path = self._target.joinpath(*parts)
+        if content is None:
+            path.mkdir(parents=True, exist_ok=True)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as copy:
+            shutil.copyfileobj(content, copy, CHUNK_BYTES)
+        if path.stat().st_size != member.size:
+            raise self.refusal(f"{shown} is cut off")
+
+    def _add_entries(self, parts: Sequence[str], *, is_folder: bool) -> bool:
+        """Add an entry and the folders around it; whether nothing else has their names."""
+        for depth in range(1, len(parts) + 1):
+            entry = _Entry("/".join(parts[:depth]), is_folder or depth < len(parts))
+            earlier = self._entries.setdefault(entry.path.lower(), entry)
+            is_same_folder = entry.is_folder and earlier == entry
+            if earlier is not entry and not is_same_folder:
+                return False
+        return True
+
+    def _take_room(self, size_bytes: int) -> None:
+        """Count one member more; `DataError` where there are too many, or the disk is full."""
+        self._room_bytes -= max(size_bytes, 0)
+        if len(self._entries) > MOST_MEMBERS or self._room_bytes < 0 or size_bytes < 0:
+            limits = f"{MOST_MEMBERS} files and {format_bytes(MOST_BYTES)}, or than fit here"
+            raise self.refusal(f"it has more than {limits}")
 
 
 def _members(archive: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from harness.profiling.task_times import recorded_segments
-from harness.records.tasks import TaskLog, TaskSpans, covered_s
+from harness.records.tasks import SegmentTimes, TaskLog, TaskSpans, covered_s
 from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 
 # Seconds of an attempt that its main thread may leave uncovered: the larger of the two.
@@ -201,11 +201,9 @@ def check_spills(observed_job: Observed) -> Check:
 def check_origins(observed_job: Observed) -> Check:
     """Every copied segment names its map and the host that it came from."""
     hosts = {attempt.attempt_id: attempt.host for attempt in observed_job.trace.succeeded("map")}
-    copied = [
-        segment
-        for recording, _ in observed_job.recorded("reduce")
-        for segment in recorded_segments(recording)
-    ]
+    copied: list[SegmentTimes] = []
+    for recording, _ in observed_job.recorded("reduce"):
+        copied += recorded_segments(recording)
     violations = [
         f"{segment.map_attempt or 'no map'} of {segment.host or 'no host'}"
         for segment in copied
@@ -270,7 +268,9 @@ def check_killed(observed_job: Observed, record: int) -> Check:
     failed = [attempt.attempt_id for attempt in attempts if attempt.state == "failed"]
     recordings = [tasks[attempt_id] for attempt_id in failed if attempt_id in tasks]
     records = sum(recording.loop.records for recording in recordings)
-    loops = sum(span.open for recording in recordings for span in recording.named("map_loop"))
+    loops = 0
+    for recording in recordings:
+        loops += sum(span.open for span in recording.named("map_loop"))
     is_alone = len(recordings) == len(failed) == loops == 1
     return Check(
         observed_job.name,

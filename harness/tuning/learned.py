@@ -20,18 +20,18 @@ def points(
     num_maps: Numbers, num_reduces: Numbers, sort_buffer_mb: Numbers, compressed: Numbers
 ) -> Numbers:
     """Where settings lie, in octaves: a row for each, of what cuts a job and what it writes."""
-    counts = [np.log2(np.maximum(1, each)) for each in (num_maps, num_reduces, sort_buffer_mb)]
-    return np.column_stack([*counts, _CODEC * np.asarray(compressed, float)])
+    quantities = (num_maps, num_reduces, sort_buffer_mb)
+    octaves = [np.log2(np.maximum(1, quantity)) for quantity in quantities]
+    return np.column_stack([*octaves, _CODEC * np.asarray(compressed, float)])
 
 
 def point_of(configuration: JobConfig, num_maps: int) -> Numbers:
     """Where one job lies, as a row."""
-    names = ("num_reduces", "sort_buffer_mb", "map_output_compressed")
     return points(
-        *(
-            np.array([each])
-            for each in (num_maps, *(getattr(configuration, name) for name in names))
-        )
+        np.array([num_maps]),
+        np.array([configuration.num_reduces]),
+        np.array([configuration.sort_buffer_mb]),
+        np.array([configuration.map_output_compressed]),
     )
 
 
@@ -53,11 +53,12 @@ class Learned:
     def factor(self, places: Numbers) -> Numbers:
         """By what predictions at *places* are multiplied."""
         spread = max(float(np.var(self.ratios)), _LEAST_ERROR**2)
-        own = spread * _likeness(self.places, self.places)
-        own += self.noise**2 * np.eye(len(own))
-        ones = np.ones(len(own))
-        mean = ones @ np.linalg.solve(own, self.ratios) / (ones @ np.linalg.solve(own, ones))
-        weights = np.linalg.solve(own, self.ratios - mean)
+        covariance = spread * _likeness(self.places, self.places)
+        covariance += self.noise**2 * np.eye(len(covariance))
+        ones = np.ones(len(covariance))
+        solved_ones = np.linalg.solve(covariance, ones)
+        mean = ones @ np.linalg.solve(covariance, self.ratios) / (ones @ solved_ones)
+        weights = np.linalg.solve(covariance, self.ratios - mean)
         factors: Numbers = np.exp(mean + spread * _likeness(places, self.places) @ weights)
         return factors
 

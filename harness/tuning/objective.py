@@ -19,7 +19,7 @@ from harness.records.profile import Profile
 from harness.tuning.learned import Numbers, points
 from harness.tuning.settings import SPLIT, Job, Values
 
-_TYPES: dict[str, Any] = {name: each.annotation for name, each in JobConfig.model_fields.items()}
+_TYPES: dict[str, Any] = {name: info.annotation for name, info in JobConfig.model_fields.items()}
 
 
 @dataclass
@@ -46,7 +46,14 @@ class Objective:
         num_maps = np.full(count, job.job_input.num_splits)
         if SPLIT in values:
             num_maps = job.num_maps(values[SPLIT])
-        fields = {name: each.astype(_TYPES[name]) for name, each in values.items() if name != SPLIT}
+        fields = {
+            name: column.astype(_TYPES[name]) for name, column in values.items() if name != SPLIT
+        }
+
+        def column_of(name: str) -> Numbers:
+            """A field of the configuration: as it is tuned, or the job's for all settings."""
+            return fields.get(name, np.full(count, getattr(job.configuration, name)))
+
         if isinstance(model, WhatIf | PTC):
             sizes = {"num_maps": num_maps, "split_bytes": job.job_input.input_bytes / num_maps}
             cell = (job.configuration, job.cluster, job.job_input)
@@ -55,27 +62,22 @@ class Objective:
             bodies = np.array(
                 [self._body(row, fields, int(maps)) for row, maps in enumerate(num_maps)]
             )
-        num_reduces, slowstart = (
-            fields.get(name, np.full(count, getattr(job.configuration, name)))
-            for name in ("num_reduces", "reduce_slowstart")
-        )
+        num_reduces = column_of("num_reduces")
         slots = job.cluster.map_slots, max(1, job.cluster.reduce_slots)
-        counts = frame_counts_of_many(num_maps, num_reduces, slowstart, *slots)
-        known = self.profile.frame  # gaps that were not seen are 0
-        frames_s = sum(counts[name] * known[name].value for name in counts if name in known)
+        counts = frame_counts_of_many(num_maps, num_reduces, column_of("reduce_slowstart"), *slots)
+        gaps = self.profile.frame  # those that were not seen are 0
+        frames_s = sum(counts[name] * gaps[name].value for name in counts if name in gaps)
         seconds: Numbers = bodies + frames_s
         if learned := job.learned.get(self.model):
-            others = (
-                fields.get(name, np.full(count, getattr(job.configuration, name)))
-                for name in ("sort_buffer_mb", "map_output_compressed")
-            )
-            seconds = seconds * learned.factor(points(num_maps, num_reduces, *others))
+            buffers_mb = column_of("sort_buffer_mb")
+            places = points(num_maps, num_reduces, buffers_mb, column_of("map_output_compressed"))
+            seconds = seconds * learned.factor(places)
         return seconds
 
     def _body(self, row: int, fields: Values, num_maps: int) -> float:
         """`body_s` for one *row* of *fields*, by a model that answers one question at a time."""
         job = self.job
-        update = {name: each[row].item() for name, each in fields.items()}
+        update = {name: column[row].item() for name, column in fields.items()}
         configuration = JobConfig.model_validate(job.configuration.model_dump() | update)
         sizes = {"num_splits": num_maps, "split_bytes": job.job_input.input_bytes / num_maps}
         job_input = job.job_input.model_copy(update=sizes)

@@ -76,7 +76,7 @@ class Choice:
 
 def hadoop_defaults(_profile: Profile, job: Job, model: str, **_: int) -> Choice:
     """Hadoop's own defaults."""
-    names = [each.name for each in job.space() if each.name != SPLIT]
+    names = [setting.name for setting in job.space() if setting.name != SPLIT]
     defaults = JobConfig()
     values = {name: float(getattr(defaults, name)) for name in names}
     values["sort_buffer_mb"] = min(defaults.sort_buffer_mb, job.largest_sort_mb)
@@ -120,8 +120,8 @@ def mrtuner(profile: Profile, job: Job, model: str, **_: int) -> Choice:
         raise DataError("no plan fits the heap of its maps", where="tune", fix=fix)
     values = columns(rows)
     totals_s = Objective(model, profile, job).seconds(values)
-    fewer = values["parallel_copies"], values["num_reduces"], job.num_maps(values[SPLIT])
-    best = np.lexsort((*fewer, totals_s))[0]
+    counts = values["parallel_copies"], values["num_reduces"], job.num_maps(values[SPLIT])
+    best = np.lexsort((*counts, totals_s))[0]  # the total counts first, copiers last
     job_s = float(totals_s[best])
     plan = rows[best]
     choice = Choice("mrtuner", model, plan, job_s=job_s, evaluations=len(rows))
@@ -151,15 +151,16 @@ def _factor_rows(profile: Profile, job: Job) -> Iterator[dict[str, float]]:
     slots = job.cluster
     total = sum(job.files)
     most_waves = max(1, math.ceil(total / SMALLEST_BYTES / slots.map_slots))
-    by_count = dict[int, int]()  # of several splits that make as many maps, the largest
+    largest_splits = dict[int, int]()  # by number of maps: of splits that make as many
     for waves in _spread(range(1, most_waves + 1)):
         split = math.ceil(total / (waves * slots.map_slots) / MIB) * MIB
         split = min(job.largest_split, max(SMALLEST_BYTES, split))
-        by_count.setdefault(int(job.num_maps(np.array([split]))[0]), split)
-    splits = {job.largest_split, *by_count.values()}
+        largest_splits.setdefault(int(job.num_maps(np.array([split]))[0]), split)
+    splits = {job.largest_split, *largest_splits.values()}
     most_bytes, _ = map_output(profile, total)
     reduce_slots = max(1, slots.reduce_slots)
     most_reduces = max(reduce_slots, math.ceil(most_bytes / SMALLEST_BYTES))
+    # Any number in one wave, then whole waves.
     reduces = {*range(1, reduce_slots + 1), *range(reduce_slots, most_reduces + 1, reduce_slots)}
     switches = (0.0, 1.0) if job.can_compress else (job.configuration.map_output_compressed,)
     for split in sorted(splits):
@@ -169,8 +170,8 @@ def _factor_rows(profile: Profile, job: Job) -> Iterator[dict[str, float]]:
                 break
         else:
             continue
-        for count in _spread(sorted(reduces)):
-            plan = {SPLIT: float(split), "num_reduces": float(count)}
+        for num_reduces in _spread(sorted(reduces)):
+            plan = {SPLIT: float(split), "num_reduces": float(num_reduces)}
             plan |= {"sort_buffer_mb": float(max(1, buffer_mb)), "sort_spill_percent": percent}
             plan |= {name: value for name, (value, _) in derived(profile, job, plan).items()}
             for copiers, is_compressed in itertools.product(COPIERS, switches):
@@ -187,13 +188,19 @@ def _spread(values: Sequence[int]) -> list[int]:
 
 def map_output(profile: Profile, read_bytes: float) -> tuple[float, float]:
     """Bytes and records that a map writes of *read_bytes*, before it combines."""
-    known = profile.statistics
-    require_statistics(frozenset({"input_record_bytes"}), known, profile, "a plan for one spill")
-    size, count = (
-        known[name].value if name in known else 1.0
-        for name in ("map_bytes_selectivity", "map_records_selectivity")
+    statistics = profile.statistics
+    needed = frozenset({"input_record_bytes"})
+    require_statistics(needed, statistics, profile, "a plan for one spill")
+    read_records = read_bytes / statistics["input_record_bytes"].value
+
+    def selectivity(name: str) -> float:
+        """What comes out of a map function for what goes in; 1 where the profile does not say."""
+        return statistics[name].value if name in statistics else 1.0
+
+    return (
+        read_bytes * selectivity("map_bytes_selectivity"),
+        read_records * selectivity("map_records_selectivity"),
     )
-    return read_bytes * size, read_bytes / known["input_record_bytes"].value * count
 
 
 def sort_buffer_mb(profile: Profile, job: Job, split_bytes: float, spill_percent: float) -> int:
@@ -205,32 +212,37 @@ def sort_buffer_mb(profile: Profile, job: Job, split_bytes: float, spill_percent
 def _one_spill(profile: Profile, job: Job, choice: Choice) -> None:
     """Give *choice* a sort buffer for one spill, or the largest that the heap has room for."""
     split = choice.values.get(SPLIT, job.job_input.split_bytes)
-    most = job.largest_sort_mb
+    room_mb = job.largest_sort_mb
     percent = choice.values.get("sort_spill_percent", job.configuration.sort_spill_percent)
-    wanted = sort_buffer_mb(profile, job, split, percent)
+    wanted_mb = sort_buffer_mb(profile, job, split, percent)
     size, records = map_output(profile, split)
-    choice.values["sort_buffer_mb"] = max(1, min(wanted, most))
+    choice.values["sort_buffer_mb"] = max(1, min(wanted_mb, room_mb))
     choice.reasons["sort_buffer_mb"] = (
         f"a map writes {size / MIB:.0f} MiB and {records:.0f} records, {METADATA_BYTES} bytes each:"
-        f" {wanted} MiB hold them"
+        f" {wanted_mb} MiB hold them"
     )
-    if wanted > most:
-        text = f"sort buffer: {wanted} MiB are wanted, the heap of a map has room for {most}"
+    if wanted_mb > room_mb:
+        text = f"sort buffer: {wanted_mb} MiB are wanted, the heap of a map has room for {room_mb}"
         choice.bounds.append(text)
+
+
+def combined_bytes(profile: Profile, job: Job, size: float, records: float) -> float:
+    """What a combiner leaves of a map's output of *size* bytes and so many *records*, if any."""
+    statistics = profile.statistics
+    if not job.configuration.use_combiner or "combine_bytes_selectivity" not in statistics:
+        return size
+    share = statistics["combine_bytes_selectivity"].value
+    if (profiled_records := statistics.get("records_per_combine")) and profiled_records.value > 0:
+        size_ratio = max(1.0, records) / profiled_records.value
+        share = float(grown_share(share, size_ratio, statistics["combine_bytes_exponent"].value))
+    return size * share
 
 
 def derived(profile: Profile, job: Job, plan: Mapping[str, float]) -> dict[str, tuple[float, str]]:
     """What follows from splits and reduces of a *plan*, each with its reason: `docs/tuning.md`."""
     maps, map_waves = _maps_and_waves(job, plan)
-    final, records = map_output(profile, job.job_input.input_bytes / maps)
-    known = profile.statistics
-    if job.configuration.use_combiner and "combine_bytes_selectivity" in known:
-        share = known["combine_bytes_selectivity"].value
-        if (law := known.get("records_per_combine")) and law.value > 0:
-            size_ratio = max(1.0, records) / law.value
-            share = float(grown_share(share, size_ratio, known["combine_bytes_exponent"].value))
-        final *= share
-    segment = final / plan["num_reduces"]
+    written_bytes, records = map_output(profile, job.job_input.input_bytes / maps)
+    segment = combined_bytes(profile, job, written_bytes, records) / plan["num_reduces"]
     heap = job.configuration.reduce_heap_bytes
     reduce_input = segment * maps
     room = 0.7 if reduce_input <= 0.7 * heap else 0.9
@@ -280,94 +292,136 @@ def search(
 ) -> Choice:
     """Recursive random search over *model* in so many *evaluations* (0: as its speed allows)."""
     objective = Objective(model, profile, job)
-    space = job.space()
     is_fast = model.startswith("whatif")  # it answers thousands in the time of one
     budget = evaluations or (SEARCHED if is_fast else ASKED_ONE_BY_ONE)
-    random = np.random.default_rng(seed)
-    curve = list[tuple[int, float]]()
-    best = np.full(len(space), 0.5)
-    best_s = math.inf
-
-    def look(places: Numbers) -> tuple[Numbers, float]:
-        """The best of *places*, rows of shares of each range, and its seconds."""
-        nonlocal best, best_s
-        seconds = objective.seconds(_values(space, places))
-        seconds[np.isnan(seconds)] = math.inf
-        place = int(seconds.argmin())
-        if seconds[place] < best_s:
-            best = places[place]
-            best_s = float(seconds[place])
-            curve.append((objective.evaluations, best_s))
-        return places[place], float(seconds[place])
-
+    random_search = _Search(objective, job.space(), budget)
     samples = math.ceil(math.log(1 - _CONFIDENCE) / math.log(1 - _SHARE))
-    samples *= _WIDE if is_fast else 1
-    while objective.evaluations < budget:
-        count = min(samples, budget - objective.evaluations)
-        centre, centre_s = look(random.random((count, len(space))))
-        size = _SHARE ** (1 / len(space)) / 2
-        while size > _SMALLEST and objective.evaluations < budget:
-            count = min(samples // 2, budget - objective.evaluations)
-            moved = centre + size * random.uniform(-1, 1, (count, len(space)))
-            place, seconds = look(np.clip(moved, 0, 1))
-            if seconds < centre_s:
-                centre = place
-                centre_s = seconds
-            else:
-                size *= _SHRINK
+    random_search.run(samples * _WIDE if is_fast else samples, np.random.default_rng(seed))
+    best_s = random_search.best_s
     if not math.isfinite(best_s):
         what = f"{model} has no answer for any setting of this job"
         raise DataError(what, where="tune", fix="choose another --model")
     looked_at = objective.evaluations
-    values = {name: float(each[0]) for name, each in _values(space, best[None]).items()}
-    values, reasons = _that_count(objective, values, best_s)
+    values, reasons = _needed_values(objective, random_search.best_values(), best_s)
     texts = {
         "sort_buffer_mb": f"sort buffer: the heap of a map has room for {job.largest_sort_mb}",
         SPLIT: "split: no file of the input is known to be larger",
     }
-    at_end = {each.name for each in space if values.get(each.name, 0.0) >= each.high}
-    bounds = [text for name, text in texts.items() if name in at_end]
-    return Choice("search", model, values, reasons, best_s, looked_at, curve=curve, bounds=bounds)
+    highest = {setting.name: setting.high for setting in random_search.space}
+    bounds = [
+        text for name, text in texts.items() if name in values and values[name] >= highest[name]
+    ]
+    return Choice(
+        "search",
+        model,
+        values,
+        reasons,
+        best_s,
+        looked_at,
+        curve=random_search.curve,
+        bounds=bounds,
+    )
 
 
-def _that_count(
+class _Search:
+    """The best settings that were seen of a *space*, as *budget* evaluations find them."""
+
+    def __init__(self, objective: Objective, space: list[Setting], budget: int) -> None:
+        self.objective = objective
+        self.space = space
+        self.budget = budget
+        self.best = np.full(len(space), 0.5)  # shares of each range
+        self.best_s = math.inf
+        self.curve = list[tuple[int, float]]()
+
+    @property
+    def left(self) -> int:
+        """Evaluations that are left."""
+        return self.budget - self.objective.evaluations
+
+    def run(self, samples: int, random: np.random.Generator) -> None:
+        """Recursive random search [Y], of so many *samples* at once."""
+        width = len(self.space)
+        while self.left > 0:
+            centre, centre_s = self.look(random.random((min(samples, self.left), width)))
+            size = _SHARE ** (1 / width) / 2
+            while size > _SMALLEST and self.left > 0:
+                count = min(samples // 2, self.left)
+                moved = centre + size * random.uniform(-1, 1, (count, width))
+                place, place_s = self.look(np.clip(moved, 0, 1))
+                if place_s < centre_s:
+                    centre = place
+                    centre_s = place_s
+                else:
+                    size *= _SHRINK
+
+    def look(self, places: Numbers) -> tuple[Numbers, float]:
+        """The best of *places*, rows of shares of each range, and its seconds."""
+        seconds = self.objective.seconds(_values(self.space, places))
+        seconds[np.isnan(seconds)] = math.inf
+        row = int(seconds.argmin())
+        if seconds[row] < self.best_s:
+            self.best = places[row]
+            self.best_s = float(seconds[row])
+            self.curve.append((self.objective.evaluations, self.best_s))
+        return places[row], float(seconds[row])
+
+    def best_values(self) -> dict[str, float]:
+        """The best settings that were seen, by their fields."""
+        return {
+            name: float(values[0]) for name, values in _values(self.space, self.best[None]).items()
+        }
+
+
+def _needed_values(
     objective: Objective, values: dict[str, float], best_s: float
 ) -> tuple[dict[str, float], dict[str, str]]:
     """
-    Those of *values* without which the job would take longer, each with by how much.
+    The settings without which the job would take longer, and for each a reason that says how much.
 
-    To the others the model is indifferent: they stay as the job has them.
+    To all others of *values* the model is indifferent: they stay as the job has them.
     """
     kept = dict(values)
+    # Something must be asked where no setting is left: what the job has anyway.
+    unchanged = {"merge_factor": float(objective.job.configuration.merge_factor)}
 
-    own = {"merge_factor": float(objective.job.configuration.merge_factor)}  # as the job has it
-
-    def without(name: str) -> float:
+    def seconds_without(name: str) -> float:
+        """Seconds of the job with all settings that are kept but this one."""
         rest = {key: value for key, value in kept.items() if key != name}
-        return float(objective.seconds(columns([rest or own]))[0])
+        return float(objective.seconds(columns([rest or unchanged]))[0])
 
     for name in values:
-        if without(name) <= best_s * (1 + _INDIFFERENT):
+        if seconds_without(name) <= best_s * (1 + _INDIFFERENT):
             del kept[name]
-    return kept, {
-        name: f"{MEANINGS[name]}; without it {without(name) - best_s:+.1f} s" for name in kept
-    }
+    reasons = {}
+    for name in kept:
+        longer_s = seconds_without(name) - best_s
+        reasons[name] = f"{MEANINGS[name]}; without it {longer_s:+.1f} s"
+    return kept, reasons
 
 
 def _values(space: list[Setting], places: Numbers) -> Values:
-    return {each.name: each.at(places[:, column]) for column, each in enumerate(space)}
+    """Settings of a *space* at *places*, whose columns are shares of each range."""
+    return {setting.name: setting.at(places[:, column]) for column, setting in enumerate(space)}
 
 
 OPTIMIZERS: dict[str, Callable[..., Choice]] = {
-    "hadoop": hadoop_defaults, "rules": rules_of_thumb,
-    "rules-1.75": partial(rules_of_thumb, share=1.75), "mrtuner": mrtuner, "search": search,
-}  # fmt: skip
+    "hadoop": hadoop_defaults,
+    "rules": rules_of_thumb,
+    "rules-1.75": partial(rules_of_thumb, share=1.75),
+    "mrtuner": mrtuner,
+    "search": search,
+}
 
 
-def choose(optimizer: str, profile: Profile, job: Job, model: str, **of_search: int) -> Choice:
-    """What *optimizer* chooses by *model*, with the seconds that it took."""
+def choose(optimizer: str, profile: Profile, job: Job, model: str, **search_options: int) -> Choice:
+    """
+    What *optimizer* chooses by *model*, with the seconds that it took.
+
+    *search_options* are `evaluations` and `seed`, of which the other optimizers take no notice.
+    """
     began_s = time.perf_counter()
-    choice = OPTIMIZERS[optimizer](profile, job, model, **of_search)
+    choice = OPTIMIZERS[optimizer](profile, job, model, **search_options)
     if math.isnan(choice.job_s):
         choice.job_s = float(Objective(model, profile, job).seconds(columns([choice.values]))[0])
     choice.seconds = time.perf_counter() - began_s

@@ -180,15 +180,7 @@ class Workload(ABC):
         fixed = self.as_hibench if has_hibench_form(spec) else {}
         for name, argument in spec.parameters.items():
             if name not in {*self.parameters, "hibench"}:
-                nearest = nearest_name(name, self.parameters)
-                others = "input and seed are all it takes"
-                if self.parameters:
-                    others = f"its parameters are {', '.join(self.parameters)}"
-                raise SpecError(
-                    f"{spec.name} has no parameter {shown(name)}",
-                    where=f"workload {spec.name!r}",
-                    fix=f"did you mean {nearest}?" if nearest else f"remove it: {others}",
-                )
+                raise self._unknown_parameter_error(spec, name)
             parameter = self.parameters.get(name, HIBENCH)
             if name == "hibench" and argument == "true" and self.unlike_hibench:
                 raise SpecError(
@@ -207,6 +199,18 @@ class Workload(ABC):
                 )
         defaults = {name: parameter.default for name, parameter in self.parameters.items()}
         return {**defaults, **fixed, **spec.parameters}
+
+    def _unknown_parameter_error(self, spec: WorkloadSpec, name: str) -> SpecError:
+        """Error for a parameter that the workload does not have, with the one that was meant."""
+        if nearest := nearest_name(name, self.parameters):
+            fix = f"did you mean {nearest}?"
+        elif self.parameters:
+            fix = f"remove it: its parameters are {', '.join(self.parameters)}"
+        else:
+            fix = "remove it: input and seed are all it takes"
+        return SpecError(
+            f"{spec.name} has no parameter {shown(name)}", where=f"workload {spec.name!r}", fix=fix
+        )
 
     def properties(self, spec: WorkloadSpec) -> Mapping[str, str]:
         """Properties that its jobs set themselves, whatever the configuration says."""

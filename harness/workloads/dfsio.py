@@ -123,18 +123,23 @@ class Dfsio(Workload):
             del compared["is stored with"]
         for verb, contents in compared.items():
             for file_name in sorted({*contents, *expected}):
-                actual, due = (
-                    f"{content[0]} bytes, CRC-32 {content[1]:08x}" if content else "no such file"
-                    for content in (contents.get(file_name), expected.get(file_name))
-                )
+                actual = _describe(contents.get(file_name))
+                due = _describe(expected.get(file_name))
                 if actual != due:
                     return f"{shown(file_name)} {verb}: {actual}; expected: {due}"
         return ""
 
 
+def _describe(content: Content | None) -> str:
+    """What a file has, in words."""
+    return f"{content[0]} bytes, CRC-32 {content[1]:08x}" if content else "no such file"
+
+
 def _content(chunks: Iterable[bytes]) -> Content:
-    file_bytes = checksum = 0
+    """Bytes of a file, and their CRC-32."""
+    file_bytes = 0
+    checksum = 0
     for chunk in chunks:
-        file_bytes = file_bytes + len(chunk)
+        file_bytes += len(chunk)
         checksum = zlib.crc32(chunk, checksum)
     return file_bytes, checksum

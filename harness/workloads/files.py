@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ _MOST_RECORD = 2**26  # bytes of a record; a larger one is a damaged length
 
 Bytes = NDArray[np.uint8]
 Bits = NDArray[np.uint64]
+ReadBytes = Callable[[int], bytes]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _WORD = 8
@@ -109,10 +110,10 @@ def plan_noise(
 ) -> InputPlan:
     """Return the plan of random records; what is kept of them depends on *content*, too."""
     records, file_count = whole_records(spec, block_bytes, record_bytes, least_files)
-    of = [records, file_count, record_bytes]
+    size = [records, file_count, record_bytes]
     return generated_input(
         spec,
-        f"{spec.name}-{digest({'noise': 1, 'seed': spec.seed, 'of': of, **content})}",
+        f"{spec.name}-{digest({'noise': 1, 'seed': spec.seed, 'of': size, **content})}",
         "generate.Noise",
         records=records,
         sizes=[count * record_bytes for count in even_sizes(records, file_count)],
@@ -198,49 +199,65 @@ def read_sequence(file: File) -> File:
 
     `JobError` where it is none, is compressed, damaged, or ends within a record.
     """
-    name = file[0]
-    pending = bytearray()
-    rest = iter(file[1])
+    name, chunks = file
+    return name, _sequence_lines(name, _byte_reader(chunks))
 
-    def take(count: int) -> bytes:
-        while len(pending) < count and (chunk := next(rest, None)) is not None:
+
+def _byte_reader(chunks: Iterable[bytes]) -> ReadBytes:
+    """A function that gives the next so many bytes of *chunks*: fewer where there are no more."""
+    pending = bytearray()
+    following = iter(chunks)
+
+    def read_bytes(count: int) -> bytes:  # no method: each record costs three calls
+        while len(pending) < count and (chunk := next(following, None)) is not None:
             pending.extend(chunk)
         taken = bytes(pending[:count])
         del pending[:count]
         return taken
 
-    def text_of(written: bytes) -> bytes:
-        """Text behind its length: a byte up to 127, or one that says how many bytes it takes."""
-        first = written[0] if written else 255
-        start = 1 if first < 128 else 145 - first
-        size = int.from_bytes(written[1:start] or written[:1])
-        if first >= 144 or start + size != len(written):
-            raise JobError(f"{name}: {shown(written)} is not a text behind its length")
-        return written[start:]
+    return read_bytes
 
-    def lines() -> Iterator[bytes]:
-        start = take(30)
-        value_class = take(1)
-        value_class += take(value_class[0] if value_class else 0)
-        is_plain = take(6) == bytes(6)
-        mark = take(16)
-        if start != b"SEQ\6" + _TEXT or value_class not in (_TEXT, _NUMBER) or not is_plain:
-            raise JobError(f"{name}: it is not a plain sequence file of texts")
-        while length := take(4):
-            if length == b"\xff" * 4 and take(16) == mark:
-                continue
-            size = int.from_bytes(length)
-            key_size = int.from_bytes(take(4))
-            record = take(size) if key_size <= size <= _MOST_RECORD else b""
-            if not record or len(record) < size:
-                raise JobError(f"{name}: it is damaged, or ends within a record")
-            key = record[:key_size]
-            value = record[key_size:]
-            is_text = value_class == _TEXT
-            shown_value = text_of(value) if is_text else b"%d" % int.from_bytes(value, signed=True)
-            yield b"%s\t%s\n" % (text_of(key), shown_value)
 
-    return name, lines()
+def _sequence_lines(name: str, read_bytes: ReadBytes) -> Iterator[bytes]:
+    """Records of the sequence file *name* as lines."""
+    value_class, mark = _read_head(name, read_bytes)
+    is_text = value_class == _TEXT
+    while length := read_bytes(4):
+        if length == b"\xff" * 4 and read_bytes(16) == mark:
+            continue
+        size = int.from_bytes(length)
+        key_size = int.from_bytes(read_bytes(4))
+        record = read_bytes(size) if key_size <= size <= _MOST_RECORD else b""
+        if not record or len(record) < size:
+            raise JobError(f"{name}: it is damaged, or ends within a record")
+        key = _read_text(name, record[:key_size])
+        value = record[key_size:]
+        if is_text:
+            yield b"%s\t%s\n" % (key, _read_text(name, value))
+        else:
+            yield b"%s\t%d\n" % (key, int.from_bytes(value, signed=True))
+
+
+def _read_head(name: str, read_bytes: ReadBytes) -> tuple[bytes, bytes]:
+    """Class of the values, and the mark that comes again between records."""
+    start = read_bytes(30)
+    value_class = read_bytes(1)
+    value_class += read_bytes(value_class[0] if value_class else 0)
+    is_plain = read_bytes(6) == bytes(6)  # neither compressed nor with metadata
+    mark = read_bytes(16)
+    if start != b"SEQ\6" + _TEXT or value_class not in (_TEXT, _NUMBER) or not is_plain:
+        raise JobError(f"{name}: it is not a plain sequence file of texts")
+    return value_class, mark
+
+
+def _read_text(name: str, written: bytes) -> bytes:
+    """The text behind its length: a byte up to 127, or one that says how many bytes it takes."""
+    first = written[0] if written else 255
+    start = 1 if first < 128 else 145 - first
+    size = int.from_bytes(written[1:start] or written[:1])
+    if first >= 144 or start + size != len(written):
+        raise JobError(f"{name}: {shown(written)} is not a text behind its length")
+    return written[start:]
 
 
 def read_matches(

@@ -106,9 +106,9 @@ class GpuWorkload(Workload):
         check_size(spec, record_count * record_bytes, units, 50 * unit_bytes)
         file_count = block_count(spec, record_count, block_bytes // record_bytes)
         sizes = [records * record_bytes for records in even_sizes(record_count, file_count)]
-        given = {name: arguments[name] for name in self.generator_parameters}
-        given |= {"seed": spec.seed, "records": record_count, "files": file_count}
-        properties = {f"gpu.{name}": argument for name, argument in given.items()}
+        generator_arguments = {name: arguments[name] for name in self.generator_parameters}
+        generator_arguments |= {"seed": spec.seed, "records": record_count, "files": file_count}
+        properties = {f"gpu.{name}": argument for name, argument in generator_arguments.items()}
         content = {name: arguments[name] for name in self.key_parameters}
         content |= {spec.name: VERSION, "seed": spec.seed, "sizes": sizes}
         return InputPlan(
@@ -119,9 +119,9 @@ class GpuWorkload(Workload):
 
     def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
         """All arguments; iterations are jobs, which the client runs one after the other."""
-        given = self.arguments(spec)
-        given["pinned"] = "true" if given["pinned"] == "yes" else "false"
-        return {f"gpu.{name}": argument for name, argument in given.items()}
+        arguments = self.arguments(spec)
+        arguments["pinned"] = "true" if arguments["pinned"] == "yes" else "false"
+        return {f"gpu.{name}": argument for name, argument in arguments.items()}
 
 
 class GpuMatmul(GpuWorkload):
@@ -192,14 +192,7 @@ class GpuMatmul(GpuWorkload):
                 if len(data) != tile_bytes:
                     reason = f"{len(data)} bytes at the end are not a tile of {tile_bytes} bytes"
                     return f"{file_name}: {reason}"
-                head = np.frombuffer(data, HEAD, 1)[0]
-                reason = ""
-                if (int(head["row"]), int(head["column"])) != divmod(count, columns):
-                    reason = f"is that of row {head['row']}, column {head['column']}"
-                elif int(head["products"]) != inner:
-                    reason = f"is the sum of {head['products']} products, not of {inner}"
-                elif zlib.crc32(data[HEAD.itemsize :]) != int(head["crc"]):
-                    reason = "is damaged: its CRC-32 differs"
+                reason = tile_damage(data, divmod(count, columns), inner)
                 index, rest = divmod(count, sample["stride"])
                 if not reason and rest == 0 and index < len(checks):
                     elements = np.frombuffer(data, "<f4", offset=HEAD.itemsize)
@@ -211,6 +204,18 @@ class GpuMatmul(GpuWorkload):
                     return f"{file_name}: tile {count} {reason}"
                 count += 1
         return "" if count == sample["tiles"] else f"{count} tiles, not {sample['tiles']}"
+
+
+def tile_damage(data: bytes, place: tuple[int, int], products: int) -> str:
+    """What is wrong with a tile due at *place* (row, column), by its head; or nothing."""
+    head = np.frombuffer(data, HEAD, 1)[0]
+    if (int(head["row"]), int(head["column"])) != place:
+        return f"is that of row {head['row']}, column {head['column']}"
+    if int(head["products"]) != products:
+        return f"is the sum of {head['products']} products, not of {products}"
+    if zlib.crc32(data[HEAD.itemsize :]) != int(head["crc"]):
+        return "is damaged: its CRC-32 differs"
+    return ""
 
 
 def columns_of(tiles: int) -> int:

@@ -11,13 +11,15 @@ import itertools
 import math
 import re
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from numpy.typing import NDArray
 
+from harness.errors import JobError
 from harness.records.trial import WorkloadSpec
 from harness.workloads.base import File, Parameter, Sample, bad_input_error
 from harness.workloads.files import difference, read_matches, read_points
@@ -91,9 +93,9 @@ class GpuKMeans(GpuWorkload):
             count += len(points)
         if count < centres:
             raise bad_input_error(self.name, f"{count} points are fewer than {centres} centres")
-        every = np.concatenate(compared).astype(np.float64)
-        first = np.concatenate(start).astype(np.float64)
-        steps = lloyd(every, first, 0.0, arguments["iterations"])
+        compared_points = np.concatenate(compared).astype(np.float64)
+        first_centres = np.concatenate(start).astype(np.float64)
+        steps = lloyd(compared_points, first_centres, 0.0, arguments["iterations"])
         moves = [
             {
                 "centres": after.centres.tolist(),
@@ -103,7 +105,7 @@ class GpuKMeans(GpuWorkload):
             for before, after in itertools.pairwise(steps)
         ]
         last_start = steps[-2].centres
-        distances = every - last_start[nearest_centres(every, last_start)]
+        distances = compared_points - last_start[nearest_centres(compared_points, last_start)]
         scale = float(np.sqrt((distances**2).mean()))
         return {"points": count, "stride": stride, "iterations": moves, "scale": scale}
 
@@ -114,49 +116,82 @@ class GpuKMeans(GpuWorkload):
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every centre once, where the proof has it after as many iterations, and all points."""
         arguments = self.arguments(spec)
-        dimensions = arguments["dimensions"]
-        centres = dict[int, list[float]]()
-        points = 0
-        iterations = set[int]()
-        for output_file in outputs:
-            for place, match in read_matches(output_file, _LINE, "a centre"):
-                number = int(match[1])
-                coordinates = list(map(float, match[4].split(b" ")))
-                if (count := len(coordinates)) != dimensions:
-                    return f"{place}: the centre has {count} coordinates, not {dimensions}"
-                if number in centres:
-                    return f"{place}: centre {number} is reported twice"
-                centres[number] = coordinates
-                points += int(match[2])
-                iterations.add(int(match[3]))
-        if set(centres) != set(range(arguments["k"])):
-            return f"the output has {len(centres)} centres, not {arguments['k']}"
-        if reason := difference({"points": points}, sample):
+        output = read_centres(outputs, arguments["dimensions"])
+        if set(output.centres) != set(range(arguments["k"])):
+            return f"the output has {len(output.centres)} centres, not {arguments['k']}"
+        if reason := difference({"points": output.points}, sample):
             return reason
-        most = arguments["iterations"]
+        limit = arguments["iterations"]
+        last = max(output.iterations)
+        if len(output.iterations) != 1 or not 1 <= last <= limit:
+            listed = sorted(output.iterations)[:5]
+            return f"the centres are of the iterations {listed}, {limit} at most"
         moves = sample["iterations"]
-        last = max(iterations)
-        if len(iterations) != 1 or not 1 <= last <= most:
-            return f"the centres are of the iterations {sorted(iterations)[:5]}, {most} at most"
-        # A sample's centres do not say when all points stand still; moves near *epsilon* pass.
-        shifts = [float(move["shift"]) for move in moves] if sample["stride"] == 1 else []
-        epsilon = arguments["epsilon"]
-        margin = 0.01 * epsilon + 1e-4
-        for iteration, moved in enumerate(shifts[: last - 1], start=1):
-            if moved < epsilon - margin:
-                early = f"iteration {iteration} moved less than {epsilon:g}"
-                return f"iteration {last} was made, though {early}"
-        if last < most and last <= len(shifts) and shifts[last - 1] > epsilon + margin:
-            return f"iteration {last} was the last, though a centre moved by {shifts[last - 1]:.6g}"
-        due = moves[min(last, len(moves)) - 1]
-        expected = zip(due["centres"], due["counts"], strict=True)
+        if sample["stride"] == 1:  # a sample's centres do not say when all points stand still
+            shifts = [float(move["shift"]) for move in moves]
+            if reason := wrong_end(shifts, last, limit, arguments["epsilon"]):
+                return reason
+        move = moves[min(last, len(moves)) - 1]
+        expected = zip(move["centres"], move["counts"], strict=True)
         for number, (coordinates, count) in enumerate(expected):
-            # In single precision a coordinate has seven digits; a sample's mean strays by its root.
-            flips = max(_FLIP, _FLIPS / max(count, 1))
-            share = flips if sample["stride"] == 1 else _DEVIATIONS / math.sqrt(max(count, 1))
-            allowed = share * sample["scale"] + 1e-6 * max(map(abs, coordinates))
-            pairs = zip(centres[number], coordinates, strict=True)
-            error = max(abs(reached - wanted) for reached, wanted in pairs)
+            # In single precision a coordinate has seven digits.
+            allowed = mean_error(count, sample) + 1e-6 * max(map(abs, coordinates))
+            pairs = zip(output.centres[number], coordinates, strict=True)
+            error = max(abs(actual - due) for actual, due in pairs)
             if not error <= allowed:
                 return f"centre {number} misses its place by {error:.6g}, more than {allowed:.6g}"
         return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Centres by their numbers, points of all of them, and of which iterations they are."""
+
+    centres: Mapping[int, Sequence[float]]
+    points: int
+    iterations: set[int]
+
+
+def read_centres(outputs: Iterable[File], dimensions: int) -> Output:
+    """The output of the last iteration; `JobError` names a line that is not another centre's."""
+    centres = dict[int, list[float]]()
+    points = 0
+    iterations = set[int]()
+    for output_file in outputs:
+        for place, match in read_matches(output_file, _LINE, "a centre"):
+            number = int(match[1])
+            coordinates = list(map(float, match[4].split(b" ")))
+            if (count := len(coordinates)) != dimensions:
+                raise JobError(f"{place}: the centre has {count} coordinates, not {dimensions}")
+            if number in centres:
+                raise JobError(f"{place}: centre {number} is reported twice")
+            centres[number] = coordinates
+            points += int(match[2])
+            iterations.add(int(match[3]))
+    return Output(centres, points, iterations)
+
+
+def wrong_end(shifts: Sequence[float], last: int, limit: int, epsilon: float) -> str:
+    """
+    Why iteration *last* should not have been the last one, or nothing.
+
+    *shifts* are the farthest moves of a centre in each iteration of the proof; one that is near
+    *epsilon* passes, as it may fall on either side of it in another precision.
+    """
+    margin = 0.01 * epsilon + 1e-4
+    for iteration, moved in enumerate(shifts[: last - 1], start=1):
+        if moved < epsilon - margin:
+            early = f"iteration {iteration} moved less than {epsilon:g}"
+            return f"iteration {last} was made, though {early}"
+    if last < limit and last <= len(shifts) and shifts[last - 1] > epsilon + margin:
+        return f"iteration {last} was the last, though a centre moved by {shifts[last - 1]:.6g}"
+    return ""
+
+
+def mean_error(count: int, sample: Sample) -> float:
+    """By how much a centre of *count* points may miss that of the proof, without roundings."""
+    if sample["stride"] == 1:
+        share = max(_FLIP, _FLIPS / max(count, 1))
+    else:  # the mean of a sample strays by the root of its size
+        share = _DEVIATIONS / math.sqrt(max(count, 1))
+    return share * float(sample["scale"])

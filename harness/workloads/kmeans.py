@@ -139,16 +139,16 @@ class KMeans(Workload):
         if count < centres:
             raise bad_input_error(self.name, f"{count} points are fewer than {centres} centres")
         points = np.concatenate(chosen)
-        known = {"records": count, "checksum": f"{bits % 2**64:016x}"}
+        totals = {"records": count, "checksum": f"{bits % 2**64:016x}"}
         if in_memory:
             steps = lloyd(points, start, arguments["epsilon"], arguments["iterations"])
             return {
-                **known,
+                **totals,
                 "scale": float(np.abs(points).max()),
                 "steps": [[step.centres.tolist(), step.points.tolist()] for step in steps],
             }
         return {
-            **known,
+            **totals,
             "start": start.tolist(),
             "sums": sums.tolist(),
             "points": base64.b64encode(points.astype("<f8").tobytes()).decode("ascii"),
@@ -168,24 +168,20 @@ class KMeans(Workload):
         """The centres of each iteration, and as many iterations as it takes."""
         arguments = self.arguments(spec)
         steps = read_steps(outputs, arguments["centres"], arguments["dimensions"])
-        made = len(steps) - 1
-        due = arguments["iterations"]
-        for iteration, (before, after) in enumerate(itertools.pairwise(steps), start=1):
-            if shift(before.centres, after.centres) <= arguments["epsilon"]:
-                due = iteration
-                break
-        if made == due and "steps" in sample:
-            due = len(sample["steps"]) - 1
-        if made != due:
-            return f"the output has {made} iterations, not {due}"
+        iterations = len(steps) - 1
+        due_iterations = iterations_due(steps, arguments["epsilon"], arguments["iterations"])
+        if iterations == due_iterations and "steps" in sample:
+            due_iterations = len(sample["steps"]) - 1
+        if iterations != due_iterations:
+            return f"the output has {iterations} iterations, not {due_iterations}"
         if "steps" not in sample:
             return improbability(steps, sample)
         pairs = zip(steps, sample["steps"], strict=True)
         for number, (step, (centres, points)) in enumerate(pairs):
             if (wrong := np.flatnonzero(step.points != np.array(points))).size:
-                actual = step.points[wrong[0]]
-                due = points[wrong[0]]
-                return f"iteration {number}: centre {wrong[0]} has {actual} points, not {due}"
+                centre = wrong[0]
+                counts = f"{step.points[centre]} points, not {points[centre]}"
+                return f"iteration {number}: centre {centre} has {counts}"
             errors = np.abs(step.centres - np.array(centres)).max(axis=1)
             # The start is taken over, digit by digit.
             if errors.max() > (_TOLERANCE * sample["scale"] if number else 0):
@@ -239,8 +235,8 @@ def read_steps(outputs: Iterable[File], centres: int, width: int) -> list[Step]:
             iteration, centre = divmod(len(places), centres)
             coordinates = match[4].split(b",")
             if (int(match[1]), int(match[2]), len(coordinates)) != (iteration, centre, width):
-                due = f"iteration {iteration}, centre {centre}, {width} coordinates"
-                raise JobError(f"{place}: {shown(match[0])} is not that of {due}")
+                expected = f"iteration {iteration}, centre {centre}, {width} coordinates"
+                raise JobError(f"{place}: {shown(match[0])} is not that of {expected}")
             places.append(np.array(list(map(float, coordinates))))
             points.append(int(match[3]))
     if not places or len(places) % centres:
@@ -251,9 +247,17 @@ def read_steps(outputs: Iterable[File], centres: int, width: int) -> list[Step]:
     ]
 
 
-def lloyd(points: Floats, start: Floats, epsilon: float, most: int) -> list[Step]:
+def iterations_due(steps: list[Step], epsilon: float, limit: int) -> int:
+    """The first iteration in which no centre moves farther than *epsilon*; *limit* if none is."""
+    for iteration, (before, after) in enumerate(itertools.pairwise(steps), start=1):
+        if shift(before.centres, after.centres) <= epsilon:
+            return iteration
+    return limit
+
+
+def lloyd(points: Floats, start: Floats, epsilon: float, limit: int) -> list[Step]:
     """
-    Steps from *start* on until no centre moves farther than *epsilon*, *most* iterations at most.
+    Steps from *start* on until no centre moves farther than *epsilon*, *limit* iterations at most.
 
     Each is one iteration of scikit-learn, which is another way to compute them.  A centre without
     points keeps its place and takes no part in the iteration: scikit-learn would move it far away.
@@ -266,7 +270,7 @@ def lloyd(points: Floats, start: Floats, epsilon: float, most: int) -> list[Step
     # One thread: sums in one order, and no threads that wait for others where the machine is busy.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", ConvergenceWarning)  # one iteration is what is asked for
-        for _ in range(most):
+        for _ in range(limit):
             before = steps[-1].centres
             counts = np.bincount(nearest_centres(points, before), minlength=len(before))
             nonempty = before[counts > 0]

@@ -134,8 +134,8 @@ class PageRank(Workload):
         arguments = self.arguments(spec)
         ranks = power_iteration(graph, arguments["iterations"], arguments["damping"], lossy=lossy)
         largest = np.argsort(ranks)[::-1][:COMPARED]
-        others = np.random.default_rng(spec.seed).integers(len(ranks), size=COMPARED)
-        pages = np.unique(np.concatenate((largest, others)))
+        drawn = np.random.default_rng(spec.seed).integers(len(ranks), size=COMPARED)
+        pages = np.unique(np.concatenate((largest, drawn)))
         return {
             "records": len(ranks),
             "lines": len(ranks),

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from harness.errors import JobError
 from harness.records.trial import WorkloadSpec
 from harness.workloads.base import File, InputPlan, Parameter, Sample, Workload
 from harness.workloads.files import plan_noise, read_matches, read_rows, row_bits
@@ -28,6 +30,8 @@ _DELAY_S = 1.0
 _LINE = re.compile(
     rb"(\d{1,7})\t(\d{1,18})\t([0-9a-f]{16})|(read|map|reduce)\t(\d{1,18})\t(\d{1,18})"
 )
+
+Totals = list[int]  # records of a key, and the sum of their hashes
 
 
 class Sleep(Workload):
@@ -70,7 +74,7 @@ class Sleep(Workload):
         together = max(1, 2**22 // copy_bytes) * RECORD  # a record becomes *copy_bytes* bytes here
         for input_file in input_files:
             first_row = 0
-            file_count = file_count + 1
+            file_count += 1
             for row_block in read_rows(self.name, [input_file], RECORD, together):
                 row_hashes = row_bits(row_block[:, columns])
                 row_numbers = np.arange(first_row, first_row + len(row_hashes))
@@ -80,41 +84,28 @@ class Sleep(Workload):
                     np.add.at(key_sums, row_keys, row_hashes)
                 first_row += len(row_hashes)
             records += first_row
-        by_key = {
+        totals = {
             str(key_number): [int(key_counts[key_number]), int(key_sums[key_number])]
             for key_number in key_counts.nonzero()[0]
         }
-        return {"files": file_count, "records": records, "keys": by_key}
+        return {"files": file_count, "records": records, "keys": totals}
 
     def client_properties(self, spec: WorkloadSpec) -> dict[str, Any]:
         """All but the number of maps; the client writes what was slept when the job has ended."""
         arguments = self.arguments(spec) | {"record": RECORD}
         del arguments["maps"]
-        return {f"sleep.{name.removesuffix('_ms')}": given for name, given in arguments.items()}
+        return {
+            f"sleep.{name.removesuffix('_ms')}": argument for name, argument in arguments.items()
+        }
 
     def complaint(self, spec: WorkloadSpec, outputs: Iterable[File], sample: Sample) -> str:
         """Every key with its records, and every phase with its calls and seconds."""
-        by_key = dict[str, list[int]]()
-        expected = sample["keys"]  # records and checksum
-        slept_phases = dict[str, tuple[int, int]]()  # calls and nanoseconds, by phase
-        file_count = 0
-        for output_file in outputs:
-            file_count += 1
-            for place, line_match in read_matches(output_file, _LINE, "a key or a phase"):
-                phase_name = (line_match[4] or b"").decode()
-                key = str(int(line_match[1] or -1))
-                if phase_name in slept_phases or key in by_key:
-                    return f"{place}: {phase_name or f'key {key}'} is reported twice"
-                if phase_name:
-                    slept_phases[phase_name] = int(line_match[5]), int(line_match[6])
-                else:
-                    by_key[key] = [int(line_match[2]), int(line_match[3], 16)]
-        for key in sorted({*by_key, *expected}, key=int):
-            if by_key.get(key) != expected.get(key):
-                arrived_text, sent_text = (
-                    f"{totals[0]} records (checksum {totals[1]:016x})" if totals else "no record"
-                    for totals in (by_key.get(key), expected.get(key))
-                )
+        report = read_report(outputs)
+        sent = sample["keys"]
+        for key in sorted({*report.keys, *sent}, key=int):
+            if report.keys.get(key) != sent.get(key):
+                arrived_text = _describe(report.keys.get(key))
+                sent_text = _describe(sent.get(key))
                 return f"key {key} arrived with {arrived_text}, but {sent_text} were sent"
         arguments = self.arguments(spec)
         records = sample["records"]
@@ -123,10 +114,10 @@ class Sleep(Workload):
             "read": (map_count, records),
             "map": (map_count, records),
             # The files are those of the reduces, and the client's own.
-            "reduce": (file_count, len(sample["keys"])),
+            "reduce": (report.files, len(sent)),
         }
         for phase_name, (task_count, planned_calls) in planned_phases.items():
-            phase_calls, slept_nanos = slept_phases.get(phase_name, (0, 0))
+            phase_calls, slept_nanos = report.phases.get(phase_name, (0, 0))
             if phase_calls != planned_calls:
                 return f"{phase_name} was called {phase_calls} times, not {planned_calls}"
             least_s = planned_calls * arguments[f"{phase_name}_ms"] / 1000
@@ -135,3 +126,36 @@ class Sleep(Workload):
             if not least_s - 1e-6 * planned_calls <= slept_nanos / 1e9 <= most_s:
                 return f"{phase_name} slept {slept_nanos / 1e9:g} s, not {least_s:g} s"
         return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an output says: its files, totals of each key, calls and nanoseconds of each phase."""
+
+    files: int
+    keys: Mapping[str, Totals]
+    phases: Mapping[str, tuple[int, int]]
+
+
+def read_report(outputs: Iterable[File]) -> Report:
+    """Read the output; `JobError` names a line that is no key or phase, or repeats one."""
+    keys = dict[str, Totals]()
+    phases = dict[str, tuple[int, int]]()
+    file_count = 0
+    for output_file in outputs:
+        file_count += 1
+        for place, line_match in read_matches(output_file, _LINE, "a key or a phase"):
+            phase_name = (line_match[4] or b"").decode()
+            key = str(int(line_match[1] or -1))
+            if phase_name in phases or key in keys:
+                raise JobError(f"{place}: {phase_name or f'key {key}'} is reported twice")
+            if phase_name:
+                phases[phase_name] = int(line_match[5]), int(line_match[6])
+            else:
+                keys[key] = [int(line_match[2]), int(line_match[3], 16)]
+    return Report(file_count, keys, phases)
+
+
+def _describe(totals: Totals | None) -> str:
+    """What came, or was sent, under one key, in words."""
+    return f"{totals[0]} records (checksum {totals[1]:016x})" if totals else "no record"

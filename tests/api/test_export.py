@@ -33,7 +33,8 @@ class TestTables:
         Columns, rows and sums are those of the frame, whatever reads and whichever format.
         """
         frame = getattr(run, name)
-        parquet, text = exported / f"{name}.parquet", exported / f"{name}.csv"
+        parquet = exported / f"{name}.parquet"
+        text = exported / f"{name}.csv"
         numeric = [
             column for column in frame.select_dtypes("number") if frame[column].notna().any()
         ]

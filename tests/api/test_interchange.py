@@ -191,8 +191,10 @@ class TestPerfKitBenchmarker:
         """
         Whatever a setting is called, and whatever its value.
         """
-        name, text = f"a{name}x", f"b{text}"
-        (line, *_), (other, *_) = pkb_samples(self.a_run(**{name: text})), pkb_samples(self.a_run())
+        name = f"a{name}x"
+        text = f"b{text}"
+        (line, *_) = pkb_samples(self.a_run(**{name: text}))
+        (other, *_) = pkb_samples(self.a_run())
         added = {name.replace("|", "/").replace(":", "="): text.replace("|", "/")}
 
         assert self.labels(line) == {**self.labels(other), **added}
@@ -226,7 +228,8 @@ class TestOtava:
         """
         Those of the same machine as the last one; the command names the others.
         """
-        path, copies = run.run.path, [tmp_path / f"results/recorded/{n}" for n in (1, 2)]
+        path = run.run.path
+        copies = [tmp_path / f"results/recorded/{n}" for n in (1, 2)]
         for copy in copies:
             shutil.copytree(path, copy)
         created_s = Run(copies[0]).read_manifest().created_s
@@ -319,7 +322,9 @@ class TestRumen:
         when a task was ready, when one that did not succeed was given up, and distributions of
         times; tasks that never ran are in none.
         """
-        documents, decoder, text = [], json.JSONDecoder(), recorded_trace().decode().strip()
+        documents = []
+        decoder = json.JSONDecoder()
+        text = recorded_trace().decode().strip()
         while text:
             document, end = decoder.raw_decode(text)
             documents.append(document)
@@ -327,7 +332,8 @@ class TestRumen:
         by_id = {document["jobID"]: document for document in documents}
         unlike = []
         for job in histories():
-            document, expected_job = json.loads(written(job)), by_id[job.job_id]
+            document = json.loads(written(job))
+            expected_job = by_id[job.job_id]
             names = {name for name in document if not name.endswith(("queue", "Tasks", "CDF"))}
             unlike += [(job.job_id, name) for name in names if document[name] != expected_job[name]]
             for kind in ("mapTasks", "reduceTasks"):
@@ -372,7 +378,8 @@ class TestRumen:
         In the trace that we write and in its own: jobs, attempts, machines, and what it
         would replay of attempts that ended by themselves (it makes up the others).
         """
-        trace, topology = tmp_path / "trace.json", tmp_path / "topology.json"
+        trace = tmp_path / "trace.json"
+        topology = tmp_path / "topology.json"
         trace.write_bytes(written(*histories()))
         topology.write_bytes(rumen_topology(a.host for job in histories() for a in job.attempts))
         (tmp_path / "theirs.json").write_bytes(recorded_trace())
@@ -382,7 +389,8 @@ class TestRumen:
             for each in job.attempts
             if each.state != "killed"
         }
-        source, path = ROOT / "tests/api/java/ReadTrace.java", f"{tmp_path}:{RUMEN}/*"
+        source = ROOT / "tests/api/java/ReadTrace.java"
+        path = f"{tmp_path}:{RUMEN}/*"
         subprocess.run(["javac", "-cp", path, "-d", tmp_path, source], check=True)
 
         def printed(file, tree):

@@ -67,7 +67,8 @@ class TestFrames:
         """
         Nothing is left out and nothing counted twice.
         """
-        score_book, trials = run.run.read_scores(), run.run.trials()
+        score_book = run.run.read_scores()
+        trials = run.run.trials()
         predictions = run.run.read_predictions().values()
         attempts = [a for t in trials for job in _jobs(run, t) for a in job.attempts]
 

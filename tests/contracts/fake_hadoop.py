@@ -15,6 +15,7 @@ import threading
 import time
 
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from tests.fake_webhdfs import FakeWebHdfs
@@ -58,7 +59,8 @@ class Masters(FakeWebHdfs):
     All web services at one address.
     """
 
-    files, cut = {}, 0
+    files: ClassVar = {}
+    cut = 0
 
     def do_GET(self):  # noqa: N802 - the library's name
         url = urlsplit(self.path)

@@ -38,8 +38,8 @@ class FakeCluster(Cluster):
 
     @classmethod
     def attach(cls, name):
-        known = state.StateFile.load(name)
-        return cls(name, known.spec if known else ClusterSpec(), None)
+        saved_state = state.StateFile.load(name)
+        return cls(name, saved_state.spec if saved_state else ClusterSpec(), None)
 
     @classmethod
     def _end(cls, name):
@@ -141,8 +141,10 @@ def living(group):
     for entry in Path("/proc").iterdir():
         with suppress(OSError):
             if entry.name.isdigit():
-                status, _, own = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
-                processes += [entry.name] * (int(own) == group and status not in "ZX")
+                status, _, process_group = (
+                    (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+                )
+                processes += [entry.name] * (int(process_group) == group and status not in "ZX")
     return processes
 
 

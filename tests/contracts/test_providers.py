@@ -118,7 +118,9 @@ def left_on_hosts(name):
     """
     Files on bare hosts that belong to a cluster.
     """
-    lines = [line for host in BARE_HOSTS for line in host.written().splitlines()]
+    lines = []
+    for host in BARE_HOSTS:
+        lines += host.written().splitlines()
     return [line for line in lines if f"/clusters/{name}" in line or f"harness {name}" in line]
 
 
@@ -158,15 +160,16 @@ def maker(request, alone):
     """
     A function that describes a cluster of the provider; what it left running is taken down.
     """
-    bench, made = BENCHES[request.param], []
+    bench = BENCHES[request.param]
+    clusters = []
     before = providers.PROVIDERS
     bench.register()
 
     def make(name, **more):
         spec = {"provider": request.param, "workers": WORKERS, **bench.fields, **more}
         provider = providers.PROVIDERS[spec["provider"]]
-        made.append(provider(name, ClusterSpec(**spec), bench.home()))
-        return made[-1]
+        clusters.append(provider(name, ClusterSpec(**spec), bench.home()))
+        return clusters[-1]
 
     make.bench = bench
     with bench.place() as more:
@@ -174,8 +177,8 @@ def maker(request, alone):
         for variable, value in variables.items():
             alone.setenv(variable, value)
         yield make
-        for each in made:
-            each.down()
+        for made_cluster in clusters:
+            made_cluster.down()
     providers.PROVIDERS = before
     for variable in variables:
         alone.delenv(variable)
@@ -267,25 +270,31 @@ class TestLife:
         """
         Another process finds it up and takes it down; further times nothing happens.
         """
-        one = maker("life")
-        one.up()
-        known = elsewhere(maker, "c = providers.attach('life'); print(c.provider, c.is_up())")
+        started_cluster = maker("life")
+        started_cluster.up()
+        seen_elsewhere = elsewhere(
+            maker, "c = providers.attach('life'); print(c.provider, c.is_up())"
+        )
         took = elsewhere(maker, "print(providers.remove('life'), providers.remove('life'))")
-        one.down()
-        one.down()
+        started_cluster.down()
+        started_cluster.down()
 
-        assert known == [one.provider, "True"]
+        assert seen_elsewhere == [started_cluster.provider, "True"]
         assert took == ["True", "False"]
-        assert (one.is_up(), "life" in one.names(), left(maker, "life")) == (False, False, [])
+        assert (
+            started_cluster.is_up(),
+            "life" in started_cluster.names(),
+            left(maker, "life"),
+        ) == (False, False, [])
 
     def test_a_failed_start_names_the_daemon_and_leaves_nothing(self, maker, is_ours):
         """
         Who died or is silent, on which node; all that was started is gone.
         """
-        one = maker("failing", site=FATAL)
+        failing_cluster = maker("failing", site=FATAL)
 
         with pytest.raises(ClusterError, match=r"datanode on worker[12]") as caught:
-            one.up()
+            failing_cluster.up()
         assert "failing" in caught.value.where
         assert caught.value.fix
         assert left(maker, "failing") == []
@@ -294,14 +303,14 @@ class TestLife:
         """
         Ctrl-C while it comes up takes it down.
         """
-        one = maker("interrupted")
+        interrupted_cluster = maker("interrupted")
 
         def interrupt(request):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(one, "_check_health", interrupt)
+        monkeypatch.setattr(interrupted_cluster, "_check_health", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            one.up()
+            interrupted_cluster.up()
 
         assert left(maker, "interrupted") == []
 
@@ -384,7 +393,8 @@ class TestHosts:
         """
         A command that takes too long is ended on the host, too, and named.
         """
-        host, mark = node(cluster), "600.125"
+        host = node(cluster)
+        mark = "600.125"
 
         with pytest.raises(HostTimeoutError, match=r"has not ended after 0\.5 s") as caught:
             host.run(["sleep", mark], timeout=0.5)
@@ -409,7 +419,8 @@ class TestHosts:
         """
         With what it has started itself.
         """
-        host, mark = node(cluster), f"600.{25 + ord(how[0])}"
+        host = node(cluster)
+        mark = f"600.{25 + ord(how[0])}"
         argv = ["sh", "-c", 'sleep "$1" & wait', "sh", mark]
         process = host.start(argv, tmp_path / "log") if how == "start" else host.open(argv)
         began = until(lambda: running(cluster, mark))
@@ -448,7 +459,8 @@ class TestHosts:
         first = process.stdout.read(1000)
         process.stdin.write(content[1000:20_000])
         process.stdin.close()
-        rest, errors = process.stdout.read(), process.stderr.read()
+        rest = process.stdout.read()
+        errors = process.stderr.read()
         status = process.wait(timeout=PATIENCE_S)
         process.stdout.close()
         process.stderr.close()
@@ -484,7 +496,8 @@ class TestServices:
         """
         HDFS keeps what is put there, lists it, and forgets it again.
         """
-        content, folder = os.urandom(2**20 + 3), f"{cluster.root}/contract"
+        content = os.urandom(2**20 + 3)
+        folder = f"{cluster.root}/contract"
         cluster.hdfs.put(f"{folder}/a b", [content[:1000], content[1000:]])
         listed = cluster.hdfs.list(folder)
         back = b"".join(cluster.hdfs.open(f"{folder}/a b"))

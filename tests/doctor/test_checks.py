@@ -25,7 +25,7 @@ class TestExamine:
 
         assert len(set(names)) == len(names)
         assert all(f.what and f.state in ("ok", "note", "lacking") for f in findings)
-        assert {name for needed in needs().values() for name in needed} <= set(names)
+        assert set().union(*needs().values()) <= set(names)
         assert not (tmp_path / "not").exists()
 
     @pytest.mark.parametrize(("where", "what"), [("PATH", "no java (PATH)"), ("", "no java")])

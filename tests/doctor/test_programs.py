@@ -168,9 +168,9 @@ class TestKernels:
         By what lies in their jar.
         """
         jar = tmp_path / "gpu.jar"
-        with ZipFile(jar, "w") as made:
+        with ZipFile(jar, "w") as jar_file:
             for kind in packed:
-                made.writestr(f"native/libharness-gpu-{kind}.so", b"")
+                jar_file.writestr(f"native/libharness-gpu-{kind}.so", b"")
         monkeypatch.setattr(checks, "job_jar", lambda _: jar)
 
         assert (checks.check_kernels().state, checks.check_kernels().what) == (state, what)

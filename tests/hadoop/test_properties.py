@@ -96,7 +96,8 @@ class TestHeap:
         """
         Hadoop gives the JVM 0.8 of its container, or the ratio that is set.
         """
-        memory, ratio = "mapreduce.reduce.memory.mb", "mapreduce.job.heap.memory-mb.ratio"
+        memory = "mapreduce.reduce.memory.mb"
+        ratio = "mapreduce.job.heap.memory-mb.ratio"
 
         assert job_config({memory: "1000"}).reduce_heap_bytes == 800 * MIB
         assert job_config({memory: "1000", ratio: "0.5"}).reduce_heap_bytes == 500 * MIB

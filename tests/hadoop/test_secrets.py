@@ -114,7 +114,8 @@ class TestDigest:
         Under one key; under another, nothing can be compared.
         """
         values = ["a", "a", "b"]
-        one, other = knowing(), knowing(key=b"x" * 32)
+        one = knowing()
+        other = knowing(key=b"x" * 32)
 
         first, second = ([secrets.hide(v) for v in values] for secrets in (one, other))
         assert first[0] == first[1] != first[2]
@@ -143,7 +144,8 @@ class TestTexts:
         """
         A value across two chunks is found.
         """
-        secrets, data = knowing(*values), text.encode()
+        secrets = knowing(*values)
+        data = text.encode()
         ends = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
         chunks = [data[a:b] for a, b in pairwise(ends)]
 

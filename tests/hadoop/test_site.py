@@ -93,7 +93,8 @@ class TestSiteFiles:
         Slots are resources of a node, and limits of a job in the whole cluster.
         """
         made = files(node=NodeSpec(map_slots=3, reduce_slots=2))
-        yarn, mapred = made["yarn-site.xml"], made["mapred-site.xml"]
+        yarn = made["yarn-site.xml"]
+        mapred = made["mapred-site.xml"]
 
         assert (
             yarn["yarn.nodemanager.resource-type.map-slot"],

@@ -49,8 +49,8 @@ def source(tmp_path, monkeypatch):
     (folder / "SHA256SUMS").write_text("".join(f"{s}  lib/{n}\n" for n, s in sums.items()))
     monkeypatch.setattr(homes, "SOURCE", folder)
     monkeypatch.delenv("HARNESS_HADOOP_HOME", raising=False)
-    for made in ("ensure_formatted", "ensure_archive", "ensure_instrumented"):
-        monkeypatch.setattr(setup, made, lambda *_: None)
+    for step in ("ensure_formatted", "ensure_archive", "ensure_instrumented"):
+        monkeypatch.setattr(setup, step, lambda *_: None)
     monkeypatch.setattr(homes, "JARS", {})
     return folder
 
@@ -60,7 +60,8 @@ def maven(tmp_path, monkeypatch):
     """
     A Maven that copies `JARS`, or what is in the folder `repository`; it counts its calls.
     """
-    repository, commands = tmp_path / "repository", tmp_path / "commands"
+    repository = tmp_path / "repository"
+    commands = tmp_path / "commands"
     for folder in (repository, commands):
         folder.mkdir()
     for name, content in JARS.items():
@@ -170,15 +171,15 @@ class TestFind:
         """
         Where the stamp cannot be written the jars are still compared, and no error comes of it.
         """
-        made = setup.ensure()
-        (made.path / "verified.json").unlink()
+        hadoop_home = setup.ensure()
+        (hadoop_home.path / "verified.json").unlink()
 
         def refuse(file, content):
             raise PermissionError(file)
 
         monkeypatch.setattr(homes, "write_whole", refuse)
         HadoopHome.find()
-        assert not (made.path / "verified.json").exists()
+        assert not (hadoop_home.path / "verified.json").exists()
 
     def test_a_path_with_blanks_is_refused(self, source, monkeypatch):
         """
@@ -243,11 +244,11 @@ class TestEnsure:
         """
         The second waits for the first, and finds all made.
         """
-        both = [threading.Thread(target=setup.ensure) for _ in range(2)]
-        for each in both:
-            each.start()
-        for each in both:
-            each.join()
+        threads = [threading.Thread(target=setup.ensure) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
         assert calls(tmp_path) == 1
 
@@ -300,11 +301,13 @@ class TestArchive:
         """
         Another build of the JDK has another archive, and none until it is made.
         """
-        made = setup.ensure()
-        made.archive_file("classes").touch()
-        other = HadoopHome(made.path, type(made.java)(made.java.home, "99"), made.sums)
+        hadoop_home = setup.ensure()
+        hadoop_home.archive_file("classes").touch()
+        newer_java_home = HadoopHome(
+            hadoop_home.path, type(hadoop_home.java)(hadoop_home.java.home, "99"), hadoop_home.sums
+        )
 
-        assert (made.archive is not None, other.archive) == (True, None)
+        assert (hadoop_home.archive is not None, newer_java_home.archive) == (True, None)
 
     def test_class_names_are_those_that_can_be_loaded(self):
         """
@@ -404,8 +407,8 @@ def test_verify_needs_the_path_jar(source, maven):
     """
     A home whose last step was never reached is no home.
     """
-    made = setup.ensure()
-    made.path_jar.unlink()
+    hadoop_home = setup.ensure()
+    hadoop_home.path_jar.unlink()
 
     with pytest.raises(MachineError, match="no Hadoop home"):
-        verify(made.path, made.sums)
+        verify(hadoop_home.path, hadoop_home.sums)

@@ -119,21 +119,21 @@ class TestEnsureInstrumented:
         Nor is what was instrumented of other jars.
         """
         setup.ensure_instrumented(home)
-        other = dataclasses.replace(home, sums={**SUMS, "lib/snappy.jar": "2" * 64})
+        changed_home = dataclasses.replace(home, sums={**SUMS, "lib/snappy.jar": "2" * 64})
 
-        assert (other.trace_path_jar, other.tasks_archive) == (None, None)
+        assert (changed_home.trace_path_jar, changed_home.tasks_archive) == (None, None)
 
     def test_spoiled(self, home):
         """
         A instrumented jar that has changed since is made again.
         """
         setup.ensure_instrumented(home)
-        made = (home.path / homes.INSTRUMENTED).read_bytes()
-        (home.path / homes.INSTRUMENTED).write_bytes(made[:-1])
+        jar_bytes = (home.path / homes.INSTRUMENTED).read_bytes()
+        (home.path / homes.INSTRUMENTED).write_bytes(jar_bytes[:-1])
         outdated_jar = home.trace_path_jar
         setup.ensure_instrumented(home)
 
-        assert (outdated_jar, (home.path / homes.INSTRUMENTED).read_bytes()) == (None, made)
+        assert (outdated_jar, (home.path / homes.INSTRUMENTED).read_bytes()) == (None, jar_bytes)
 
     def test_missing_hooks(self, home, tracer):
         """

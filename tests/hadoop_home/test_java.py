@@ -43,7 +43,8 @@ def test_launcher_on_the_path_leads_to_its_jdk(jdk, tmp_path_factory):
     """
     A link in a folder of commands is followed.
     """
-    home, commands = jdk("21.0.1+12"), tmp_path_factory.mktemp("commands")
+    home = jdk("21.0.1+12")
+    commands = tmp_path_factory.mktemp("commands")
     (commands / "java").symlink_to(home / "bin" / "java")
 
     assert find_java({"PATH": str(commands)}).home == home
@@ -84,7 +85,8 @@ def test_a_package_is_named_where_nothing_was_chosen(jdk, tmp_path_factory):
     """
     Without JAVA_HOME an old Java on the path is cured by installing a newer one.
     """
-    home, commands = jdk("11.0.2+9"), tmp_path_factory.mktemp("commands")
+    home = jdk("11.0.2+9")
+    commands = tmp_path_factory.mktemp("commands")
     (commands / "java").symlink_to(home / "bin" / "java")
 
     with pytest.raises(MachineError, match=r"(?s)on PATH.*apt-get install"):

@@ -71,7 +71,9 @@ class Values:
 
     def __init__(self, schema: Schema, random: Random, wild: float) -> None:
         """Take the definitions of *schema* for all that is made."""
-        self.random, self.wild, self.definitions = random, wild, schema.get("$defs", {})
+        self.random = random
+        self.wild = wild
+        self.definitions = schema.get("$defs", {})
 
     def make(self, schema: Schema, depth: int = 0) -> Any:
         """A value of *schema*, more or less."""
@@ -108,7 +110,8 @@ class Values:
 
     def mapping(self, schema: Schema, depth: int) -> dict[str, Any]:
         """Fields of a record, or entries under names of all kinds."""
-        answer, required = {}, schema.get("required", ())
+        answer = {}
+        required = schema.get("required", ())
         for name, field in schema.get("properties", {}).items():
             share = 1 - self.wild if name in required else 0.6
             if self.random.random() < share and depth < _DEEPEST:
@@ -216,7 +219,8 @@ def like_lines(corpus: Sequence[bytes], *, keep: int = 400) -> Make:
     templates = [re.split(rb"(\d+)", line) for line in lines]
 
     def make(random: Random) -> bytes:
-        wild, several = random.choice(_WILD), []
+        wild = random.choice(_WILD)
+        several = []
         start = random.randrange(len(templates))
         for number in range(random.randrange(keep)):
             at = start + number if random.random() > wild else random.randrange(len(templates))
@@ -236,14 +240,16 @@ def history(corpus: Sequence[bytes], binary: Callable[[bytes], bytes] | None = N
     """Events of job histories, by what recorded events of their type have in common."""
     grammars = []
     for text in corpus:
-        head, rest = text.splitlines(keepends=True)[:2], text.splitlines()[2:]
+        head = text.splitlines(keepends=True)[:2]
+        rest = text.splitlines()[2:]
         events = [json.loads(line) for line in rest if line.strip()]
         kinds = dict.fromkeys(event["type"] for event in events)
         schemas = {kind: infer([e for e in events if e["type"] == kind][:60]) for kind in kinds}
         grammars.append((b"".join(head), schemas, [event["type"] for event in events]))
 
     def make(random: Random) -> bytes:
-        wild, lines = random.choice(_WILD), []
+        wild = random.choice(_WILD)
+        lines = []
         head, schemas, order = random.choice(grammars)
         types = list(order)
         if random.random() < 0.5:
@@ -267,10 +273,12 @@ def history(corpus: Sequence[bytes], binary: Callable[[bytes], bytes] | None = N
 
 def jobconf(random: Random) -> bytes:
     """Properties of a job, as XML."""
-    wild, parts = random.choice(_WILD), []
+    wild = random.choice(_WILD)
+    parts = []
     names = ("mapreduce.job.reduces", "mapreduce.task.io.sort.mb", "mapreduce.job.maps", "a.b")
     for _ in range(random.randrange(12)):
-        name, value = random.choice(names), str(random.choice((1, 2, 100, "true", "0.5", "x")))
+        name = random.choice(names)
+        value = str(random.choice((1, 2, 100, "true", "0.5", "x")))
         if random.random() < wild:
             name = random.choice(TEXTS)
         if random.random() < wild:
@@ -290,7 +298,8 @@ def jobconf(random: Random) -> bytes:
 
 def speed(random: Random) -> bytes:
     """Samples of the speed probe."""
-    wild, lines = random.choice(_WILD), ["# epoch_ms thread units cpu_ns"]
+    wild = random.choice(_WILD)
+    lines = ["# epoch_ms thread units cpu_ns"]
     for number in range(random.randrange(40)):
         words = [1_768_471_200_000 + 1000 * number, number % 3, 40, 1_500_000]
         texts = [str(random.choice(NUMBERS)) if random.random() < wild else str(w) for w in words]
@@ -359,7 +368,8 @@ def units(random: Random) -> bytes:
 
 def packed(random: Random) -> bytes:
     """A gzip file: members, optional fields, stored blocks, sums that are wrong, and bombs."""
-    wild, members = random.choice(_WILD), []
+    wild = random.choice(_WILD)
+    members = []
     for _ in range(random.choice((0, 1, 1, 1, 2, 5))):
         text = soup(random) * random.choice((1, 1, 1, 1, 200))
         if random.random() < wild / 5:
@@ -409,13 +419,15 @@ def tar_or_zip(sound: Mapping[str, bytes]) -> Make:
 
 
 def _tar(entries: Sequence[tuple[str, bytes]], random: Random, wild: float) -> bytes:
-    answer, forms = io.BytesIO(), (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT)
+    answer = io.BytesIO()
+    forms = (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT, tarfile.USTAR_FORMAT)
     form = random.choice(forms)
     for name, content in entries:
         info = tarfile.TarInfo(name)
         info.size = len(content)
         if random.random() < wild / 4:
-            info.type, info.linkname = random.choice(_KINDS), random.choice(_PARTS)
+            info.type = random.choice(_KINDS)
+            info.linkname = random.choice(_PARTS)
             info.size = random.choice((0, len(content), 2**20, 2**33))
             info.pax_headers = {"path": random.choice(_PARTS), "size": "9" * random.randrange(1, 9)}
         try:

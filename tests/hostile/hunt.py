@@ -1,9 +1,11 @@
 """
 Hunts for inputs that a reader answers with something else than a record or its own error.
 
-    python -m tests.hostile.hunt TARGET SEED FIRST COUNT [PLACE]
+    python -m tests.hostile.hunt TARGET SEED FIRST COUNT [END_S PLACE]
 
-runs COUNT mutations of a target in a process with bounded memory and prints a JSON document.
+runs COUNT mutations of a target, or as many as it begins before END_S (of the
+monotonic clock), in a process with bounded
+memory, and prints a JSON document.
 Mutation number N of a target under a seed is always the same bytes (`made`).  A target whose name
 begins with ``made-`` is given what a grammar makes, and no file was changed for (`generate`).
 PLACE is a file that holds the number under way, so that a process that dies tells of what.
@@ -12,6 +14,7 @@ PLACE is a file that holds the number under way, so that a process that dies tel
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import signal
@@ -31,6 +34,7 @@ from tests.hostile.mutate import Change, mutate
 SEED = 20261121
 LIMIT_S = 2.0  # of CPU, for one input and all that is done with it
 MEMORY = 768 * 2**20  # that a process may take beyond what it has after its first input
+MOST_OF_A_PROCESS = 1_000_000  # mutations, which no process comes to within its time
 _SHRINKS = 150
 _SHOWN = 1500
 
@@ -90,11 +94,24 @@ def made(target: Target, seed: int, number: int) -> bytes:
     return target.change(random.choice(target.corpus), random.choice(target.corpus), random)
 
 
-def hunt(target: Target, seed: int, numbers: range, place: Path | None = None) -> Hunt:
-    """Try the mutations with these *numbers*; findings of one kind are told once, shrunk."""
-    done, kinds = Hunt(target.name, seed), dict[tuple[str, str], Finding]()
+def hunt(
+    target: Target,
+    seed: int,
+    numbers: range,
+    place: Path | None = None,
+    end_s: float = math.inf,
+) -> Hunt:
+    """
+    Try the mutations with these *numbers*, as far as they begin before *end_s*.
+
+    Findings of one kind are told once, shrunk.
+    """
+    done = Hunt(target.name, seed)
+    kinds = dict[tuple[str, str], Finding]()
     tell = _teller(place)
     for number in numbers:
+        if done.count and time.monotonic() > end_s:
+            break
         tell(number)
         data = made(target, seed, number)
         begin = time.process_time()
@@ -206,14 +223,14 @@ def bound_memory() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
-def in_processes(name: str, seed: int, count: int, jobs: int, folder: Path) -> list[Hunt]:
-    """Hunt in *jobs* processes with bounded memory; one that dies is a finding."""
-    step = -(-count // jobs)
+def in_processes(name: str, seed: int, seconds: float, jobs: int, folder: Path) -> list[Hunt]:
+    """Hunt for *seconds* in *jobs* processes with bounded memory; one that dies is a finding."""
     started = []
-    for first in range(0, count, step):
-        place = folder / f"{name}-{first}"
-        argv = [sys.executable, "-m", "tests.hostile.hunt", name, str(seed), str(first),
-                str(min(step, count - first)), str(place)]  # fmt: skip
+    end_s = time.monotonic() + seconds  # one clock for all processes of a machine
+    for job in range(jobs):
+        place = folder / f"{name}-{job}"
+        share = (str(job * MOST_OF_A_PROCESS), str(MOST_OF_A_PROCESS), str(end_s), str(place))
+        argv = [sys.executable, "-m", "tests.hostile.hunt", name, str(seed), *share]
         started.append((place, subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)))
     return [_ended(name, seed, place, process) for place, process in started]
 
@@ -228,15 +245,16 @@ def _ended(name: str, seed: int, place: Path, process: subprocess.Popen[str]) ->
     return Hunt(**values | {"findings": [Finding(**f) for f in values["findings"]]})
 
 
-def main(name: str, seed: str, first: str, count: str, place: str = "") -> None:
+def main(name: str, seed: str, first: str, count: str, *options: str) -> None:
     """Run one share, and print what became of it."""
     from tests.hostile.targets import targets
 
+    end_s, place = options or ("inf", "")
     with targets([name]) as (target,):
         hunt(target, int(seed), range(3))  # what is imported late is imported now
         bound_memory()
         numbers = range(int(first), int(first) + int(count))
-        done = hunt(target, int(seed), numbers, Path(place) if place else None)
+        done = hunt(target, int(seed), numbers, Path(place) if place else None, float(end_s))
     print(json.dumps(asdict(done)))  # noqa: T201 - the answer of the process
 
 

@@ -81,7 +81,8 @@ def _end_early(data: bytes, _: bytes, random: Random) -> bytes:
 
 
 def _splice(data: bytes, other: bytes, random: Random) -> bytes:
-    at, there = random.randrange(len(data) + 1), random.randrange(len(other) + 1)
+    at = random.randrange(len(data) + 1)
+    there = random.randrange(len(other) + 1)
     if random.random() < 0.5:
         return data[:at] + other[there:]
     return data[:at] + other[there : there + random.choice((20, 200, 2000))] + data[at:]
@@ -89,7 +90,8 @@ def _splice(data: bytes, other: bytes, random: Random) -> bytes:
 
 def _lines(data: bytes, _: bytes, random: Random) -> bytes:
     lines = data.splitlines(keepends=True) or [b""]
-    one, two = random.randrange(len(lines)), random.randrange(len(lines))
+    one = random.randrange(len(lines))
+    two = random.randrange(len(lines))
     kind = random.randrange(5)
     if kind == 0:
         lines[one], lines[two] = lines[two], lines[one]
@@ -157,7 +159,8 @@ def changed(value: Any, random: Random) -> Any:
     if not value or not isinstance(value, dict | list) or random.random() < 0.05:
         return _odd_value(value, random)
     keys = list(value) if isinstance(value, dict) else range(len(value))
-    key, kind = random.choice(keys), random.random()
+    key = random.choice(keys)
+    kind = random.random()
     if kind < 0.08:
         return _without(value, key)
     if kind < 0.16 and isinstance(value, dict):

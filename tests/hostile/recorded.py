@@ -13,7 +13,8 @@ from random import Random
 from tests.hostile.mutate import mutate
 
 DATA = Path(__file__).parent / "data"
-HEAD, SLOT = 4096, 48
+HEAD = 4096
+SLOT = 48
 _LONGS = (0, 1, -1, 2, 9, 40, 100, 2**31 - 1, 2**31, 2**53, 2**55, 2**62, 2**63 - 1, -(2**63))
 _INTS = (0, 1, -1, -2, -3, 2, 9, 40, 44, 45, 100, 101, 2**31 - 1, -(2**31))
 

@@ -158,7 +158,8 @@ def _table(columns: dict[str, Any]) -> generate.Make:
         return random.choice((plain if random.random() < wild else usual)[kind])
 
     def make(random: Random) -> bytes:
-        wild, rows = random.choice((0.0, 0.0, 0.01, 0.1, 0.4)), random.choice((0, 1, 3, 50))
+        wild = random.choice((0.0, 0.0, 0.01, 0.1, 0.4))
+        rows = random.choice((0, 1, 3, 50))
         made: dict[str, Any] = {}
         for column, hint in columns.items():
             arrow_type = tables._arrow_type(hint)
@@ -194,7 +195,8 @@ def _archive(run: Run, folder: Path) -> Target:
     """Archives of a run, or of whatever else, taken in where there was none."""
     files = (path for path in run.path.rglob("*") if path.is_file() and path.name != "lock")
     sound = {f"{run.id}/{path.relative_to(run.path)}": path.read_bytes() for path in files}
-    archive, into = folder / "given", folder / "into"
+    archive = folder / "given"
+    into = folder / "into"
     outside = {path.name for path in folder.iterdir()} | {"given", "into"}
 
     def read(data: bytes) -> object:

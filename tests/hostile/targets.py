@@ -194,7 +194,8 @@ def _task_logs() -> Iterator[Target]:
 
 def a_job(*attempts: TaskAttempt) -> JobTrace:
     """A job of these attempts."""
-    start, end = min(a.start_s for a in attempts), max(a.finish_s for a in attempts)
+    start = min(a.start_s for a in attempts)
+    end = max(a.finish_s for a in attempts)
     return JobTrace("job_1_0001", "j", "u", "SUCCEEDED", start, start, end, 1, 1, attempts)
 
 

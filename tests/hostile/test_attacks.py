@@ -184,7 +184,8 @@ class TestNames:
         """
         A task that leaves links for logs, or a link for its folder, brings nothing else along.
         """
-        logs, secret = tmp_path / "userlogs/application_1_0001", tmp_path / "secret"
+        logs = tmp_path / "userlogs/application_1_0001"
+        secret = tmp_path / "secret"
         secret.mkdir()
         (secret / "syslog").write_text("secret")
         container = logs / "container_1_0001_01_000001"

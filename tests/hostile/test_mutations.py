@@ -12,7 +12,10 @@ from harness.errors import ParseError
 from tests.hostile.hunt import SEED, Target, hunt, in_processes, made
 from tests.hostile.targets import GENERATED, NAMES, STORED, targets
 
-LONG, MADE = 10_000, 20
+MADE = 20
+# All long hunts share these seconds; HARNESS_HUNT_S=3600 hunts for an hour.
+BUDGET_S = float(os.environ.get("HARNESS_HUNT_S", "600"))
+HUNTED = [*NAMES, *STORED, *GENERATED]
 # In the process ring: what a target can do in some seconds.
 SHORT = dict.fromkeys([*NAMES, *STORED], 2_000) | {"experiment": 400, "override": 100}
 
@@ -55,15 +58,16 @@ def test_some_made_inputs_are_read_or_refused():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [*NAMES, *STORED, *GENERATED])
+@pytest.mark.parametrize("name", HUNTED)
 def test_many_mutations_are_read_or_refused(name, tmp_path):
     """
-    The same, ten thousand times, in processes with bounded memory.
+    The same, for the target's share of the budget, in processes with bounded memory.
     """
-    hunts = in_processes(name, SEED, LONG, jobs=os.cpu_count() or 1, folder=tmp_path)
+    share_s = BUDGET_S / len(HUNTED)
+    hunts = in_processes(name, SEED, share_s, jobs=os.cpu_count() or 1, folder=tmp_path)
 
     assert reported(hunts) == []
-    assert sum(h.count for h in hunts) == LONG
+    assert all(hunted.count > 0 for hunted in hunts)
 
 
 def careless(data):

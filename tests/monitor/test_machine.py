@@ -108,7 +108,7 @@ class TestBetween:
         cpu = "140 0 70 900 30 10 10 40 0 0"
         after = read_counters(proc(tmp_path / "proc", cpu=cpu, running=6, pressure=2_000_000))
 
-        after = after._replace(own={7: (1, 60, 0)}, swapped_pages=before.swapped_pages + 2)
+        after = after._replace(processes={7: (1, 60, 0)}, swapped_pages=before.swapped_pages + 2)
         sample = between(before, after._replace(at_s=before.at_s + 2))
 
         assert asdict(sample) == pytest.approx(
@@ -202,16 +202,16 @@ class TestOwnProcesses:
         """
         reading = read_counters(proc(tmp_path / "proc"))
 
-        assert node_sample.own_ticks(reading._replace(own=before), reading._replace(own=after)) == (
-            ticks
-        )
+        readings = (reading._replace(processes=before), reading._replace(processes=after))
+
+        assert node_sample.own_ticks(*readings) == ticks
 
     def test_are_no_more_than_the_machine(self, tmp_path):
         """
         A parent that gets a child's time a moment late brings what was counted before.
         """
         before = read_counters(proc(tmp_path / "proc"))
-        after = before._replace(total=2000, idle=before.idle + 400, own={1: (0, 0, 9000)})
+        after = before._replace(total=2000, idle=before.idle + 400, processes={1: (0, 0, 9000)})
 
         assert between(before, after).own == pytest.approx(0.6)
 

@@ -120,7 +120,8 @@ class TestRecorded:
         """
         A job without reduces has maps only, and their output counts.
         """
-        job, other = read(JSON["teragen"]), read(RECORDED["maponly-binary"])
+        job = read(JSON["teragen"])
+        other = read(RECORDED["maponly-binary"])
 
         assert (job.num_reduces, len(job.succeeded("map")), job.reduce_counters) == (0, 3, {})
         assert (other.num_reduces, other.uberized) == (0, False)
@@ -358,7 +359,9 @@ class TestCounters:
         """
         Attempts share names, and each has its own counters, however much the names are alike.
         """
-        starts, ends, expected = [], [], []
+        starts = []
+        ends = []
+        expected = []
         for at, groups in enumerate(sets):
             counters = [(group, dict.fromkeys(names, at)) for group, names in groups]
             name = {"attemptId": f"attempt_1_0002_m_00000{at}_0"}
@@ -801,7 +804,8 @@ class TestMemory:
             whole = binary(whole) if form == "binary" else whole
             return [whole[at : at + 4096] for at in range(0, len(whole), 4096)]
 
-        few, many = pieces(50), pieces(200)
+        few = pieces(50)
+        many = pieces(200)
         assert self.peak(many) - self.peak(few) < 150 * 4096
 
     def test_sets_of_names_are_forgotten(self, monkeypatch):

@@ -100,7 +100,8 @@ class TestSpills:
         They are read as they were, through the hour that is left out in spring and the one that
         comes twice in autumn: what of it is meant follows from the attempt's own time.
         """
-        zone, start = jump[0], jump[1] + timedelta(minutes=minute)
+        zone = jump[0]
+        start = jump[1] + timedelta(minutes=minute)
         moments = [start + timedelta(seconds=sum(pauses[:end])) for end in range(len(pauses) + 1)]
         events = ["Spilling map output", "Finished spill {}"] * len(moments)
         log = [

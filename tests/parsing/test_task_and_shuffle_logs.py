@@ -55,7 +55,8 @@ def boundaries(equator, spills):
     """Lines of *spills* (records, bytes, records collected meanwhile), as MapTask computes them."""
     yield 0, f"kvstart = {RING // 4 - 4}; length = {RING // 16}"
     for number, (records, size, collected) in enumerate(spills):
-        end, kv = (equator + size) % RING, (equator - equator % 16 - 16) % RING // 4
+        end = (equator + size) % RING
+        kv = (equator - equator % 16 - 16) % RING // 4
         yield 1, "Spilling map output"
         yield 1, f"bufstart = {equator}; bufend = {end}; bufvoid = {RING}"
         last = (kv - 4 * (records - 1)) % (RING // 4)

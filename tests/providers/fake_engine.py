@@ -106,7 +106,9 @@ def fake_engine(context=None):
     Its port on this machine; *context* is that of a server with TLS.
     """
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.guard, server.commands, server.processes = threading.Lock(), [], {}
+    server.guard = threading.Lock()
+    server.commands = []
+    server.processes = {}
     server.daemon_threads = True
     if context is not None:
         server.socket = context.wrap_socket(server.socket, server_side=True)

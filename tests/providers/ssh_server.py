@@ -30,8 +30,8 @@ class Server(paramiko.ServerInterface):
         return "publickey"
 
     def check_auth_publickey(self, username, key):
-        known = key == self.client_key
-        return paramiko.AUTH_SUCCESSFUL if known else paramiko.AUTH_FAILED
+        is_client_key = key == self.client_key
+        return paramiko.AUTH_SUCCESSFUL if is_client_key else paramiko.AUTH_FAILED
 
     def check_channel_request(self, kind, chanid):
         return paramiko.OPEN_SUCCEEDED

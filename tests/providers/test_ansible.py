@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tarfile
 
+from itertools import chain
+
 import pytest
 
 from harness.errors import ClusterError, SpecError
@@ -47,12 +49,12 @@ def state(**more):
     The state of a cluster of two hosts.
     """
     access = SshAccess(user="hadoop", key="/keys/a", port=2222)
-    both = ("master", "worker1")
+    node_names = ("master", "worker1")
     return HostsState(
         name="x", spec=ClusterSpec(provider="ansible", workers=1, hosts=("a", "b"), ssh=access),
         addresses=["10.0.0.1", "10.0.0.2"], base="/home/h/x", home="/home/h/x/y",
-        java=dict.fromkeys(both, "/j"), python=dict.fromkeys(both, "/p"),
-        units=dict.fromkeys(both, ""), **more,
+        java=dict.fromkeys(node_names, "/j"), python=dict.fromkeys(node_names, "/p"),
+        units=dict.fromkeys(node_names, ""), **more,
     )  # fmt: skip
 
 
@@ -63,7 +65,7 @@ def texts(value):
     if isinstance(value, dict):
         if set(value) == {"__ansible_unsafe"}:
             return []
-        return [text for inner in value.values() for text in texts(inner)]
+        return [*chain.from_iterable(map(texts, value.values()))]
     return [value] if isinstance(value, str) else []
 
 
@@ -150,14 +152,14 @@ class TestState:
         """
         Neither start nor end while another process makes the cluster, as long as that lives.
         """
-        with subprocess.Popen(["sleep", "600"]) as other:
+        with subprocess.Popen(["sleep", "600"]) as starter:
             claimed = start()
-            claimed.maker = Process.of(other.pid)
+            claimed.maker = Process.of(starter.pid)
             claimed.save()
             for act in (start, lambda: AnsibleCluster.remove("x")):
-                with pytest.raises(ClusterError, match=f"being started by process {other.pid}"):
+                with pytest.raises(ClusterError, match=f"being started by process {starter.pid}"):
                     act()
-            other.kill()
+            starter.kill()
 
         ends = [start().up, AnsibleCluster.remove("x"), AnsibleCluster.remove("x")]
         assert ends == [False, True, False]
@@ -426,9 +428,9 @@ class TestBundles:
         Else every start would unpack again.
         """
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-        made = state()
+        hosts_state = state()
         for name in "ab":
-            digest = made._write_bundle(None, tmp_path / name, made.members[1])
+            digest = hosts_state._write_bundle(None, tmp_path / name, hosts_state.members[1])
 
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
         packed = io.BytesIO(base64.b64decode((tmp_path / "a").read_bytes()))
@@ -484,7 +486,10 @@ def test_what_is_adopted_leaves_hadoop_where_it_is():
     """
     The hosts have said that it is there, so that it is not brought again.
     """
-    made = state(owner="me")
-    removals = [made.removal(made.members[0], adopt=adopt) for adopt in (False, True)]
+    hosts_state = state(owner="me")
+    removals = [hosts_state.removal(hosts_state.members[0], adopt=adopt) for adopt in (False, True)]
 
-    assert [(each["owner"], each["keep"]) for each in removals] == [("me", False), ("", True)]
+    assert [(removal["owner"], removal["keep"]) for removal in removals] == [
+        ("me", False),
+        ("", True),
+    ]

@@ -38,7 +38,9 @@ def nodes(home, *, keep, copied=((), ())):
     access = SshAccess(keep=keep)
     spec = ClusterSpec(provider="ansible", workers=1, hosts=("a", "b"), ssh=access)
     state = HostsState(name="x", spec=spec, addresses=["10.0.0.1", "10.0.0.2"])
-    by_host = {name: facts(copied=there) for name, there in zip(BOTH, copied, strict=True)}
+    by_host = {
+        name: facts(copied=host_files) for name, host_files in zip(BOTH, copied, strict=True)
+    }
     state.decide(home, by_host)
     return state, state.site_inventory(home, by_host, Path("/h.tar"), None)["all"]
 
@@ -140,10 +142,10 @@ class TestArchiver:
         """
         The mark of another Java goes.
         """
-        made = archived(tmp_path, "nothing")
+        archive_facts = archived(tmp_path, "nothing")
 
         text = "a/B\n@lambda-proxy a/B x\n"
-        assert made == ("made\n", text, ["classes-k2", "classes.jsa"])
+        assert archive_facts == ("made\n", text, ["classes-k2", "classes.jsa"])
 
     def test_without_lambdas_where_they_are_refused(self, tmp_path):
         """

@@ -80,7 +80,8 @@ class TestPack:
         """
         Whether it is a program is kept, too.
         """
-        source, target = tmp_path_factory.mktemp("file") / "here", io.BytesIO()
+        source = tmp_path_factory.mktemp("file") / "here"
+        target = io.BytesIO()
         source.write_bytes(content)
         source.chmod(0o700 if executable else 0o600)
         archives.pack({"there": source}, target)
@@ -161,14 +162,14 @@ def test_file_in_the_place_of_another_is_refused(tmp_path, members, what):
 
 
 @pytest.mark.parametrize(
-    ("limit", "most", "what"), [("MOST_FILES", 2, "2 files"), ("MOST_BYTES", 150, "150 bytes")]
+    ("limit", "bound", "what"), [("MOST_FILES", 2, "2 files"), ("MOST_BYTES", 150, "150 bytes")]
 )
-def test_endless_archives_are_stopped(tmp_path, monkeypatch, limit, most, what):
+def test_endless_archives_are_stopped(tmp_path, monkeypatch, limit, bound, what):
     """
     Members that nobody wants count as well.
     """
     members = [member(f"other/{number}", bytes(60)) for number in range(3)]
-    monkeypatch.setattr(archives, limit, most)
+    monkeypatch.setattr(archives, limit, bound)
 
     with pytest.raises(RefusedArchiveError, match=f"more than {what}"):
         unpacked(tmp_path, *members)
@@ -191,7 +192,8 @@ def test_header_without_an_end_is_not_kept_in_memory(tmp_path):
     A long name of gigabytes ends in an error.
     """
     info = tarfile.TarInfo("././@LongLink")
-    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 2**32
+    info.type = tarfile.GNUTYPE_LONGNAME
+    info.size = 2**32
     served = []
 
     def endless():
@@ -210,7 +212,8 @@ def test_nested_headers_are_an_error(tmp_path):
     However deep an archive nests its headers.
     """
     info = tarfile.TarInfo("pax")
-    info.type, info.size = tarfile.XHDTYPE, 10
+    info.type = tarfile.XHDTYPE
+    info.size = 10
     header = info.tobuf() + b"10 path=a\n".ljust(512, b"\0")
 
     with pytest.raises(ClusterError, match="broken"):

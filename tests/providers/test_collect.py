@@ -98,7 +98,8 @@ def test_files_of_several_hosts_arrive_as_they_are(tmp_path):
     """
     Large and small, empty, of long names: each host's into its own folder.
     """
-    random, long_name = os.urandom(1_500_000), f"c1/{'n' * 120}"
+    random = os.urandom(1_500_000)
+    long_name = f"c1/{'n' * 120}"
     first = fill(tmp_path / "a", {"c1/syslog": random, "c1/stderr": b"", long_name: b"long"})
     second = fill(tmp_path / "b", {"c3/syslog": b"b"})
     sources = [
@@ -147,7 +148,8 @@ class CutStream:
     """
 
     def __init__(self, stream, left):
-        self.stream, self.left = stream, left
+        self.stream = stream
+        self.left = left
 
     def read(self, size):
         content = self.stream.read(min(size, self.left))
@@ -211,14 +213,14 @@ def test_file_that_shrinks_while_it_is_sent_ends_in_an_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("limit", "most", "what"), [("MOST_FILES", 2, "2 files"), ("MOST_BYTES", 9, "9 bytes")]
+    ("limit", "bound", "what"), [("MOST_FILES", 2, "2 files"), ("MOST_BYTES", 9, "9 bytes")]
 )
-def test_endless_output_is_refused_once(tmp_path, limit, most, what, monkeypatch):
+def test_endless_output_is_refused_once(tmp_path, limit, bound, what, monkeypatch):
     """
     It is not tried again.
     """
     monkeypatch.setattr(module.time, "sleep", lambda _: pytest.fail("tried again"))
-    monkeypatch.setattr(archives, limit, most)
+    monkeypatch.setattr(archives, limit, bound)
 
     with pytest.raises(RefusedArchiveError, match=f"more than {what}"):
         collected(tmp_path, archive(*(f"c1/{n}" for n in range(9))))

@@ -5,6 +5,7 @@ Tests for `harness.providers.docker.image.find_base`: on which base an image is 
 import threading
 
 from contextlib import nullcontext
+from typing import ClassVar
 
 import pytest
 
@@ -23,12 +24,16 @@ class FakeEngine:
     pulls that are *stuck* never end.
     """
 
-    address, settings = "unix:///fake", {"DOCKER_HOST": "unix:///fake"}
+    address = "unix:///fake"
+    settings: ClassVar = {"DOCKER_HOST": "unix:///fake"}
 
     def __init__(self, there=(), registry=(), *, stuck=False, events=()):
-        self.there, self.registry, self.events = set(there), set(registry), events
+        self.there = set(there)
+        self.registry = set(registry)
+        self.events = events
         self.client = self.images = self.api = self
-        self.over, self.stuck = threading.Event(), stuck
+        self.over = threading.Event()
+        self.stuck = stuck
 
     def translate_errors(self, subject=""):
         return nullcontext()

@@ -101,7 +101,8 @@ class TestRequire:
         """
         Only a cluster with a limit is refused.
         """
-        engine, limited = FakeEngine(MemoryLimit=False), {"worker1": Hardware(memory_bytes=2**32)}
+        engine = FakeEngine(MemoryLimit=False)
+        limited = {"worker1": Hardware(memory_bytes=2**32)}
 
         require(engine, ClusterSpec(workers=1))
         with pytest.raises(MachineError, match="cannot limit the memory of nodes"):

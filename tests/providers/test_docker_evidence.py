@@ -22,11 +22,16 @@ class FakeHost:
     A node in a container with a state.
     """
 
-    name, folder, container = "worker1", "/cluster/nodes/worker1", "c"
+    name = "worker1"
+    folder = "/cluster/nodes/worker1"
+    container = "c"
 
     def __init__(self, state=RUNNING, events=None):
-        self.state, self.events = state, events
-        self.engine, self.client, self.api = self, self, self
+        self.state = state
+        self.events = events
+        self.engine = self
+        self.client = self
+        self.api = self
 
     def translate_errors(self, subject=""):
         return nullcontext()

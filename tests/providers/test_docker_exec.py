@@ -44,7 +44,8 @@ def host(request, tmp_path):
     """
     A node of an engine at a port, with and without TLS.
     """
-    context, more = None, {}
+    context = None
+    more = {}
     if request.param == "tls":
         certificates = request.getfixturevalue("certificates")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -107,7 +107,7 @@ class TestRunning:
         """
         However the bytes are cut on their way, each stream arrives whole and in order.
         """
-        out, err = carried(b"".join(frame(*each) for each in frames), split)
+        out, err = carried(b"".join(frame(*stream_piece) for stream_piece in frames), split)
 
         assert out == b"".join(content for stream, content in frames if stream == STDOUT)
         assert err == b"".join(content for stream, content in frames if stream == STDERR)

@@ -24,9 +24,11 @@ class FakeEngine:
     address = "unix:///fake"
 
     def __init__(self, there=(), events=({"stream": "Step 1/1 : FROM x\n"},)):
-        self.there, self.events = set(there), events
+        self.there = set(there)
+        self.events = events
         self.client = self.images = self.api = self
-        self.builds, self.contexts = [], []
+        self.builds = []
+        self.contexts = []
 
     def translate_errors(self, subject=""):
         return nullcontext()
@@ -72,9 +74,10 @@ class TestEnsure:
         """
         What is there is not built again.
         """
-        engine, one = FakeEngine(there=[DEBIAN]), home(tmp_path / "home")
+        engine = FakeEngine(there=[DEBIAN])
+        hadoop_home = home(tmp_path / "home")
 
-        names = [images.ensure(engine, one) for _ in range(2)]
+        names = [images.ensure(engine, hadoop_home) for _ in range(2)]
 
         assert len(engine.builds) == 1
         assert names == [engine.builds[0][0]] * 2
@@ -85,12 +88,12 @@ class TestEnsure:
         """
         engine = FakeEngine(there=[DEBIAN])
 
-        one, same, other = (
+        image_name, same_name, changed_name = (
             images.ensure(engine, home(tmp_path / f"home{n}", jars))
             for n, jars in enumerate([("a.jar",), ("a.jar",), ("a.jar", "b.jar")])
         )
 
-        assert one == same != other
+        assert image_name == same_name != changed_name
 
     def test_context_holds_the_home_and_no_more_of_this_machine(self, tmp_path):
         """
@@ -151,12 +154,14 @@ class TestCertificates:
         """
         (tmp_path / "one.crt").write_text("certificate")
         (tmp_path / "key.pem").write_text("secret")
-        one = home(tmp_path / "home")
+        hadoop_home = home(tmp_path / "home")
 
-        entries = images.context(one, {"HARNESS_EXTRA_CA": str(tmp_path)})
+        entries = images.context(hadoop_home, {"HARNESS_EXTRA_CA": str(tmp_path)})
 
         assert [n for n in entries if n.startswith("ca/")] == ["ca/one.crt"]
-        assert images.digest_of(entries, one) != images.digest_of(images.context(one, {}), one)
+        assert images.digest_of(entries, hadoop_home) != images.digest_of(
+            images.context(hadoop_home, {}), hadoop_home
+        )
 
     def test_a_folder_without_certificates_is_refused(self, tmp_path):
         """

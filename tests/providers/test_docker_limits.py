@@ -33,8 +33,12 @@ class FakeEngine:
     address = "unix:///fake"
 
     def __init__(self, status=0, stderr=b"", **facts):
-        self.facts, self.status, self.stderr = facts, status, stderr
-        self.commands, self.updates, self.helpers = [], [], []
+        self.facts = facts
+        self.status = status
+        self.stderr = stderr
+        self.commands = []
+        self.updates = []
+        self.helpers = []
         self.client = SimpleNamespace(api=self)
 
     def labels(self, cluster):
@@ -75,7 +79,9 @@ class FakeHost:
     A node whose link ends at number 7 of the machine.
     """
 
-    name, container, folder = "worker1", "c1", "/cluster/nodes/worker1"
+    name = "worker1"
+    container = "c1"
+    folder = "/cluster/nodes/worker1"
 
     def __init__(self, iflink="7"):
         self.iflink = iflink
@@ -88,11 +94,11 @@ def limited(engine, host=None):
     """
     A limiter of worker1 on *engine*, and what was made again.
     """
-    made = []
-    remake = lambda node, rates, device: made.append((node, dict(rates)))  # noqa: E731
+    remade = []
+    remake = lambda node, rates, device: remade.append((node, dict(rates)))  # noqa: E731
     maker = SimpleNamespace(engine=engine, cluster="c", image="image", remake=remake)
     host = host or FakeHost()
-    return DockerLimiter(maker, {"worker1": host}), made
+    return DockerLimiter(maker, {"worker1": host}), remade
 
 
 def test_a_processor_limit_is_set_on_a_running_container():
@@ -100,28 +106,28 @@ def test_a_processor_limit_is_set_on_a_running_container():
     A share is a quota of each period; no new container for that.
     """
     engine = FakeEngine()
-    limiter, made = limited(engine)
+    limiter, remade = limited(engine)
 
     limiter.set({"worker1": {CORES: 0.5}})
     limiter.set({"worker1": {CORES: 0.5}})
 
     assert engine.updates == [("c1", {"cpu_period": 20_000, "cpu_quota": 10_000})]
-    assert made == []
+    assert remade == []
 
 
 def test_a_new_rate_of_a_disk_is_a_new_container():
     """
     With all that the node had before; an unchanged rate is none.
     """
-    limiter, made = limited(FakeEngine())
+    limiter, remade = limited(FakeEngine())
     disk = {DISK_READ: 10.0, DISK_WRITE: 20.0}
 
     limiter.set({"worker1": {CORES: 0.5}})
     limiter.set({"worker1": disk})
     limiter.set({"worker1": disk})
 
-    assert made == [("worker1", {CORES: 0.5, **disk})]
-    assert host_options(made[0][1], "/dev/sda") == {
+    assert remade == [("worker1", {CORES: 0.5, **disk})]
+    assert host_options(remade[0][1], "/dev/sda") == {
         "cpu_period": 20_000,
         "cpu_quota": 10_000,
         "device_read_bps": [{"Path": "/dev/sda", "Rate": 10}],
@@ -138,14 +144,14 @@ def test_both_ends_of_a_link_are_shaped_and_no_helper_stays():
 
     with limiter:
         limiter.set({"worker1": {NETWORK_OUT: 10**6, NETWORK_IN: 2 * 10**6}})
-        there = list(engine.helpers)
+        helpers_within = list(engine.helpers)
 
     shaped = [(where, c.split(" root ")[0]) for where, c in engine.commands if c.startswith("tc")]
     assert shaped == [
         ("container:c1", "tc qdisc replace dev eth0"),
         ("host", "tc qdisc replace dev veth12ab"),
     ]
-    assert (sorted(there), engine.helpers) == (["container:c1", "host"], [])
+    assert (sorted(helpers_within), engine.helpers) == (["container:c1", "host"], [])
 
 
 def test_a_link_that_the_engine_hides_is_an_error():

@@ -5,6 +5,7 @@ Tests for `harness.providers.docker.nodes`: what nodes in containers are given.
 import ipaddress
 import json
 
+from itertools import product
 from xml.etree import ElementTree as ET
 
 from hypothesis import given
@@ -37,10 +38,11 @@ def test_free_networks_overlap_none_that_is_taken(hosts, prefix):
     first = int(nodes.POOL.network_address)
     used = {str(ipaddress.ip_network((first + h, prefix), strict=False)) for h in hosts}
 
-    free = [ipaddress.ip_network(s) for s in nodes.free_subnets(used)]
+    free = [ipaddress.ip_network(subnet) for subnet in nodes.free_subnets(used)]
 
-    assert not [1 for f in free for t in used if f.overlaps(ipaddress.ip_network(t))]
-    assert all(f.subnet_of(nodes.POOL) for f in free)
+    taken = map(ipaddress.ip_network, used)
+    assert [pair for pair in product(free, taken) if pair[0].overlaps(pair[1])] == []
+    assert all(subnet.subnet_of(nodes.POOL) for subnet in free)
     assert len(set(free)) == len(free)
 
 
@@ -77,17 +79,15 @@ def test_nothing_names_a_folder_of_this_machine():
     Command lines and configuration speak of the image's folders and the node's own.
     """
     files = given_to("worker1", node=NodeSpec(map_slots=3))
-    values = [
-        value.text
-        for name, text in files.items()
-        if name.endswith(".xml")
-        for value in ET.fromstring(text).iter("value")
-    ]
-    paths = [v for v in values if v and v.startswith(("/", "file:/"))]
+    values = []
+    for name, text in files.items():
+        if name.endswith(".xml"):
+            values += [element.text or "" for element in ET.fromstring(text).iter("value")]
+    paths = [value for value in values if value.startswith(("/", "file:/"))]
     argv = json.loads(files["plan.json"])["daemons"][0]["argv"]
 
     allowed = ("/cluster/", "file:///cluster/", "/opt/hadoop/", "/staging", "/history/")
-    assert [p for p in paths if not p.startswith(allowed)] == []
+    assert [path for path in paths if not path.startswith(allowed)] == []
     assert argv[0] == "/opt/java/bin/java"
     assert (
         "/opt/hadoop/path.jar:/cluster/conf/worker1:/opt/hadoop/etc:/opt/hadoop/fence.jar" in argv

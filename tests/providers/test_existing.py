@@ -98,8 +98,8 @@ def cluster(masters, monkeypatch, tmp_path):
     """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     sums = {"lib/hadoop-common-3.5.0.jar": "0" * 64, "lib/hadoop-mapreduce-examples-3.jar": "1"}
-    made = HadoopHome(tmp_path / "home", Java(Path("/j"), "17"), sums)
-    monkeypatch.setattr(home.HadoopHome, "find", classmethod(lambda cls, path=None: made))
+    hadoop_home = HadoopHome(tmp_path / "home", Java(Path("/j"), "17"), sums)
+    monkeypatch.setattr(home.HadoopHome, "find", classmethod(lambda cls, path=None: hadoop_home))
     monkeypatch.setattr("harness.providers.masters.await_healthy", lambda *_, **__: None)
     masters.killed = []
     monkeypatch.setattr(
@@ -109,15 +109,16 @@ def cluster(masters, monkeypatch, tmp_path):
 
     def describe(name="c", **spec):
         wanted = ClusterSpec(provider="existing", **{"workers": 2, **spec})
-        described.append(ExistingCluster(name, wanted, made))
+        described.append(ExistingCluster(name, wanted, hadoop_home))
         return described[-1]
 
     yield describe
-    for one in described:  # else its lease is renewed while later tests run, and its watchdog stays
-        if one._lease is not None:
-            one._lease.stop()
-            shutil.rmtree(one.folder, ignore_errors=True)
-            one._lease.end()
+    # else its lease is renewed while later tests run, and its watchdog stays
+    for described_cluster in described:
+        if described_cluster._lease is not None:
+            described_cluster._lease.stop()
+            shutil.rmtree(described_cluster.folder, ignore_errors=True)
+            described_cluster._lease.end()
 
 
 def app(cluster, state="RUNNING", containers=1, **more):
@@ -141,10 +142,11 @@ def test_secrets_of_its_clients_are_in_no_state(masters, cluster):
     (masters.conf / "mapred-site.xml").write_text(site.render_xml(more))
     with cluster() as up:
         conf = Path(up.layout.conf(up.layout.master))
-        known = (up.folder / "state.json").read_text(), str(up.site_properties())
-        written, mode = (conf / "mapred-site.xml").read_text(), up.folder.stat().st_mode & 0o777
+        state_text = (up.folder / "state.json").read_text(), str(up.site_properties())
+        written = (conf / "mapred-site.xml").read_text()
+        mode = up.folder.stat().st_mode & 0o777
 
-    assert [text for text in known if "CANARY" in text] == []
+    assert [text for text in state_text if "CANARY" in text] == []
     assert (written.count("CANARY"), mode) == (2, 0o700)
     assert SECRETS.clean("x CANARY-pin-8 y").startswith("x secret:")
 
@@ -155,26 +157,37 @@ class TestLife:
         """
         Another process, too: it ends our jobs, no others, and removes our folders.
         """
-        one = cluster()
-        one.up()
-        masters.files[f"{one.root}/output/part"] = b"1"
+        found_cluster = cluster()
+        found_cluster.up()
+        masters.files[f"{found_cluster.root}/output/part"] = b"1"
         masters.files["/user/me/own"] = b"2"
-        masters.apps += [app(one), app(one, id="application_1_0002", applicationTags="others")]
-        other = ExistingCluster.attach("c")
-        known = other.is_up(), other.root, other.limitations[0]
+        masters.apps += [
+            app(found_cluster),
+            app(found_cluster, id="application_1_0002", applicationTags="others"),
+        ]
+        attached_cluster = ExistingCluster.attach("c")
+        facts_when_up = (
+            attached_cluster.is_up(),
+            attached_cluster.root,
+            attached_cluster.limitations[0],
+        )
         took = ExistingCluster.remove("c"), ExistingCluster.remove("c")
 
-        assert known == (True, one.root, one.limitations[0])
-        assert "Hadoop 3.4.3 runs there, as trials say; the client is 3.5.0" in known[2]
-        assert (took, masters.killed, one.folder.exists()) == ((True, False), [APP], False)
+        assert facts_when_up == (True, found_cluster.root, found_cluster.limitations[0])
+        assert "Hadoop 3.4.3 runs there, as trials say; the client is 3.5.0" in facts_when_up[2]
+        assert (took, masters.killed, found_cluster.folder.exists()) == (
+            (True, False),
+            [APP],
+            False,
+        )
 
     def test_clients_of_a_killed_harness_end_with_it(self, cluster):
         """
         One that waits for a ResourceManager would go on for minutes.
         """
-        one = cluster()
-        one.up()
-        variables = {"HADOOP_CONF_DIR": one.layout.conf(one.layout.master)}
+        found_cluster = cluster()
+        found_cluster.up()
+        variables = {"HADOOP_CONF_DIR": found_cluster.layout.conf(found_cluster.layout.master)}
         with subprocess.Popen(["/bin/sleep", "60"], env=variables) as client:
             ExistingCluster.remove("c")
 
@@ -184,28 +197,30 @@ class TestLife:
         """
         Two machines may give a cluster the same name.
         """
-        one, two = cluster("a"), cluster("b")
-        one.up()
-        two.up()
-        two.name = "a"
+        first_cluster = cluster("a")
+        second_cluster = cluster("b")
+        first_cluster.up()
+        second_cluster.up()
+        second_cluster.name = "a"
 
-        assert one.root != two.root
+        assert first_cluster.root != second_cluster.root
 
     def test_a_cluster_that_does_not_answer_is_not_forgotten(self, cluster, masters):
         """
         What lies there is removed the next time.
         """
-        one = cluster()
-        one.up()
-        pages, masters.pages = masters.pages, {}
-        known = one._state
-        broken = json.loads((one.folder / "state.json").read_text())
+        found_cluster = cluster()
+        found_cluster.up()
+        pages = masters.pages
+        masters.pages = {}
+        cluster_state = found_cluster._state
+        broken = json.loads((found_cluster.folder / "state.json").read_text())
         broken["services"]["rm"] = "127.0.0.1:1"
-        (one.folder / "state.json").write_text(json.dumps(broken))
+        (found_cluster.folder / "state.json").write_text(json.dumps(broken))
         with pytest.raises(ClusterError, match=r"are still there: .*Connection refused"):
             ExistingCluster.remove("c")
         masters.pages = pages
-        known.save()
+        cluster_state.save()
 
         assert ExistingCluster.remove("c")
 
@@ -228,11 +243,11 @@ class TestLife:
             handler.refuse(403, "Permission denied: user=me")
 
         monkeypatch.setattr(masters, "do_PUT", refuse)
-        one = cluster()
+        found_cluster = cluster()
         with pytest.raises(ClusterError, match="Permission denied: user=me"):
-            one.up()
+            found_cluster.up()
 
-        assert not one.folder.exists()
+        assert not found_cluster.folder.exists()
 
 
 def check():
@@ -306,12 +321,12 @@ class TestRefusals:
         """
         With both numbers, before anything is written there.
         """
-        one = cluster(**spec)
+        found_cluster = cluster(**spec)
         with pytest.raises(ClusterError, match=reason) as caught:
-            one.up()
+            found_cluster.up()
 
         assert fix in caught.value.fix
-        assert not one.folder.exists()
+        assert not found_cluster.folder.exists()
 
     def test_masters_that_are_not_active(self, cluster, masters):
         """
@@ -345,7 +360,7 @@ class TestRefusals:
         Instead of a folder.
         """
         monkeypatch.delenv("HADOOP_CONF_DIR")
-        one = cluster(
+        found_cluster = cluster(
             site={
                 "fs.defaultFS": "hdfs://127.0.0.1:9000",
                 "dfs.namenode.http-address": masters.address,
@@ -353,10 +368,10 @@ class TestRefusals:
                 "mapreduce.jobhistory.webapp.address": masters.address,
             }
         )
-        one.up()
+        found_cluster.up()
 
-        assert one.services == dict.fromkeys(("nn", "rm", "jhs"), masters.address)
-        assert one.site_properties()["fs.defaultFS"] == "hdfs://127.0.0.1:9000"
+        assert found_cluster.services == dict.fromkeys(("nn", "rm", "jhs"), masters.address)
+        assert found_cluster.site_properties()["fs.defaultFS"] == "hdfs://127.0.0.1:9000"
 
     def test_neither_folder_nor_addresses(self, cluster, monkeypatch):
         """
@@ -406,40 +421,40 @@ class TestWork:
         """
         Others' jobs are not waited for; a master that still holds its container is.
         """
-        one = cluster()
-        one.up()
-        masters.apps += [app(one, id="application_1_0002", applicationTags="others")]
-        one.await_idle(timeout_s=0.0)
-        masters.apps += [app(one, state="FINISHED")]
+        found_cluster = cluster()
+        found_cluster.up()
+        masters.apps += [app(found_cluster, id="application_1_0002", applicationTags="others")]
+        found_cluster.await_idle(timeout_s=0.0)
+        masters.apps += [app(found_cluster, state="FINISHED")]
 
         with pytest.raises(ClusterError, match=f"our own {APP} still runs"):
-            one.await_idle(timeout_s=0.0)
+            found_cluster.await_idle(timeout_s=0.0)
         masters.apps[-1]["runningContainers"] = -1
-        one.await_idle(timeout_s=0.0)
+        found_cluster.await_idle(timeout_s=0.0)
 
     def test_a_lost_node_is_named(self, cluster, masters, monkeypatch):
         """
         It ran when the cluster was discovered; nodes are listed every few seconds only.
         """
         monkeypatch.setattr(existing, "_NODES_POLL_S", 0.0)
-        one = cluster()
-        one.up()
-        before = one.dead_daemons()
+        found_cluster = cluster()
+        found_cluster.up()
+        before = found_cluster.dead_daemons()
         masters.pages["/ws/v1/cluster/nodes"] = {"nodes": {"node": node(2)}}
-        lost = one.dead_daemons()
+        lost = found_cluster.dead_daemons()
         monkeypatch.setattr(existing, "_NODES_POLL_S", 600.0)
         masters.pages["/ws/v1/cluster/nodes"] = {"nodes": None}
 
         assert (before, lost) == ({}, {"nodemanager on w1:8041": "died"})
-        assert one.dead_daemons() == lost
+        assert found_cluster.dead_daemons() == lost
 
     def test_client_runs_here_as_the_user(self, cluster, tmp_path):
         """
         With the configuration of our own making.
         """
-        one = cluster()
-        one.up()
-        (host,) = one.hosts
+        found_cluster = cluster()
+        found_cluster.up()
+        (host,) = found_cluster.hosts
         output = host.run(["sh", "-c", "echo $HADOOP_USER_NAME; ls $HADOOP_CONF_DIR"]).out.split()
 
         assert output[0] == "me"
@@ -449,7 +464,9 @@ class TestWork:
         """
         In the staging folder of the job.
         """
-        one = cluster()
-        one.up()
+        found_cluster = cluster()
+        found_cluster.up()
 
-        assert one.history_folders("job_1_0001") == [f"{one.root}/staging/me/.staging/job_1_0001"]
+        assert found_cluster.history_folders("job_1_0001") == [
+            f"{found_cluster.root}/staging/me/.staging/job_1_0001"
+        ]

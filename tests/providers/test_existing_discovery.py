@@ -112,10 +112,10 @@ class TestCopy:
         The log alone, whatever bytes are in it, without what the service writes around it.
         """
         log = b"LogContents:\n\x1b[2J LogLength:1\n\xff"
-        other, unused = serve({})
+        idle_address, unused = serve({})
         address, _ = serve({HERE: listing("syslog"), f"{HERE}/syslog": wrapped(log)})
-        known = [("worker2", other), ("worker1", address)]
-        copy_logs({ID: "worker1"}, known, other, tmp_path)
+        managers = [("worker2", idle_address), ("worker1", address)]
+        copy_logs({ID: "worker1"}, managers, idle_address, tmp_path)
 
         assert copied(tmp_path) == {f"worker1/{ID}/syslog": log}
         assert unused == []
@@ -158,8 +158,8 @@ class TestCopy:
         """
         names = ("../../x", "/etc/passwd", "-rf", "a/b", "syslog")
         address, _ = serve({HERE: listing(*names), f"{HERE}/syslog": wrapped(b"1")})
-        other = ID[:-1] + "9"
-        wanted = {other: "..", "../../c": "w", ID: "w"}
+        second_id = ID[:-1] + "9"
+        wanted = {second_id: "..", "../../c": "w", ID: "w"}
         copy_logs(wanted, [("w", address)], address, tmp_path / "into")
 
         assert copied(tmp_path) == {f"into/w/{ID}/syslog": b"1"}

@@ -118,10 +118,11 @@ def test_any_answer_is_read(text, fields):
     """
     listing = f"0, {text}, {', '.join(fields)}\n{text}"
     devices = find_devices(node(nvidia_smi=listing))
-    gpus = devices.gpus
-    texts = [text for gpu in gpus for text in (gpu.name, gpu.driver or "")] + [devices.message]
+    texts = [devices.message]
+    for gpu in devices.gpus:
+        texts += [gpu.name, gpu.driver or ""]
 
-    assert [excerpt(each, 300) for each in texts] == texts
+    assert [excerpt(text, 300) for text in texts] == texts
     assert json.loads(json.dumps(devices.described())).keys() >= {"devices", "library"}
 
 

@@ -49,11 +49,11 @@ def hdfs(fake, tmp_path):
     """
     A file system whose connection leads to the fake.
     """
-    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {})
+    gateway = LocalHost("here", "127.0.0.1", str(tmp_path), list, {})
     address = f"127.0.0.1:{fake.port}"
     services = json.dumps({"nn": address, "rm": address, "user": "root"})
     agent_command = node_agent("hdfs", services)
-    return Hdfs(lambda: here, lambda arguments: [*agent_command, *arguments])
+    return Hdfs(lambda: gateway, lambda arguments: [*agent_command, *arguments])
 
 
 NAMES = ["/f", "/a b", "/ü/%20?x=1&y", '/\'; echo "$HOME"']
@@ -106,12 +106,12 @@ class TestFiles:
         """
         fake.files["/a"] = b"1"
         hdfs.rename("/a", "/b")
-        there = dict(fake.files)
+        renamed_files = dict(fake.files)
         hdfs.delete("/b")
         hdfs.delete("/b")
         hdfs.make("/d")
 
-        assert (there, fake.files) == ({"/b": b"1"}, {})
+        assert (renamed_files, fake.files) == ({"/b": b"1"}, {})
 
     def test_web_services(self, hdfs):
         """
@@ -152,7 +152,8 @@ class TestRefusals:
         """
         Missing bytes are an error, never a short file.
         """
-        fake.files["/a"], fake.cut = b"1234", 1
+        fake.files["/a"] = b"1234"
+        fake.cut = 1
 
         with pytest.raises(ClusterError, match=r"missing|early|IncompleteRead"):
             list(hdfs.open("/a"))
@@ -202,8 +203,8 @@ def test_invalid_answers_are_errors(tmp_path, answer):
     Listings and headers that are none of ours are an error of the cluster, and no bug.
     """
     (tmp_path / "answer").write_text(f"{answer}\n")
-    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
-    liar = Hdfs(lambda: here, lambda arguments: ["cat", str(tmp_path / "answer")])
+    gateway = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
+    liar = Hdfs(lambda: gateway, lambda arguments: ["cat", str(tmp_path / "answer")])
 
     for operation in (liar.list, lambda path: list(liar.open(path))):
         with pytest.raises(ClusterError, match="does not have the form of the node agent's"):
@@ -219,8 +220,8 @@ def test_an_endless_answer_is_an_error(tmp_path, script):
     """
     It is left after some KiB: neither a header nor words of an error are read to their end.
     """
-    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
-    liar = Hdfs(lambda: here, lambda arguments: ["sh", "-c", script])
+    gateway = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
+    liar = Hdfs(lambda: gateway, lambda arguments: ["sh", "-c", script])
 
     with pytest.raises(ClusterError) as caught:
         list(liar.open("/f"))
@@ -235,8 +236,8 @@ def test_a_host_that_stops_answering_is_an_error(tmp_path, monkeypatch, say):
     It is waited for so long and no longer.
     """
     monkeypatch.setattr(module, "LIMIT_S", 0.4)
-    here = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
-    mute_hdfs = Hdfs(lambda: here, lambda arguments: ["sh", "-c", f"{say}exec sleep 60"])
+    gateway = LocalHost("here", "127.0.0.1", str(tmp_path), list, {"PATH": os.environ["PATH"]})
+    mute_hdfs = Hdfs(lambda: gateway, lambda arguments: ["sh", "-c", f"{say}exec sleep 60"])
 
     with pytest.raises(ClusterError, match=r"no answer after 0\.4 s"):
         list(mute_hdfs.open("/f"))
@@ -260,9 +261,12 @@ def test_a_stream_has_a_total_limit(pieces, most_s):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(archives, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-        taken, waited_s, is_late = 0, 0, False
+        taken = 0
+        waited_s = 0
+        is_late = False
         for size, pause_s in pieces:
-            taken, waited_s = taken + size, waited_s + pause_s
+            taken = taken + size
+            waited_s = waited_s + pause_s
             is_late |= waited_s > min(most_s, 120 + taken / 2**16)
         with pytest.raises(archives.RefusedArchiveError) if is_late else contextlib.nullcontext():
             received = b"".join(archives.in_time(come(), "here", most_s))

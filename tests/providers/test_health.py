@@ -9,7 +9,10 @@ import pytest
 from harness.errors import ClusterError
 from harness.providers import masters
 
-NN, DN, RM, NM = "namenode on m", "datanode on w", "resourcemanager on m", "nodemanager on w"
+NN = "namenode on m"
+DN = "datanode on w"
+RM = "resourcemanager on m"
+NM = "nodemanager on w"
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,8 @@ class TestDeferredInterrupt:
         """
         The second one cuts a block that lets one wait; each that waits is notified.
         """
-        notified, done = [], []
+        notified = []
+        done = []
 
         with (  # noqa: PT012 - the block is what is tested
             pytest.raises(KeyboardInterrupt),

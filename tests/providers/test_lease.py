@@ -170,7 +170,9 @@ class TestRenewal:
         the end nothing holds the pipes: closed files of the SSH library fail as garbage of a cycle.
         """
         monkeypatch.setattr(lease, "_RENEW_S", 0.01)
-        written, closed, pipes = [], [], weakref.WeakSet()
+        written = []
+        closed = []
+        pipes = weakref.WeakSet()
 
         class Pipe:
             def write(self, line):
@@ -183,14 +185,14 @@ class TestRenewal:
         def fail():
             raise BrokenPipeError("it has ended")
 
-        own = lease.Lease("c")
-        state.make_folder(own.folder, "local")
-        own.record()
-        own.keep_renewing({"worker1": Pipe, "worker2": fail})
+        held_lease = lease.Lease("c")
+        state.make_folder(held_lease.folder, "local")
+        held_lease.record()
+        held_lease.keep_renewing({"worker1": Pipe, "worker2": fail})
         until(lambda: len(written) > 3)
         left_s = state.lease_s("c")
         providers.remove("c")
-        own.end()
+        held_lease.end()
 
         assert (set(written), len(closed), 50 < left_s <= 60) == ({b"renew 60\n"}, 1, True)
         assert list(pipes) == []
@@ -224,10 +226,10 @@ class TestRenewal:
             tries.append(1)
             raise BrokenPipeError("it has ended")
 
-        own = lease.Lease("c")
-        own.keep_renewing({"worker2": fail})
+        held_lease = lease.Lease("c")
+        held_lease.keep_renewing({"worker2": fail})
         until(lambda: len(tries) > 3)
-        own.end()
+        held_lease.end()
 
         assert capsys.readouterr().err == (
             "warning: the lease of cluster 'c' is not renewed: worker2: it has ended\n"

@@ -27,8 +27,11 @@ class Machine:
     """
 
     def __init__(self, gains=None, most=float("inf"), page_cache=1.0):
-        self.gains, self.most, self.page_cache = gains or {}, most, page_cache
-        self.settings, self.measurements = {}, []
+        self.gains = gains or {}
+        self.most = most
+        self.page_cache = page_cache
+        self.settings = {}
+        self.measurements = []
 
     def apply(self, settings):
         for node, rates in settings.items():

@@ -94,8 +94,8 @@ class TestVersion1:
         """
         Each cluster removes its own.
         """
-        other = Groups("c-2", v1.root)
-        for groups in (v1, other):
+        second_cluster = Groups("c-2", v1.root)
+        for groups in (v1, second_cluster):
             groups.make("worker1")
 
         v1.remove()

@@ -85,7 +85,7 @@ def test_the_network_is_measured_between_nodes_and_master(hosts):
         "worker1": ["network_in", "network_out"],
         "worker2": ["network_in", "network_out"],
     }
-    assert all(rate > 1e5 for rates in measured.values() for rate in rates.values())
+    assert all(min(rates.values()) > 1e5 for rates in measured.values())
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,11 @@ def home(tmp_path, monkeypatch):
     path = tmp_path / "home"
     (path / "name" / "current").mkdir(parents=True)
     (path / "name" / "current" / "VERSION").touch()
-    made = HadoopHome(path, Java(Path("/j"), "17"), {"lib/hadoop-common-3.5.0.jar": "0" * 64})
-    monkeypatch.setattr(homes.HadoopHome, "find", classmethod(lambda cls, path=None: made))
-    return made
+    hadoop_home = HadoopHome(
+        path, Java(Path("/j"), "17"), {"lib/hadoop-common-3.5.0.jar": "0" * 64}
+    )
+    monkeypatch.setattr(homes.HadoopHome, "find", classmethod(lambda cls, path=None: hadoop_home))
+    return hadoop_home
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def cluster(home, monkeypatch, tmp_path):
     monkeypatch.setattr(
         namespace, "loopback_reason", lambda: ""
     )  # it would ask, and remember, a fake
-    made = []
+    clusters = []
 
     def make(answer=HEALTHY, program=SUPERVISOR, name="c", **spec):
         monkeypatch.setattr(
@@ -74,12 +76,12 @@ def cluster(home, monkeypatch, tmp_path):
             "node_argv",
             lambda state, node, argv: [sys.executable, "-c", f"print({json.dumps(answer)!r})"],
         )
-        made.append(LocalCluster(name, ClusterSpec(workers=1, **spec), home))
-        return made[-1]
+        clusters.append(LocalCluster(name, ClusterSpec(workers=1, **spec), home))
+        return clusters[-1]
 
     yield make
-    for each in made:
-        each.down()
+    for made_cluster in clusters:
+        made_cluster.down()
 
 
 def mark():
@@ -93,14 +95,14 @@ def processes():
     """
     Process ids of the fake holder and its child; other tests may run fakes of their own.
     """
-    devices_here = []
+    process_ids = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and mark().encode() in (entry / "cmdline").read_bytes():
-                devices_here.append(int(entry.name))
+                process_ids.append(int(entry.name))
         except OSError:
             continue
-    return devices_here
+    return process_ids
 
 
 def remains():
@@ -115,8 +117,8 @@ class TestLife:
         """
         Inside the context it is up, outside nothing is left.
         """
-        with cluster() as one:
-            up = one.is_up(), LocalCluster.names(), len(processes())
+        with cluster() as local_cluster:
+            up = local_cluster.is_up(), LocalCluster.names(), len(processes())
 
         assert up == (True, ["c"], 2)
         assert remains() == ([], [])
@@ -126,12 +128,12 @@ class TestLife:
         Another object, as in another process, takes it down; a second time nothing happens.
         """
         cluster().up()
-        other = LocalCluster.attach("c")
-        known = other.is_up(), other.spec.workers
-        other.down()
-        other.down()
+        attached_cluster = LocalCluster.attach("c")
+        facts_when_up = attached_cluster.is_up(), attached_cluster.spec.workers
+        attached_cluster.down()
+        attached_cluster.down()
 
-        assert (known, LocalCluster.remove("c"), remains()) == ((True, 1), False, ([], []))
+        assert (facts_when_up, LocalCluster.remove("c"), remains()) == ((True, 1), False, ([], []))
 
     def test_attach_to_nothing(self, home, tmp_path):
         """
@@ -144,15 +146,19 @@ class TestLife:
         with pytest.raises(ClusterError, match="'nothing' is not up"):
             nothing.client("Main", [], log=tmp_path / "log")
 
-    @pytest.mark.parametrize(("devices", "workers", "each"), [(5, 2, 2), (1, 3, 0), (0, 1, 0)])
-    def test_workers_share_the_devices_of_the_machine(self, monkeypatch, devices, workers, each):
+    @pytest.mark.parametrize(
+        ("devices", "workers", "device_share"), [(5, 2, 2), (1, 3, 0), (0, 1, 0)]
+    )
+    def test_workers_share_the_devices_of_the_machine(
+        self, monkeypatch, devices, workers, device_share
+    ):
         """
         Evenly, rounded down: no device is counted twice.
         """
         devices_here = Devices((Gpu("H100"),) * devices, "/lib/libcuda.so.1")
         monkeypatch.setattr(local, "find_devices", lambda run: devices_here)
 
-        assert LocalCluster.gpus_per_node(workers) == each
+        assert LocalCluster.gpus_per_node(workers) == device_share
 
     def test_a_name_is_taken_once(self, cluster):
         """
@@ -182,15 +188,15 @@ class TestLife:
         """
         Processes are known by their command lines too: none outlives its folder.
         """
-        one = cluster()
-        one.up()
-        plan = str(one.folder / "plan.json")
+        local_cluster = cluster()
+        local_cluster.up()
+        plan = str(local_cluster.folder / "plan.json")
         with subprocess.Popen(
             [sys.executable, "-c", "import time; time.sleep(600)", mark(), plan]
         ) as lost:
-            one._state.end_processes()
-            (one.folder / "state.json").write_text(text)
-            one.down()
+            local_cluster._state.end_processes()
+            (local_cluster.folder / "state.json").write_text(text)
+            local_cluster.down()
 
             assert lost.wait(timeout=60) == -9
         assert remains() == ([], [])
@@ -352,15 +358,15 @@ class TestEvidence:
         """
         Names for people, in the order of their deaths; all of them when the cluster is gone.
         """
-        with cluster() as one:
-            before = one.dead_daemons()
-            one.deaths.write_text(
+        with cluster() as local_cluster:
+            before = local_cluster.dead_daemons()
+            local_cluster.deaths.write_text(
                 '{"key": "nodemanager-worker1", "status": -9}\n'
                 '{"key": "namenode-master", "unanswered_s": 15}\n'
             )
-            some = one.dead_daemons()
-            one._running.inner.kill()
-            everything = one.dead_daemons()
+            some = local_cluster.dead_daemons()
+            local_cluster._running.inner.kill()
+            everything = local_cluster.dead_daemons()
 
         assert before == {}
         assert some == {
@@ -372,19 +378,21 @@ class TestEvidence:
         """
         The last lines, without what moves a terminal's cursor.
         """
-        with cluster() as one:
-            log = one.folder / "logs" / "namenode-master.log"
+        with cluster() as local_cluster:
+            log = local_cluster.folder / "logs" / "namenode-master.log"
             log.write_bytes(b"first\n" * 50 + b"\x1b[2J\xff last\n")
 
-            assert one.daemon_logs(2)["namenode on master"] == "first\n\\x1b[2J\ufffd last"
+            assert (
+                local_cluster.daemon_logs(2)["namenode on master"] == "first\n\\x1b[2J\ufffd last"
+            )
 
     def test_container_logs(self, cluster, tmp_path):
         """
         Files of real containers are copied; links and odd names are left.
         """
         application = "application_1700000000000_0001"
-        with cluster() as one:
-            logs = one.folder / "nodes" / "worker1" / "userlogs" / application
+        with cluster() as local_cluster:
+            logs = local_cluster.folder / "nodes" / "worker1" / "userlogs" / application
             for name in ("container_1700000000000_0001_01_000001", "other", "container_x;y"):
                 (logs / name).mkdir(parents=True)
                 (logs / name / "syslog").write_text(name)
@@ -392,7 +400,7 @@ class TestEvidence:
             (container / "secret").symlink_to("/etc/passwd")
             (container / "-rf").touch()
             (logs / "container_2").symlink_to("/etc")
-            copied = one.container_logs(application, tmp_path / "into")
+            copied = local_cluster.container_logs(application, tmp_path / "into")
 
         assert [str(p.relative_to(tmp_path / "into")) for p in copied] == [
             "worker1/container_1700000000000_0001_01_000001/syslog"
@@ -403,21 +411,21 @@ class TestEvidence:
         """
         No other text becomes part of a path or an address.
         """
-        one = cluster()
+        local_cluster = cluster()
 
         with pytest.raises(ClusterError, match="not the id of an application"):
-            one.container_logs(name, tmp_path)
+            local_cluster.container_logs(name, tmp_path)
         with pytest.raises(ClusterError, match="not the id of an application"):
-            one.kill_application(name)
+            local_cluster.kill_application(name)
 
     def test_site_properties_are_what_the_files_say(self, cluster):
         """
         A client's view, overrides included.
         """
-        one = cluster(site={"dfs.replication": "1"})
+        local_cluster = cluster(site={"dfs.replication": "1"})
 
-        assert one.site_properties()["dfs.replication"] == "1"
-        assert one.site_properties()["mapreduce.framework.name"] == "yarn"
+        assert local_cluster.site_properties()["dfs.replication"] == "1"
+        assert local_cluster.site_properties()["mapreduce.framework.name"] == "yarn"
 
     def test_plan_starts_everything_but_the_history_server(self, cluster):
         """

@@ -15,7 +15,8 @@ from harness.providers.local import limits as nodes
 from harness.records.trial import ClusterSpec, Hardware, NodeSpec
 
 MIB = 2**20
-CORES, DISK = {"cores": 0.5}, {"disk_bytes_per_s": 5 * MIB}
+CORES = {"cores": 0.5}
+DISK = {"disk_bytes_per_s": 5 * MIB}
 NETWORK = {"network_bytes_per_s": 10**6}
 
 
@@ -31,13 +32,13 @@ def machine(tmp_path, monkeypatch):
     monkeypatch.setattr(kernel.Groups, "__init__", lambda self, name: _init(self, name, root))
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(kernel, "disks_refusal", lambda: "")
-    made = []
+    disks = []
     monkeypatch.setattr(
-        kernel, "make_disk", lambda image, size: made.append((image, size)) or _disk(image)
+        kernel, "make_disk", lambda image, size: disks.append((image, size)) or _disk(image)
     )
-    monkeypatch.setattr(kernel, "find_disks", lambda folder: [_disk(image) for image, _ in made])
+    monkeypatch.setattr(kernel, "find_disks", lambda folder: [_disk(image) for image, _ in disks])
     monkeypatch.setattr("harness.providers.local.namespace.find_tool", lambda tool: f"/sbin/{tool}")
-    return SimpleNamespace(root=root, made=made)
+    return SimpleNamespace(root=root, disks=disks)
 
 
 def _init(self, name, root):
@@ -58,7 +59,7 @@ def spec(limits, **nodes):
     """
     A cluster of two workers, limited so.
     """
-    limited = {name: Hardware(**of) for name, of in nodes.items()}
+    limited = {name: Hardware(**limited_fields) for name, limited_fields in nodes.items()}
     return ClusterSpec(workers=2, node=NodeSpec(**limits), nodes=limited)
 
 
@@ -146,16 +147,16 @@ class TestMake:
         """
         data = {"worker1": "/w1", "worker2": "/w2"}
 
-        made = nodes.make(tmp_path, spec(NETWORK, worker2=DISK), data)
+        hardware = nodes.make(tmp_path, spec(NETWORK, worker2=DISK), data)
 
-        assert made["worker1"] == {}
-        assert made["worker2"]["disk"] == {
+        assert hardware["worker1"] == {}
+        assert hardware["worker2"]["disk"] == {
             "device": "/dev/loop200",
             "options": kernel.MOUNT_OPTIONS,
             "at": "/w2/disk",
             "over": {"data": "/w2/data", "local": "/w2/local"},
         }
-        assert [image.name for image, _ in machine.made] == ["worker2.disk"]
+        assert [image.name for image, _ in machine.disks] == ["worker2.disk"]
 
     def test_a_process_of_a_worker_joins_its_groups(self, machine, tmp_path):
         """
@@ -163,10 +164,10 @@ class TestMake:
         """
         limited = spec(CORES)
 
-        made = nodes.make(tmp_path, limited, {})
+        hardware = nodes.make(tmp_path, limited, {})
 
-        assert made["worker1"]["joins"] == nodes.group_files(tmp_path, limited, "worker1")
-        assert made["worker1"]["joins"][0].endswith("/worker1/cgroup.procs")
+        assert hardware["worker1"]["joins"] == nodes.group_files(tmp_path, limited, "worker1")
+        assert hardware["worker1"]["joins"][0].endswith("/worker1/cgroup.procs")
         assert nodes.group_files(tmp_path, limited, "master") == []
 
     def test_disks_share_what_is_free(self, machine, tmp_path, monkeypatch):
@@ -177,19 +178,19 @@ class TestMake:
 
         nodes.make(tmp_path, spec(DISK), {"worker1": "/w1", "worker2": "/w2"})
 
-        assert [size for _, size in machine.made] == [50, 50]
+        assert [size for _, size in machine.disks] == [50, 50]
 
     def test_all_goes_again(self, machine, tmp_path, monkeypatch):
         """
         Groups are found by the cluster's folder, and nothing of them is left.
         """
-        monkeypatch.setattr(kernel, "remove_disk", lambda disk: machine.made.pop())
+        monkeypatch.setattr(kernel, "remove_disk", lambda disk: machine.disks.pop())
         nodes.make(tmp_path, spec(CORES | DISK), {"worker1": "/w1", "worker2": "/w2"})
 
         nodes.release(tmp_path)
         nodes.release(tmp_path)
 
-        assert (machine.made, list((machine.root / "cpu").glob("*"))) == (
+        assert (machine.disks, list((machine.root / "cpu").glob("*"))) == (
             [],
             [machine.root / "cpu" / "cgroup.procs"],
         )

@@ -115,14 +115,15 @@ class TestHolder:
         As in a cluster with namespaces; it lives on though nobody reads its standard output.
         """
         guard_process.stdout.close()
-        one, two = tmp_path / "daemons" / "one", tmp_path / "daemons" / "two"
-        assert until(lambda: one.exists() and two.exists())
-        os.kill(int(two.read_text()), signal.SIGKILL)
+        first_file = tmp_path / "daemons" / "one"
+        second_file = tmp_path / "daemons" / "two"
+        assert until(lambda: first_file.exists() and second_file.exists())
+        os.kill(int(second_file.read_text()), signal.SIGKILL)
 
         assert until((tmp_path / "deaths").exists)
         assert json.loads((tmp_path / "deaths").read_text()) == {"key": "two", "status": -9}
         assert guard_process.poll() is None
-        os.kill(int(one.read_text()), signal.SIGKILL)
+        os.kill(int(first_file.read_text()), signal.SIGKILL)
         assert until(lambda: len((tmp_path / "deaths").read_text().splitlines()) == 2)
 
 
@@ -133,14 +134,14 @@ class TestStrays:
         """
         (tmp_path / "log").touch()
         own_environment = {"HADOOP_CONF_DIR": f"{tmp_path}/conf/worker1"}
-        other = {"HADOOP_CONF_DIR": f"{tmp_path}-2/conf/worker1"}
+        similar_environment = {"HADOOP_CONF_DIR": f"{tmp_path}-2/conf/worker1"}
         with (
             subprocess.Popen(["/bin/sleep", "600"], env=own_environment) as stray,
-            subprocess.Popen(["/bin/sleep", "600"], env=other) as stranger,
+            subprocess.Popen(["/bin/sleep", "600"], env=similar_environment) as stranger,
             subprocess.Popen(["/usr/bin/tail", "-f", str(tmp_path / "log")], env={}) as reader,
         ):
             processes = until(lambda: [p.pid for p in state.stray_processes(tmp_path)])
-            for each in (stray, stranger, reader):
-                each.kill()
+            for process in (stray, stranger, reader):
+                process.kill()
 
         assert processes == [stray.pid]

@@ -30,11 +30,11 @@ def test_an_ordinary_user_makes_a_user_namespace_too(monkeypatch):
     """
     Root needs none; all else is the same.
     """
-    made = []
+    command_lines = []
     for user_id in (0, 1000):
         monkeypatch.setattr(namespace.os, "geteuid", lambda number=user_id: number)
-        made.append(namespace.make_argv(["x"]))
-    root, user = made
+        command_lines.append(namespace.make_argv(["x"]))
+    root, user = command_lines
 
     assert (root[1], user[1], root[2:]) == ("-nmu", "-Urnmu", user[2:])
 
@@ -53,7 +53,8 @@ def test_a_command_enters_its_node_and_ends_with_its_entrance():
     The node's own network and host name, everybody's files and processes; then the command, which
     the kernel kills when `nsenter` outside is killed.
     """
-    argv, me = state(user_namespace=False).node_argv(1, ["ls", "/"]), os.getpid()
+    argv = state(user_namespace=False).node_argv(1, ["ls", "/"])
+    me = os.getpid()
 
     assert argv == [
         "nsenter", f"--mount=/proc/{me}/ns/mnt", f"--pid=/proc/{me}/ns/pid",
@@ -83,8 +84,8 @@ def test_missing_tools_are_named_with_their_packages(monkeypatch):
     """
     All at once, and as one command.
     """
-    there = {"mount", "setpriv", "unshare"}
-    monkeypatch.setattr(namespace, "find_tool", lambda tool: tool if tool in there else None)
+    installed = {"mount", "setpriv", "unshare"}
+    monkeypatch.setattr(namespace, "find_tool", lambda tool: tool if tool in installed else None)
 
     with pytest.raises(MachineError) as raised:
         namespace.require_tools()

@@ -255,8 +255,8 @@ def test_key_that_is_not_pinned_is_refused(host, server, keys):
     """
     connections = [Connection(name, host.connection.access) for name in ("127.1", "127.0.0.1")]
     pins = keys / "state" / "mapreduce-harness" / "known_hosts"
-    other = (keys / "client.pub").read_text().rsplit(" ", 1)[0]
-    pins.write_text(f"[127.0.0.1]:{server.port} {other}\n")
+    pinned_key = (keys / "client.pub").read_text().rsplit(" ", 1)[0]
+    pins.write_text(f"[127.0.0.1]:{server.port} {pinned_key}\n")
 
     with pytest.raises(ClusterError, match="is not known; the host shows SHA256:"):
         connections[0].open_channel()

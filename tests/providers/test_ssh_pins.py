@@ -29,7 +29,8 @@ class Key:
     """
 
     def __init__(self, content, kind="ssh-ed25519"):
-        self.content, self.kind = content, kind
+        self.content = content
+        self.kind = kind
 
     @property
     def fingerprint(self):

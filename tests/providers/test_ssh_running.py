@@ -22,10 +22,12 @@ class Channel:
     def __init__(self, output, errors, status=0, *, active=True):
         self.streams = io.BytesIO(output), io.BytesIO(errors)
         self.recv, self.recv_stderr = (stream.read for stream in self.streams)
-        self.exit_status, self.active = status, active
+        self.exit_status = status
+        self.active = active
         self.status_event = threading.Event()
         self.status_event.set()
-        self.sent, self.open = b"", True
+        self.sent = b""
+        self.open = True
 
     def recv_stderr_ready(self):
         return self.streams[1].tell() < len(self.streams[1].getvalue())

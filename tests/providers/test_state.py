@@ -146,13 +146,13 @@ class TestFolders:
         """
         Daemons run under a plain account, which cannot enter a home of mode 700.
         """
-        made = []
+        folders = []
         monkeypatch.setattr(os, "geteuid", lambda: 0)
         monkeypatch.setattr(os, "access", lambda *_: True)
-        monkeypatch.setattr(state.Path, "mkdir", lambda path, **_: made.append(path))
+        monkeypatch.setattr(state.Path, "mkdir", lambda path, **_: folders.append(path))
         monkeypatch.delenv("XDG_STATE_HOME")
 
-        assert state.state_folder() == Path("/var/lib/mapreduce-harness") == made[0]
+        assert state.state_folder() == Path("/var/lib/mapreduce-harness") == folders[0]
 
     def test_falls_back_to_a_private_folder(self, tmp_path, monkeypatch):
         """
@@ -220,10 +220,10 @@ class TestClusterState:
         What is loaded equals what was saved, with and without a first process inside.
         """
         me = Process.of(os.getpid())
-        for made in (saved(), saved(inner=me, namespaces=({"net": 3, "uts": 4},))):
-            made.save()
+        for cluster_state in (saved(), saved(inner=me, namespaces=({"net": 3, "uts": 4},))):
+            cluster_state.save()
 
-            assert ClusterState.load("c") == made
+            assert ClusterState.load("c") == cluster_state
 
     @pytest.mark.parametrize("text", [None, "", "{", "[]", "{}", '{"name": "c"}', "7", "\0"])
     def test_a_damaged_file_is_no_state(self, folder, text):
@@ -240,8 +240,8 @@ class TestClusterState:
         Without the first process inside, or without the outer one, the cluster is gone.
         """
         inner = Process.of(sleeper.pid)
-        made = saved(inner=inner)
-        before = made.alive()
+        cluster_state = saved(inner=inner)
+        before = cluster_state.alive()
         inner.kill()
 
-        assert (before, made.alive(), saved().alive()) == (True, False, True)
+        assert (before, cluster_state.alive(), saved().alive()) == (True, False, True)

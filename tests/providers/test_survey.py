@@ -61,14 +61,18 @@ def test_each_host_reports_its_facts(cluster, tmp_path):
     """
     Its clock, what it has, what runs there.
     """
-    (here,) = survey(cluster(here=list))
+    (host_facts,) = survey(cluster(here=list))
 
-    assert abs(here.clock_s) <= here.clock_within_s + 0.05
-    assert (here.error, here.name, here.cores) == ("", "here", len(os.sched_getaffinity(0)))
-    assert here.disk_bytes == shutil.disk_usage(tmp_path).total
-    assert (here.kernel, here.python) == (os.uname().release, sys.version.split()[0])
-    assert here.java[0].isdigit()
-    assert here.memory_bytes > 2**20
+    assert abs(host_facts.clock_s) <= host_facts.clock_within_s + 0.05
+    assert (host_facts.error, host_facts.name, host_facts.cores) == (
+        "",
+        "here",
+        len(os.sched_getaffinity(0)),
+    )
+    assert host_facts.disk_bytes == shutil.disk_usage(tmp_path).total
+    assert (host_facts.kernel, host_facts.python) == (os.uname().release, sys.version.split()[0])
+    assert host_facts.java[0].isdigit()
+    assert host_facts.memory_bytes > 2**20
 
 
 def test_gpus_of_hosts_that_have_some(cluster, tmp_path):
@@ -101,9 +105,9 @@ def test_nothing_is_left_on_a_host(cluster, tmp_path):
     java.chmod(0o755)
     surveyed = cluster(here=list)
     surveyed.java_on = lambda host: str(java)
-    (here,) = survey(surveyed)
+    (host_facts,) = survey(surveyed)
 
-    assert (here.error, here.java) == ("", "17.0.1")
+    assert (host_facts.error, host_facts.java) == ("", "17.0.1")
     assert (tmp_path / "bin" / "java.asked").read_text().startswith("-XX:-UsePerfData ")
 
 
@@ -111,9 +115,9 @@ def test_clock_offsets_are_measured(cluster):
     """
     By how much, as far as the way there lets it be known.
     """
-    here, ahead = survey(cluster(here=list, ahead=lambda argv: [*AHEAD, *argv[3:]]))
+    exact_facts, ahead_facts = survey(cluster(here=list, ahead=lambda argv: [*AHEAD, *argv[3:]]))
 
-    assert ahead.clock_s - here.clock_s == pytest.approx(3600, abs=1)
+    assert ahead_facts.clock_s - exact_facts.clock_s == pytest.approx(3600, abs=1)
 
 
 def test_a_host_without_java_reports_that(cluster):
@@ -122,9 +126,9 @@ def test_a_host_without_java_reports_that(cluster):
     """
     surveyed = cluster(here=list)
     surveyed.java_on = lambda host: "/no/java"
-    (here,) = survey(surveyed)
+    (host_facts,) = survey(surveyed)
 
-    assert (here.error, here.java) == ("", "/no/java is not there")
+    assert (host_facts.error, host_facts.java) == ("", "/no/java is not there")
 
 
 @pytest.mark.parametrize(

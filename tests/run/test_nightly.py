@@ -301,7 +301,7 @@ def test_real_nights_name_the_disk_and_the_model(capsys):
     """
     From night 8 on their cluster's disk was throttled, at night 11 a commit changed What-If.
     """
-    example = PROJECT / "results/nightly-example"
+    example = PROJECT / "docs/nightly-example"
     assert main(["nightly", "judge", str(example), "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
 

@@ -165,5 +165,5 @@ def test_the_inflation_is_that_of_an_autocorrelated_mean():
     noise, phi = quiet(60, 4000), 0.5
     for night in range(1, 60):
         noise[night] = phi * noise[night - 1] + (1 - phi**2) ** 0.5 * noise[night]
-    expected = shifts._of_mean(np.array(10.0), np.array(phi))
+    expected = shifts._variance_of_mean(np.array(10.0), np.array(phi))
     assert noise[-10:].mean(axis=0).var() == pytest.approx(float(expected), rel=0.1)

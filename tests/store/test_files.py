@@ -31,7 +31,9 @@ def test_no_device_or_pipe_is_replaced_by_a_file(tmp_path):
     """
     As an output, `/dev/null` of root: a rename would put a file in its place for everybody.
     """
-    pipe, link, folder = tmp_path / "pipe", tmp_path / "link", tmp_path / "folder"
+    pipe = tmp_path / "pipe"
+    link = tmp_path / "link"
+    folder = tmp_path / "folder"
     os.mkfifo(pipe)
     link.symlink_to(pipe)
     folder.mkdir()

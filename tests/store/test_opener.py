@@ -43,7 +43,8 @@ def refused(run, pattern, path, change):
     """
     What reading the file *pattern* says after *change* of *path*, which is restored.
     """
-    aside, (trial,) = run.path.with_name("aside"), run.trial_ids()
+    aside = run.path.with_name("aside")
+    (trial,) = run.trial_ids()
     path.rename(aside)
     try:
         change(path, aside)

@@ -49,7 +49,8 @@ class Kept:
     """Recordings in memory."""
 
     def __init__(self, *tasks, units=()):
-        self._tasks, self._units = tasks, units
+        self._tasks = tasks
+        self._units = units
 
     def tasks(self):
         """All of them."""

@@ -86,7 +86,8 @@ class TestRecords:
         """
         A time is the same after the tables.
         """
-        one, times = scores_().scores[0], (0.1, 1 / 3, 5e-324, 9.9e99, -0.0, 2**53 + 1)
+        one = scores_().scores[0]
+        times = (0.1, 1 / 3, 5e-324, 9.9e99, -0.0, 2**53 + 1)
         scores = tuple(one.model_copy(update={"predicted_s": float(t)}) for t in times)
 
         run.write_scores(ScoreBook(scores=scores))

@@ -42,7 +42,8 @@ def shapes():
     """
     Fields and types of every record, and of all within them, and columns of every table, by name.
     """
-    known, left = {}, list(RECORDS)
+    known = {}
+    left = list(RECORDS)
     while left:
         record_type = left.pop()
         if record_type.__name__ in known:
@@ -96,7 +97,8 @@ def test_a_shape_changes_with_its_version():
     What was written before is told from what is written now by its number; the message says what to
     do.
     """
-    stored, known = json.loads(SHAPES.read_text()), shapes()
+    stored = json.loads(SHAPES.read_text())
+    known = shapes()
     changed = [
         f"{name}.{field}"
         for name in sorted({*known, *stored["shapes"]})
@@ -116,7 +118,8 @@ def main():
     Write the present shapes; a version that is there already keeps its own.
     """
     stored = json.loads(SHAPES.read_text()) if SHAPES.exists() else {"versions": {}}
-    known, version = shapes(), str(SCHEMA_VERSION)
+    known = shapes()
+    version = str(SCHEMA_VERSION)
     if stored["versions"].setdefault(version, digest(known)) != digest(known):
         raise SystemExit(f"version {version} has another shape: raise SCHEMA_VERSION")
     SHAPES.write_text(json.dumps({**stored, "shapes": known}, indent=1, sort_keys=True) + "\n")

@@ -263,7 +263,8 @@ def test_a_kill_at_any_step_leaves_whole_trials_only(run, make, monkeypatch, ste
     """
     The trial is there with all that belongs to it, or it is not there.
     """
-    trial, real = make.trials()[0], getattr(trials, step)
+    trial = make.trials()[0]
+    real = getattr(trials, step)
 
     def deadly(*args):
         if not before:
@@ -334,7 +335,8 @@ def test_kills_at_random_moments_lose_no_trial_and_make_none_twice(run, make):
     """
     plan = make.trials(repeat=5)
     run.write_plan(plan)
-    moments, kills = random.Random(7), 0
+    moments = random.Random(7)
+    kills = 0
 
     while not run.finished:
         process = harness(run.path)

@@ -22,7 +22,8 @@ from harness.tracer.checks import (
     checks,
 )
 
-MAP, REDUCE = "attempt_1_0001_m_000000_0", "attempt_1_0001_r_000000_0"
+MAP = "attempt_1_0001_m_000000_0"
+REDUCE = "attempt_1_0001_r_000000_0"
 PROCESS = (
     "configuration", "metrics", "login", "get_task", "configure_task", "local_folders", "job_file",
     "file_system", "task", "initialize", "done", "shut_down",

@@ -27,6 +27,7 @@ WHERE = "prophet map and spill"
 
 
 def _check_machines(name: str, value: Any, *, where: str) -> list[float]:
+    """*value*, if it is a list of numbers of at least 0 with an entry for each machine."""
     if not isinstance(value, list | tuple) or not value:
         raise range_error(name, value, "a list of numbers, one per machine", where)
     return [check_number(name, number, where=where) for number in value]

@@ -39,7 +39,7 @@ from harness.models.vectors import (
 )
 from harness.models.whatif import map_task as m
 from harness.models.whatif.evaluation import map_only_times
-from harness.models.whatif.inputs import Costs, Job, read_job, side_costs
+from harness.models.whatif.inputs import Costs, Dataflow, Job, read_job, side_costs
 from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, Statistic
@@ -87,7 +87,7 @@ class View:
         return statistics.get(name) or costs.get(name)
 
     def value(self, name: str) -> float:
-        """Value alone, 0 where it is unknown; ``ModelError`` unless it is finite and not below."""
+        """Its value, 0 where it is unknown; ``ModelError`` unless it is finite and at least 0."""
         statistic = self.statistic(name)
         if statistic is None:
             return 0.0
@@ -106,12 +106,10 @@ class View:
         if self.statistic("spill_s_per_record"):  # logs show whole spills
             names -= SPILLS | {"combine_s_per_record"}
         suffixed = _WITH_CODEC - {COPY} if compressed else frozenset()
-        lacking = frozenset(
-            name + COMPRESSED if name in suffixed else name
-            for name in names
-            if not self.statistic(name)
-        )
-        require_statistics(lacking, (), self.profile, "prophet")
+        lacking = {name for name in names if not self.statistic(name)}
+        # Named as the profile would have them.
+        lacking = lacking - suffixed | {name + COMPRESSED for name in lacking & suffixed}
+        require_statistics(frozenset(lacking), (), self.profile, "prophet")
 
     def reduce_side(self, answer: Mapping[str, Any], job: Job, costs: Costs) -> ReduceSide:
         """The reduces of a job whose map task is *answer*, with the *costs* of reduces."""
@@ -133,7 +131,9 @@ class View:
 
     def has_spill_parts(self) -> bool:
         """Whether sort, combine and write of a spill are known apart."""
-        names = SPILLS | ({"combine_s_per_record"} if self.config.use_combiner else frozenset())
+        names = SPILLS
+        if self.config.use_combiner:
+            names |= {"combine_s_per_record"}
         return all(self.statistic(name) for name in names)
 
     def warnings(self) -> list[str]:
@@ -143,8 +143,10 @@ class View:
         else:
             names = ["hdfs_read_s_per_byte", "hdfs_write_s_per_byte"]
         unused = {"network_s_per_byte"}
-        unused |= set() if self.config.use_combiner else {"combine_cpu_s_per_record"}
-        unused |= set() if self.config.map_output_compressed else COSTS_OF_CODEC
+        if not self.config.use_combiner:
+            unused.add("combine_cpu_s_per_record")
+        if not self.config.map_output_compressed:
+            unused |= COSTS_OF_CODEC
         warnings = [
             f"no {name}: taken as 0"
             for name in names
@@ -158,44 +160,58 @@ class View:
                 warnings.append(text)
         return warnings
 
-    def machine_lists(self) -> dict[str, list[float]]:
-        """Section 2.1's lists: one value per machine that ran maps, which all of them know."""
-        names = [
-            "map_records_selectivity",
-            "map_bytes_selectivity",
-            "map_s_per_record",
-            "combine_bytes_selectivity",
-            "sort_s_per_record",
-        ]
-        sources = {"combine_bytes_selectivity": "spill_bytes_selectivity"}
+    def machine_statistics(self) -> dict[str, Statistic]:
+        """Statistics of section 2.1 that the profile has, by their names in that section."""
+        sources = {
+            "map_records_selectivity": "map_records_selectivity",
+            "map_bytes_selectivity": "map_bytes_selectivity",
+            "map_s_per_record": "map_s_per_record",
+            "combine_bytes_selectivity": "spill_bytes_selectivity",
+        }
         if self.has_spill_parts():
-            names += ["spill_write_s_per_byte"]
-            names += ["combine_s_per_record"] if self.config.use_combiner else []
+            sources["sort_s_per_record"] = "sort_s_per_record"
+            sources["spill_write_s_per_byte"] = "spill_write_s_per_byte"
+            if self.config.use_combiner:
+                sources["combine_s_per_record"] = "combine_s_per_record"
         else:
             sources["sort_s_per_record"] = "spill_s_per_record"
-        statistics = {
+        return {
             name: statistic
-            for name in names
-            if (statistic := self.statistic(sources.get(name, name))) is not None
+            for name, source in sources.items()
+            if (statistic := self.statistic(source)) is not None
         }
+
+    def machine_lists(self) -> dict[str, list[float]]:
+        """Section 2.1's lists: one value per machine that ran maps, which all of them know."""
+        statistics = self.machine_statistics()
         # Hosts that all statistics know; none where one was not taken apart.
-        host_names = sorted(
-            set.intersection(*(set(statistic.nodes) for statistic in statistics.values()))
-        )
+        known_hosts = [set(statistic.nodes) for statistic in statistics.values()]
+        host_names = sorted(set.intersection(*known_hosts))
         lists = {
             name: [statistic.nodes[host] for host in host_names] or [statistic.value]
             for name, statistic in statistics.items()
         }
         alone = lists["map_s_per_record"]
         lists.setdefault("spill_write_s_per_byte", [0.0] * len(alone))
-        if beside := self.statistic("map_while_spilling_s_per_record"):
+        beside_spill = self.statistic("map_while_spilling_s_per_record")
+        if beside_spill is not None:
             # A machine whose maps were never beside a spill has its cost without one (section 13).
             while_spilling = [
-                beside.nodes.get(host, seconds)
+                beside_spill.nodes.get(host, seconds)
                 for host, seconds in zip(host_names, alone, strict=bool(host_names))
             ]
-            lists["map_while_spilling_s_per_record"] = while_spilling or [beside.value]
+            lists["map_while_spilling_s_per_record"] = while_spilling or [beside_spill.value]
         return lists
+
+    def map_side(self, map_flow: Dataflow, job: Job) -> dict[str, Any]:
+        """Fields of section 4 for the map tasks of the cell."""
+        lists = self.machine_lists()
+        if m.has_combine_law(job):  # for spills of this cell
+            spill_records = m.spill_flow(map_flow, job)["records_per_spill"]
+            bytes_share, _ = m.combined_shares(spill_records, job)
+            share = float(bytes_share * job.ratio)
+            lists["combine_bytes_selectivity"] = [share] * len(lists["map_s_per_record"])
+        return vars(map_flow) | vars(job.config) | lists
 
 
 def _answer_shuffle(case: CaseInput) -> dict[str, Any]:
@@ -214,6 +230,7 @@ def _answer_tasks(case: CaseInput) -> dict[str, Any]:
 
 
 def _refuse_too_many_segments(values: Mapping[str, Any]) -> None:
+    """`refuse_too_many` for the map outputs of a case, each of which is copied alone."""
     groups = values.get("groups") or ()
     counts = [group.get("count") for group in groups if isinstance(group, dict)]
     total = sum(count for count in counts if isinstance(count, int | float))
@@ -250,20 +267,14 @@ class Prophet:
         view = View(profile, configuration)
         view.require_statistics()
         statistics, costs, config, _ = inputs_of_cell(profile, configuration, cluster, job_input)
-        job, of_maps, of_reduces = read_job(statistics, costs, config, ANY_CLUSTER, "mr2")
+        job, map_costs, reduce_costs = read_job(statistics, costs, config, ANY_CLUSTER, "mr2")
         map_flow = m.map_flow(job)
         side = None
         if configuration.num_reduces:
-            lists = view.machine_lists()
-            if m.has_combine_law(job):  # for spills of this cell
-                spill_records = m.spill_flow(map_flow, job)["records_per_spill"]
-                share = float(m.combined_shares(spill_records, job)[0] * job.ratio)
-                lists["combine_bytes_selectivity"] = [share for _ in lists["map_s_per_record"]]
-            map_side = vars(map_flow) | vars(job.config) | lists
-            answer = map_task(map_side, job, of_maps)
-            side = view.reduce_side(answer, job, of_reduces)
+            answer = map_task(view.map_side(map_flow, job), job, map_costs)
+            side = view.reduce_side(answer, job, reduce_costs)
         else:  # What-If's (90)
-            answer = vars(map_flow) | map_only_times(map_flow, job, of_maps)
+            answer = vars(map_flow) | map_only_times(map_flow, job, map_costs)
         plan = Plan(
             map_task_s=answer["map_task_s"],
             num_maps=job_input.num_splits,
@@ -280,7 +291,7 @@ class Prophet:
         waves_before = separate.map_waves
         details: dict[str, Any]
         if reduces:
-            details = _of_reduces(view, answer, reduces)
+            details = _reduce_details(view, answer, reduces)
             reduce_task_s = fmean(reduce.end_s - reduce.start_s for reduce in reduces)
             maps_needed = math.ceil(plan.slowstart * plan.num_maps - 1e-9)
             waves_before = -(-maps_needed // plan.map_slots)
@@ -307,13 +318,14 @@ class Prophet:
         )
 
 
-def _of_reduces(view: View, answer: Mapping[str, Any], reduces: Sequence[Reduce]) -> dict[str, Any]:
+def _reduce_details(
+    view: View, answer: Mapping[str, Any], reduces: Sequence[Reduce]
+) -> dict[str, Any]:
     """Phases, parts and dataflow of the tasks of a job with reduces."""
-    phases = {
-        **{name: answer[name] for name in _MAP_PHASES},
-        "shuffle_s": fmean(reduce.outcome.shuffle_s for reduce in reduces),
-        **{name: fmean(reduce.after[name] for reduce in reduces) for name in AFTER_SHUFFLE},
-    }
+    phases = {name: answer[name] for name in _MAP_PHASES}
+    phases["shuffle_s"] = fmean(reduce.outcome.shuffle_s for reduce in reduces)
+    for name in AFTER_SHUFFLE:
+        phases[name] = fmean(reduce.after[name] for reduce in reduces)
     first_reduce = reduces[0]  # the one that waits for maps
     dataflow = {
         **answer,
@@ -321,31 +333,45 @@ def _of_reduces(view: View, answer: Mapping[str, Any], reduces: Sequence[Reduce]
         **first_reduce.outcome.quantities(),
         **first_reduce.after,
     }
+    not_dataflow = {*phases, "map_task_s", "disk_files", "warnings"}
+    return {
+        "phases": phases,
+        "measurable": _measurable(answer, phases, reduces),
+        "parts": _parts(view, answer, phases),
+        "dataflow": {
+            name: value
+            for name, value in dataflow.items()
+            if name not in not_dataflow and value is not None
+        },
+    }
+
+
+def _parts(view: View, answer: Mapping[str, Any], phases: Mapping[str, float]) -> dict[str, float]:
+    """Parts of the tasks that have an equation of their own, in seconds."""
     parts = {name: answer[name] for name in ("map_s", "map_merge_s")}
     parts |= {name: phases[name] for name in AFTER_SHUFFLE}
     if view.has_spill_parts():
         sort_s = answer["map_out_records"] * fmean(view.machine_lists()["sort_s_per_record"])
         spills_s = answer["spill_s"] + answer["last_spill_s"]
         parts |= {"spill_sort_s": sort_s, "spill_write_s": spills_s - sort_s}
-    # As a job history shows them: a map function ends for it before the flush, which waits for a
-    # spill that is still running; a shuffle ends with the last copy, and merges that are still
-    # running are part of the sort.
+    return parts
+
+
+def _measurable(
+    answer: Mapping[str, Any], phases: Mapping[str, float], reduces: Sequence[Reduce]
+) -> dict[str, float]:
+    """
+    Phases as a job history shows them, in seconds.
+
+    A map function ends for it before the flush, which waits for a spill that is still running; a
+    shuffle ends with the last copy, and merges that are still running are part of the sort.
+    """
     tail_s = answer["last_spill_s"] + waiting_for_spill_s(answer)
     copying_s = fmean(reduce.outcome.copy_clock_s for reduce in reduces)
-    left_out = {*phases, "map_task_s", "disk_files", "warnings"}
     return {
-        "phases": phases,
-        "measurable": {
-            "map_main_s": max(0.0, answer["map_and_spill_s"] - tail_s),
-            "map_tail_s": tail_s + answer["map_merge_s"],
-            "shuffle_s": copying_s,
-            "sort_s": phases["shuffle_s"] - copying_s + phases["reduce_merge_s"],
-            "reduce_rest_s": phases["reduce_function_s"] + phases["reduce_write_s"],
-        },
-        "parts": parts,
-        "dataflow": {
-            name: value
-            for name, value in dataflow.items()
-            if name not in left_out and value is not None
-        },
+        "map_main_s": max(0.0, answer["map_and_spill_s"] - tail_s),
+        "map_tail_s": tail_s + answer["map_merge_s"],
+        "shuffle_s": copying_s,
+        "sort_s": phases["shuffle_s"] - copying_s + phases["reduce_merge_s"],
+        "reduce_rest_s": phases["reduce_function_s"] + phases["reduce_write_s"],
     }

@@ -124,7 +124,7 @@ class Setting:
     def memory_merge_s(self, compressed_bytes: float, records: float, outputs: int) -> float:
         """MEMMERGE of a batch of so many map *outputs* [s]."""
         costs = self.costs
-        (written_bytes, _) = self.merged_file(compressed_bytes, records, outputs)
+        written_bytes, _ = self.merged_file(compressed_bytes, records, outputs)
         return (
             records * (costs.merge_cpu_s_per_record + costs.combine_cpu_s_per_record)
             + written_bytes / self.ratio * costs.map_output_compress_s_per_byte
@@ -134,10 +134,10 @@ class Setting:
     def merged_file(self, compressed_bytes: float, records: float, outputs: int) -> File:
         """MERGED: the file that a merge in memory writes; what is left grows by What-If's W42."""
         if self.combine_exponents is not None:
-            of_bytes, of_records = self.combine_exponents
+            bytes_exponent, records_exponent = self.combine_exponents
             return (
-                compressed_bytes * outputs ** (of_bytes - 1),
-                records * outputs ** (of_records - 1),
+                compressed_bytes * outputs ** (bytes_exponent - 1),
+                records * outputs ** (records_exponent - 1),
             )
         return (
             compressed_bytes * self.combine_bytes_selectivity,
@@ -161,7 +161,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a shuffle comes to; *left* are the segments still in memory, in order of arrival."""
+    """Result of a shuffle; *left* are the segments still in memory, in order of arrival."""
 
     copy_clock_s: float = 0.0
     memory_merge_clock_s: float = 0.0
@@ -176,7 +176,7 @@ class Outcome:
 
     @property
     def shuffle_s(self) -> float:
-        """Seconds until the last of the three is done."""
+        """Seconds until copiers, merger in memory and merger on disk are all done."""
         return max(self.copy_clock_s, self.memory_merge_clock_s, self.disk_merge_clock_s)
 
     def quantities(self) -> dict[str, Any]:
@@ -208,51 +208,62 @@ def shuffle(groups: Any, config: Mapping[str, Any], costs: Mapping[str, Any]) ->
 
 
 def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting:
-    """Check *costs* and *config*: fields of section 5, codec, combiner statistics among them."""
+    """
+    Setting of a shuffle from the fields of section 5 and its *costs*, all of them checked.
 
-    def read_number(field_name: str, default: float, **limits: Any) -> float:
-        return check_number(field_name, config.get(field_name, default), where=WHERE, **limits)
+    *config* holds also whether there is a combiner and a codec, and their statistics.  What is
+    off changes nothing, but it is checked all the same.
+    """
+
+    def read_number(name: str, default: float, **limits: Any) -> float:
+        return check_number(name, config.get(name, default), where=WHERE, **limits)
+
+    def read_count(name: str, default: int, low: int) -> int:
+        return check_count(name, config.get(name, default), where=WHERE, low=low)
+
+    def read_flag(name: str) -> bool:
+        return check_flag(name, config.get(name, False), where=WHERE)
 
     heap_bytes = read_number("reduce_heap_bytes", HEAP_BYTES["mr2"])
     limit = heap_bytes * read_number("shuffle_buffer_percent", 0.70, high=1.0, above=True)
     merge_share = read_number("shuffle_merge_percent", 0.66, high=1.0)
     segment_share = read_number("shuffle_segment_limit_percent", 0.25, high=1.0)
+    if not heap_bytes:
+        raise range_error("reduce_heap_bytes", heap_bytes, "above 0", WHERE)
     if merge_share * limit <= 0:
-        field_name = "shuffle_merge_percent" if heap_bytes else "reduce_heap_bytes"
-        raise range_error(field_name, merge_share if heap_bytes else heap_bytes, "above 0", WHERE)
+        raise range_error("shuffle_merge_percent", merge_share, "above 0", WHERE)
     if segment_share >= merge_share:
         wanted = f"below shuffle_merge_percent ({merge_share:g})"
         raise range_error("shuffle_segment_limit_percent", segment_share, wanted, WHERE)
-    uses_combiner, compressed = (
-        check_flag(field_name, config.get(field_name, False), where=WHERE)
-        for field_name in ("use_combiner", "map_output_compressed")
-    )
+    uses_combiner = read_flag("use_combiner")
+    compressed = read_flag("map_output_compressed")
     records_selectivity = read_number("combine_records_selectivity", 1.0)
     bytes_selectivity = read_number("combine_bytes_selectivity", records_selectivity)
-    is_known = read_number("records_per_combine", 0.0) > 0
+    has_law = read_number("records_per_combine", 0.0) > 0
     exponents = (
         read_number("combine_bytes_exponent", 1.0, high=1.0),
         read_number("combine_records_exponent", 1.0, high=1.0),
     )
     ratio = read_number("map_output_compression_ratio", 1.0, above=True)
-    unused = set() if uses_combiner else {"combine_cpu_s_per_record"}
-    unused |= set() if compressed else COSTS_OF_CODEC
-    checked_costs = read_fields(ShuffleCosts, costs, WHERE)
+    used_costs = read_fields(ShuffleCosts, costs, WHERE)
+    if not uses_combiner:
+        records_selectivity = 1.0
+        bytes_selectivity = 1.0
+        used_costs["combine_cpu_s_per_record"] = 0.0
+    if not compressed:
+        ratio = 1.0
+        used_costs |= dict.fromkeys(COSTS_OF_CODEC, 0.0)
     return Setting(
-        parallel_copies=check_count(
-            "parallel_copies", config.get("parallel_copies", 5), where=WHERE, low=1
-        ),
-        merge_factor=check_count(
-            "merge_factor", config.get("merge_factor", 10), where=WHERE, low=2
-        ),
+        parallel_copies=read_count("parallel_copies", 5, low=1),
+        merge_factor=read_count("merge_factor", 10, low=2),
         limit=limit,
         threshold=merge_share * limit,
         largest_in_memory=segment_share * limit,
-        ratio=ratio if compressed else 1.0,
-        combine_bytes_selectivity=bytes_selectivity if uses_combiner else 1.0,
-        combine_records_selectivity=records_selectivity if uses_combiner else 1.0,
-        combine_exponents=exponents if uses_combiner and is_known else None,
-        costs=ShuffleCosts(**checked_costs | dict.fromkeys(unused, 0.0)),
+        ratio=ratio,
+        combine_bytes_selectivity=bytes_selectivity,
+        combine_records_selectivity=records_selectivity,
+        combine_exponents=exponents if uses_combiner and has_law else None,
+        costs=ShuffleCosts(**used_costs),
     )
 
 
@@ -282,7 +293,8 @@ class _Copiers:
     Groups by their place in the order of copying, and the one that each copier works on.
 
     Of each host the next group waits until the one before it is copied: *heads* are the first ones
-    (the last of the list is next), *returned* a heap of those that follow.
+    (the last of the list is next), *returned* a heap of those that follow.  Lists from *place* to
+    *ready* have one entry per copier.
     """
 
     def __init__(self, groups: Sequence[Group], setting: Setting) -> None:
@@ -305,7 +317,7 @@ class _Copiers:
         self.returned: list[int] = []
         number = min(setting.parallel_copies, len(self.heads))  # no more than hosts are ever busy
         self.place = [_NO_PLACE] * number
-        self.left = [0] * number
+        self.outputs_left = [0] * number
         self.copy_s = [0.0] * number
         self.segment = [Segment(0.0, 0.0, 0.0)] * number
         self.ready = [math.inf] * number
@@ -317,8 +329,9 @@ class _Copiers:
         """UPDATECOPYDEST: free the hosts of copiers that are done; idle ones get a group."""
         for copier in done_copiers:
             self.ready[copier] = math.inf
-            if (place := self.following[self.place[copier]]) != _NO_PLACE:
-                heapq.heappush(self.returned, place)
+            next_place = self.following[self.place[copier]]
+            if next_place != _NO_PLACE:
+                heapq.heappush(self.returned, next_place)
         idle = sorted([*self.idle, *done_copiers]) if self.idle else done_copiers
         heads = self.heads
         returned = self.returned
@@ -331,9 +344,11 @@ class _Copiers:
             else:
                 break
             self.place[copier] = place
-            (self.segment[copier], self.copy_s[copier], self.left[copier], self.ready[copier]) = (
-                self.rows[place]
-            )
+            segment, copy_s, count, ready = self.rows[place]
+            self.segment[copier] = segment
+            self.copy_s[copier] = copy_s
+            self.outputs_left[copier] = count
+            self.ready[copier] = ready
             assigned += 1
         self.idle = list(idle[assigned:])
         self.busy += assigned - len(done_copiers)
@@ -358,7 +373,7 @@ class _Mergers:
         self.files: list[File] = []
 
     def store(self, direct: Iterable[Segment], batches: Iterable[_Batch], now: float) -> None:
-        """Segments copied to disk and full batches of a round that ended *now*."""
+        """Take in what a round that ended *now* copied to disk, and merge its *batches*."""
         setting = self.setting
         for _, size, records in direct:
             self._add_file((size, records), now)
@@ -378,6 +393,25 @@ class _Mergers:
             "merged_segments": [segments for _, _, _, segments in batches],
         }
 
+    def outcome(
+        self, copy_clock: float, rounds: int, waits: int, stalls: int, left: list[Segment]
+    ) -> Outcome:
+        """Result of the shuffle, its last copy ended; ``ModelError`` where that is never."""
+        if not copy_clock < math.inf:
+            raise not_finite_error("prophet")
+        return Outcome(
+            copy_clock_s=copy_clock,
+            memory_merge_clock_s=self.memory_clock,
+            disk_merge_clock_s=self.disk_clock,
+            rounds=rounds,
+            waits=waits,
+            stalls=stalls,
+            memory_merges=self.memory_merges,
+            disk_merges=self.disk_merges,
+            disk_files=self.files,
+            left=left,
+        )
+
     def _add_file(self, file: File, start: float) -> None:
         """DISKCHECK: at 2F - 1 files the F smallest become one, from *start* on (P32, P35)."""
         insort(self.files, file)
@@ -395,7 +429,12 @@ class _Mergers:
 def run_shuffle(
     groups: Sequence[Group], setting: Setting, trace: list[dict[str, Any]] | None = None
 ) -> Outcome:
-    """Copy all *groups*; *trace* gains one entry for each round and each wait."""
+    """
+    Copy all *groups*; *trace* gains one entry for each round and each wait.
+
+    What follows costs time in every round: it is one loop over plain locals, without calls where
+    nothing happens.
+    """
     copiers = _Copiers(groups, setting)
     mergers = _Mergers(setting)
     largest = setting.largest_in_memory
@@ -404,21 +443,21 @@ def run_shuffle(
     segments = copiers.segment
     copy_s = copiers.copy_s
     ready = copiers.ready
-    left = copiers.left
-    places = range(len(segments))
+    outputs_left = copiers.outputs_left
+    all_copiers = range(len(segments))
     running = mergers.running
     copy_clock = used_bytes = committed_bytes = compressed_bytes = records = 0.0
     rounds = waits = stalls = 0
     commit = list[Segment]()
     direct = list[Segment]()
     batches = list[_Batch]()
-    done = list[int]()
+    done_copiers = list[int]()
     while copiers.busy:
         while running and running[0][0] <= copy_clock:  # REMOVEMEMOUTS
             used_bytes -= running.popleft()[1]
         slowest = -1.0
         is_full = False
-        for copier in places:
+        for copier in all_copiers:
             if copy_clock < ready[copier]:
                 continue
             size, compressed_size, record_count = segment = segments[copier]
@@ -436,53 +475,38 @@ def run_shuffle(
                     commit = []
             else:
                 direct.append(segment)
-            left[copier] -= 1
-            if not left[copier]:
-                done.append(copier)
+            outputs_left[copier] -= 1
+            if not outputs_left[copier]:
+                done_copiers.append(copier)
             if is_full := used_bytes > limit:  # ISFULL
                 break
         if slowest < 0:  # LASTEDCLOCK: nothing is there to copy
             copy_clock = max(copy_clock, min(ready))
-            waits = waits + 1
+            waits += 1
             if trace is not None:
                 trace.append({"wait_until_s": copy_clock})
             continue
-        rounds = rounds + 1
+        rounds += 1
         start = copy_clock
-        copy_clock = copy_clock + slowest
-        if not copy_clock < math.inf:
-            raise not_finite_error("prophet")
+        copy_clock += slowest
         if direct or batches:
             mergers.store(direct, batches, copy_clock)
         if is_full:
             copy_clock = max(copy_clock, mergers.memory_clock)
-            stalls = stalls + 1
+            stalls += 1
         if trace is not None:
-            trace.append(
-                {
-                    "round": rounds,
-                    "fetched": copiers.hosts_of_round(start, copier),
-                    "full": is_full,
-                    "copy_clock_s": copy_clock,
-                    "used_bytes": used_bytes,
-                    "committed_bytes": committed_bytes,
-                    **mergers.state_after(batches),
-                }
-            )
+            entry = {
+                "round": rounds,
+                "fetched": copiers.hosts_of_round(start, copier),
+                "full": is_full,
+                "copy_clock_s": copy_clock,
+                "used_bytes": used_bytes,
+                "committed_bytes": committed_bytes,
+            }
+            trace.append(entry | mergers.state_after(batches))
         direct = []
         batches = []
-        if done:
-            copiers.refill(done)
-            done.clear()
-    return Outcome(
-        copy_clock,
-        mergers.memory_clock,
-        mergers.disk_clock,
-        rounds,
-        waits,
-        stalls,
-        mergers.memory_merges,
-        mergers.disk_merges,
-        mergers.files,
-        commit,
-    )
+        if done_copiers:
+            copiers.refill(done_copiers)
+            done_copiers.clear()
+    return mergers.outcome(copy_clock, rounds, waits, stalls, commit)

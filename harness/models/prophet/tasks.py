@@ -31,7 +31,7 @@ from harness.models.prophet.shuffle import (
     read_setting,
     run_shuffle,
 )
-from harness.models.scheduler import Span, place_tasks
+from harness.models.scheduler import Span, place_tasks, reduce_gate_s
 from harness.models.whatif import map_task as m
 from harness.models.whatif import reduce_task as r
 from harness.models.whatif.evaluation import python_numbers
@@ -94,11 +94,11 @@ def tasks(
     `groups`; the rest has What-If's names.  ``ModelError`` names a field that is missing or outside
     its range.
     """  # noqa: D205
-    job, of_maps, of_reduces = read_job(statistics, costs, config, ANY_CLUSTER, "mr2")
-    answer = map_task(map_side, job, of_maps)
+    job, map_costs, reduce_costs = read_job(statistics, costs, config, ANY_CLUSTER, "mr2")
+    answer = map_task(map_side, job, map_costs)
     groups = read_groups(reduce_side.get("groups"))
     outcome = run_shuffle(groups, read_setting(reduce_side, reduce_side.get("costs", {})))
-    after = after_shuffle(outcome, job, of_reduces)
+    after = after_shuffle(outcome, job, reduce_costs)
     shuffle = outcome.quantities()
     return answer | {
         "shuffle": shuffle,
@@ -222,7 +222,7 @@ def merge_steps(outcome: Outcome, job: Job) -> Dataflow:
 
 
 def num_evicted(segments: Sequence[Segment], max_retained_bytes: float) -> int:
-    """How many segments leave memory, in the order of arrival, until the rest may stay."""
+    """Number of segments that leave memory, in the order of arrival, until the rest may stay."""
     rest_bytes = sum((segment.bytes for segment in segments), 0.0)
     for evicted, segment in enumerate(segments):
         if rest_bytes <= max_retained_bytes:
@@ -243,8 +243,44 @@ class ReduceSide:
     after: Callable[[Outcome], dict[str, Any]]
 
 
+class ReduceTimes:
+    """Times of reduces once they have a start, step 6; *maps* are the spans of all maps."""
+
+    def __init__(self, plan: Plan, side: ReduceSide, maps: Sequence[Span]) -> None:
+        self.side = side
+        self.task_overhead_s = plan.task_overhead_s
+        self.maps_end = max((end for _, end in maps), default=0.0)
+        outputs = Counter((end, place % plan.num_nodes) for place, (_, end) in enumerate(maps))
+        # Moment and node, and how many maps ended there and then.
+        self.outputs = sorted(outputs.items())
+        # Reduces that start together, and all that start after the last map, are computed once.
+        self.shuffles: dict[float, tuple[Outcome, dict[str, Any]]] = {}
+        self.reduces: list[Reduce] = []
+
+    def end_of(self, _: int, start: float) -> float:
+        """End of a reduce that gets its slot at *start*; it is added to the reduces."""
+        copy_start = start + self.task_overhead_s
+        outcome, after = self.shuffle_from(min(copy_start, self.maps_end))
+        end = copy_start + outcome.shuffle_s + after_shuffle_s(after)
+        self.reduces.append(Reduce(start, end, outcome, after))
+        return end
+
+    def shuffle_from(self, moment: float) -> tuple[Outcome, dict[str, Any]]:
+        """The shuffle of a reduce that copies from that *moment* on, and what follows it."""
+        if moment not in self.shuffles:
+            groups = list[Group]()
+            if self.side.segment is not None:
+                groups = [
+                    Group(f"node {node}", count, end - moment, self.side.segment)
+                    for (end, node), count in self.outputs
+                ]
+            outcome = run_shuffle(groups, self.side.setting)
+            self.shuffles[moment] = outcome, self.side.after(outcome)
+        return self.shuffles[moment]
+
+
 def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes:
-    """Steps 1 to 7 under a *pool*; without a *side* no reduce runs."""
+    """The job by steps 1 to 7 with slots of that *pool*; without a *side* no reduce runs."""
     if plan.num_reduces and pool == "separate":
         check_count("reduce_slots", plan.reduce_slots, where=WHERE, low=1)
     maps, free_at = place_tasks(
@@ -252,40 +288,17 @@ def job_times(plan: Plan, pool: str, side: ReduceSide | None = None) -> JobTimes
         plan.map_slots,
         lambda _, start: start + plan.task_overhead_s + plan.map_task_s,
     )
-    maps_end = max((end for _, end in maps), default=0.0)
     map_waves = math.ceil(plan.num_maps / plan.map_slots)
     if plan.num_reduces == 0 or side is None:
+        maps_end = max((end for _, end in maps), default=0.0)
         return JobTimes(maps, [], map_waves, 0, maps_end + plan.job_overhead_s)
     slots = plan.map_slots
     if pool == "separate":
         slots = plan.reduce_slots
         free_at = []
-    # Step 4: reduces may start when this many maps are done.
-    needed = math.ceil(plan.slowstart * len(maps) - 1e-9)
-    may_start = sorted(end for _, end in maps)[needed - 1] if needed > 0 else 0.0
-    ends = Counter((end, place % plan.num_nodes) for place, (_, end) in enumerate(maps))
-    outputs = sorted(ends.items())
-    # Reduces that start together, and all that start after the last map, are computed once.
-    shuffles: dict[float, tuple[Outcome, dict[str, Any]]] = {}
-    reduces = list[Reduce]()
-
-    def end_of_reduce(_: int, start: float) -> float:  # step 6
-        copy_start = start + plan.task_overhead_s
-        earliest = min(copy_start, maps_end)
-        if earliest not in shuffles:
-            groups = [
-                Group(f"node {node}", count, end - earliest, side.segment)
-                for (end, node), count in outputs
-                if side.segment is not None
-            ]
-            outcome = run_shuffle(groups, side.setting)
-            shuffles[earliest] = outcome, side.after(outcome)
-        outcome, after = shuffles[earliest]
-        end = copy_start + outcome.shuffle_s + after_shuffle_s(after)
-        reduces.append(Reduce(start, end, outcome, after))
-        return end
-
-    place_tasks(plan.num_reduces, slots, end_of_reduce, free_at, may_start)
-    job_end = max([maps_end, *(reduce.end_s for reduce in reduces)])
+    may_start = reduce_gate_s(sorted(end for _, end in maps), plan.slowstart)
+    times = ReduceTimes(plan, side, maps)
+    place_tasks(plan.num_reduces, slots, times.end_of, free_at, may_start)
+    job_end = max([times.maps_end, *(reduce.end_s for reduce in times.reduces)])
     reduce_waves = math.ceil(plan.num_reduces / slots)
-    return JobTimes(maps, reduces, map_waves, reduce_waves, job_end + plan.job_overhead_s)
+    return JobTimes(maps, times.reduces, map_waves, reduce_waves, job_end + plan.job_overhead_s)

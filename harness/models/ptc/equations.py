@@ -153,9 +153,10 @@ def closed_window(waves: Waves, producer_s: float) -> float:
 
 def wave_window(waves: Waves) -> float:
     """Time to copy in, wave by wave: the length of all waves behind wave f (section 3.2)."""
-    of_a_wave = waves.map_wave_s, waves.context_switch_wave_s, waves.schedule_map_wave_s
-    running_s = sum(waves.open_waves * seconds for seconds in of_a_wave)
-    return running_s + waves.open_waves * waves.local_io_wave_s / waves.reduce_waves
+    open_waves = waves.open_waves
+    wave_parts = (waves.map_wave_s, waves.context_switch_wave_s, waves.schedule_map_wave_s)
+    running_s = sum(open_waves * part_s for part_s in wave_parts)
+    return running_s + open_waves * waves.local_io_wave_s / waves.reduce_waves
 
 
 def consumer(waves: Waves) -> float:

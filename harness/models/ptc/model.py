@@ -52,7 +52,7 @@ def _answer_quantities(case: CaseInput) -> dict[str, Any]:
 
 
 def _rename_slowstart(case: CaseInput) -> dict[str, Any]:
-    """Fields under the names of the functions: a configuration's slow start has another name."""
+    """Fields of a case, `reduce_slowstart` under the name that the functions have for it."""
     names = {"reduce_slowstart": "slowstart"}
     return {names.get(name, name): value for name, value in case.fields.items()}
 
@@ -84,25 +84,14 @@ class PTC:
         # What-If's tasks, no reduce input kept in memory; its shuffle and network are not used.
         nothing_kept = configuration.model_copy(update={"reduce_buffer_percent": 0.0})
         tasks = evaluate(*inputs_of_cell(profile, nothing_kept, cluster, job_input), "mr2")
-        warnings = [text for text in tasks["warnings"] if "network_s_per_byte" not in text]
+        task_warnings = [text for text in tasks["warnings"] if "network_s_per_byte" not in text]
         quantities, job_warnings = estimate_quantities(
             profile, configuration, cluster, job_input, tasks
         )
         answers = {method: evaluate_quantities(quantities, method) for method in METHODS}
         answer = answers[self.method]
         published = published_quantities(profile, quantities)
-        # What a history shows is What-If's, but a mean reduce wave's copying is the shuffle.
-        history = measurable(tasks)
-        reduce_task_s = None
-        if answer["reduce_waves"]:
-            copying = answer["transporter_s"] / answer["reduce_waves"]
-            history["shuffle_s"] = copying
-            reduce_task_s = sum(history[p] for p in ("shuffle_s", "sort_s", "reduce_rest_s"))
-        dataflow = {
-            name: value
-            for name, value in vars(quantities).items()
-            if value is not None and name != "map_task_s" and math.isfinite(value)
-        }
+        history, reduce_task_s = _history(tasks, answer)
         return Prediction(
             model=self.name,
             body_s=answer["total_s"],
@@ -113,14 +102,14 @@ class PTC:
             reduce_waves=answer["reduce_waves"],
             phases={name: answer[name] for name in PHASES},
             measurable=history,
-            dataflow=dataflow | {n: v for n, v in answer.items() if n not in _NOT_DATAFLOW},
+            dataflow=_dataflow(quantities, answer),
             estimates={
-                f"{method}_s": other["total_s"]
-                for method, other in answers.items()
+                f"{method}_s": times["total_s"]
+                for method, times in answers.items()
                 if method != self.method
             },
             timeline=_timeline(quantities, answer),
-            warnings=(*answer["warnings"], *warnings, *job_warnings),
+            warnings=(*answer["warnings"], *task_warnings, *job_warnings),
         )
 
     def bodies(
@@ -136,28 +125,63 @@ class PTC:
         config |= {**fields, "reduce_buffer_percent": 0.0}
         names = ("map_task_s", "map_final_bytes", *AFTER_SHUFFLE)
         tasks = evaluate_grid(statistics, costs, config, nodes, "mr2", quantities=names)
-        sizes = {"num_splits": np.asarray(fields["num_maps"], int)}
-        sizes["split_bytes"] = fields["split_bytes"]
-        settings = {name: each for name, each in fields.items() if name in JobConfig.model_fields}
+        settings = {
+            name: values for name, values in fields.items() if name in JobConfig.model_fields
+        }
+        sizes = {
+            "num_splits": np.asarray(fields["num_maps"], int),
+            "split_bytes": fields["split_bytes"],
+        }
         bodies = []
         for row in range(len(fields["num_maps"])):
-            changed, size, task = (
-                {name: each[row].item() for name, each in part.items()}
-                for part in (settings, sizes, tasks)
+            quantities, _ = estimate_quantities(
+                profile,
+                configuration.model_copy(update=_row_values(settings, row)),
+                cluster,
+                job_input.model_copy(update=_row_values(sizes, row)),
+                _row_values(tasks, row),
             )
-            of_row = configuration.model_copy(update=changed), job_input.model_copy(update=size)
-            quantities, _ = estimate_quantities(profile, of_row[0], cluster, of_row[1], task)
             bodies.append(evaluate_quantities(quantities, self.method)["total_s"])
         return np.array(bodies)
 
     def _require(self, profile: Profile, configuration: JobConfig) -> None:
         """``MissingStatistic`` where *profile* lacks what the model needs."""
         needed = self.required if configuration.num_reduces else self.required - _OF_REDUCES
-        known = {*profile.statistics, *profile.costs}
-        if "copy_s_per_byte_compressed" in known:
+        available = {*profile.statistics, *profile.costs}
+        if "copy_s_per_byte_compressed" in available:
             # Bytes on the wire are bytes: the copies of either codec show their rate.
-            known.add("copy_s_per_byte")
-        require_statistics(needed, known, profile, self.name)
+            available.add("copy_s_per_byte")
+        require_statistics(needed, available, profile, self.name)
+
+
+def _row_values(columns: Mapping[str, Numbers], row: int) -> dict[str, Any]:
+    """One value of each of *columns*, as Python's number."""
+    return {name: values[row].item() for name, values in columns.items()}
+
+
+def _history(
+    tasks: Mapping[str, Any], answer: Mapping[str, Any]
+) -> tuple[dict[str, Any], float | None]:
+    """
+    Phases as a history shows them, and the whole of a reduce task where there is one.
+
+    They are What-If's, but the shuffle is the copying of a mean wave of reduces.
+    """
+    history = measurable(tasks)
+    if not answer["reduce_waves"]:
+        return history, None
+    history["shuffle_s"] = answer["transporter_s"] / answer["reduce_waves"]
+    return history, sum(history[phase] for phase in ("shuffle_s", "sort_s", "reduce_rest_s"))
+
+
+def _dataflow(quantities: Quantities, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """What the answer rests on, and what it holds beside its phases."""
+    dataflow = {
+        name: value
+        for name, value in vars(quantities).items()
+        if value is not None and name != "map_task_s" and math.isfinite(value)
+    }
+    return dataflow | {name: value for name, value in answer.items() if name not in _NOT_DATAFLOW}
 
 
 def _timeline(quantities: Quantities, answer: Mapping[str, Any]) -> tuple[TaskSpan, ...]:

@@ -122,8 +122,8 @@ def local_io(size: float, quantities: Quantities) -> float:
 
 def buffer_saving(quantities: Quantities) -> float:
     """t_lrw(min(B_r, D_s / r)): local I/O that the reduce-side buffer saves in a wave (R17)."""
-    most = quantities.shuffle_bytes_total / quantities.reduce_waves
-    return local_io(min(quantities.reduce_buffer_bytes_per_wave, most), quantities)
+    wave_bytes = quantities.shuffle_bytes_total / quantities.reduce_waves
+    return local_io(min(quantities.reduce_buffer_bytes_per_wave, wave_bytes), quantities)
 
 
 def moving_s(size: float, *rates: float) -> float:
@@ -142,7 +142,7 @@ def estimate_quantities(
     tasks: Mapping[str, Any],
 ) -> tuple[Quantities, list[str]]:
     """Quantities of section 4 from What-If's *tasks*, and warnings of what they rest on."""
-    of_maps: dict[str, Any] = {
+    tasks_and_slots: dict[str, Any] = {
         "num_maps": job_input.num_splits,
         "num_reduces": configuration.num_reduces,
         "map_slots": cluster.map_slots,
@@ -163,12 +163,12 @@ def estimate_quantities(
         nothing: dict[str, Any] = dict.fromkeys(
             (*rates, "copy_bps_total", "reduce_task_s", "shuffle_bytes_total"), 0.0
         )
-        return Quantities(**nothing, **of_maps), warnings
+        return Quantities(**nothing, **tasks_and_slots), warnings
     switching_s, switching_warnings = _context_switch(
         profile, configuration, cluster, job_input, rates
     )
     job = Quantities(
-        **of_maps,
+        **tasks_and_slots,
         **rates,
         reduce_task_s=sum(tasks.get(name, 0.0) for name in AFTER_SHUFFLE),
         shuffle_bytes_total=tasks["map_final_bytes"] * job_input.num_splits,
@@ -203,10 +203,10 @@ def copy_rate(profile: Profile, configuration: JobConfig, cluster: Cluster) -> f
     if configuration.map_output_compressed:
         names.reverse()
     measured = next(name for name in names if name in profile.statistics)
-    of_copiers = _rate_of(
-        _value(profile, measured), cluster.reduce_slots * configuration.parallel_copies
-    )
-    return min(of_copiers, cluster.num_nodes * _value(profile, "network_bps", above=True))
+    copiers = cluster.reduce_slots * configuration.parallel_copies
+    copiers_bps = _rate_of(_value(profile, measured), copiers)
+    nodes_bps = cluster.num_nodes * _value(profile, "network_bps", above=True)
+    return min(copiers_bps, nodes_bps)
 
 
 def reduce_buffer_bytes(configuration: JobConfig, reduce_slots: int) -> float:
@@ -256,7 +256,7 @@ def _rate_of(cost: float, streams: int) -> float:
 
 
 def _value(profile: Profile, name: str, *, above: bool = False) -> float:
-    """A number of the profile, from 0 on or *above* it; ``ModelError`` for any other."""
-    known = {**profile.statistics, **profile.frame}
+    """A number of the profile, at least 0 (*above*: more than 0); ``ModelError`` for any other."""
+    measured = {**profile.statistics, **profile.frame}
     where = f"profile of {profile.workload!r}"
-    return check_number(name, known[name].value, where=where, above=above)
+    return check_number(name, measured[name].value, where=where, above=above)

@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import ModelError
-from harness.models.spn_gc.net import VARIANTS
 from harness.models.spn_gc.phases import PHASES, WHERE
 from harness.sim.phasetype import Quantiles, maximum
 
@@ -70,17 +69,19 @@ def simulate_net(
     generator = np.random.default_rng(seed)
     draws = generator.standard_exponential((len(shared_means), replications))
     shared = np.array(shared_means) @ draws
-    slots = map_slots or num_maps, reduce_slots or num_reduces
-    if num_maps > slots[0] or num_reduces > slots[1]:
+    task_counts = (num_maps, num_reduces)
+    slot_counts = (map_slots or num_maps, reduce_slots or num_reduces)
+    if any(count > slots for count, slots in zip(task_counts, slot_counts, strict=True)):
         method = "tasks"
     ends = []
-    for means, tasks, free_slots in zip(stages, (num_maps, num_reduces), slots, strict=True):
+    for means, tasks, slots in zip(stages, task_counts, slot_counts, strict=True):
         if method == "maxima":  # the quantile at u, with -log u exponential
             minus_log_u = generator.standard_exponential(replications)
             ends.append(_quantiles(means).of_maximum(minus_log_u, tasks))
         else:
-            ends.append(stage_ends(means, tasks, free_slots, replications, generator))
-    times = shared + ends[0] + ends[1]
+            ends.append(stage_ends(means, tasks, slots, replications, generator))
+    map_stage, reduce_stage = ends
+    times = shared + map_stage + reduce_stage
     low, median, high = np.quantile(times, [0.05, 0.5, 0.95])
     return {
         "simulated_s": float(times.mean()),
@@ -89,8 +90,8 @@ def simulate_net(
         "quantile_50_s": float(median),
         "quantile_95_s": float(high),
         "shared_stage_s": float(shared.mean()),
-        "map_stage_s": float(ends[0].mean()),
-        "reduce_stage_s": float(ends[1].mean()),
+        "map_stage_s": float(map_stage.mean()),
+        "reduce_stage_s": float(reduce_stage.mean()),
     }
 
 
@@ -98,9 +99,9 @@ def expected_net_time(
     phases: Mapping[str, float], num_maps: int, num_reduces: int, variant: str = "shared_read"
 ) -> dict[str, float]:
     """Exact mean and standard deviation of T, and the means of its two maxima, in s."""
-    shared, (of_maps, of_reduces) = _means_of(phases, variant)
-    map_stage = _maximum(of_maps, num_maps)
-    reduce_stage = _maximum(of_reduces, num_reduces)
+    shared, (map_means, reduce_means) = _means_of(phases, variant)
+    map_stage = _maximum(map_means, num_maps)
+    reduce_stage = _maximum(reduce_means, num_reduces)
     return {
         "map_stage_expected_s": map_stage.mean,
         "reduce_stage_expected_s": reduce_stage.mean,
@@ -111,25 +112,25 @@ def expected_net_time(
 
 def expectations(phases: Mapping[str, float], num_maps: int, num_reduces: int) -> dict[str, float]:
     """Exact expectations of both variants, by the names of section 1."""
-    read, shuffle = (
-        expected_net_time(phases, num_maps, num_reduces, variant_name) for variant_name in VARIANTS
-    )
-    other = ("map_stage_expected_s", "expected_s", "std_s")
-    return read | {f"shared_shuffle_{name}": shuffle[name] for name in other}
+    shared_read = expected_net_time(phases, num_maps, num_reduces, "shared_read")
+    shared_shuffle = expected_net_time(phases, num_maps, num_reduces, "shared_shuffle")
+    # The reduces of both are the same.
+    varying = ("map_stage_expected_s", "expected_s", "std_s")
+    return shared_read | {f"shared_shuffle_{name}": shared_shuffle[name] for name in varying}
 
 
 def _means_of(phases: Mapping[str, float], variant: str) -> tuple[Means, tuple[Means, Means]]:
     """Means of the phases that are once per job; of those of a map, and of a reduce."""
-    shared, of_maps, of_reduces = (
+    shared, maps, reduces = (
         tuple(phases[name] for name in names) for names in (SHARED[variant], MAP[variant], REDUCE)
     )
-    return shared, (of_maps, of_reduces)
+    return shared, (maps, reduces)
 
 
 def stage_ends(
     means: Means, tasks: int, slots: int, runs: int, generator: np.random.Generator
 ) -> Floats:
-    """When the last task of a stage ends in each run [s], from every delay of every task."""
+    """End of a stage's last task in each run [s]; every delay of every task is drawn."""
     if tasks * runs * len(means) > MOST_DRAWS:
         what = f"{tasks} tasks in {runs} replications"
         raise ModelError(f"{what} are too many to draw one by one", where=WHERE)
@@ -149,7 +150,7 @@ def stage_ends(
 
 
 def makespans(durations: Floats, slots: int) -> Floats:
-    """When the last task of each run (row) ends; tasks go, in order, to the slot that is free."""
+    """End of the last task of each run (row) [s]; each goes to the slot that is free first."""
     ends = np.zeros(len(durations))
     if slots >= durations.shape[1]:
         ends[:] = durations.max(axis=1)

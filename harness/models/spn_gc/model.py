@@ -14,11 +14,13 @@ from harness.models.spn_gc.net import build_net
 from harness.models.spn_gc.phases import FIELDS, PHASES, REQUIRED, spn_phases
 from harness.models.vectors import CaseInput, Evaluator
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile
+from harness.records.profile import Profile, Statistic
 
 # The cell says these; all else is measured.  Its own `gpu_block_bytes` win over the test job's.
 _OF_CELL = frozenset({"input_bytes", "split_bytes", "num_reduces", "num_datanodes", "replication"})
 _OF_REDUCES = frozenset({"reduce_s", "test_map_output_bytes", "test_reduce_bytes"})
+_MAP_PHASES = PHASES[1:6]
+_REDUCE_PHASES = PHASES[6:]
 _NOTED = ("cpu_ratio", "gpu_ratio", "reduce_uses_gpu")
 SCORED = "scored"
 STAND_IN = "gpu_stand_in"  # statistic: 1 where the processor did the work of the device
@@ -36,8 +38,8 @@ def _answer_phases(case: CaseInput) -> dict[str, Any]:
     tasks = answer["num_maps"], case.fields.get("num_reduces", 1)
     answer |= expectations(answer, *tasks)
     answer["simulated_s"] = simulate_net(answer, *tasks)["simulated_s"]
-    other = simulate_net(answer, *tasks, variant="shared_shuffle")
-    answer["shared_shuffle_simulated_s"] = other["simulated_s"]
+    shared_shuffle = simulate_net(answer, *tasks, variant="shared_shuffle")
+    answer["shared_shuffle_simulated_s"] = shared_shuffle["simulated_s"]
     return answer
 
 
@@ -85,27 +87,24 @@ class SpnGc:
         }
         estimates, spread = _estimates(body, num_reduces, cluster, seed)
         published = simulate_net(answer, num_maps, num_reduces, seed=seed)
-        for reading, other in readings.items():
-            unloaded = simulate_net(other | {"t1_load_s": 0.0}, num_maps, num_reduces, seed=seed)
+        for reading, phases in readings.items():
+            unloaded = simulate_net(phases | {"t1_load_s": 0.0}, num_maps, num_reduces, seed=seed)
             estimates[reading] = unloaded["simulated_s"]
         # As a history cuts them: the net counts the shuffle to the maps, and reads once for all.
-        map_s = sum(answer[name] for name in PHASES[1:6])
-        reduce_s = sum(answer[name] for name in PHASES[6:])
-        # Spills before the last one cannot be distinguished in a history.
-        measurable = {
-            "map_main_s": sum(answer[name] for name in PHASES[1:5]),
-            "map_tail_s": answer["t6_spill_s"],
-        }
-        if num_reduces:
-            measurable |= {
-                "shuffle_s": answer["t7_shuffle_s"],
-                "sort_s": answer["t8_merge_s"],
-                "reduce_rest_s": answer["t9_reduce_s"],
-            }
+        map_s = sum(answer[name] for name in _MAP_PHASES)
+        reduce_s = sum(answer[name] for name in _REDUCE_PHASES)
         # Tasks of mean length on the slots there are.
-        slots = cluster.map_slots, cluster.reduce_slots
-        plan = schedule([map_s] * num_maps, num_reduces, 0.0, reduce_s, *slots, 1.0)
+        plan = schedule(
+            [map_s] * num_maps,
+            num_reduces,
+            0.0,
+            reduce_s,
+            cluster.map_slots,
+            cluster.reduce_slots,
+            1.0,
+        )
         dataflow = answer | spread
+        not_dataflow = {*PHASES, *estimates}
         return Prediction(
             model=self.name,
             body_s=estimates["simulated_s"],
@@ -113,12 +112,8 @@ class SpnGc:
             map_task_s=map_s,
             reduce_task_s=reduce_s if num_reduces else None,
             phases={name: answer[name] for name in (PHASES if num_reduces else PHASES[:6])},
-            measurable=measurable,
-            dataflow={
-                name: value
-                for name, value in dataflow.items()
-                if name not in PHASES and name not in estimates
-            },
+            measurable=_measurable(answer, has_reduces=bool(num_reduces)),
+            dataflow={name: value for name, value in dataflow.items() if name not in not_dataflow},
             estimates=estimates,
             timeline=timeline(plan["map_spans"], plan["reduce_spans"]),
             warnings=tuple(warnings),
@@ -137,11 +132,11 @@ class SpnGc:
             return {SCORED: plain}
         device_s = given["map_gpu_s"] * given["split_bytes"] / given["test_input_bytes"]
         scored = given | {"map_gpu_s": plain["gpu_blocks_per_split"] * given["map_gpu_s"]}
-        twice = scored | {"map_s": given["map_s"] + device_s}
+        counted_twice = scored | {"map_s": given["map_s"] + device_s}
         return {
             SCORED: spn_phases(scored, self.rules),
             "device_seconds_s": plain,
-            "device_in_map_s": spn_phases(twice, self.rules),
+            "device_in_map_s": spn_phases(counted_twice, self.rules),
         }
 
     def _parameters(
@@ -150,21 +145,16 @@ class SpnGc:
         """Parameters of the equations, and what was assumed for those that nobody measured."""
         measured = {**profile.costs, **profile.statistics}
         has_reduces = configuration.num_reduces != 0
-        uses_gpu = (
-            has_reduces and "reduce_uses_gpu" in measured and measured["reduce_uses_gpu"].value != 0
-        )
-        needed = self.required if has_reduces else self.required - _OF_REDUCES
-        if uses_gpu and self.rules == "mr2":
-            needed |= {"reduce_gpu_s"}
-        require_statistics(needed, measured.keys(), profile, self.name)
+        uses_gpu = has_reduces and _is_set(measured, "reduce_uses_gpu")
+        self._require(profile, has_reduces=has_reduces, uses_gpu=uses_gpu)
         if has_reduces and cluster.reduce_slots < 1:
             wanted = "a whole number of at least 1"
             raise range_error("reduce_slots", cluster.reduce_slots, wanted, f"{self.name}, cluster")
         properties = configuration.model_dump()
         parameters = dict.fromkeys(_OF_REDUCES, 0.0)
-        parameters |= {name: properties[name] for name in FIELDS if name in properties}
+        parameters |= {name: properties[name] for name in FIELDS.keys() & properties.keys()}
         parameters |= {
-            name: measured[name].value for name in FIELDS.keys() - _OF_CELL if name in measured
+            name: measured[name].value for name in FIELDS.keys() & measured.keys() - _OF_CELL
         }
         parameters |= {
             "input_bytes": job_input.input_bytes,
@@ -175,34 +165,71 @@ class SpnGc:
         }
         if job_input.gpu_block_bytes:
             parameters["gpu_block_bytes"] = job_input.gpu_block_bytes
-        # The map function's time of a split, from that of a split of the test job (section 8).
-        test_num_maps, split_bytes, test_bytes = (
-            check_number(name, value, where=self.name, above=above)
-            for name, value, above in (
-                ("test_num_maps", measured["test_num_maps"].value, True),
-                ("split_bytes", parameters["split_bytes"], False),
-                ("test_input_bytes", parameters["test_input_bytes"], True),
-            )
-        )
-        parameters["map_s"] *= split_bytes * test_num_maps / test_bytes
+        parameters["map_s"] *= self._splits_of_test_job(measured, parameters)
         warnings = [
             f"no {name}: assumed to be {FIELDS[name].default:g}"
             for name in _NOTED
             if name not in measured
         ]
-        if STAND_IN in measured and measured[STAND_IN].value:
+        if _is_set(measured, STAND_IN):
             warnings.append("the device of the test job is its processor (device=cpu), not a GPU")
         return parameters, warnings
+
+    def _require(self, profile: Profile, *, has_reduces: bool, uses_gpu: bool) -> None:
+        """``MissingStatistic`` where *profile* lacks what such a job needs."""
+        needed = self.required if has_reduces else self.required - _OF_REDUCES
+        if uses_gpu and self.rules == "mr2":
+            needed |= {"reduce_gpu_s"}
+        require_statistics(needed, {*profile.costs, *profile.statistics}, profile, self.name)
+
+    def _splits_of_test_job(
+        self, measured: Mapping[str, Statistic], parameters: Mapping[str, Any]
+    ) -> float:
+        """How many of the test job's splits a split of the cell is as large as (section 8)."""
+        test_num_maps = check_number(
+            "test_num_maps", measured["test_num_maps"].value, where=self.name, above=True
+        )
+        split_bytes = check_number("split_bytes", parameters["split_bytes"], where=self.name)
+        test_bytes = check_number(
+            "test_input_bytes", parameters["test_input_bytes"], where=self.name, above=True
+        )
+        return split_bytes * test_num_maps / test_bytes
+
+
+def _is_set(measured: Mapping[str, Statistic], name: str) -> bool:
+    """Whether the statistic of that *name*, which is a flag, is known and not 0."""
+    return name in measured and measured[name].value != 0
+
+
+def _measurable(answer: Mapping[str, Any], *, has_reduces: bool) -> dict[str, float]:
+    """
+    Phases as a history shows them, in seconds per task.
+
+    Spills before the last one cannot be distinguished in a history: all count as the map's tail.
+    """
+    phases = {
+        "map_main_s": sum(answer[name] for name in PHASES[1:5]),
+        "map_tail_s": answer["t6_spill_s"],
+    }
+    if has_reduces:
+        phases |= {
+            "shuffle_s": answer["t7_shuffle_s"],
+            "sort_s": answer["t8_merge_s"],
+            "reduce_rest_s": answer["t9_reduce_s"],
+        }
+    return phases
 
 
 def _estimates(
     answer: Mapping[str, Any], num_reduces: int, cluster: Cluster, seed: int
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Bodies by name; and how the simulated ones spread."""
-    tasks = answer["num_maps"], num_reduces
-    exact = expectations(answer, *tasks)
-    simulated = simulate_net(answer, *tasks, seed=seed)
-    shared_shuffle = simulate_net(answer, *tasks, seed=seed, variant="shared_shuffle")
+    """Estimates of the body by name; and what else the net says, such as how its runs spread."""
+    num_maps = answer["num_maps"]
+    exact = expectations(answer, num_maps, num_reduces)
+    simulated = simulate_net(answer, num_maps, num_reduces, seed=seed)
+    shared_shuffle = simulate_net(
+        answer, num_maps, num_reduces, seed=seed, variant="shared_shuffle"
+    )
     estimates = {
         "sum_of_means_s": answer["sum_of_means_s"],
         "simulated_s": simulated.pop("simulated_s"),
@@ -210,18 +237,22 @@ def _estimates(
         "shared_shuffle_simulated_s": shared_shuffle["simulated_s"],
         "shared_shuffle_expected_s": exact["shared_shuffle_expected_s"],
     }
-    runs = max(_FEWEST_RUNS, min(_SLOT_RUNS, _SLOT_TASKS // sum(tasks)))
-    by_slots = {tasks: estimates["simulated_s"]}  # with slots for all, the paper's net
-    for pool, free_slots in {"separate": cluster.reduce_slots, "shared": cluster.map_slots}.items():
-        slots = min(tasks[0], cluster.map_slots), min(num_reduces, free_slots)
-        if slots not in by_slots:
-            by_slots[slots] = simulate_net(
+    runs = max(_FEWEST_RUNS, min(_SLOT_RUNS, _SLOT_TASKS // (num_maps + num_reduces)))
+    map_slots = min(num_maps, cluster.map_slots)
+    # With slots for all, it is the paper's net.
+    times_by_slots = {(num_maps, num_reduces): estimates["simulated_s"]}
+    for pool, pool_slots in {"separate": cluster.reduce_slots, "shared": cluster.map_slots}.items():
+        reduce_slots = min(num_reduces, pool_slots)
+        slots = (map_slots, reduce_slots)
+        if slots not in times_by_slots:
+            times_by_slots[slots] = simulate_net(
                 answer,
-                *tasks,
+                num_maps,
+                num_reduces,
                 seed=seed,
                 replications=runs,
-                map_slots=slots[0],
-                reduce_slots=slots[1],
+                map_slots=map_slots,
+                reduce_slots=reduce_slots,
             )["simulated_s"]
-        estimates[f"scheduler_{pool}_s"] = by_slots[slots]
+        estimates[f"scheduler_{pool}_s"] = times_by_slots[slots]
     return estimates, exact | {f"simulated_{name}": value for name, value in simulated.items()}

@@ -11,13 +11,14 @@ follows, and the counts of (1) and (2) do not apply.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.errors import ModelError
 from harness.models.checks import check_count, range_error
 from harness.models.spn_gc.phases import PHASES, WHERE
-from harness.sim.petri import Net, Transition
+from harness.sim.petri import Arc, Net, Transition
 
 VARIANTS = ("shared_read", "shared_shuffle")
 MOST_ARCS = 300_000  # of a net that is listed or played
@@ -83,6 +84,76 @@ def build_net(num_maps: int, num_reduces: int, variant: str = "shared_read") -> 
     }
 
 
+@dataclass
+class _Listing:
+    """Places and arcs of a net in the order of the specification, as far as they are listed."""
+
+    places: list[str] = field(default_factory=list)
+    inputs: list[Arc] = field(default_factory=list)
+    outputs: list[Arc] = field(default_factory=list)
+
+    def add_map(self, number: int, nodes: Sequence[str]) -> None:
+        """A map: place, transition that takes from it, next place, ..., with an arc between two."""
+        names = [f"{node}_{number}" for node in nodes]
+        places = names[::2]
+        transitions = names[1::2]
+        self.places += places
+        self.inputs += [
+            (place, transition, 1) for place, transition in zip(places, transitions, strict=False)
+        ]
+        self.outputs += [
+            (transition, place, 1)
+            for transition, place in zip(transitions, places[1:], strict=False)
+        ]
+
+    def add_reduce(self, number: int, tokens_to_merge: int) -> None:
+        """A reduce, which starts when so many tokens have come."""
+        self.places += [f"fetched_{number}", f"merged_{number}", f"reduced_{number}"]
+        self.inputs.append((f"fetched_{number}", f"merge_{number}", tokens_to_merge))
+        self.inputs.append((f"merged_{number}", f"reduce_{number}", 1))
+        self.outputs.append((f"merge_{number}", f"merged_{number}", 1))
+        self.outputs.append((f"reduce_{number}", f"reduced_{number}", 1))
+
+
+def list_shared_read(num_maps: int, num_reduces: int) -> _Listing:
+    """The net with one read for all maps, each of which shuffles to all reduces."""
+    nodes = _MAP["shared_read"] if num_reduces else _MAP["shared_read"][:-1]
+    first_place = nodes[0]
+    listing = _Listing(places=["start", "loaded"])
+    listing.inputs += [("start", "load", 1), ("loaded", "read", 1)]
+    listing.outputs.append(("load", "loaded", 1))
+    for number in range(1, num_maps + 1):
+        listing.outputs.append(("read", f"{first_place}_{number}", 1))
+        listing.add_map(number, nodes)
+        listing.outputs += [
+            (f"shuffle_{number}", f"fetched_{reduce_number}", 1)
+            for reduce_number in range(1, num_reduces + 1)
+        ]
+    for number in range(1, num_reduces + 1):
+        # The join: a reduce starts when all maps have delivered.
+        listing.add_reduce(number, tokens_to_merge=num_maps)
+    return listing
+
+
+def list_shared_shuffle(num_maps: int, num_reduces: int) -> _Listing:
+    """The net whose maps read themselves, with one shuffle for all reduces behind all of them."""
+    nodes = _MAP["shared_shuffle"]
+    first_place = nodes[0]
+    last_transition = nodes[-1]
+    listing = _Listing(places=["start"], inputs=[("start", "load", 1)])
+    for number in range(1, num_maps + 1):
+        listing.outputs.append(("load", f"{first_place}_{number}", 1))
+        listing.add_map(number, nodes)
+        listing.outputs.append((f"{last_transition}_{number}", "map_outputs", 1))
+    listing.places.append("map_outputs")
+    if num_reduces:
+        listing.inputs.append(("map_outputs", "shuffle", num_maps))
+    for number in range(1, num_reduces + 1):
+        listing.outputs.append(("shuffle", f"fetched_{number}", 1))
+        listing.add_reduce(number, tokens_to_merge=1)
+    return listing
+
+
 def timed_net(
     phases: Mapping[str, float], num_maps: int, num_reduces: int, variant: str = "shared_read"
 ) -> Net:
@@ -90,56 +161,19 @@ def timed_net(
     if sum(num_arcs(num_maps, num_reduces, variant)) > MOST_ARCS:
         what = f"a net of {num_maps} maps and {num_reduces} reduces"
         raise ModelError(f"{what} is too large to list", where=WHERE)
-    shared_read = variant == "shared_read"
-    maps = range(1, num_maps + 1)
-    reduces = range(1, num_reduces + 1)
-    map_nodes = _MAP[variant] if num_reduces or not shared_read else _MAP[variant][:-1]
-    map_places = map_nodes[::2]
-    map_transitions = map_nodes[1::2]
-    last = map_nodes[-1]
-    places = ["start", *(["loaded"] if shared_read else [])]
-    places += [f"{name}_{number}" for number in maps for name in map_places]
-    places += [] if shared_read else ["map_outputs"]
-    places += [
-        f"{name}_{number}" for number in reduces for name in ("fetched", "merged", "reduced")
-    ]
-    # Arcs stand in the order of the transitions, and in that of the specification.
-    inputs = [("start", "load", 1)]
-    outputs = []
-    if shared_read:
-        inputs.append(("loaded", "read", 1))
-        outputs.append(("load", "loaded", 1))
-    for number in maps:
-        for place, transition in zip(map_places, map_transitions, strict=False):
-            inputs.append((f"{place}_{number}", f"{transition}_{number}", 1))
-        outputs.append(("read" if shared_read else "load", f"{map_nodes[0]}_{number}", 1))
-        for transition, place in zip(map_transitions, map_places[1:], strict=False):
-            outputs.append((f"{transition}_{number}", f"{place}_{number}", 1))
-        if shared_read:
-            outputs += [
-                (f"{last}_{number}", f"fetched_{reduce_number}", 1) for reduce_number in reduces
-            ]
-        else:
-            outputs.append((f"{last}_{number}", "map_outputs", 1))
-    if num_reduces and not shared_read:
-        inputs.append(("map_outputs", "shuffle", num_maps))
-    for number in reduces:
-        # The join: a reduce starts when all maps have delivered.
-        inputs.append((f"fetched_{number}", f"merge_{number}", num_maps if shared_read else 1))
-        inputs.append((f"merged_{number}", f"reduce_{number}", 1))
-        if not shared_read:
-            outputs.append(("shuffle", f"fetched_{number}", 1))
-        outputs.append((f"merge_{number}", f"merged_{number}", 1))
-        outputs.append((f"reduce_{number}", f"reduced_{number}", 1))
-    transitions = dict.fromkeys(transition for _, transition, _ in inputs)
+    if variant == "shared_read":
+        listing = list_shared_read(num_maps, num_reduces)
+    else:
+        listing = list_shared_shuffle(num_maps, num_reduces)
+    # In the order in which they take tokens; a name without its number says the phase.
+    names = dict.fromkeys(transition for _, transition, _ in listing.inputs)
+    transitions = [Transition(name, phases[PHASE_OF[name.rstrip("_0123456789")]]) for name in names]
     return Net(
-        tuple(places),
-        tuple(
-            Transition(name, phases[PHASE_OF[name.rstrip("_0123456789")]]) for name in transitions
-        ),
-        tuple(inputs),
-        tuple(outputs),
-        {"start": 1},
+        places=tuple(listing.places),
+        transitions=tuple(transitions),
+        input_arcs=tuple(listing.inputs),
+        output_arcs=tuple(listing.outputs),
+        initial={"start": 1},
     )
 
 

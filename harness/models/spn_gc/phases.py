@@ -91,8 +91,8 @@ class Parameters:
         return self.input_bytes / self.test_input_bytes
 
 
-FIELDS = {f.name: f for f in fields(Parameters) if f.metadata}
-REQUIRED = frozenset(name for name, f in FIELDS.items() if f.default is MISSING)
+FIELDS = {parameter.name: parameter for parameter in fields(Parameters) if parameter.metadata}
+REQUIRED = frozenset(name for name, parameter in FIELDS.items() if parameter.default is MISSING)
 
 
 def ceil_ratio(numerator: float, denominator: float) -> int:
@@ -257,12 +257,14 @@ def spills(inputs: Parameters, sizes: Numbers) -> Numbers:
     metadata_bytes = sizes["metadata_bytes"]
     data_bytes = max(0.0, sizes["map_out_bytes_per_task"] - metadata_bytes)
     buffer_bytes = inputs.sort_buffer_mb * MIB
-    for_metadata = buffer_bytes * inputs.sort_record_percent * inputs.sort_spill_percent
-    for_data = buffer_bytes * (1 - inputs.sort_record_percent) * inputs.sort_spill_percent
-    num_spills = max(ceil_ratio(metadata_bytes, for_metadata), ceil_ratio(data_bytes, for_data))
+    metadata_buffer = buffer_bytes * inputs.sort_record_percent * inputs.sort_spill_percent
+    data_buffer = buffer_bytes * (1 - inputs.sort_record_percent) * inputs.sort_spill_percent
+    num_spills = max(
+        ceil_ratio(metadata_bytes, metadata_buffer), ceil_ratio(data_bytes, data_buffer)
+    )
     return {
-        "metadata_buffer_bytes": for_metadata,
-        "data_buffer_bytes": for_data,
+        "metadata_buffer_bytes": metadata_buffer,
+        "data_buffer_bytes": data_buffer,
         "data_bytes": data_bytes,
         "spill_total_bytes": metadata_bytes + data_bytes,
         "num_spills": num_spills,
@@ -294,7 +296,7 @@ def t6_spill_s(inputs: Parameters, sizes: Numbers) -> float:
         volume_bytes = sizes["spill_total_bytes"]
         count = sizes["num_spills"]
         disk_passes = sizes["num_merges"]
-    return float(volume_bytes * (count * spill + disk_passes * _around(inputs)))
+    return float(volume_bytes * (count * spill + disk_passes * _round_trip_s_per_byte(inputs)))
 
 
 # Phases 7 to 9: shuffle, merge, reduce
@@ -336,7 +338,7 @@ def reduce_disk_passes(inputs: Parameters, sizes: Numbers) -> int:
 def t8_merge_s(inputs: Parameters, sizes: Numbers) -> float:
     """Merge of a reduce, Eq. (13) [s]."""
     in_memory = 1 / inputs.mem_read_bps + 1 / inputs.mem_write_bps
-    passes_s = sizes["reduce_disk_passes"] * _around(inputs)
+    passes_s = sizes["reduce_disk_passes"] * _round_trip_s_per_byte(inputs)
     return float(sizes["shuffle_bytes"] * (in_memory + passes_s))
 
 
@@ -344,23 +346,24 @@ def t9_reduce_s(inputs: Parameters, sizes: Numbers) -> float:
     """
     Reduce function and its output, Eq. (14) [s]; on the device, one block of the map (S18).
 
-    Under mr2 rules all blocks of the reduce, at its own time on the device.
+    Under mr2 rules all blocks of the reduce, at its own time on the device.  The device's time of
+    a block is its share of that of the test job.
     """
     shuffle_bytes = sizes["shuffle_bytes"]
     device_seconds = 0.0
     function_seconds = 0.0
     if inputs.reduce_uses_gpu:
         gpu_rounds = 1
-        of_bytes = inputs.test_input_bytes
-        of_seconds = inputs.map_gpu_s
+        test_bytes = inputs.test_input_bytes
+        test_seconds = inputs.map_gpu_s
         if inputs.mr2:
             gpu_rounds = ceil_ratio(sizes["gpu_blocks_per_reduce"], inputs.gpu_block_concurrency)
-            of_bytes = inputs.test_map_output_bytes
-            of_seconds = inputs.reduce_gpu_s
+            test_bytes = inputs.test_map_output_bytes
+            test_seconds = inputs.reduce_gpu_s
         block_seconds = inputs.gpu_block_bytes / inputs.gpu_h2d_bps
-        if of_bytes:
-            block_share = inputs.gpu_block_bytes / of_bytes
-            block_seconds += block_share * inputs.gpu_ratio * of_seconds
+        if test_bytes:
+            block_share = inputs.gpu_block_bytes / test_bytes
+            block_seconds += block_share * inputs.gpu_ratio * test_seconds
         device_seconds = gpu_rounds * block_seconds + shuffle_bytes / inputs.gpu_d2h_bps
     if inputs.test_map_output_bytes:
         output_share = shuffle_bytes / inputs.test_map_output_bytes
@@ -372,8 +375,8 @@ def t9_reduce_s(inputs: Parameters, sizes: Numbers) -> float:
     return float(device_seconds + (read_seconds + function_seconds + write_seconds))
 
 
-def _around(inputs: Parameters) -> float:
-    """A byte from the disk through the memory and back [s/B]."""
+def _round_trip_s_per_byte(inputs: Parameters) -> float:
+    """A byte from the disk through the memory and back to the disk [s/B]."""
     return (
         1 / inputs.disk_read_bps
         + 1 / inputs.disk_write_bps

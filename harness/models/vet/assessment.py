@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
+from itertools import chain
 from statistics import fmean, median
 from typing import Any
 
@@ -32,7 +33,16 @@ from harness.models.vet.equations import (
 )
 from harness.records.prediction import JobConfig
 from harness.records.trace import TASK_COUNTER, TaskKind
-from harness.records.vet import FLAGS, MULTI_SPILL, SUBPHASES, TaskUnits, VetCurve, VetKind, VetTask
+from harness.records.vet import (
+    FLAGS,
+    MULTI_SPILL,
+    SUBPHASES,
+    TaskUnits,
+    VetCurve,
+    VetJob,
+    VetKind,
+    VetTask,
+)
 from harness.units import MIB
 
 BUCKETS = (1000, 100)  # section 3.6: reported beside the units, where there are ten units to each
@@ -54,6 +64,38 @@ class _Measured:
     spill_shares: list[float] = field(default_factory=list)
     short_units: int = 0
 
+    def add(self, task_units: TaskUnits, ordered: Times, task: VetTask) -> None:
+        """Take in a *task* whose units, *ordered*, are then needed no more."""
+        self.attempts.append(task_units.attempt_id)
+        self.tasks.append(task)
+        for number in BUCKETS:
+            self.buckets.setdefault(number, []).append(vet_ordered(ordered, buckets=number))
+        self.task_seconds.append(task_units.task_s)
+        alpha = tail_index(ordered)
+        if alpha is not None:
+            self.alphas.append(alpha)
+        if task_units.spill_s is not None and task_units.task_s > 0:
+            self.spill_shares.append(task_units.spill_s / task_units.task_s)
+        if task_units.records is not None and len(ordered):
+            self.short_units += len(ordered) * self.unit_records > task_units.records
+
+    @property
+    def spill_share(self) -> float | None:
+        """Mean share of a task's time in which a spill ran; `None` where no task says so."""
+        return fmean(self.spill_shares) if self.spill_shares else None
+
+    def typical(self, vet_job: VetJob) -> str | None:
+        """The attempt nearest to the median of *vet_job*, of equally near ones the first."""
+        if vet_job.vet_median is None:
+            return None
+        distances = [
+            (abs(vet - vet_job.vet_median), attempt)
+            for attempt, vet in zip(self.attempts, vet_job.vet_tasks, strict=True)
+            if vet is not None
+        ]
+        _, attempt = min(distances)
+        return attempt
+
 
 def assess(traces: Iterable[TaskUnits], config: JobConfig) -> tuple[VetKind, ...]:
     """
@@ -71,51 +113,36 @@ def assess(traces: Iterable[TaskUnits], config: JobConfig) -> tuple[VetKind, ...
             sizes = f"units of {measured.unit_records} and of {unit_records} records in one job"
             raise ModelError(sizes, where=f"{WHERE}, {task_units.attempt_id}")
         ordered = order_units(task_units.unit_seconds)
-        measured.attempts.append(task_units.attempt_id)
-        measured.tasks.append(assess_task(task_units, ordered, config))
-        for number in BUCKETS:
-            measured.buckets.setdefault(number, []).append(vet_ordered(ordered, buckets=number))
-        measured.task_seconds.append(task_units.task_s)
-        if (alpha := tail_index(ordered)) is not None:
-            measured.alphas.append(alpha)
-        if task_units.spill_s is not None and task_units.task_s > 0:
-            measured.spill_shares.append(task_units.spill_s / task_units.task_s)
-        if task_units.records is not None and len(ordered):
-            measured.short_units += len(ordered) * unit_records > task_units.records
+        measured.add(task_units, ordered, assess_task(task_units, ordered, config))
     return tuple(report_kind(name, kinds[name]) for name in SUBPHASES if name in kinds)
 
 
 def report_kind(name: TaskKind, measured: _Measured) -> VetKind:
     """Vet of the tasks of one kind."""
-    flags = Counter(flag for task in measured.tasks for flag in task.flags)
+    flag_counts = Counter(chain.from_iterable(task.flags for task in measured.tasks))
     job = vet_of_tasks(measured.tasks, measured.task_seconds)
     buckets = {number: vet_of_tasks(tasks) for number, tasks in measured.buckets.items()}
-    spill_share = fmean(measured.spill_shares) if measured.spill_shares else None
-    warnings: tuple[str, ...] = ()
-    if name == "map" and spill_share is not None and spill_share >= _MUCH_SPILLING:
-        share = f"spills ran for {spill_share:.0%} of the time of a map task"
-        warnings = (f"{share}; vet leaves them out, as if they were short",)
-    typical = None
-    if job.vet_median is not None:  # the attempt nearest to it, of equally near ones the first
-        distances = [
-            (abs(vet - job.vet_median), attempt)
-            for attempt, vet in zip(measured.attempts, job.vet_tasks, strict=True)
-            if vet is not None
-        ]
-        typical = min(distances)[1]
     return VetKind(
         kind=name,
         unit_records=measured.unit_records,
         attempts=tuple(measured.attempts),
         job=job,
         buckets={number: vets for number, vets in buckets.items() if vets.tasks_used},
-        flags={flag: flags[flag] for flag in FLAGS if flags[flag]},
+        flags={flag: flag_counts[flag] for flag in FLAGS if flag_counts[flag]},
         short_units=measured.short_units,
-        typical=typical,
+        typical=measured.typical(job),
         alpha=median(measured.alphas) if measured.alphas else None,
-        spill_share=spill_share,
-        warnings=warnings,
+        spill_share=measured.spill_share,
+        warnings=_spill_warnings(name, measured.spill_share),
     )
+
+
+def _spill_warnings(name: TaskKind, spill_share: float | None) -> tuple[str, ...]:
+    """What a reader should know of maps that spilled for much of their time."""
+    if name != "map" or spill_share is None or spill_share < _MUCH_SPILLING:
+        return ()
+    share = f"spills ran for {spill_share:.0%} of the time of a map task"
+    return (f"{share}; vet leaves them out, as if they were short",)
 
 
 def assess_task(task_units: TaskUnits, ordered: Times, config: JobConfig) -> VetTask:

@@ -36,11 +36,10 @@ def order_units(unit_seconds: Any) -> Times:
     is_sequence = isinstance(unit_seconds, Sequence) and not isinstance(unit_seconds, str | bytes)
     if not is_sequence and not isinstance(unit_seconds, np.ndarray):
         raise range_error("unit_seconds", unit_seconds, "a list of times", WHERE)
-    is_of_floats = not is_sequence or {type(seconds) for seconds in unit_seconds} <= {float}
-    if is_of_floats:
+    # Floats, as nearly all are, are looked at together; anything else one by one.
+    if not is_sequence or {type(seconds) for seconds in unit_seconds} <= {float}:
         times = np.asarray(unit_seconds, dtype=np.float64)
-        # A comparison with NaN is false, so this refuses it, too.
-        if times.ndim == 1 and (not len(times) or 0 <= times.min() <= times.max() <= _LONGEST_S):
+        if _are_times(times):
             return np.sort(times)
     values = unit_seconds if is_sequence else unit_seconds.tolist()
     checked = [
@@ -48,6 +47,14 @@ def order_units(unit_seconds: Any) -> Times:
         for place, value in enumerate(values)
     ]
     return np.sort(np.array(checked, dtype=np.float64))
+
+
+def _are_times(values: Times) -> bool:
+    """Whether all *values* lie in the range of a unit's time."""
+    if values.ndim != 1:
+        return False
+    # A comparison with NaN is false, so this refuses it, too.
+    return not len(values) or bool(0 <= values.min() <= values.max() <= _LONGEST_S)
 
 
 def change_point(errors: Times, omega: int) -> int:

@@ -64,23 +64,11 @@ def vet_ordered(
     omega = check_count("omega", omega, where=WHERE, low=2)
     capped = check_flag("cap_at_observed", cap_at_observed, where=WHERE)
     shape: dict[str, Any] = {}
-    if buckets is None:
-        is_enough = len(ordered) >= 2 * omega
-        set_aside_s = 0.0
-        unit_times = ordered
-    else:
-        bucket_count = check_count("buckets", buckets, where=WHERE, low=1)
-        if bucket_count < 2 * omega:
-            message = f"buckets = {bucket_count} is below 2*omega = {2 * omega}"
-            raise ModelError(message, where=WHERE)
-        bucket_units, set_aside = divmod(len(ordered), bucket_count)
-        is_enough = len(ordered) >= UNITS_OF_BUCKET * bucket_count
-        set_aside_s = float(ordered[:set_aside].sum())
-        unit_times = ordered[:0]
-        if is_enough:
-            unit_times = ordered[set_aside:].reshape(bucket_count, bucket_units).sum(axis=1)
-        shape = {"buckets": bucket_count, "set_aside": set_aside, "bucket_units": bucket_units}
-    if not is_enough:
+    set_aside_s = 0.0
+    unit_times = ordered
+    if buckets is not None:
+        unit_times, set_aside_s, shape = into_buckets(ordered, buckets, omega)
+    if len(unit_times) < 2 * omega:
         return VetTask(len(ordered), "too_few_units", float(ordered.sum()), **shape)
     errors = split_errors(unit_times)
     split = change_point(errors, omega)
@@ -89,22 +77,17 @@ def vet_ordered(
     ideal_s = estimated_ideal(unit_times, split, capped=capped) + set_aside_s
     overhead_s = overhead(unit_times, split, capped=capped)
     vet_value = vet_ratio(real_s, ideal_s)
+
+    def vet_of_window(window: int) -> float | None:
+        window_split = change_point(errors, window)
+        window_ideal_s = estimated_ideal(unit_times, window_split, capped=capped)
+        return vet_ratio(real_s, window_ideal_s + set_aside_s)
+
     flags = []
     # Section 4: does a window of 1 % of the units give another vet than one of three?
-    if (wide := max(OMEGA, len(unit_times) // 100)) != OMEGA:
-        narrow_vet, wide_vet = (
-            vet_ratio(
-                real_s,
-                estimated_ideal(unit_times, change_point(errors, window), capped=capped)
-                + set_aside_s,
-            )
-            for window in (OMEGA, wide)
-        )
-        if narrow_vet is None or wide_vet is None:
-            differs = narrow_vet is not wide_vet
-        else:
-            differs = abs(wide_vet - narrow_vet) > _SENSITIVE * narrow_vet
-        flags += [OMEGA_SENSITIVE] if differs else []
+    wide = max(OMEGA, len(unit_times) // 100)
+    if wide != OMEGA and differ(vet_of_window(OMEGA), vet_of_window(wide)):
+        flags.append(OMEGA_SENSITIVE)
     if overhead_s < -_ROUNDING * real_s:
         flags.append(NEGATIVE_OVERHEAD)
     return VetTask(
@@ -120,6 +103,32 @@ def vet_ordered(
         flags=tuple(flags),
         **shape,
     )
+
+
+def into_buckets(ordered: Times, buckets: int, omega: int) -> tuple[Times, float, dict[str, int]]:
+    """
+    Section 3.6: sums of equally many ordered units, one per bucket [s].
+
+    With them the seconds of the smallest units, which belong to no bucket, and the numbers of
+    `VetTask` that say so.  There is no sum where units are too few.
+    """
+    bucket_count = check_count("buckets", buckets, where=WHERE, low=1)
+    if bucket_count < 2 * omega:
+        message = f"buckets = {bucket_count} is below 2*omega = {2 * omega}"
+        raise ModelError(message, where=WHERE)
+    bucket_units, set_aside = divmod(len(ordered), bucket_count)
+    shape = {"buckets": bucket_count, "set_aside": set_aside, "bucket_units": bucket_units}
+    sums = ordered[:0]
+    if len(ordered) >= UNITS_OF_BUCKET * bucket_count:
+        sums = ordered[set_aside:].reshape(bucket_count, bucket_units).sum(axis=1)
+    return sums, float(ordered[:set_aside].sum()), shape
+
+
+def differ(narrow_vet: float | None, wide_vet: float | None) -> bool:
+    """Whether two windows give vets that are far from each other, or only one gives any."""
+    if narrow_vet is None or wide_vet is None:
+        return narrow_vet is not wide_vet
+    return abs(wide_vet - narrow_vet) > _SENSITIVE * narrow_vet
 
 
 def slope(unit_times: Times, split: int) -> float:
@@ -212,39 +221,44 @@ def vet_of_tasks(tasks: Sequence[VetTask], task_seconds: Any = None) -> VetJob:
     """`vet_job` of tasks that are measured already; those without a vet are skipped."""
     used = [task for task in tasks if task.vet is not None]
     vets = [task.vet for task in tasks if task.vet is not None]
-    of_times = None
+    correlated = None
     if task_seconds is not None:
-        whole_times = _read_numbers("task_seconds", task_seconds, low=0.0)
-        if len(whole_times) != len(tasks):
-            message = f"task_seconds has {len(whole_times)} times for {len(tasks)} tasks"
-            raise ModelError(message, where=WHERE)
-        of_used = [whole_times[place] for place, task in enumerate(tasks) if task.vet is not None]
-        of_times = pearson(vets, of_used)
+        correlated = pearson(vets, _seconds_with_vet(tasks, task_seconds))
     real_times = [task.profiled_real_s for task in used]
     ideal_times = [task.estimated_ideal_s or 0.0 for task in used]
-    quartiles: Sequence[float | None] = [None, None, None]
-    if vets:  # by linear interpolation, as most tools have them
-        quartiles = vets * 3 if len(vets) == 1 else quantiles(vets, n=4, method="inclusive")
+    first_quartile, middle, third_quartile = _quartiles(vets)
     real_mean_s = _mean(real_times)
     ideal_mean_s = _mean(ideal_times)
+    ratio_of_means = None
+    if real_mean_s is not None and ideal_mean_s:  # both are known, or none is
+        ratio_of_means = real_mean_s / ideal_mean_s
     return VetJob(
         vet_tasks=tuple(task.vet for task in tasks),
         tasks_used=len(used),
         tasks_skipped=len(tasks) - len(used),
         vet_job=_mean(vets),  # (6)
-        vet_quartile_1=quartiles[0],
-        vet_median=quartiles[1],
-        vet_quartile_3=quartiles[2],
+        vet_quartile_1=first_quartile,
+        vet_median=middle,
+        vet_quartile_3=third_quartile,
         pr_mean_s=real_mean_s,
         pr_std_s=_deviation(real_times),
         ei_mean_s=ideal_mean_s,
         ei_std_s=_deviation(ideal_times),
         oc_mean_s=_mean([task.overhead_s or 0.0 for task in used]),
-        ratio_of_means=(
-            real_mean_s / ideal_mean_s if real_mean_s is not None and ideal_mean_s else None
-        ),
-        pearson_vet_vs_task_seconds=of_times,
+        ratio_of_means=ratio_of_means,
+        pearson_vet_vs_task_seconds=correlated,
     )
+
+
+def _seconds_with_vet(tasks: Sequence[VetTask], task_seconds: Any) -> list[float]:
+    """Whole times of the tasks that have a vet; ``ModelError`` unless every task has a time."""
+    whole_times = _read_numbers("task_seconds", task_seconds, low=0.0)
+    if len(whole_times) != len(tasks):
+        message = f"task_seconds has {len(whole_times)} times for {len(tasks)} tasks"
+        raise ModelError(message, where=WHERE)
+    return [
+        whole_s for whole_s, task in zip(whole_times, tasks, strict=True) if task.vet is not None
+    ]
 
 
 def pearson(a: Sequence[float], b: Sequence[float]) -> float | None:
@@ -274,6 +288,7 @@ def ks_two_sample(sample_a: Sequence[float], sample_b: Sequence[float]) -> KsTes
 
 
 def _read_numbers(name: str, values: Any, low: float = -math.inf) -> list[float]:
+    """*values*, if they are a list of finite numbers of at least *low*."""
     if not isinstance(values, Sequence) or isinstance(values, str):
         raise range_error(name, values, "a list of numbers", WHERE)
     return [
@@ -282,9 +297,20 @@ def _read_numbers(name: str, values: Any, low: float = -math.inf) -> list[float]
     ]
 
 
+def _quartiles(values: Sequence[float]) -> Sequence[float | None]:
+    """Quartiles by linear interpolation, as most tools have them; none of no values."""
+    if not values:
+        return [None, None, None]
+    if len(values) == 1:
+        return [*values] * 3
+    return quantiles(values, n=4, method="inclusive")
+
+
 def _mean(values: Sequence[float]) -> float | None:
+    """Their mean; `None` of no values."""
     return fmean(values) if values else None
 
 
 def _deviation(values: Sequence[float]) -> float | None:
+    """Their standard deviation (divisor n - 1); `None` of fewer than two values."""
     return stdev(values) if len(values) > 1 else None

@@ -122,7 +122,7 @@ def evaluate_rows(
     """
     # 0/0 where a case does not apply; what is left of it makes the job's time NaN.
     with np.errstate(all="ignore"):
-        job, of_maps, of_reduces = inputs.select(rows)
+        job, map_costs, reduce_costs = inputs.select(rows)
         dataflow = m.map_flow(job)
         spills = np.zeros(1)
         if np.any(job.config.num_reduces):
@@ -139,13 +139,14 @@ def evaluate_rows(
             ):
                 vars(dataflow).update(stage(dataflow, job))
             spills = dataflow.num_spills
-            tasks = map_times(dataflow, job, of_maps) | reduce_times(dataflow, job, of_reduces)
-            answer = job_times(tasks, job, of_maps, of_reduces)
+            tasks = map_times(dataflow, job, map_costs) | reduce_times(dataflow, job, reduce_costs)
+            answer = job_times(tasks, job, map_costs, reduce_costs)
             if names is None or not answer.keys() >= set(names):
                 counters = map_counters(dataflow, job) | reduce_counters(dataflow, job)
                 answer = vars(dataflow) | counters | answer
         else:
-            answer = job_times(map_only_times(dataflow, job, of_maps), job, of_maps, of_reduces)
+            tasks = map_only_times(dataflow, job, map_costs)
+            answer = job_times(tasks, job, map_costs, reduce_costs)
             ratio = job.statistics.output_compression_ratio
             answer |= vars(dataflow) | {
                 "map_hdfs_bytes_read": job.config.split_bytes,
@@ -268,7 +269,7 @@ def wave_count(tasks: Counts, slots: Counts, job: Job) -> Numbers:
 
 
 def job_times(
-    tasks: Mapping[str, Numbers], job: Job, of_maps: Costs, of_reduces: Costs
+    tasks: Mapping[str, Numbers], job: Job, map_costs: Costs, reduce_costs: Costs
 ) -> Quantities:
     """
     The times of *tasks*, of map stage, reduce stage and job, Eqs. (92) to (94) [s]; the waves.
@@ -280,10 +281,10 @@ def job_times(
     config = job.config
     cluster = job.cluster
     if not job.printed:
-        for task, costs in (("map_task_s", of_maps), ("reduce_task_s", of_reduces)):
+        for task, costs in (("map_task_s", map_costs), ("reduce_task_s", reduce_costs)):
             if task in times:
                 times[task] = times[task] + (costs.setup_cpu_s + costs.cleanup_cpu_s)
-        times |= {"setup_cpu_s": of_maps.setup_cpu_s, "cleanup_cpu_s": of_maps.cleanup_cpu_s}
+        times |= {"setup_cpu_s": map_costs.setup_cpu_s, "cleanup_cpu_s": map_costs.cleanup_cpu_s}
     map_waves = wave_count(config.num_maps, cluster.num_nodes * cluster.map_slots_per_node, job)
     maps_s = map_waves * times["map_task_s"]  # (92)
     reduce_waves = reduces_s = 0.0

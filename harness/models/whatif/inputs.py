@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
+from itertools import chain, product
 from types import SimpleNamespace
 from typing import Any, TypeAlias, TypeVar
 
@@ -105,12 +106,17 @@ class Costs:
 
 COSTS = tuple(cost.name for cost in fields(Costs))
 SIDES = ("map", "reduce")
+_COSTS_OF_SIDES = frozenset(f"{cost}_{side}" for cost, side in product(COSTS, SIDES))
 
 
 def side_costs(costs: Mapping[str, _Cost], side: str) -> dict[str, _Cost]:
     """*costs* as tasks of one of the `SIDES` have them: their own (`name_side`) or the common."""
-    keys = ((name, key) for name in COSTS for key in (name, f"{name}_{side}"))
-    return {name: costs[key] for name, key in keys if key in costs}
+    chosen = {}
+    for name in COSTS:
+        for key in (name, f"{name}_{side}"):
+            if key in costs:
+                chosen[name] = costs[key]
+    return chosen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,10 +214,10 @@ class Inputs:
         """
 
         def choose(arrays: Arrays) -> Arrays:
-            return {
-                name: values if values.size == 1 else values[rows]
-                for name, values in arrays.items()
-            }
+            chosen = {}
+            for name, values in arrays.items():
+                chosen[name] = values if values.size == 1 else values[rows]
+            return chosen
 
         config = Config(**choose(self.config))
         statistics = drop_unused(Statistics(**choose(self.statistics)), config)
@@ -251,14 +257,13 @@ def read_inputs(
     if "combine_bytes_selectivity" not in statistics:
         # Without a statistic of its own, a combiner shrinks bytes as it shrinks records.
         flow["combine_bytes_selectivity"] = flow["combine_records_selectivity"]
-    maps, reduces = (
-        # The printed form has one cost for both (W40).
-        _read(Costs, costs if rules == "paper" else side_costs(costs, side), "costs")
-        for side in SIDES
-    )
-    given_parts = (flow, maps, reduces, settings, nodes)
-    size = max(values.size for part in given_parts for values in part.values())
-    return Inputs(flow, (maps, reduces), settings, nodes, rules, size)
+    given_costs: list[Given] = [costs, costs]  # the printed form has one cost for both (W40)
+    if rules != "paper":
+        given_costs = [side_costs(costs, side) for side in SIDES]
+    map_costs, reduce_costs = (_read(Costs, given, "costs") for given in given_costs)
+    parts = (flow, map_costs, reduce_costs, settings, nodes)
+    sizes = [values.size for values in chain.from_iterable(part.values() for part in parts)]
+    return Inputs(flow, (map_costs, reduce_costs), settings, nodes, rules, max(sizes))
 
 
 def in_grid(where: str, index: int, size: int) -> str:
@@ -267,6 +272,7 @@ def in_grid(where: str, index: int, size: int) -> str:
 
 
 def _read(part: type[Any], given: Given, kind: str) -> Arrays:
+    """Fields of the dataclass *part* as arrays: those *given*, checked, else their defaults."""
     where = f"what-if {kind}"
     arrays: Arrays = {}
     for field in fields(part):
@@ -311,9 +317,12 @@ def read_job(
     statistics: Given, costs: Given, config: Given, cluster: Given, rules: str
 ) -> tuple[Job, Costs, Costs]:
     """`Inputs.select` of one configuration in Python's numbers, for models that share equations."""
-    job, of_maps, of_reduces = read_inputs(statistics, costs, config, cluster, rules).select()
-    one = Job(_single(job.statistics), _single(job.config), _single(job.cluster), job.rules)
-    return one, _single(of_maps), _single(of_reduces)
+    inputs = read_inputs(statistics, costs, config, cluster, rules)
+    arrays, map_costs, reduce_costs = inputs.select()
+    job = Job(
+        _single(arrays.statistics), _single(arrays.config), _single(arrays.cluster), arrays.rules
+    )
+    return job, _single(map_costs), _single(reduce_costs)
 
 
 def _single(record: _Part) -> _Part:
@@ -333,10 +342,10 @@ def input_warnings(inputs: Inputs, statistics: Given, costs: Given, config: Give
         value = getattr(job.statistics, field.name).item()
         if ("selectivity" in field.name or "ratio" in field.name) and value > 1:
             warnings.append(f"{field.name} is {value:g}, above 1")
-    known = set(side_costs(costs, "map")) | set(side_costs(costs, "reduce"))
-    warnings += [f"no {cost}: taken as 0" for cost in COSTS if cost not in known]
-    of_sides = {f"{cost}_{side}" for cost in COSTS for side in SIDES}
+    given_costs = set(side_costs(costs, "map")) | set(side_costs(costs, "reduce"))
+    warnings += [f"no {cost}: taken as 0" for cost in COSTS if cost not in given_costs]
     for given, part in ((statistics, Statistics), (costs, Costs), (config, Config)):
-        unknown = set(given) - {field.name for field in fields(part)} - _UNUSED - of_sides
+        field_names = {field.name for field in fields(part)}
+        unknown = set(given) - field_names - _UNUSED - _COSTS_OF_SIDES
         warnings += [f"{name} is not used by the model" for name in sorted(unknown)]
     return warnings

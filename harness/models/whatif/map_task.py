@@ -124,28 +124,36 @@ def grown_share(share: Numbers, size_ratio: Numbers, exponent: Numbers) -> Numbe
 
 def combined_shares(records: Numbers, job: Job) -> tuple[Numbers, Numbers]:
     """Shares of bytes and of records that a spill's combiner leaves of *records* (W42)."""
-    known = job.statistics
+    statistics = job.statistics
     has_law = has_combine_law(job)
-    shares = known.combine_bytes_selectivity, known.combine_records_selectivity
+    bytes_share = statistics.combine_bytes_selectivity
+    records_share = statistics.combine_records_selectivity
     if not np.any(has_law):
-        return shares
-    size_ratio = np.maximum(records, 1.0) / np.where(has_law, known.records_per_combine, 1.0)
-    of_bytes = grown_share(shares[0], size_ratio, known.combine_bytes_exponent)
-    of_records = grown_share(shares[1], size_ratio, known.combine_records_exponent)
-    return np.where(has_law, of_bytes, shares[0]), np.where(has_law, of_records, shares[1])
+        return bytes_share, records_share
+    size_ratio = np.maximum(records, 1.0) / np.where(has_law, statistics.records_per_combine, 1.0)
+    grown_bytes = grown_share(bytes_share, size_ratio, statistics.combine_bytes_exponent)
+    grown_records = grown_share(records_share, size_ratio, statistics.combine_records_exponent)
+    return (
+        np.where(has_law, grown_bytes, bytes_share),
+        np.where(has_law, grown_records, records_share),
+    )
 
 
 def combined_again(outputs: Numbers, job: Job) -> tuple[Numbers, Numbers]:
     """Shares of bytes and of records that a combiner leaves of so many of its own *outputs*."""
-    known = job.statistics
+    statistics = job.statistics
     has_law = has_combine_law(job)
-    shares = known.combine_bytes_selectivity, known.combine_records_selectivity
+    bytes_share = statistics.combine_bytes_selectivity
+    records_share = statistics.combine_records_selectivity
     if not np.any(has_law):
-        return shares
+        return bytes_share, records_share
     count = np.maximum(outputs, 1.0)
-    of_bytes = count ** (known.combine_bytes_exponent - 1)
-    of_records = count ** (known.combine_records_exponent - 1)
-    return np.where(has_law, of_bytes, shares[0]), np.where(has_law, of_records, shares[1])
+    grown_bytes = count ** (statistics.combine_bytes_exponent - 1)
+    grown_records = count ** (statistics.combine_records_exponent - 1)
+    return (
+        np.where(has_law, grown_bytes, bytes_share),
+        np.where(has_law, grown_records, records_share),
+    )
 
 
 def spill_flow(dataflow: Dataflow, job: Job) -> Quantities:

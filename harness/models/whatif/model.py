@@ -69,6 +69,10 @@ AROUND_TASKS = ("setup_cpu_s", "cleanup_cpu_s")
 _OF_MANY = ("job_s", "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", *PHASES)
 _NOT_DATAFLOW = frozenset({*_OF_MANY, *AROUND_TASKS, "warnings"})
 
+_STATISTICS = frozenset(field.name for field in fields(Statistics))
+
+# Statistics, costs, configuration and cluster of a cell.
+CellInputs: TypeAlias = tuple[dict[str, float], dict[str, float], dict[str, Any], dict[str, Any]]
 Terms: TypeAlias = dict[str, dict[str, float]]
 
 # One configuration for each cost, in which that cost is 1 and all others are 0.
@@ -198,39 +202,33 @@ class WhatIf:
         Both are Eq. (94), but those of the engine are the scheduler's with separate pools: it
         simulates its waves.  The printed form has neither setup nor cleanup.
         """
-        needed = self.required if configuration.num_reduces else self.required - _OF_REDUCES
-        require_statistics(needed, profile.statistics | profile.costs, profile, self.name)
+        self._require(profile, has_reduces=bool(configuration.num_reduces))
         inputs = inputs_of_cell(profile, configuration, cluster, job_input)
-        statistics, costs, config, nodes = inputs
-        is_printed = self.rules == "paper"
-        around_s = {side: 0.0 if is_printed else around_tasks_s(profile, side) for side in SIDES}
+        around_s = self._around_tasks_s(profile)
         answer = evaluate(*inputs, self.rules)
-        sorting = {name: cost for name, cost in costs.items() if name.startswith(_SORT_COST)}
-        sorted_alone = evaluate(statistics, sorting, config, nodes, self.rules)
-        parts = parts_of(answer, sorted_alone.get("spill_s", 0.0))
-        parts["map_s"] = sum(answer.get(name, 0.0) for name in MAP_FUNCTION_PARTS)
-        if not answer.get("segments_go_to_memory", True):  # they are written while they are copied
-            parts["copy_s"] += parts.pop("inmem_merge_s")
+        num_maps = job_input.num_splits
+        after_shuffle_s = sum(answer.get(name, 0.0) for name in AFTER_SHUFFLE)
         tasks: dict[str, Any] = {
-            "map_times_s": [answer["map_task_s"]] * job_input.num_splits,
+            "map_times_s": [answer["map_task_s"]] * num_maps,
             "num_reduces": configuration.num_reduces,
             "shuffle_s": answer.get("shuffle_s", 0.0),
-            "after_shuffle_s": sum(answer.get(name, 0.0) for name in AFTER_SHUFFLE),
+            "after_shuffle_s": after_shuffle_s,
             "map_slots": cluster.map_slots,
             "reduce_slots": cluster.reduce_slots,
             "slowstart": configuration.reduce_slowstart,
         }
         schedules = {pool: schedule(**tasks, pool=pool) for pool in POOLS}
         separate = schedules["separate"]
-        body_s = published_s = answer["job_s"]
-        published_s += sum(answer[f"{side}_waves"] * around_s[side] for side in SIDES)
         if self.rules == "engine":
-            longer = {
-                "map_times_s": [time_s + around_s["map"] for time_s in tasks["map_times_s"]],
-                "after_shuffle_s": tasks["after_shuffle_s"] + around_s["reduce"],
+            longer_tasks = tasks | {
+                "map_times_s": [answer["map_task_s"] + around_s["map"]] * num_maps,
+                "after_shuffle_s": after_shuffle_s + around_s["reduce"],
             }
             body_s = separate["job_s"]
-            published_s = schedule(**(tasks | longer))["job_s"]
+            published_s = schedule(**longer_tasks)["job_s"]
+        else:
+            body_s = answer["job_s"]
+            published_s = body_s + sum(answer[f"{side}_waves"] * around_s[side] for side in SIDES)
         return Prediction(
             model=self.name,
             body_s=body_s,
@@ -241,8 +239,8 @@ class WhatIf:
             reduce_waves=answer["reduce_waves"],
             phases={name: answer[name] for name in PHASES if name in answer},
             measurable=measurable(answer),
-            parts=parts,
-            dataflow={name: v for name, v in answer.items() if name not in _NOT_DATAFLOW},
+            parts=self._parts(inputs, answer),
+            dataflow={name: value for name, value in answer.items() if name not in _NOT_DATAFLOW},
             estimates={
                 "equation_94_s": answer["job_s"],
                 **{f"scheduler_{pool}_s": plan["job_s"] for pool, plan in schedules.items()},
@@ -251,19 +249,39 @@ class WhatIf:
             warnings=tuple(answer["warnings"]),
         )
 
+    def _require(self, profile: Profile, *, has_reduces: bool) -> None:
+        """``MissingStatistic`` where *profile* lacks what such a job needs."""
+        needed = self.required if has_reduces else self.required - _OF_REDUCES
+        require_statistics(needed, profile.statistics | profile.costs, profile, self.name)
+
+    def _around_tasks_s(self, profile: Profile) -> dict[str, float]:
+        """Setup and cleanup of a task of each side in seconds; the printed form has neither."""
+        if self.rules == "paper":
+            return dict.fromkeys(SIDES, 0.0)
+        return {side: around_tasks_s(profile, side) for side in SIDES}
+
+    def _parts(self, inputs: CellInputs, answer: Mapping[str, Any]) -> dict[str, float]:
+        """Seconds of single equations in *answer*, that of *inputs*, as recordings show them."""
+        statistics, costs, config, nodes = inputs
+        sorting = {name: cost for name, cost in costs.items() if name.startswith(_SORT_COST)}
+        sorted_alone = evaluate(statistics, sorting, config, nodes, self.rules)
+        parts = parts_of(answer, sorted_alone.get("spill_s", 0.0))
+        parts["map_s"] = sum(answer.get(name, 0.0) for name in MAP_FUNCTION_PARTS)
+        if not answer.get("segments_go_to_memory", True):  # they are written while they are copied
+            parts["copy_s"] += parts.pop("inmem_merge_s")
+        return parts
+
     def predict_many(
         self, profile: Profile, cells: Sequence[tuple[JobConfig, Cluster, JobInput]]
     ) -> Iterator[Prediction]:
         """Yield `predict` of very many cells: body, tasks and phases.  It refuses one or none."""
         has_reduces = any(configuration.num_reduces for configuration, _, _ in cells)
-        needed = self.required if has_reduces else self.required - _OF_REDUCES
-        require_statistics(needed, profile.statistics | profile.costs, profile, self.name)
-        given = [inputs_of_cell(profile, *cell) for cell in cells]
-        config, nodes = (
-            {name: np.array([each[part][name] for each in given]) for name in given[0][part]}
-            for part in (2, 3)
-        )
-        columns = evaluate_grid(*given[0][:2], config, nodes, self.rules, quantities=_OF_MANY)
+        self._require(profile, has_reduces=has_reduces)
+        inputs = [inputs_of_cell(profile, *cell) for cell in cells]
+        statistics, costs, _, _ = inputs[0]
+        config = _stacked([cell_config for _, _, cell_config, _ in inputs])
+        nodes = _stacked([cell_nodes for _, _, _, cell_nodes in inputs])
+        columns = evaluate_grid(statistics, costs, config, nodes, self.rules, quantities=_OF_MANY)
         if self.rules == "engine":
             columns["job_s"] = _simulated_s(columns, config, nodes["map_slots_per_node"])
         for values in np.stack([*columns.values()], axis=1).tolist():
@@ -280,8 +298,8 @@ class WhatIf:
         fields: Mapping[str, Numbers],
     ) -> Numbers:
         """`body_s` of *cell* with each of very many values of *fields*, arrays by name, in s."""
-        needed = self.required if cell[0].num_reduces else self.required - _OF_REDUCES
-        require_statistics(needed, profile.statistics | profile.costs, profile, self.name)
+        configuration, _, _ = cell
+        self._require(profile, has_reduces=bool(configuration.num_reduces))
         statistics, costs, config, nodes = inputs_of_cell(profile, *cell)
         config |= fields
         names = _OF_MANY if self.rules == "engine" else ("job_s",)
@@ -291,36 +309,47 @@ class WhatIf:
         return columns["job_s"]
 
 
+def _stacked(rows: Sequence[Mapping[str, Any]]) -> dict[str, Numbers]:
+    """Arrays by name, with one value of each of *rows*, which have the names of the first."""
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+
 def _simulated_s(
-    of: Mapping[str, Numbers], config: Mapping[str, Numbers], map_slots: Numbers
+    columns: Mapping[str, Numbers], config: Mapping[str, Numbers], map_slots: Numbers
 ) -> Numbers:
-    """The `job_s` of `schedule` with separate pools, of equal tasks in waves: a closed form [s]."""
-    map_s = of["map_task_s"]
-    shuffle_s = of["shuffle_s"]
+    """
+    The `job_s` of `schedule` with separate pools, of equal tasks in waves: a closed form [s].
+
+    *columns* hold times and waves of many jobs, and *config* their configurations.
+    """
+    map_s = columns["map_task_s"]
+    shuffle_s = columns["shuffle_s"]
+    map_waves = columns["map_waves"]
     num_maps = config["num_maps"]
-    after_s = sum(of[name] for name in AFTER_SHUFFLE)
-    maps_end_s = of["map_waves"] * map_s
+    after_s = sum(columns[name] for name in AFTER_SHUFFLE)
+    maps_end_s = map_waves * map_s
     maps_needed = np.ceil(config["reduce_slowstart"] * num_maps - 1e-9)
     may_start_s = np.ceil(maps_needed / map_slots) * map_s
     # Of the ends of waves and the shares of the shuffle behind them, the first or last is latest.
-    last_share = 1 - (of["map_waves"] - 1) * map_slots / num_maps
+    last_share = 1 - (map_waves - 1) * map_slots / num_maps
     first_s = np.maximum(np.maximum(may_start_s, map_s), maps_end_s + (last_share - 1) * shuffle_s)
-    waves_s = of["reduce_waves"] * (shuffle_s + after_s)
+    waves_s = columns["reduce_waves"] * (shuffle_s + after_s)
     return np.fmax(maps_end_s, first_s + waves_s)  # without reduces, all else is NaN
 
 
 def inputs_of_cell(
     profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
-) -> tuple[dict[str, float], dict[str, float], dict[str, Any], dict[str, Any]]:
+) -> CellInputs:
     """
     What-If's statistics, costs, configuration and cluster of one cell, for `evaluate`.
 
     Setup and cleanup of tasks cost nothing: they are in no body.  All slots of the cluster, which a
     limit may lessen, are those of one node for Eqs. (92) and (93).
     """
-    known = {field.name for field in fields(Statistics)}
     statistics = {
-        name: statistic.value for name, statistic in profile.statistics.items() if name in known
+        name: statistic.value
+        for name, statistic in profile.statistics.items()
+        if name in _STATISTICS
     }
     costs = {
         name: cost.value

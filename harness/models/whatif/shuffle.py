@@ -63,16 +63,16 @@ def file_flow(dataflow: Dataflow, job: Job) -> Quantities:
     has_output = dataflow.segment_bytes != 0
     merged = has_output & dataflow.segments_go_to_memory
     maps = job.config.num_maps
-    each = np.where(merged, segments_per_shuffle_file(dataflow, job), 1.0)
-    bytes_share, records_share = combined_again(each, job)
+    file_segments = np.where(merged, segments_per_shuffle_file(dataflow, job), 1.0)
+    bytes_share, records_share = combined_again(file_segments, job)
     bytes_selectivity = np.where(merged, bytes_share, 1.0)
     records_selectivity = np.where(merged, records_share, 1.0)
-    file_bytes = each * dataflow.segment_compressed_bytes * bytes_selectivity  # (46), (51)
-    file_records = each * dataflow.segment_records * records_selectivity  # (47), (52)
-    file_count = np.where(has_output, np.floor(maps / each), 0.0)  # (48), (53)
-    left = np.where(has_output, maps - file_count * each, 0.0)  # (49), (54)
+    file_bytes = file_segments * dataflow.segment_compressed_bytes * bytes_selectivity  # (46), (51)
+    file_records = file_segments * dataflow.segment_records * records_selectivity  # (47), (52)
+    file_count = np.where(has_output, np.floor(maps / file_segments), 0.0)  # (48), (53)
+    left = np.where(has_output, maps - file_count * file_segments, 0.0)  # (49), (54)
     return {
-        "segments_per_shuffle_file": each,
+        "segments_per_shuffle_file": file_segments,
         "shuffle_file_bytes": np.where(has_output, file_bytes, 0.0),
         "shuffle_file_records": np.where(has_output, file_records, 0.0),
         "num_shuffle_files": file_count,

@@ -88,7 +88,12 @@ class AnsibleCluster(Cluster):
 
     @classmethod
     def remove(cls, name: str, token: str = "") -> bool:
-        """As elsewhere; `ClusterError` where a host keeps something: then the state stays."""
+        """
+        Take a cluster of that *token* down and remove it; `False`: there is none.
+
+        Other clusters may be started meanwhile, as that takes a while.  `ClusterError` where
+        something is left on a host: then the state stays, so that it can be repeated.
+        """
         folder = states.cluster_folder(name)
         with states.exclusive():
             if not folder.exists():
@@ -98,7 +103,7 @@ class AnsibleCluster(Cluster):
             maker = hosts_state.maker if hosts_state is not None else None
             if maker is not None and maker.pid != os.getpid() and maker.alive():
                 raise _busy_error(name, f"process {maker.pid}")
-        cls._end(name)  # it takes a while: other clusters may be started meanwhile
+        cls._end(name)
         with states.exclusive():
             states.remove_folder(name)
         return True
@@ -114,7 +119,7 @@ class AnsibleCluster(Cluster):
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:
-        """Not known before the hosts are named: `SpecError`."""
+        """`SpecError`: the hosts are not known yet, so how many GPUs they have must be written."""
         raise SpecError(
             f"the GPUs of {workers} hosts cannot be detected",
             where="cluster.node.gpus",
@@ -123,7 +128,7 @@ class AnsibleCluster(Cluster):
 
     @property
     def limitations(self) -> tuple[str, ...]:
-        """What hosts do without that keep nothing."""
+        """What daemons and tasks do without on hosts where Hadoop is removed after each cluster."""
         shared = self._state is not None and self._state.shared
         return () if shared else (_NOT_SHARED,)
 
@@ -227,6 +232,8 @@ class AnsibleCluster(Cluster):
         """The nodes, master first."""
         hosts_state = self._known
         layout = self.layout
+        # where we are no root there, commands run as the user who connects
+        account = ACCOUNT if hosts_state.user == ACCOUNT else ""
         return tuple(
             SshHost(
                 member.name,
@@ -234,7 +241,7 @@ class AnsibleCluster(Cluster):
                 layout.data(member),
                 self._connection(member.name),
                 hosts_state.environment(member),
-                hosts_state.user if hosts_state.user == ACCOUNT else "",
+                account,
             )
             for member in layout.members
         )
@@ -271,30 +278,36 @@ class AnsibleCluster(Cluster):
     def dead_daemons(self) -> dict[str, str]:
         """Daemons that have ended or hang, by each host's own record; all of one that is away."""
         dead: dict[str, str] = {}
-        every = daemons.daemons(self.layout)
-        deaths = f"{self.layout.base}/deaths"
         for host in self.hosts:
-            own = [daemon for daemon in every if daemon.member.name == host.name]
-            daemon_names = {daemon.key: daemon.name for daemon in own}
-            follower = self._followers.get(host.name)
-            local_copy = self.folder / f"deaths-{host.name}"
+            daemon_names = {
+                daemon.key: daemon.name
+                for daemon in daemons.daemons(self.layout)
+                if daemon.member.name == host.name
+            }
             try:
-                if follower is None or follower.poll() is not None:
-                    # what is there already counts at once, before the follower has started
-                    read = host.run(["head", "-c", str(_MOST_DEATHS), deaths], LOOK_S)
-                    known_deaths = read.out.encode()
-                    local_copy.write_bytes(known_deaths)
-                    command = ["tail", "-c", f"+{len(known_deaths) + 1}", "-F", deaths]
-                    self._followers[host.name] = host.start(command, local_copy)
+                record = self._follow_deaths(host)
             except ClusterError:
                 self._followers.pop(host.name, None)
                 dead |= dict.fromkeys(daemon_names.values(), "died")
                 continue
-            record = local_copy.read_text(errors="replace")
             for daemon_key, unanswered_s in _DEATH.findall(record):
                 if daemon_key in daemon_names:
                     dead[daemon_names[daemon_key]] = describe_ending(unanswered_s)
         return dead
+
+    def _follow_deaths(self, host: Host) -> str:
+        """The host's record of deaths, by a copy here to which a command on the host adds."""
+        record = f"{self.layout.base}/deaths"
+        local_copy = self.folder / f"deaths-{host.name}"
+        follower = self._followers.get(host.name)
+        if follower is None or follower.poll() is not None:
+            # what is there already counts at once, before the follower has started
+            answer = host.run(["head", "-c", str(_MOST_DEATHS), record], LOOK_S)
+            earlier_deaths = answer.out.encode()
+            local_copy.write_bytes(earlier_deaths)
+            command = ["tail", "-c", f"+{len(earlier_deaths) + 1}", "-F", record]
+            self._followers[host.name] = host.start(command, local_copy)
+        return local_copy.read_text(errors="replace")
 
 
 def _busy_error(name: str, starter: str) -> ClusterError:

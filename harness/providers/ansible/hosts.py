@@ -10,6 +10,7 @@ import time
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -29,6 +30,7 @@ ROOM_BYTES = 3 * 2**29  # beside what is copied; a DataNode wants 1 GiB free for
 ARCHIVES_BYTES = 2**28
 _HOSTNAME = r"[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?"
 _MOST_ANSWER = 2**16
+_NO_PROGRAM = (126, 127)  # statuses by which a shell says that a command cannot be run
 _PLAIN_PATH = r"/[A-Za-z0-9._/+@=,-]{1,300}"
 
 
@@ -81,8 +83,15 @@ class Facts(Record):
 
     @property
     def fit_java(self) -> InstalledJava | None:
-        """A Java that fits."""
+        """The first Java of the host on which Hadoop runs; `None` where it has none."""
         return next((java for java in self.java if java.fits), None)
+
+
+class Problem(NamedTuple):
+    """*what* is in the way on a host, and the *remedy*."""
+
+    what: str
+    remedy: str
 
 
 def address_of(host: str) -> str:
@@ -106,7 +115,8 @@ def query(
 
     *names* are all nodes with their addresses; a worker is to offer so many *gpus*.
     """
-    ports, gpus = (MASTER_PORTS, 0) if member.name == "master" else (WORKER_PORTS, gpus)
+    is_master = member.name == "master"
+    ports = MASTER_PORTS if is_master else WORKER_PORTS
     request = {
         "cluster": cluster,
         "ports": [*ports.values()],
@@ -124,11 +134,11 @@ def query(
         facts = Facts.model_validate_json(completed.out[:_MOST_ANSWER])
     except ValidationError as error:
         last_line = excerpt("\n".join(completed.err.strip().splitlines()[-1:]), 200)
-        missing = completed.status in (126, 127)
+        what = f"the host's Python cannot say what the host is: {last_line or 'no answer'}"
+        if completed.status in _NO_PROGRAM:
+            what = f"no Python on the host: {last_line}"
         raise ClusterError(
-            f"no Python on the host: {last_line}"
-            if missing
-            else f"the host's Python cannot say what the host is: {last_line or 'no answer'}",
+            what,
             where=host.where,
             fix="on the host: apt-get install -y python3  (3.9 or newer, not python3-minimal)",
         ) from error
@@ -136,13 +146,20 @@ def query(
     earliest = facts.time - received_at
     latest = facts.time - sent_at
     clock_s = 0.0 if earliest <= 0 <= latest else min(earliest, latest, key=abs)
-    lack = ""
-    if gpus:
-        devices = find_on(host)
-        working = [device for device in devices.gpus if device.driver]  # which its tool reports
-        if len(working) < gpus:
-            lack = f"{gpus} to be offered, {len(working) or 'none'} found: {devices.message}"
-    return facts.model_copy(update={"clock_s": clock_s, "gpus_lack": lack.removesuffix(": ")})
+    gpus_lack = "" if is_master else _gpus_lack(host, gpus)
+    return facts.model_copy(update={"clock_s": clock_s, "gpus_lack": gpus_lack})
+
+
+def _gpus_lack(host: SshHost, gpus: int) -> str:
+    """Why *host* does not have so many *gpus* to offer; empty where it has."""
+    if not gpus:
+        return ""
+    devices = find_on(host)
+    working = [device for device in devices.gpus if device.driver]  # which its tool reports
+    if len(working) >= gpus:
+        return ""
+    lack = f"{gpus} to be offered, {len(working) or 'none'} found: {devices.message}"
+    return lack.removesuffix(": ")
 
 
 def can_be_root(facts: Facts, ssh: SshAccess) -> bool:
@@ -157,20 +174,24 @@ def require_fit(facts: Mapping[str, Facts], spec: ClusterSpec, owner: str, room_
     *owner* is us, *room_bytes* what has to be free on each.
     """
     ssh = spec.ssh or SshAccess()
-    problems = [
-        (node_name, problem, remedy)
-        for node_name, host_facts in facts.items()
-        for problem, remedy in (
-            *_problems(host_facts, ssh, owner, room_bytes),
-            *([] if spec.exposed else _exposures(host_facts, ssh)),
-        )
-    ]
+    problems: list[Problem] = []
+    for node_name, host_facts in facts.items():
+        host_problems = _problems(host_facts, ssh, owner, room_bytes)
+        if not spec.exposed:
+            host_problems += _exposures(host_facts, ssh)
+        problems += [Problem(f"{node_name}: {what}", remedy) for what, remedy in host_problems]
     if problems:
         raise ClusterError(
-            "; ".join(f"{node_name}: {problem}" for node_name, problem, _ in problems),
+            "; ".join(problem.what for problem in problems),
             where="hosts of the cluster",
-            fix="; ".join(dict.fromkeys(remedy for _, _, remedy in problems)),
+            # one remedy may help several hosts
+            fix="; ".join(dict.fromkeys(problem.remedy for problem in problems)),
         )
+    _require_alike(facts)
+
+
+def _require_alike(facts: Mapping[str, Facts]) -> None:
+    """`SpecError` for hosts that one bundle cannot serve: of several kinds, or home folders."""
     if len({host_facts.machine for host_facts in facts.values()}) > 1:
         machines = ", ".join(f"{name} {excerpt(host.machine)}" for name, host in facts.items())
         raise SpecError(
@@ -199,7 +220,7 @@ def require_java(facts: Mapping[str, Facts]) -> bool:
     return bool(lacking)
 
 
-def _exposures(facts: Facts, ssh: SshAccess) -> list[tuple[str, str]]:
+def _exposures(facts: Facts, ssh: SshAccess) -> list[Problem]:
     """Why whoever reaches a host could use the cluster there, and how to prevent it."""
     risk = "or accept that others can use the cluster: cluster.exposed: true"
     exposures = []
@@ -208,67 +229,108 @@ def _exposures(facts: Facts, ssh: SshAccess) -> list[tuple[str, str]]:
         if ssh.become:
             problem += f": {excerpt(facts.sudo, 120)}"
         remedy = "connect as root, or let sudo do root's work: cluster.ssh: {become: true}"
-        exposures.append((problem, f"{remedy}; {risk}"))
+        exposures.append(Problem(problem, f"{remedy}; {risk}"))
     elif facts.filter == "nft is missing":
-        exposures.append((facts.filter, f"on the host: apt-get install -y nftables; {risk}"))
+        remedy = "on the host: apt-get install -y nftables"
+        exposures.append(Problem(facts.filter, f"{remedy}; {risk}"))
     elif facts.filter:
         problem = f"no packet filter can be set: {excerpt(facts.filter, 200)}"
         remedy = "a container needs NET_ADMIN, a kernel nf_tables and nf_conntrack"
-        exposures.append((problem, f"{remedy}; {risk}"))
+        exposures.append(Problem(problem, f"{remedy}; {risk}"))
     if facts.public:
         problem = f"has public addresses: {excerpt(', '.join(facts.public), 200)}"
-        exposures.append((problem, f"use hosts of a private network; {risk}"))
+        exposures.append(Problem(problem, f"use hosts of a private network; {risk}"))
     return exposures
 
 
-def _problems(facts: Facts, ssh: SshAccess, owner: str, room_bytes: int) -> list[tuple[str, str]]:
+def _problems(facts: Facts, ssh: SshAccess, owner: str, room_bytes: int) -> list[Problem]:
     """What is in the way on one host, and how to repair it."""
+    return [
+        *_occupation_problems(facts, owner),
+        *_system_problems(facts),
+        *_resource_problems(facts, room_bytes),
+        *_naming_problems(facts, ssh),
+    ]
+
+
+def _occupation_problems(facts: Facts, owner: str) -> list[Problem]:
+    """Another's cluster on a host, or other programs at its ports."""
     problems = []
-    foreign = {name: other for name, other in facts.owners.items() if other != owner}
-    for name, other in foreign.items():
-        problem = f"holds the cluster {excerpt(name, 80)} of another ({excerpt(other, 160)})"
-        folder = f"{excerpt(facts.base, 300)}/clusters/{excerpt(name, 80)}"
+    foreign = {
+        cluster: cluster_owner
+        for cluster, cluster_owner in facts.owners.items()
+        if cluster_owner != owner
+    }
+    for cluster, cluster_owner in foreign.items():
+        name = excerpt(cluster, 80)
+        folder = f"{excerpt(facts.base, 300)}/clusters/{name}"
         remedy = "take that one down, or wait until its lease ends; or clear the host, as its user:"
-        problems.append((problem, f"{remedy} python3 {folder}/node.pyz clear {folder}/plan.json"))
+        problems.append(
+            Problem(
+                f"holds the cluster {name} of another ({excerpt(cluster_owner, 160)})",
+                f"{remedy} python3 {folder}/node.pyz clear {folder}/plan.json",
+            )
+        )
+    # ports of a cluster that is another's, or was left, are taken by it
     if facts.taken and not foreign and not facts.left:
         problem = f"ports {', '.join(map(str, facts.taken))} are taken"
         remedy = "stop what listens there: another Hadoop, or another harness's cluster"
-        problems.append((problem, remedy))
+        problems.append(Problem(problem, remedy))
+    return problems
+
+
+def _system_problems(facts: Facts) -> list[Problem]:
+    """Programs that a host lacks, a home folder or a name that cannot be used."""
+    problems = []
     if lacking := [*facts.lacking, *([] if facts.python else ["python3"])]:
         packages = {"setpriv": "util-linux", "useradd": "passwd", "python3": "python3"}
-        names = ", ".join(packages[name] for name in lacking if name in packages)
+        names = ", ".join(packages[program] for program in lacking if program in packages)
         problem = f"{excerpt(', '.join(lacking), 80)} missing, or closed to other users than root"
-        problems.append((problem, f"on the host: apt-get install -y {names}"))
+        problems.append(Problem(problem, f"on the host: apt-get install -y {names}"))
     if not re.fullmatch(_PLAIN_PATH, facts.base):
         problem = f"the folder '{excerpt(facts.base, 120)}' has special characters"
-        problems.append((problem, "use an account whose home folder has a plain name"))
+        problems.append(Problem(problem, "use an account whose home folder has a plain name"))
     elif not facts.writable:
         problem = f"{excerpt(facts.user)} cannot write to {facts.base}"
-        problems.append((problem, "use an account with a home folder"))
+        problems.append(Problem(problem, "use an account with a home folder"))
     if facts.hostname and not re.fullmatch(_HOSTNAME, facts.hostname):
         problem = f"its own name '{excerpt(facts.hostname, 80)}' does not resolve to an address"
-        problems.append((problem, "give the host a name of plain letters, and have it resolved"))
+        remedy = "give the host a name of plain letters, and have it resolved"
+        problems.append(Problem(problem, remedy))
+    return problems
+
+
+def _resource_problems(facts: Facts, room_bytes: int) -> list[Problem]:
+    """A disk that is too full, GPUs that do not work, a clock that is far off."""
+    problems = []
     if facts.free_bytes < room_bytes:
         free_mib = facts.free_bytes // 2**20
         needed_mib = room_bytes // 2**20
         problem = f"the disk is too full: {free_mib} MiB are free where {needed_mib} MiB are needed"
-        problems.append((problem, f"free some space below {excerpt(facts.home, 300)}"))
+        problems.append(Problem(problem, f"free some space below {excerpt(facts.home, 300)}"))
     if facts.gpus_lack:
+        problem = f"the GPUs do not work: {excerpt(facts.gpus_lack, 200)}"
         remedy = "lower cluster.node.gpus; or get nvidia-smi to work on the host: the driver first"
-        problems.append((f"the GPUs do not work: {excerpt(facts.gpus_lack, 200)}", remedy))
+        problems.append(Problem(problem, remedy))
     if abs(facts.clock_s) > MOST_CLOCK_S:
         direction = "ahead of" if facts.clock_s > 0 else "behind"
         problem = f"its clock is {abs(facts.clock_s):.0f} s {direction} ours"
-        problems.append((problem, "synchronise the clocks: timedatectl set-ntp true"))
-    if (facts.unnamed or facts.hostname) and not facts.root:  # only root writes names to /etc/hosts
-        names = excerpt(", ".join(filter(None, [*facts.unnamed, facts.hostname])), 200)
-        user = excerpt(facts.user)
-        if not ssh.become:
-            problem = f"does not know {names}, and {user} may not name them"
-            remedy = "cluster.ssh: {become: true} lets sudo write /etc/hosts; or write it by hand"
-            problems.append((problem, remedy))
-        elif facts.sudo:
-            problem = f"does not know {names}, and {excerpt(facts.sudo, 120)}"
-            remedy = f"let {user} use sudo without a password, or connect as root"
-            problems.append((problem, remedy))
+        problems.append(Problem(problem, "synchronise the clocks: timedatectl set-ntp true"))
     return problems
+
+
+def _naming_problems(facts: Facts, ssh: SshAccess) -> list[Problem]:
+    """Names that a host does not know, where we may not write them to its /etc/hosts."""
+    if facts.root or not (facts.unnamed or facts.hostname):
+        return []
+    names = excerpt(", ".join(filter(None, [*facts.unnamed, facts.hostname])), 200)
+    user = excerpt(facts.user)
+    if not ssh.become:
+        problem = f"does not know {names}, and {user} may not name them"
+        remedy = "cluster.ssh: {become: true} lets sudo write /etc/hosts; or write it by hand"
+        return [Problem(problem, remedy)]
+    if facts.sudo:
+        problem = f"does not know {names}, and {excerpt(facts.sudo, 120)}"
+        remedy = f"let {user} use sudo without a password, or connect as root"
+        return [Problem(problem, remedy)]
+    return []

@@ -64,7 +64,7 @@ def new_owner() -> str:
 
 class HostsState(StateFile):
     """
-    Also all that `remove` needs to know of the hosts.
+    The state of a cluster on bare hosts, with all that `remove` needs to know of them.
 
     *base* is our folder on every host, *home* that of Hadoop; *java*, *python* and *units* are by
     node.  *touched*: something was put on the hosts; *up*: they were made ready.  *named*: the
@@ -130,15 +130,10 @@ class HostsState(StateFile):
         }
 
     def inventory(self, *, adopt: bool = False) -> dict[str, Any]:
-        """What every playbook is given of the hosts; *adopt*: also what is another's is removed."""
+        """The inventory of all playbooks; with *adopt*, what is another's is removed, too."""
         hosts = {}
         for member, address in zip(self.members, self.spec.hosts, strict=True):
-            names = ""
-            if member.name in self.named:
-                lines = [f"{member.address} {member.name}" for member in self.members]
-                own = self.members.index(member)
-                lines[own] = f"{lines[own]} {self.named[member.name]}".rstrip()
-                names = "\n".join(lines)
+            names = self._host_names(member)
             removal = json.dumps(self.removal(member, adopt=adopt)).encode()
             hosts[member.name] = {
                 "ansible_host": unsafe(address),
@@ -167,25 +162,41 @@ class HostsState(StateFile):
             variables["ansible_ssh_common_args"] = "-o IdentitiesOnly=yes"  # an agent may have many
         return {"all": {"hosts": hosts, "vars": variables}}
 
+    def _host_names(self, member: Member) -> str:
+        """Lines for /etc/hosts of *member*: all nodes, and its own further name; empty if none."""
+        if member.name not in self.named:
+            return ""
+        lines = []
+        for node in self.members:
+            further_name = f" {self.named[node.name]}" if node == member else ""
+            lines.append(f"{node.address} {node.name}{further_name}".rstrip())
+        return "\n".join(lines)
+
     def decide(self, home: HadoopHome, facts: Mapping[str, Facts]) -> None:
         """Set what is where: the same on each host, but for Java and Python."""
         self.base = next(iter(facts.values())).base
         self.home = f"{self.base}/hadoop-{home_digest(home)}"
         brought_java = f"{self.base}/java-{java_digest(home.java)}"
         for node_name, host in facts.items():
-            self.user = fence.ACCOUNT if host.root else host.user
-            if is_rooted := can_be_root(host, self.access):
-                self.rooted.append(node_name)
-                self.fenced += [] if host.filter else [node_name]
-            unit = f"mapreduce-harness-{self.name}.service"
             self.python[node_name] = host.python
             self.java[node_name] = host.fit_java.home if host.fit_java else brought_java
-            self.units[node_name] = unit if host.systemd and is_rooted else ""
+            self._decide_rights(node_name, host)
             if host.unnamed or host.hostname:
                 self.named[node_name] = host.hostname
         # All hosts or none: tasks of a job have the same options on each node.
         archived = all(self._archives(home, host) <= {*host.copied} for host in facts.values())
         self.shared = archived or self.access.keep
+
+    def _decide_rights(self, node_name: str, host: Facts) -> None:
+        """Set who runs daemons on a host, and what of root's work can be done there."""
+        self.user = fence.ACCOUNT if host.root else host.user
+        is_rooted = can_be_root(host, self.access)
+        if is_rooted:
+            self.rooted.append(node_name)
+        if is_rooted and not host.filter:
+            self.fenced.append(node_name)
+        unit = f"mapreduce-harness-{self.name}.service"
+        self.units[node_name] = unit if is_rooted and host.systemd else ""
 
     def site_inventory(
         self, home: HadoopHome, facts: Mapping[str, Facts], hadoop: Path, java: Path | None
@@ -260,7 +271,7 @@ class HostsState(StateFile):
 
 
 def home_digest(home: HadoopHome) -> str:
-    """What names a Hadoop home on hosts."""
+    """A short hash that names a Hadoop home on hosts, by all that is in it."""
     lists = [(name, file_digest(class_list)) for name, class_list in _class_lists().items()]
     # hosts run one verb of the agent that is beside Hadoop: other changes bring no jars again
     lists.append((NAME, file_digest(Path(class_data.__file__))))
@@ -281,12 +292,12 @@ def home_bundle(home: HadoopHome) -> Path:
 
 
 def java_digest(java: Java) -> str:
-    """What names a Java on hosts."""
+    """A short hash that names our Java on hosts."""
     return _short_digest([java.version, os.uname().machine, _FORMAT])
 
 
 def _java_build(home: HadoopHome, facts: Facts) -> str:
-    """What changes with the Java that a host uses."""
+    """The build of the Java that a host uses: a class-data archive fits one build only."""
     return facts.fit_java.build if facts.fit_java else java_digest(home.java)
 
 
@@ -341,10 +352,12 @@ def _tree(root: Path, names: Iterable[str], prefix: str) -> Entries:
     paths = []
     for name in names:
         paths.append(root / name)
-        for here, folders, files in os.walk(root / name, followlinks=True):
+        for parent, folders, files in os.walk(root / name, followlinks=True):
             folders.sort()
-            below = (Path(here, entry_name) for entry_name in sorted([*folders, *files]))
+            below = (Path(parent, entry_name) for entry_name in sorted([*folders, *files]))
             paths += [path for path in below if path.exists()]  # a packager's link may lead nowhere
-    entries = {f"{prefix}{path.relative_to(root)}": path for path in paths}
-    content = {name: None if path.is_dir() else path for name, path in entries.items()}
-    return {**content, f"{prefix}complete": b""}
+    entries: dict[str, Path | bytes | None] = {}
+    for path in paths:
+        entries[f"{prefix}{path.relative_to(root)}"] = None if path.is_dir() else path
+    entries[f"{prefix}complete"] = b""
+    return entries

@@ -58,38 +58,50 @@ class Outcome:
         """Take in an event of the runner; `False`: it writes no file for it."""
         event_kind = event.get("event", "")
         event_data = event.get("event_data") or {}
-        host_name = str(event_data.get("host", ""))
-        task_name = printable(event_data.get("task", ""))
-        task_result = event_data.get("res") or {}
-        if event_kind == "playbook_on_task_start" and progress is not None:
-            progress(task_name)
-        elif event_kind == "runner_on_ok" and task_result.get("changed"):
-            self.changed[host_name] = self.changed.get(host_name, 0) + 1
-        elif event_kind == "runner_on_unreachable" or (
-            event_kind == "runner_on_failed" and not event_data.get("ignore_errors")
-        ):
-            parts = (task_result.get(key) for key in ("msg", "stderr", "module_stderr", "stdout"))
-            lines = dict.fromkeys(str(part).strip() for part in parts if part)
-            reason = printable("\n".join(filter(None, lines)))
-            if len(reason) > _MOST_WORDS:
-                reason = f"{reason[:200]} ... {reason[-400:]}"
-            prefix = "unreachable: " if event_kind == "runner_on_unreachable" else ""
-            self.failed.append((host_name, task_name, prefix + reason))
+        if event_kind == "playbook_on_task_start":
+            if progress is not None:
+                progress(printable(event_data.get("task", "")))
+        elif event_kind == "runner_on_ok":
+            self._note_change(event_data)
+        elif event_kind == "runner_on_unreachable":
+            self._note_failure(event_data, "unreachable: ")
+        elif event_kind == "runner_on_failed":
+            if not event_data.get("ignore_errors"):
+                self._note_failure(event_data)
         elif event_kind == "playbook_on_stats":
             self.finished = True
         elif event_kind in ("verbose", "error") and event.get("stdout"):
             self.messages.append(printable(event["stdout"]))
         return False
 
+    def _note_change(self, event_data: Mapping[str, Any]) -> None:
+        """Count a task that was fine, if it changed something."""
+        task_result = event_data.get("res") or {}
+        if task_result.get("changed"):
+            host_name = str(event_data.get("host", ""))
+            self.changed[host_name] = self.changed.get(host_name, 0) + 1
+
+    def _note_failure(self, event_data: Mapping[str, Any], prefix: str = "") -> None:
+        """Keep what a task that failed says of it: each text once, the middle of long ones cut."""
+        task_result = event_data.get("res") or {}
+        parts = (task_result.get(key) for key in ("msg", "stderr", "module_stderr", "stdout"))
+        lines = dict.fromkeys(str(part).strip() for part in parts if part)
+        reason = printable("\n".join(filter(None, lines)))
+        if len(reason) > _MOST_WORDS:
+            reason = f"{reason[:200]} ... {reason[-400:]}"
+        host_name = str(event_data.get("host", ""))
+        task_name = printable(event_data.get("task", ""))
+        self.failed.append((host_name, task_name, prefix + reason))
+
     def require_success(self, status: str, playbook: str) -> None:
         """`ClusterError` unless every task of *playbook* was fine; *status* is the runner's."""
         location = f"playbooks/{playbook}"
         if self.failed:
             host_name, task_name, reason = self.failed[0]
-            others = sorted({name for name, _, _ in self.failed} - {host_name})
+            further_hosts = sorted({name for name, _, _ in self.failed} - {host_name})
             raise ClusterError(
                 f"{host_name} failed at {task_name!r}: {reason}"
-                + (f"\n(and {', '.join(others)})" if others else ""),
+                + (f"\n(and {', '.join(further_hosts)})" if further_hosts else ""),
                 where=location,
                 fix="repair the host, and repeat: what is done already is not done again",
             )
@@ -219,9 +231,10 @@ def _end_ansible(sockets: Path) -> None:
     Workers are known by their environment, connections by their titles, which cover theirs.  A
     worker makes the folder anew as long as it lives.
     """
+    marks = {"cmdline": f"ssh: {sockets}/", "environ": f"{_SOCKETS}={sockets}"}
     deadline = time.monotonic() + _CLOSE_S
     while sockets.exists() and time.monotonic() < deadline:
-        for known in (("cmdline", f"ssh: {sockets}/"), ("environ", f"{_SOCKETS}={sockets}")):
-            for process in own_processes(*known):
+        for file_name, mark in marks.items():
+            for process in own_processes(file_name, mark):
                 process.kill()
         shutil.rmtree(sockets, ignore_errors=True)

@@ -32,7 +32,7 @@ _DOCTOR_LIMIT_S = 3.0
 
 
 class DockerState(states.StateFile):
-    """Also the settings that lead to the engine, and the subnet (empty: nothing is made yet)."""
+    """The state of a cluster in containers: its engine, its subnet (empty: nothing is made yet)."""
 
     engine: dict[str, str]
     subnet: str = ""

@@ -145,10 +145,9 @@ class Engine:
             yield
         except APIError as error:
             reason = excerpt(error.explanation or error, 500) or "no message"
-            known_fix = next((fix for sign, fix in _FIXES.items() if sign in reason), None)
             status = error.response.status_code if error.response is not None else 0
             raise EngineError(
-                reason, where=where, fix=known_fix or "read the engine's log", status=int(status)
+                reason, where=where, fix=_remedy(reason), status=int(status)
             ) from error
         except (
             DockerException,
@@ -284,6 +283,12 @@ class DeathLog:
                 why = ": its node ran out of the memory that it may use (OOMKilled)"
                 ending = f"has ended with {how}{why if fields.get('oom') else ''}"
                 self._deaths[daemon_key] = ending
+
+
+def _remedy(reason: str) -> str:
+    """What to do about a refusal of the engine, by signs in its *reason*."""
+    matching = (remedy for sign, remedy in _FIXES.items() if sign in reason)
+    return next(matching, "read the engine's log")
 
 
 def owner() -> str:

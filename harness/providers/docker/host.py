@@ -133,7 +133,9 @@ class DockerRunning:
         self._engine = engine
         self._exec_id = exec_id
         self._label = label
-        self._connection, self._outputs, self._source = connection, dict(outputs), source
+        self._connection = connection
+        self._outputs = dict(outputs)
+        self._source = source
         self._is_killed = False
         self._error: Exception | None = None
         self._reader = threading.Thread(target=self._read, daemon=True, name=f"read {label}")
@@ -229,7 +231,9 @@ class DockerHost(Host):
 
     def open(self, argv: Sequence[str]) -> DockerRunning:
         """Start a command whose standard input, output and errors are pipes of ours."""
-        (source, stdin), (stdout, output), (stderr, errors) = os.pipe(), os.pipe(), os.pipe()
+        source, stdin = os.pipe()
+        stdout, output = os.pipe()
+        stderr, errors = os.pipe()
         pipes = [os.fdopen(stdin, "wb", _BUFFER)]
         pipes += [os.fdopen(stdout, "rb", _BUFFER), os.fdopen(stderr, "rb")]
         outputs = {STDOUT: os.fdopen(output, "wb", 0), STDERR: os.fdopen(errors, "wb", 0)}

@@ -88,12 +88,7 @@ def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> En
     if home.trace_path_jar is not None:
         entries["trace/path-trace.jar"] = home.trace_path_jar
         entries[f"trace/{INSTRUMENTED}"] = home.path / INSTRUMENTED
-    for list_name, class_list in (("classes", CLASS_LIST), ("tasks", TASK_LIST)):
-        class_names = class_list.read_text() if class_list.is_file() else ""
-        lambdas = "".join(f"{line}\n" for line in lambdas_of(_LAMBDAS, class_names.splitlines()))
-        entries[f"lists/{list_name}.lst"] = class_names.encode()
-        with_lambdas = (class_names + lambdas).encode() if lambdas else b""
-        entries[f"lists/{list_name}-lambdas.lst"] = with_lambdas
+    entries |= _class_lists()
     if folder := environment.get("HARNESS_EXTRA_CA"):  # certificates of private authorities
         certificates = sorted(Path(folder).glob("*.crt"))
         if not certificates:
@@ -104,6 +99,18 @@ def context(home: HadoopHome, environment: Mapping[str, str] = os.environ) -> En
             )
         entries |= {f"ca/{certificate.name}": certificate for certificate in certificates}
     return entries
+
+
+def _class_lists() -> dict[str, bytes]:
+    """Lists of the classes in archives, by name in the build; empty ones where there are none."""
+    lists = {}
+    for list_name, class_list in (("classes", CLASS_LIST), ("tasks", TASK_LIST)):
+        class_names = class_list.read_text() if class_list.is_file() else ""
+        lambdas = "".join(f"{line}\n" for line in lambdas_of(_LAMBDAS, class_names.splitlines()))
+        with_lambdas = class_names + lambdas if lambdas else ""
+        lists[f"lists/{list_name}.lst"] = class_names.encode()
+        lists[f"lists/{list_name}-lambdas.lst"] = with_lambdas.encode()
+    return lists
 
 
 def digest_of(entries: Entries, home: HadoopHome) -> str:

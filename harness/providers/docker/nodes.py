@@ -26,7 +26,7 @@ from harness.hadoop.daemons import Layout, Member, make_members
 from harness.hadoop_home.home import HadoopHome
 from harness.node import agent_bytes
 from harness.providers import archives
-from harness.providers.adjust import Rates, requested_by_worker
+from harness.providers.adjust import Rates, requested_names
 from harness.providers.docker.engine import LABEL, Engine, EngineError, owner
 from harness.providers.docker.host import AGENT, AGENT_COMMAND, BASE, LOGS, PIDS, USER, DockerHost
 from harness.providers.kernel import LEAST_QUOTA_US, PERIOD_US, shape_argv
@@ -53,11 +53,11 @@ def free_subnets(used: Iterable[str]) -> list[str]:
     >>> free_subnets(["198.18.64.0/23", "172.17.0.0/16", "fd00::/64"])[0]
     '198.18.66.0/24'
     """
-    others = [network for network in map(ipaddress.ip_network, used) if network.version == 4]
+    taken = [network for network in map(ipaddress.ip_network, used) if network.version == 4]
     return [
-        str(network)
-        for network in POOL.subnets(new_prefix=24)
-        if not any(network.overlaps(other) for other in others)
+        str(subnet)
+        for subnet in POOL.subnets(new_prefix=24)
+        if not any(subnet.overlaps(network) for network in taken)
     ]
 
 
@@ -222,7 +222,9 @@ def make_network(engine: Engine, cluster: str) -> str:
 
     with engine.translate_errors("networks"):
         networks = engine.client.api.networks()
-    pools = [pool for entry in networks for pool in (entry.get("IPAM") or {}).get("Config") or ()]
+    pools: list[dict[str, Any]] = []
+    for network in networks:
+        pools += (network.get("IPAM") or {}).get("Config") or ()
     used_subnets = [str(pool["Subnet"]) for pool in pools if pool.get("Subnet")]
     for subnet in free_subnets(used_subnets)[:_TRIES]:
         try:
@@ -250,24 +252,24 @@ def make_network(engine: Engine, cluster: str) -> str:
 
 
 def require_unused(engine: Engine, cluster: str) -> None:
-    """`ClusterError` where nodes run of which this state folder knows nothing: somebody's."""
+    """`ClusterError` where nodes of this name run that were started from another state folder."""
     running = [
         container for container in engine.containers(cluster) if container.status == "running"
     ]
     if running:
-        labels = " ".join(f"--filter label={k}={v}" for k, v in engine.labels(cluster).items())
+        filters = [f"--filter label={key}={text}" for key, text in engine.labels(cluster).items()]
         raise ClusterError(
             f"cluster {cluster!r} runs on this engine, and was started elsewhere, on"
             f" {excerpt(running[0].labels.get(f'{LABEL}.host', 'an unknown host'), 80)}",
             where=f"Docker engine at {engine.address}",
             fix="choose another name; or, if nobody uses it any more, wait for its lease to end,"
-            f" or: docker rm -f $(docker ps -aq {labels})",
+            f" or: docker rm -f $(docker ps -aq {' '.join(filters)})",
         )
 
 
 def require(engine: Engine, spec: ClusterSpec) -> None:
     """`MachineError` for what the engine cannot hold, before anything is made."""
-    controls = {name for rates in requested_by_worker(spec).values() for name in rates}
+    controls = requested_names(spec)
     rootless = engine.facts.get("CgroupDriver") == "none"
     has_limits = not rootless and engine.facts.get("CpuCfsQuota", True)
     # whether it lacks something; what, in which place of the experiment file, and what to do
@@ -377,18 +379,19 @@ class DockerLimiter:
         for node_name, rates in settings.items():
             before = self._current.get(node_name, {})
             changed = {control for control, rate in rates.items() if before.get(control) != rate}
-            every = self._current[node_name] = {**before, **rates}
+            merged = {**before, **rates}
+            self._current[node_name] = merged
             if changed & {DISK_READ, DISK_WRITE}:
                 self._device = self._device or self._disk_device(self.hosts[node_name])
-                self.maker.remake(node_name, every, self._device)
+                self.maker.remake(node_name, merged, self._device)
                 # a container that was made anew has its processors' share, but a new link
-                changed = set(every) - {CORES, DISK_READ, DISK_WRITE}
+                changed = set(merged) - {CORES, DISK_READ, DISK_WRITE}
             if CORES in changed:
                 container = self.hosts[node_name].container
                 with engine.translate_errors(f"processors of {node_name}"):
                     engine.client.api.update_container(container, **cpu_quota(rates[CORES]))
             if changed & {NETWORK_OUT, NETWORK_IN}:
-                self._shape_link(node_name, every)
+                self._shape_link(node_name, merged)
 
     def _disk_device(self, host: DockerHost) -> str:
         device = host.run([*AGENT_COMMAND, "facts", "device", host.folder]).out.strip()

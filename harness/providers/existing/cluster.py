@@ -47,7 +47,11 @@ LIMITATIONS = (
 
 
 class ExistingState(states.StateFile):
-    """Also what was discovered; our jobs and our folder there are known by *user* and *token*."""
+    """
+    What was discovered of a cluster that runs already.
+
+    Our jobs and our folder there are known by *user* and *token*.
+    """
 
     files: dict[str, dict[str, str]]
     services: dict[str, str]
@@ -73,7 +77,8 @@ class ExistingCluster(Cluster):
     def __init__(self, name: str, spec: ClusterSpec, home: HadoopHome) -> None:
         """Describe what is to be discovered; nothing is asked yet."""
         super().__init__(name, spec, home)
-        self._checked_s, self._dead = 0.0, dict[str, str]()
+        self._checked_s = 0.0
+        self._dead = dict[str, str]()
 
     @classmethod
     def _end(cls, name: str) -> None:
@@ -127,7 +132,7 @@ class ExistingCluster(Cluster):
         return min(map(discovery.gpus, discovery.discover({}).nodes), default=0)
 
     def controls(self) -> Controls:
-        """None: no supervisor of ours is there."""
+        """An empty mapping: no supervisor of ours is there."""
         return {}
 
     def is_up(self) -> bool:
@@ -184,7 +189,7 @@ class ExistingCluster(Cluster):
 
     @property
     def _tag(self) -> str:
-        """Of our jobs, and of nobody else's; YARN keeps tags in lower case."""
+        """The tag of our jobs, which nobody else's have; YARN keeps tags in lower case."""
         return f"mapreduce-harness-{self.name.lower()}-{self._known.token}"
 
     @property
@@ -241,7 +246,7 @@ class ExistingCluster(Cluster):
         return given.client_files(self._known.files, self.spec, self.layout, self.root)
 
     def _supervision(self) -> dict[str, Any]:
-        """Nothing: its daemons are not ours to watch."""
+        """An empty request: its daemons are not ours to watch."""
         return {}
 
     def site_properties(self) -> dict[str, str]:

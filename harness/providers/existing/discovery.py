@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from harness.errors import ClusterError, ParseError, SpecError
@@ -291,45 +291,69 @@ def ran_on(address: str, hadoop: str) -> RanOn:
     return RanOn(hadoop, version_text(java), version_text(system.get("Version")))
 
 
+class _LogSource(NamedTuple):
+    """Where logs of a container may be: the path that lists them, that below which they are."""
+
+    address: str
+    listing: str
+    content: str
+
+    def log_names(self) -> list[str]:
+        """Plain names of the logs that are there; none where the service does not answer."""
+        try:
+            answer = get_json(self.address, self.listing)
+        except RefusedArchiveError:
+            raise
+        except ClusterError:  # the logs are not here, whatever the reason
+            return []
+        infos = elements(answer, "containerLogsInfo") or elements(
+            answer, "containerLogsInfoes", "containerLogsInfo"
+        )
+        log_names = set[str]()
+        for info in infos:
+            listed = elements(info, "containerLogInfo")
+            log_names |= {str(log_file.get("fileName")) for log_file in listed}
+        return sorted(filter(LOG.fullmatch, log_names))
+
+
 def copy_logs(
-    hosts: Mapping[str, str], known: Sequence[tuple[str, str]], history: str, into: Path
+    hosts: Mapping[str, str], managers: Sequence[tuple[str, str]], history: str, into: Path
 ) -> list[Path]:
     """
     Copy all logs of containers, which ran on *hosts*, to ``into/<host>/<container>/<file>``.
 
-    Asks the NodeManagers (of those *known*) on a container's host, all where none has its name,
-    then the history server at *history*.  A container whose logs nobody has is left out.
+    Asks the NodeManagers on a container's host (*managers* are hosts and addresses), all where
+    none has its name, then the history server at *history*.  A container whose logs nobody has is
+    left out.
     """
     copied = []
     for container, host in hosts.items():
         if not CONTAINER.fullmatch(container) or not _NODE.fullmatch(host):
             continue
-        near = [server for server in known if server[0] == host]
-        on_node = f"/ws/v1/node/containers/{container}/logs"
-        # address, path of the listing, and path below which the files are
-        sources = [(address, on_node, on_node) for _, address in near or known]
-        gathered = f"/ws/v1/history/containers/{container}/logs"
-        sources.append((history, gathered, f"/ws/v1/history/containerlogs/{container}"))
-        for address, listing, content in sources:
-            try:
-                answer = get_json(address, listing)
-            except RefusedArchiveError:
-                raise
-            except ClusterError:  # the logs are not here, whatever the reason
-                continue
-            infos = elements(answer, "containerLogsInfo") or elements(
-                answer, "containerLogsInfoes", "containerLogsInfo"
-            )
-            log_files = [entry for info in infos for entry in elements(info, "containerLogInfo")]
-            log_names = {str(log_file.get("fileName")) for log_file in log_files}
-            if plain_names := sorted(filter(LOG.fullmatch, log_names)):
-                folder = into / host / container
+        for source in _log_sources(container, host, managers, history):
+            log_names = source.log_names()
+            folder = into / host / container
+            for log_name in log_names:
                 folder.mkdir(parents=True, exist_ok=True)
-                for log_name in plain_names:
-                    _copy_log(address, f"{content}/{log_name}", folder / log_name)
-                    copied.append(folder / log_name)
+                _copy_log(source.address, f"{source.content}/{log_name}", folder / log_name)
+                copied.append(folder / log_name)
+            if log_names:
                 break
     return copied
+
+
+def _log_sources(
+    container: str, host: str, managers: Sequence[tuple[str, str]], history: str
+) -> list[_LogSource]:
+    """Where logs of a *container* may be, the likeliest place first."""
+    near = [manager for manager in managers if manager[0] == host]
+    on_node = f"/ws/v1/node/containers/{container}/logs"
+    gathered = f"/ws/v1/history/containers/{container}/logs"
+    content = f"/ws/v1/history/containerlogs/{container}"
+    return [
+        *(_LogSource(address, on_node, on_node) for _, address in near or managers),
+        _LogSource(history, gathered, content),
+    ]
 
 
 def _copy_log(address: str, url_path: str, target: Path) -> None:

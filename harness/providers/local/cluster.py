@@ -106,7 +106,7 @@ class LocalCluster(Cluster):
 
     @classmethod
     def look(cls, spec: ClusterSpec) -> str:
-        """Nothing is there yet; `MachineError` where nobody is whom daemons could run as."""
+        """An empty text; `MachineError` where there is no account for daemons to run under."""
         account.choose(flat=namespace.loopback_reason())
         return super().look(spec)
 
@@ -136,27 +136,7 @@ class LocalCluster(Cluster):
         with self._claiming():
             member_count = 1 + self.spec.workers
             self.first_port = namespace.free_ports(member_count) if self._refusal else 0
-            layout = self.layout
-            secret = secrets.token_hex(32)
-            for entry_name in ("logs", "daemons", "classes", "etc"):
-                (self.folder / entry_name).mkdir()
-            for member in layout.members:
-                conf_folder = Path(layout.conf(member))
-                conf_folder.mkdir(parents=True)
-                conf_files = site.site_files(self.spec, layout, member)
-                Path(layout.secret(member)).touch(0o600)
-                for file_name, text in site.conf_texts(conf_files, secret).items():
-                    (conf_folder / file_name).write_text(text)
-                Path(layout.data(member), "jtmp").mkdir(parents=True)
-            names = "".join(f"{member.address} {member.name}\n" for member in layout.members)
-            (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
-            os.mkfifo(self.control, 0o600)
-            # a name space formatted beforehand: formatting one anew would take a second or two
-            name_space = self.home.require_formatted()
-            shutil.copytree(name_space, Path(layout.data(layout.master), "name"))
-            data = {member.name: layout.data(member) for member in layout.members}
-            plan = self.plan(limits.make(self.folder, self.spec, data))
-            (self.folder / "plan.json").write_text(json.dumps(plan, indent=1))
+            self._write_files()
             if self.account:
                 account.add_entries(self.folder / "etc")
                 parts = ("conf", "nodes", "logs", "classes")
@@ -171,6 +151,30 @@ class LocalCluster(Cluster):
                 account=self.account,
             )
             self._state = supervisor.start(self.name, make_state, flat=bool(self.first_port))
+
+    def _write_files(self) -> None:
+        """Make all that the nodes are given in the cluster's folder, their disks included."""
+        layout = self.layout
+        secret = secrets.token_hex(32)
+        for entry_name in ("logs", "daemons", "classes", "etc"):
+            (self.folder / entry_name).mkdir()
+        for member in layout.members:
+            conf_folder = Path(layout.conf(member))
+            conf_folder.mkdir(parents=True)
+            conf_files = site.site_files(self.spec, layout, member)
+            Path(layout.secret(member)).touch(0o600)
+            for file_name, text in site.conf_texts(conf_files, secret).items():
+                (conf_folder / file_name).write_text(text)
+            Path(layout.data(member), "jtmp").mkdir(parents=True)
+        names = "".join(f"{member.address} {member.name}\n" for member in layout.members)
+        (self.folder / "etc" / "hosts").write_text(f"127.0.0.1 localhost\n{names}")
+        os.mkfifo(self.control, 0o600)
+        # a name space formatted beforehand: formatting one anew would take a second or two
+        name_space = self.home.require_formatted()
+        shutil.copytree(name_space, Path(layout.data(layout.master), "name"))
+        data = {member.name: layout.data(member) for member in layout.members}
+        plan = self.plan(limits.make(self.folder, self.spec, data))
+        (self.folder / "plan.json").write_text(json.dumps(plan, indent=1))
 
     def plan(self, hardware: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """What the supervisor makes and starts; *hardware* limits workers, by their names."""
@@ -239,12 +243,14 @@ class LocalCluster(Cluster):
         self._adjust(set_limits, limits.PARTS[0])
 
     def drop_page_cache(self) -> list[str]:
-        """Have nodes with limited disks read blocks from there next, not from memory; which do."""
-        nodes = self.disk_bytes()
+        """Drop the page cache of nodes with limited disks, so that they read from these; names."""
+        limited_nodes = self.disk_bytes()
         part = limits.PARTS[0]
-        own = [host for host in self.hosts if host.name in nodes]
-        at_once(lambda host: host.run(self.agent(host, "drop-cache", f"{host.folder}/{part}")), own)
-        return list(nodes)
+        hosts = [host for host in self.hosts if host.name in limited_nodes]
+        at_once(
+            lambda host: host.run(self.agent(host, "drop-cache", f"{host.folder}/{part}")), hosts
+        )
+        return list(limited_nodes)
 
     def disk_bytes(self) -> dict[str, dict[str, int]]:
         """Bytes ``read`` and ``written`` by each limited disk since its cluster was started."""
@@ -258,7 +264,7 @@ class LocalCluster(Cluster):
 
     @property
     def limitations(self) -> tuple[str, ...]:
-        """What a cluster without namespaces cannot show, after the reason for being one."""
+        """Why the cluster has no namespaces, and what it cannot show without them."""
         if not self.first_port:
             return ()
         reason = f"no namespaces: {self._refusal or 'as it was started'}"

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.errors import ClusterError, MachineError
 from harness.providers import kernel
-from harness.providers.adjust import Rates, requested_by_worker
+from harness.providers.adjust import Rates, requested_by_worker, requested_names
 from harness.providers.host import Completed
 from harness.providers.kernel import Groups, shape_argv
 from harness.providers.local import namespace
@@ -47,36 +47,36 @@ def require(spec: ClusterSpec, folder: Path, *, flat: str = "") -> None:
     *flat* says why a cluster has no namespaces, and is empty where it has.
     """
     # what experiment files call the limits: cores, disk, network
-    requested = {
-        control.partition("_")[0]
-        for node_rates in requested_by_worker(spec).values()
-        for control in node_rates
-    }
+    requested = {control.partition("_")[0] for control in requested_names(spec)}
     if not requested:
         return
-    alternative = "; harness doctor shows the reason"
-    if "=ports" in flat:
-        alternative = f", or unset {flat.partition('=')[0]}"
-    elif os.geteuid() != 0:
-        alternative = ", or be root"
     if flat:
-        raise _limit_error(requested, f"its nodes have no namespaces: {flat}", alternative)
-    if grouped := requested & {"cores", "disk"}:
-        refusal = "an ordinary user can only limit the network"
-        if os.geteuid() == 0:
-            groups = groups_of(folder)
-            refusal = groups.refusal(cores="cores" in requested, disk="disk" in requested)
-        if refusal:
-            raise _limit_error(grouped, refusal, alternative)
+        raise _limit_error(requested, f"its nodes have no namespaces: {flat}", flat)
+    grouped = requested & {"cores", "disk"}
+    if grouped and (refusal := _groups_refusal(folder, grouped)):
+        raise _limit_error(grouped, refusal, flat)
     if "disk" in requested and (refusal := kernel.disks_refusal()):
-        raise _limit_error({"disk"}, refusal, alternative)
+        raise _limit_error({"disk"}, refusal, flat)
     tools = {"disk": kernel.DISK_TOOLS, "network": {"tc": "iproute2"}}
     for limit_name in sorted(requested & tools.keys()):
         where = f"cluster.node.{limit_name}, cluster.nodes"
         namespace.require_tools(tools[limit_name], f"limits of nodes ({where})")
 
 
-def _limit_error(names: set[str], reason: str, alternative: str) -> MachineError:
+def _groups_refusal(folder: Path, grouped: set[str]) -> str:
+    """Why control groups cannot limit what is *grouped*, in a few words; empty if they can."""
+    if os.geteuid() != 0:
+        return "an ordinary user can only limit the network"
+    return groups_of(folder).refusal(cores="cores" in grouped, disk="disk" in grouped)
+
+
+def _limit_error(names: set[str], reason: str, flat: str) -> MachineError:
+    """The error for limits that cannot be set here; *flat* as for `require`."""
+    alternative = "; harness doctor shows the reason"
+    if "=ports" in flat:
+        alternative = f", or unset {flat.partition('=')[0]}"
+    elif os.geteuid() != 0:
+        alternative = ", or be root"
     keys = ", ".join(sorted(f"cluster.node.{limit_name}" for limit_name in names))
     return MachineError(
         f"the {' and '.join(sorted(names))} of nodes cannot be limited here: {reason}",

@@ -37,7 +37,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 class ClusterState(StateFile):
     """
-    Also the processes on which a cluster depends, and how commands get to its nodes.
+    The state of a local cluster: its first processes, and how commands get to its nodes.
 
     *outer* is the process that ends all others with itself, *inner* is the supervisor (`None` while
     the cluster is being made); *namespaces* are descriptors of *inner*, by node, of the nodes'
@@ -151,9 +151,8 @@ def start(name: str, make_state: Callable[..., ClusterState], *, flat: bool) -> 
         if not answer_line:
             raise ProcessLookupError(process.pid)
         state.namespaces = tuple(json.loads(answer_line))
-        inner_id = next(child for child, parent in parents().items() if parent == process.pid)
-        state.inner = Process.of(inner_id)
-    except (ProcessLookupError, StopIteration):
+        state.inner = _only_child(process.pid)
+    except ProcessLookupError:
         output = last_lines(folder / "supervisor.log", 8)
         raise namespace.refusal_error(output) or ClusterError(
             f"the cluster's network was not made: {output or 'no message'}",
@@ -162,6 +161,14 @@ def start(name: str, make_state: Callable[..., ClusterState], *, flat: bool) -> 
         ) from None
     state.save()
     return state
+
+
+def _only_child(process_id: int) -> Process:
+    """The process that *process_id* has started; `ProcessLookupError` where it has ended."""
+    for child_id, parent_id in parents().items():
+        if parent_id == process_id:
+            return Process.of(child_id)
+    raise ProcessLookupError(process_id)
 
 
 def end(name: str) -> None:
@@ -178,5 +185,5 @@ def end(name: str) -> None:
         while left := stray_processes(folder):
             for process in left:
                 process.kill()
-    _started[:] = [each for each in _started if each.poll() is None]
+    _started[:] = [process for process in _started if process.poll() is None]
     limits.release(folder)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _LARGEST_LOGARITHM = 700.0
 _WITHIN_NOISE = 1.96  # standard deviations that two times lie apart at most, 95 % of the time
+_VALUE_AND_ENDS = ("value", "low", "high")
 _SMALLEST = 1e-12  # as a share of the largest time, or square of one: what rounding leaves
 
 
@@ -81,15 +82,29 @@ def number_of_line(
     kept = kept_cells([score.input for score in scores])
     all_and_kept = np.vstack([np.ones((1, len(scores)), dtype=bool), kept])
     value, *replicates = getattr(calibration(predicted, measured, all_and_kept), name).tolist()
-    is_factor = logarithmic and name == "intercept"
-    if not np.isfinite(value) or (is_factor and value > _LARGEST_LOGARITHM):
+    if not np.isfinite(value):
         return None
-    ends = [value]
+    # Value, low and high; the value alone where it has no interval.
+    numbers = [value]
     if len(scores) >= FEWEST_CELLS and name != "r2" and np.isfinite(replicates).all():
-        ends += jackknife_interval(value, np.asarray(replicates))
-    if is_factor:
-        ends = [exp(end) for end in ends[: 3 if max(map(abs, ends)) < _LARGEST_LOGARITHM else 1]]
-    return MetricValue(**dict(zip(("value", "low", "high"), ends, strict=False)))
+        numbers += jackknife_interval(value, np.asarray(replicates))
+    if logarithmic and name == "intercept":
+        return _factor(numbers)
+    return MetricValue(**dict(zip(_VALUE_AND_ENDS, numbers, strict=False)))
+
+
+def _factor(logarithms: Sequence[float]) -> MetricValue | None:
+    """
+    The number with that logarithm, and its interval if all are given.
+
+    `None` where the number is beyond all floats; where an end is, it has no interval.
+    """
+    if logarithms[0] > _LARGEST_LOGARITHM:
+        return None
+    if max(map(abs, logarithms)) >= _LARGEST_LOGARITHM:
+        logarithms = logarithms[:1]
+    numbers = map(exp, logarithms)
+    return MetricValue(**dict(zip(_VALUE_AND_ENDS, numbers, strict=False)))
 
 
 def robust_number(name: str, scores: Sequence[Score]) -> MetricValue | None:
@@ -112,7 +127,7 @@ def robust_number(name: str, scores: Sequence[Score]) -> MetricValue | None:
 
 def recalibrated_error(scores: Sequence[Score]) -> MetricValue | None:
     """
-    Mean relative error after each prediction is corrected by the line of the others.
+    Mean relative error after each prediction is corrected by the line of other inputs.
 
     The line that corrects a cell is fitted without the cells of its own input; `None` where what
     stays has no line.
@@ -127,8 +142,8 @@ def recalibrated_error(scores: Sequence[Score]) -> MetricValue | None:
     labels, groups = np.unique([score.input or score.cell for score in scores], return_inverse=True)
     if scores[0].level != "job":
         return None
-    others = calibration(predicted, measured, groups != np.arange(len(labels))[:, None])
-    corrected = others.intercept[groups] + others.slope[groups] * predicted
+    lines = calibration(predicted, measured, groups != np.arange(len(labels))[:, None])
+    corrected = lines.intercept[groups] + lines.slope[groups] * predicted
     errors = (np.abs(corrected - measured) / measured).tolist()
     if not np.isfinite(errors).all():
         return None
@@ -150,12 +165,14 @@ def order_of_configurations(scores: Sequence[Score]) -> MetricValue | None:
     measured_s = np.asarray([score.measured_s for score in scores])
     noise_s = measured_s * np.asarray([score.floor or 0.0 for score in scores])
     inputs = np.asarray([score.input for score in scores])
-    one, other = np.triu_indices(len(scores), 1)
-    one, other = (side[inputs[one] == inputs[other]] for side in (one, other))
-    apart_s = measured_s[one] - measured_s[other]
-    tied = np.abs(apart_s) <= _WITHIN_NOISE * np.hypot(noise_s[one], noise_s[other])
+    first, second = np.triu_indices(len(scores), 1)
+    same_input = inputs[first] == inputs[second]
+    first = first[same_input]
+    second = second[same_input]
+    apart_s = measured_s[first] - measured_s[second]
+    tied = np.abs(apart_s) <= _WITHIN_NOISE * np.hypot(noise_s[first], noise_s[second])
     measured_signs = np.where(tied, 0.0, np.sign(apart_s))
-    predicted_apart_s = predicted_s[one] - predicted_s[other]
+    predicted_apart_s = predicted_s[first] - predicted_s[second]
     same = np.abs(predicted_apart_s) <= _SMALLEST * predicted_s.max(initial=0)
     predicted_signs = np.where(same, 0.0, np.sign(predicted_apart_s))
     counts = np.abs(measured_signs).sum() * np.abs(predicted_signs).sum()

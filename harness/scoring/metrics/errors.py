@@ -68,8 +68,8 @@ def mean_of(
     name: str, scores: Sequence[Score], summarise: Callable[[Sequence[float]], float] = fmean
 ) -> MetricValue | None:
     """The field of that *name* over the cells that have it, summarised; `None` where none has."""
-    known = [number for score in scores if (number := getattr(score, name)) is not None]
-    return MetricValue(value=summarise(known)) if known else None
+    numbers = [number for score in scores if (number := getattr(score, name)) is not None]
+    return MetricValue(value=summarise(numbers)) if numbers else None
 
 
 def noise_floor(scores: Sequence[Score]) -> MetricValue | None:
@@ -86,8 +86,8 @@ def noise_floor(scores: Sequence[Score]) -> MetricValue | None:
 
 def within_noise(scores: Sequence[Score]) -> MetricValue | None:
     """Share of the cells with a noise floor whose error does not exceed it."""
-    known = [score.relative_error <= score.floor for score in scores if score.floor is not None]
-    return MetricValue(value=fmean(known)) if known else None
+    is_within = [score.relative_error <= score.floor for score in scores if score.floor is not None]
+    return MetricValue(value=fmean(is_within)) if is_within else None
 
 
 def coverage(name: str, scores: Sequence[Score]) -> MetricValue | None:
