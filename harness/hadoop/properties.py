@@ -19,6 +19,7 @@ from importlib.resources import files
 from typing import Any
 
 from harness.errors import SpecError
+from harness.hadoop.constants import TASK_MEMORY_MB
 from harness.records.prediction import JobConfig
 from harness.text import nearest_name
 from harness.units import MIB
@@ -105,9 +106,9 @@ def reduce_heap_bytes(properties: Mapping[str, str]) -> int:
         raise _value_error(property_name, options, wanted)
     elif memory not in properties and HEAP_SHARE not in properties:
         heap_bytes = JobConfig().reduce_heap_bytes
-    else:  # a share of the container, whose size of -1 is Hadoop's default and stands for 1024
+    else:  # a share of the container, whose size of -1 stands for Hadoop's default
         given = properties.get(memory, "-1").strip()
-        container_mb = 1024 if given == "-1" else whole(memory, given)
+        container_mb = TASK_MEMORY_MB if given == "-1" else whole(memory, given)
         heap_bytes = int(heap_share(properties) * container_mb * MIB)
     return serial_max_memory(heap_bytes) if has_serial_heap(options) else heap_bytes
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
+from harness.records.score import Score
+from harness.records.statistics import TASK_PARTS, TaskPart
 from harness.reports.answer import error_noise
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
@@ -41,14 +43,6 @@ _STEP_NAMES = {
     **{phase: PHASE_NAMES[texture] for phase, texture in PHASE_TEXTURES.items()},
     "rest_s": "overlap and waiting",
 }
-# Parts that recordings time, with the equations of What-If that give each, and with Prophet's own.
-_EQUATIONS = {
-    "map_read_s": "(4)", "map_function_s": "(5)", "collect_s": "(19)", "map_s": "(4), (5), (19)",
-    "map_write_s": "(8)", "spill_sort_s": "(20)", "spill_write_s": "(20)", "map_merge_s": "(36)",
-    "copy_s": "(64)", "inmem_merge_s": "(62)", "ondisk_merge_s": "(63)", "reduce_merge_s": "(82)",
-    "reduce_function_s": "(88)", "reduce_write_s": "(89)",
-}  # fmt: skip
-_PROPHETS = {"map_s": "(4)", "spill_sort_s": "(2), (3)", "spill_write_s": "(2), (3)"}
 
 
 def section(results: ReportData) -> Section:
@@ -184,23 +178,16 @@ def equation_table(results: ReportData, workload: str) -> Table:
     """What single equations say of a task beside what recordings show, mean seconds over cells."""
     table_rows: list[tuple[str | Value, ...]] = []
     for model in results.scored_models:
-        equations = _EQUATIONS | (_PROPHETS if model == "prophet" else {})
-        for quantity, equation in equations.items():
-            scores = [
-                score for score in results.scores(quantity, "raw", workload) if score.model == model
-            ]
-            if not scores:
+        for part in TASK_PARTS.values():
+            if not part.equation:
                 continue
-            part = quantity.removesuffix("_s").replace("_", " ")
-            error = fmean(score.signed_error for score in scores)
-            times_s = zip(*((score.predicted_s, score.measured_s) for score in scores), strict=True)
-            table_rows.append(
-                (
-                    *(model, part, equation, str(len(scores))),
-                    *(number(fmean(several), 0.001) for several in times_s),
-                    Value(percent(error, signed=True), signed_tone(error, None)),
-                )
-            )
+            scores = [
+                score
+                for score in results.scores(part.name, "raw", workload)
+                if score.model == model
+            ]
+            if scores:
+                table_rows.append(_equation_row(model, part, scores))
     return table(
         f"{workload}: equations against spans, seconds per task",
         ("Model", "Part", "Equation", "Cells", "Predicted, s", "Measured, s", "Mean error"),
@@ -208,6 +195,23 @@ def equation_table(results: ReportData, workload: str) -> Table:
         table_rows,
         note="Of tasks that were recorded. Waiting is in no part: for maps, for memory, blocked.",
         folded=True,
+    )
+
+
+def _equation_row(model: str, part: TaskPart, scores: Sequence[Score]) -> tuple[str | Value, ...]:
+    """What one equation says of a part of a task, over the cells of *scores*."""
+    equation = part.equation
+    if model == "prophet" and part.prophets:
+        equation = part.prophets
+    error = fmean(score.signed_error for score in scores)
+    return (
+        model,
+        part.name.removesuffix("_s").replace("_", " "),
+        equation,
+        str(len(scores)),
+        number(fmean(score.predicted_s for score in scores), 0.001),
+        number(fmean(score.measured_s for score in scores), 0.001),
+        Value(percent(error, signed=True), signed_tone(error, None)),
     )
 
 
