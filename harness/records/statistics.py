@@ -42,16 +42,16 @@ Codec = Literal["", "map_output", "output"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 UNITS: tuple[Unit, ...] = get_args(Unit)
 # Where the terms of each kind stand: what a task's times and counters say of it.
-COMPUTED_IN: Mapping[Kind, str] = MappingProxyType(
+COMPUTED_IN: Mapping[Kind, tuple[str, ...]] = MappingProxyType(
     {
-        "dataflow": "harness/profiling/dataflow.py",
-        "job cost": "harness/models/whatif",
-        "task time": "harness/profiling/task_statistics.py",
-        "machine cost": "harness/profiling/platform.py",
-        "processor time": "harness/profiling/platform.py",
-        "frame": "harness/profiling/frame.py",
-        "test job": "harness/profiling/gpu.py",
-        "rate": "harness/monitor/rates.py",
+        "dataflow": ("harness/profiling/dataflow.py", "harness/profiling/fit.py"),
+        "job cost": ("harness/models/whatif/inputs.py",),
+        "task time": ("harness/profiling/task_statistics.py",),
+        "machine cost": ("harness/profiling/platform.py",),
+        "processor time": ("harness/profiling/platform.py",),
+        "frame": ("harness/profiling/frame.py",),
+        "test job": ("harness/profiling/gpu.py",),
+        "rate": ("harness/monitor/rates.py",),
     }
 )
 
@@ -1434,3 +1434,8 @@ IN_PROFILES: Mapping[str, StatisticRow] = MappingProxyType(
 def typical_values(kind: Kind) -> dict[str, float]:
     """What is typical of each row of one *kind*, by name and in their order."""
     return {row.name: row.typical for row in rows_of(kind) if row.typical is not None}
+
+
+def compressed_name(name: str) -> str:
+    """Name of a task time of jobs that compress; `name` must be one that depends on a codec."""
+    return TASK_TIMES[name].compressed_name

@@ -34,6 +34,7 @@ from harness.models.checks import (
     number_field,
     range_error,
 )
+from harness.records.statistics import JOB_COSTS
 from harness.units import MIB
 
 RULES = ("paper", "engine", "mr2")
@@ -109,7 +110,7 @@ SIDES = ("map", "reduce")
 
 def side_costs(costs: Mapping[str, _Cost], side: str) -> dict[str, _Cost]:
     """*costs* as tasks of one of the `SIDES` have them: their own (`name_side`) or the common."""
-    keys = ((name, key) for name in COSTS for key in (name, f"{name}_{side}"))
+    keys = ((name, key) for name in COSTS for key in (name, JOB_COSTS[name].side_name(side)))
     return {name: costs[key] for name, key in keys if key in costs}
 
 
@@ -335,7 +336,7 @@ def input_warnings(inputs: Inputs, statistics: Given, costs: Given, config: Give
             warnings.append(f"{field.name} is {value:g}, above 1")
     known = set(side_costs(costs, "map")) | set(side_costs(costs, "reduce"))
     warnings += [f"no {cost}: taken as 0" for cost in COSTS if cost not in known]
-    of_sides = {f"{cost}_{side}" for cost in COSTS for side in SIDES}
+    of_sides = {JOB_COSTS[cost].side_name(side) for cost in COSTS for side in SIDES}
     for given, part in ((statistics, Statistics), (costs, Costs), (config, Config)):
         unknown = set(given) - {field.name for field in fields(part)} - _UNUSED - of_sides
         warnings += [f"{name} is not used by the model" for name in sorted(unknown)]
