@@ -16,6 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -208,30 +209,32 @@ def combiner_statistics(combining: Sequence[Task]) -> dict[str, Statistic]:
     may have other keys; their common slope is the exponent.  Without jobs whose combiners saw
     different numbers of records there is none, and the shares are those of any number.
     """
-    tasks_by_job = defaultdict[str, list[Task]](list)
+    groups_by_job = defaultdict[str, list[float]](list)
+    maps_by_job = defaultdict[str, list[_Combined]](list)
     for task in combining:
-        tasks_by_job[task.job].append(task)
-    maps = list[_Combined]()
-    lines = list[np.ndarray]()
-    for job_tasks in tasks_by_job.values():
-        combined = [pair for pair in map(_Combined.of, job_tasks) if pair is not None]
-        groups = math.fsum(task["REDUCE_INPUT_GROUPS"] for task in job_tasks)
-        maps += combined
-        if line := _line(combined, groups):
-            lines.append(np.log(line))
+        groups_by_job[task.job].append(task["REDUCE_INPUT_GROUPS"])
+        job_maps = maps_by_job[task.job]
+        if combined := _Combined.of(task):
+            job_maps.append(combined)
+    maps = [*chain(*maps_by_job.values())]
     if not maps:
         return {}
     number = f"over {len(maps)} map tasks"
     statistics = {
         "combine_records_selectivity": pooled(
-            [(combined.host, (combined.left[0], combined.output[0])) for combined in maps],
+            [(task.host, (task.left[0], task.output[0])) for task in maps],
             f"records that spills left / MAP_OUTPUT_RECORDS {number}",
         ),
         "combine_bytes_selectivity": pooled(
-            [(combined.host, (combined.left[1], combined.output[1])) for combined in maps],
+            [(task.host, (task.left[1], task.output[1])) for task in maps],
             f"bytes that spills left / MAP_OUTPUT_BYTES {number}",
         ),
     }
+    lines = [
+        np.log(line)
+        for job, job_maps in maps_by_job.items()
+        if (line := _line(job_maps, math.fsum(groups_by_job[job])))
+    ]
     if not lines:
         return statistics
     spills = [(combined.host, (combined.output[0], float(combined.spills))) for combined in maps]
@@ -379,14 +382,14 @@ def _density(
     return top_sum / bottom_sum if bottom_sum else 0.0
 
 
-def ratios_of(observation: Observation, known: dict[str, Statistic]) -> Ratios | None:
-    """Ratios that hold for one observation; `None` where it needs one that is not known."""
+def ratios_of(observation: Observation, codecs: dict[str, Statistic]) -> Ratios | None:
+    """Ratios that hold for one observation; `None` where it needs one that *codecs* lack."""
     ratios = {}
     for name, is_on in _compressed(observation).items():
         if not is_on:
             ratios[name] = 1.0
-        elif name in known:
-            ratios[name] = known[name].value
+        elif name in codecs:
+            ratios[name] = codecs[name].value
         else:
             return None
     return ratios

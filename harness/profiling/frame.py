@@ -75,8 +75,7 @@ def _history_parts(observation: Observation) -> Iterator[tuple[str, float]]:
     ]
     # Negative where more ran at once than slots exist.
     if idle_s and statistics.median(idle_s) >= 0:
-        for seconds in idle_s:
-            yield "task_gap_s", seconds
+        yield from (("task_gap_s", seconds) for seconds in idle_s)
     maps = trace.succeeded("map")
     reduces = trace.succeeded("reduce")
     if maps and reduces:
@@ -153,12 +152,7 @@ def own_frame(
         name: statistic.model_copy(update={"value": statistic.value / factor})
         for name, statistic in of_profile.items()
     } | shown
-    ends = {name: (start, end) for name, (start, end, _) in task_ends(observation).items()}
-    for attempt in observation.trace.attempts:
-        start = frame.get(_STARTS[attempt.kind])
-        end = frame.get(_ENDS[attempt.kind])
-        if start is not None and end is not None:
-            ends.setdefault(attempt.attempt_id, (start.value, end.value))
+    ends = _all_ends(observation, frame)
     cell = observation.config, observation.cluster, observation.job_input
     try:
         seconds, _ = frame_s(frame, *cell)
@@ -167,6 +161,19 @@ def own_frame(
         return None, ends, ()
     borrowed = (name for name in FRAME if counts[name] and name in frame and name not in shown)
     return seconds, ends, tuple(borrowed)
+
+
+def _all_ends(
+    observation: Observation, frame: Mapping[str, Statistic]
+) -> dict[str, tuple[float, float]]:
+    """Start and end of each task's JVM, by attempt: its own, else those of *frame*."""
+    ends = {name: (start, end) for name, (start, end, _) in task_ends(observation).items()}
+    for attempt in observation.trace.attempts:
+        start = frame.get(_STARTS[attempt.kind])
+        end = frame.get(_ENDS[attempt.kind])
+        if start is not None and end is not None:
+            ends.setdefault(attempt.attempt_id, (start.value, end.value))
+    return ends
 
 
 def profiled_jobs(

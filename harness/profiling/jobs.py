@@ -53,9 +53,10 @@ def map_slowdown(job_trace: JobTrace, map_slots: int) -> float | None:
         return None
     reduces_start = reduces[0].start_s
     first_wave = maps[:map_slots]
-    undisturbed = [task for task in first_wave if task.finish_s <= reduces_start] or first_wave
-    beside = [task for task in maps[map_slots:] if task.start_s >= reduces_start]
-    if not beside or not undisturbed:
+    beside_s = [task.duration_s for task in maps[map_slots:] if task.start_s >= reduces_start]
+    undisturbed_s = [task.duration_s for task in first_wave if task.finish_s <= reduces_start]
+    if not undisturbed_s:
+        undisturbed_s = [task.duration_s for task in first_wave]
+    if not beside_s or not undisturbed_s:
         return None
-    undisturbed_s = fmean(task.duration_s for task in undisturbed)
-    return fmean(task.duration_s for task in beside) - undisturbed_s
+    return fmean(beside_s) - fmean(undisturbed_s)

@@ -157,9 +157,9 @@ def composed_texts(path):
         if isinstance(node, ast.JoinedStr):
             yield "".join(getattr(piece, "value", "") if isinstance(piece, ast.Constant) else "{}"
                           for piece in node.values)  # fmt: skip
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            if isinstance(ending := node.right, ast.Constant) and isinstance(ending.value, str):
-                yield "{}" + ending.value
+        ending = getattr(getattr(node, "right", None), "value", None)
+        if isinstance(node, ast.BinOp) and isinstance(ending, str):
+            yield "{}" + ending
 
 
 def test_no_name_is_composed():
