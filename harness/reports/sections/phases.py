@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 
-from harness.records.score import Score
+from harness.records.score import Decomposition, Score, Summary
 from harness.records.statistics import TASK_PARTS, TaskPart
 from harness.reports.answer import error_noise
 from harness.reports.data import ReportData
@@ -88,24 +88,32 @@ def phase_means(
 
     The second value counts those cells; without any the first is empty.
     """
-    chosen = [score for phase in PHASE_TEXTURES for score in results.scores(phase, "raw", workload)]
+    scores = list[Score]()
+    for phase in PHASE_TEXTURES:
+        scores += results.scores(phase, "raw", workload)
     cells: dict[str, set[str]] = {}
-    for score in chosen:
+    for score in scores:
         cells.setdefault(score.model, set()).add(score.cell)
     common = set.intersection(*cells.values()) if cells else set()
     if not common:
         return {}, 0
+    in_common = [score for score in scores if score.cell in common]
     answering = [model for model in results.models if model in cells]
-    mean_seconds = {}
-    for source in ("measured", *answering):
-        model = answering[0] if source == "measured" else source
-        times: dict[str, list[float]] = {}
-        for score in chosen:
-            if score.model == model and score.cell in common:
-                time_s = score.measured_s if source == "measured" else score.predicted_s
-                times.setdefault(score.quantity, []).append(time_s)
-        mean_seconds[source] = {phase: fmean(times_s) for phase, times_s in times.items()}
-    return mean_seconds, len(common)
+    # What was measured is the same beside every model.
+    first_scores = [score for score in in_common if score.model == answering[0]]
+    means = {"measured": _means_by_phase((s.quantity, s.measured_s) for s in first_scores)}
+    for model in answering:
+        model_scores = [score for score in in_common if score.model == model]
+        means[model] = _means_by_phase((s.quantity, s.predicted_s) for s in model_scores)
+    return means, len(common)
+
+
+def _means_by_phase(times: Iterable[tuple[str, float]]) -> dict[str, float]:
+    """Mean seconds of each phase."""
+    seconds_by_phase: dict[str, list[float]] = {}
+    for phase, time_s in times:
+        seconds_by_phase.setdefault(phase, []).append(time_s)
+    return {phase: fmean(times_s) for phase, times_s in seconds_by_phase.items()}
 
 
 def phases_figure(results: ReportData, place: int, workload: str) -> Figure | None:
@@ -150,18 +158,9 @@ def level_table(results: ReportData, workload: str) -> Table:
             mean_s = fmean(score.measured_s for score in by_cell.values())
             floors = [score.floor for score in by_cell.values() if score.floor is not None]
             floor = median(floors) if floors else None
-            errors: list[str | Value] = []
-            for model in models:
-                summary = results.summary(model, speed, workload, quantity)
-                if summary is None:
-                    errors.append(UNKNOWN)
-                    continue
-                noise = error_noise(summary)
-                signed = summary.value("signed_error") or 0.0
-                text = f"{percent(summary.value('mape'), noise)}"
-                text += f" ({percent(signed, noise, signed=True)})"
-                errors.append(Value(text, signed_tone(signed, summary.value("noise_floor"))))
             noise_s = mean_s * floor if floor else None
+            summaries = [results.summary(model, speed, workload, quantity) for model in models]
+            errors = [_error_value(summary) for summary in summaries]
             table_rows.append((name, speed, number(mean_s, noise_s), floor_percent(floor), *errors))
     return table(
         f"{workload}: mean error by level, and in brackets with its sign",
@@ -172,6 +171,16 @@ def level_table(results: ReportData, workload: str) -> Table:
         " and phases are without start and end of their JVMs. Map, main: read, map function,"
         " spills; tail: last spill and merge. Reduce, rest: reduce function and write.",
     )
+
+
+def _error_value(summary: Summary | None) -> str | Value:
+    """Mean error of a model, and in brackets with its sign."""
+    if summary is None:
+        return UNKNOWN
+    noise = error_noise(summary)
+    signed = summary.value("signed_error") or 0.0
+    text = f"{percent(summary.value('mape'), noise)} ({percent(signed, noise, signed=True)})"
+    return Value(text, signed_tone(signed, summary.value("noise_floor")))
 
 
 def equation_table(results: ReportData, workload: str) -> Table:
@@ -222,37 +231,19 @@ def steps_figure(results: ReportData, place: int, workload: str) -> Figure | Non
         for decomposition in results.score_book.decompositions
         if decomposition.speed == "raw" and results.workload_of(decomposition.cell) == workload
     ]
-    known = {phase for decomposition in decompositions for phase in decomposition.parts}
-    names = {phase: name for phase, name in _STEP_NAMES.items() if phase in known}
+    decomposed = set[str]()
+    for decomposition in decompositions:
+        decomposed |= decomposition.parts.keys()
+    names = {phase: name for phase, name in _STEP_NAMES.items() if phase in decomposed}
     stacks = []
     table_rows = []
-    most = 0
+    cells = 0
     for model in results.models:
-        if not (
-            chosen := [
-                decomposition for decomposition in decompositions if decomposition.model == model
-            ]
-        ):
-            continue
-        means_s = {
-            phase: fmean(each.parts.get(phase, 0.0) for each in chosen)
-            for phase in names
-            if any(phase in each.parts for each in chosen)
-        }
-        measured, predicted = (
-            number(fmean(getattr(each, name) for each in chosen))
-            for name in ("measured_s", "predicted_s")
-        )
-        pieces = [
-            (texture, mean_s, f"{model}, {names[phase]}: {number(mean_s)} s in the body")
-            for phase, mean_s in means_s.items()
-            for texture in [PHASE_TEXTURES.get(phase, "other")]
-        ]
-        stacks.append(Stack("", f"{one_line(model, 26)}, {measured} s", pieces))
-        steps = [f"{means_s[phase]:+.1f}" if phase in means_s else "" for phase in names]
-        cancelled = percent(fmean(each.cancelled for each in chosen))
-        table_rows.append((model, str(len(chosen)), measured, *steps, predicted, cancelled))
-        most = max(most, len(chosen))
+        chosen = [decomposition for decomposition in decompositions if decomposition.model == model]
+        if chosen:
+            stacks.append(_steps(model, names, chosen))
+            table_rows.append(_steps_row(model, names, chosen))
+            cells = max(cells, len(chosen))
     if not stacks:
         return None
     data = table(
@@ -263,12 +254,45 @@ def steps_figure(results: ReportData, place: int, workload: str) -> Figure | Non
         note="What cancels is the share of these errors that the body does not show.",
     )
     caption = (
-        f"{workload}: mean over {count(most, 'cell')}. The error of a phase counts once per wave of"
-        " its tasks; what phases do not explain is overlap and waiting. Beside a model stands the"
-        " measured body, beside its bars by how much the predicted one is longer: what lies on both"
-        " sides of 0 cancels."
+        f"{workload}: mean over {count(cells, 'cell')}. The error of a phase counts once per wave"
+        " of its tasks; what phases do not explain is overlap and waiting. Beside a model stands"
+        " the measured body, beside its bars by how much the predicted one is longer: what lies on"
+        " both sides of 0 cancels."
     )
     title = f"{workload}: from the measured body to the predicted one"
     label = "predicted too short  ←   seconds of the body   →  too long"
     height, draw = stacked(stacks, label, PHASE_NAMES | {"other": _STEP_NAMES["rest_s"]})
     return Figure(f"waterfall{place}", title, WIDE, height, caption, data, draw)
+
+
+def _mean_steps(phases: Iterable[str], chosen: Sequence[Decomposition]) -> dict[str, float]:
+    """Mean error of each of *phases* that some cell shows, in seconds of the body."""
+    means_s = {}
+    for phase in phases:
+        if any(phase in decomposition.parts for decomposition in chosen):
+            means_s[phase] = fmean(decomposition.parts.get(phase, 0.0) for decomposition in chosen)
+    return means_s
+
+
+def _mean_measured(chosen: Sequence[Decomposition]) -> str:
+    return number(fmean(decomposition.measured_s for decomposition in chosen))
+
+
+def _steps(model: str, names: Mapping[str, str], chosen: Sequence[Decomposition]) -> Stack:
+    """The bar of one model: a piece for the mean error of each phase."""
+    pieces = []
+    for phase, mean_s in _mean_steps(names, chosen).items():
+        tooltip = f"{model}, {names[phase]}: {number(mean_s)} s in the body"
+        pieces.append((PHASE_TEXTURES.get(phase, "other"), mean_s, tooltip))
+    return Stack("", f"{one_line(model, 26)}, {_mean_measured(chosen)} s", pieces)
+
+
+def _steps_row(
+    model: str, names: Mapping[str, str], chosen: Sequence[Decomposition]
+) -> tuple[str, ...]:
+    """The same as a row of a table, between the measured and the predicted mean body."""
+    means_s = _mean_steps(names, chosen)
+    steps = [f"{means_s[phase]:+.1f}" if phase in means_s else "" for phase in names]
+    predicted = number(fmean(decomposition.predicted_s for decomposition in chosen))
+    cancelled = percent(fmean(decomposition.cancelled for decomposition in chosen))
+    return model, str(len(chosen)), _mean_measured(chosen), *steps, predicted, cancelled
