@@ -18,6 +18,7 @@ from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.model_inputs import JOBS, predict_cells, scaled
 from harness.evaluate.transfer import profiles_for, read_hardware
+from harness.records.prediction import Prediction
 from harness.records.profile import Profile
 from harness.records.trial import Cell
 from harness.store import Run
@@ -44,6 +45,20 @@ class Rung(NamedTuple):
     low_s: float | None
     high_s: float | None
     measured_s: float
+
+    @classmethod
+    def of(cls, way: str, prediction: Prediction, measured_s: float) -> Rung:
+        """What one *prediction* says of a job that took *measured_s*."""
+        low_s, high_s = prediction.intervals.get("job_s", {}).get("90") or (None, None)
+        return cls(
+            way=way,
+            model=prediction.model,
+            cell=prediction.cell,
+            predicted_s=prediction.job_s,
+            low_s=low_s,
+            high_s=high_s,
+            measured_s=measured_s,
+        )
 
     @property
     def error(self) -> float | None:
@@ -74,16 +89,7 @@ def ladder(target: Evaluation, source: Run, moved: Mapping[str, Profiles]) -> It
             if way.startswith(TIMES) and model not in OF_WHOLE_JOBS:
                 continue
             for prediction in predict_cells(model, cells, profiles, profiled):
-                low_s, high_s = prediction.intervals.get("job_s", {}).get("90") or (None, None)
-                yield Rung(
-                    way=way,
-                    model=model,
-                    cell=prediction.cell,
-                    predicted_s=prediction.job_s,
-                    low_s=low_s,
-                    high_s=high_s,
-                    measured_s=measured_s[prediction.cell],
-                )
+                yield Rung.of(way, prediction, measured_s[prediction.cell])
 
 
 def _ways(

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import math
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist, fmean, stdev
 
@@ -34,6 +35,7 @@ from harness.profiling.platform import (
     Counts,
     Work,
     copying_counts,
+    mean_counts,
     seconds_of,
     works,
 )
@@ -52,6 +54,7 @@ DRAWS = 200
 _SEED = 0
 _FAR = 3  # times that a rate without a job is beyond the interval of jobs, before it is named
 _LEAST_SHARE = 0.1  # of a cost, that a draw leaves: none is 0 or below
+_RATES = frozenset(name for name, row in IN_PROFILES.items() if row.moves == "as a rate")
 # What copying is, where nothing is written to disk meanwhile.
 _SENDING = frozenset(copying_counts(0.0, 0.0))
 
@@ -189,17 +192,16 @@ def _mean_works(rows: Sequence[Work], machines: _Machines) -> Iterator[Work]:
 
     Both together are the mean over all jobs.
     """
-    for part, is_shared in dict.fromkeys((row.part, row.is_shared) for row in rows):
-        part_rows = [row for row in rows if row.part == part]
-        alike = [row for row in part_rows if row.is_shared == is_shared]
-        share = len(alike) / len(part_rows)
-        names = dict[str, None]()
-        for row in alike:
-            names |= dict.fromkeys(row.counts)
+    rows_by_part = defaultdict[tuple[str, bool], list[Work]](list)
+    for row in rows:
+        rows_by_part[row.part, row.is_shared].append(row)
+    jobs = Counter(row.part for row in rows)
+    for (part, _), alike in rows_by_part.items():
+        share = len(alike) / jobs[part]
         # What logs do not show stays with what costs do not explain.
         counts = {
-            name: share * fmean(row.counts.get(name, 0.0) for row in alike)
-            for name in names
+            name: share * count
+            for name, count in mean_counts([row.counts for row in alike]).items()
             if name in machines.old or not machines.by_logs
         }
         seconds = share * fmean(row.seconds for row in alike)
@@ -252,17 +254,21 @@ def longer_by(
     name.
     """
     longer = factors(rows, old, new)
-    times = longer.times(profile)
-    for name in profile.frame:
-        if name in new.frame and name in old.frame and old.frame[name].value > 0:
-            times[name] = new.frame[name].value / old.frame[name].value
     maps_longer = longer.of_tasks("map")
     reduces_longer = longer.of_tasks("reduce")
     maps_s = sum(job.map_task_s or 0.0 for job in profile.jobs)
     tasks_s = sum((job.map_task_s or 0.0) + (job.reduce_task_s or 0.0) for job in profile.jobs)
     share = maps_s / tasks_s if tasks_s else 1.0
     jobs_longer = share * maps_longer + (1 - share) * reduces_longer
-    return times | {
+    measured = {name for name in new.frame if name in old.frame and old.frame[name].value > 0}
+    frame_times = {
+        name: new.frame[name].value / old.frame[name].value
+        for name in profile.frame
+        if name in measured
+    }
+    return {
+        **longer.times(profile),
+        **frame_times,
         JOBS + "job_s": jobs_longer,
         JOBS + "body_s": jobs_longer,
         JOBS + "map_task_s": maps_longer,
@@ -270,30 +276,12 @@ def longer_by(
     }
 
 
-def _changed(machine: MachineCosts, change: Callable[[Cost], Cost]) -> MachineCosts:
-    """*machine* with each of its costs, and each part of its frame, changed."""
-    costs = {name: change(cost) for name, cost in machine.costs.items()}
-    frame = {name: change(cost) for name, cost in machine.frame.items()}
-    return machine.model_copy(update={"costs": costs, "frame": frame})
-
-
-def _moved(cost: Cost, change: Callable[[float], float]) -> Cost:
-    """*cost* with its value, the ends of its interval and its values without a trial changed."""
-    ends = {
-        name: change(value)
-        for name in ("value", "low", "high")
-        if (value := getattr(cost, name)) is not None
-    }
-    without = {unit: change(value) for unit, value in cost.without.items()}
-    return cost.model_copy(update={**ends, "without": without})
-
-
 def at_speed_of(machine: MachineCosts, speed: SpeedCorrection | None) -> MachineCosts:
     """*machine* at the reference speed of a run that it had at another hour."""
     if speed is None or machine.reference_rate is None:
         return machine
     times = speed.at_reference(1.0, machine.reference_rate)
-    return _changed(machine, lambda cost: _moved(cost, lambda value: times * value))
+    return machine.changed(lambda cost: cost.changed(lambda value: times * value))
 
 
 def transferred(
@@ -321,19 +309,14 @@ def transferred(
     for _ in range(DRAWS):
         drawn = longer_by(profile, rows, drawn_costs(old, random), drawn_costs(new, random))
         slower = math.exp(random.normal() * rate_spread * (speed.coefficient if speed else 0.0))
-        draw = dict[str, float]()
-        for name, value in times.items():
-            if value:
-                draw[name] = drawn[name] / value * (1 / slower if _is_rate(name) else slower)
+        draw = {name: drawn[name] / value * slower for name, value in times.items() if value}
+        for name in draw.keys() & _RATES:
+            draw[name] = drawn[name] / times[name] * (1 / slower)
         draws.append(draw)
     refits = tuple(scaled(refit, times) for refit in profile.refits)
     return scaled(profile, times).model_copy(
         update={"refits": refits, "draws": tuple(draws), "speed": speed}
     )
-
-
-def _is_rate(name: str) -> bool:
-    return name in IN_PROFILES and IN_PROFILES[name].moves == "as a rate"
 
 
 def completed(new: MachineCosts, old: MachineCosts) -> tuple[MachineCosts, list[str]]:
@@ -349,22 +332,18 @@ def completed(new: MachineCosts, old: MachineCosts) -> tuple[MachineCosts, list[
         name for name in old.costs if name not in measured and (name in costs or not measured)
     ]
     for name in assumed:
-        old_cost = old.costs[name]
-        longer_s = _rate_difference(old_cost, new.costs[name]) if name in new.costs else 0.0
-        costs[name] = _longer(old_cost, longer_s)
+        old_micro = old.costs[name].micro
+        new_micro = new.costs[name].micro if name in new.costs else None
+        longer_s = 0.0
+        if old_micro is not None and new_micro is not None:
+            longer_s = new_micro - old_micro
+        costs[name] = old.costs[name].changed(partial(_longer, longer_s=longer_s))
     return new.model_copy(update={"costs": costs}), assumed
 
 
-def _rate_difference(old_cost: Cost, new_cost: Cost) -> float:
-    """Seconds by which a byte takes longer as rates without a job say; 0 where one is missing."""
-    if old_cost.micro is None or new_cost.micro is None:
-        return 0.0
-    return new_cost.micro - old_cost.micro
-
-
-def _longer(cost: Cost, longer_s: float) -> Cost:
-    """*cost* with so many seconds more, or fewer, but never below a share of itself."""
-    return _moved(cost, lambda value: max(_LEAST_SHARE * value, value + longer_s))
+def _longer(value: float, longer_s: float) -> float:
+    """*value* with so many seconds more, or fewer, but no less than a share of itself."""
+    return max(_LEAST_SHARE * value, value + longer_s)
 
 
 def drawn_costs(machine: MachineCosts, random: np.random.Generator) -> MachineCosts:
@@ -389,7 +368,7 @@ def drawn_costs(machine: MachineCosts, random: np.random.Generator) -> MachineCo
         value = max(_LEAST_SHARE * cost.value, cost.value + error)
         return Cost(value=value, unit=cost.unit, source=cost.source)
 
-    return _changed(machine, drawn)
+    return machine.changed(drawn)
 
 
 def read_hardware(path: Path) -> MachineCosts:
@@ -507,10 +486,10 @@ def _differing_facts(machine: MachineCosts, cells: Iterable[Cell]) -> list[str]:
     for cell in cells:
         facts = flatten({"cluster": cell.cluster.model_dump(mode="json", include=_FACTS)})
         for name, value in facts:
-            there = machine.conditions.get(name)
-            if there != value:
+            calibrated = machine.conditions.get(name)
+            if calibrated != value:
                 label = name.removeprefix("cluster.")
-                differing[f"{label}: {there} there, {value} here"] = None
+                differing[f"{label}: {calibrated} there, {value} here"] = None
     return [*differing]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import fmean
 
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import SpeedCorrection
 from harness.records.tasks import MapTimes, ReduceTimes
-from harness.records.trace import JobTrace
+from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import Trial
 
 
@@ -37,6 +38,14 @@ class Observation:
     def at_reference(self, seconds: float, speed: SpeedCorrection) -> float:
         """*seconds* of this job at reference speed; as measured where there is no probe."""
         return speed.at_reference(seconds, self.rate) if self.rate else seconds
+
+    def succeeded_times(self) -> Iterator[tuple[MapTimes | ReduceTimes, TaskAttempt]]:
+        """Yield the times of each task that succeeded, as each source has them, and its attempt."""
+        attempts = {attempt.attempt_id: attempt for attempt in self.trace.attempts}
+        for times in self.task_times:
+            attempt = attempts.get(times.attempt_id)
+            if attempt is not None and attempt.state == "succeeded":
+                yield times, attempt
 
 
 def map_slowdown(job_trace: JobTrace, map_slots: int) -> float | None:

@@ -193,11 +193,9 @@ def part_times(observation: Observation) -> dict[str, PartTimes]:
     counters, or whose parts take longer than the task, as with a mapper of several threads.
     """
     trace = observation.trace
-    attempts = {attempt.attempt_id: attempt for attempt in trace.attempts}
     complete = {}
-    for task_times in observation.task_times:
-        attempt = attempts.get(task_times.attempt_id)
-        if task_times.source != "spans" or attempt is None or attempt.state != "succeeded":
+    for task_times, attempt in observation.succeeded_times():
+        if task_times.source != "spans":
             continue
         if isinstance(task_times, ReduceTimes):
             parts = _reduce_parts(task_times, attempt, trace.num_maps)
@@ -216,13 +214,9 @@ def logged_parts(observation: Observation) -> dict[str, PartTimes]:
     computed, `map_cpu_s`, is a counter's.
     """
     trace = observation.trace
-    attempts = {
-        attempt.attempt_id: attempt for attempt in trace.attempts if attempt.state == "succeeded"
-    }
     logged = {}
-    for task_times in observation.task_times:
-        attempt = attempts.get(task_times.attempt_id)
-        if task_times.source != "logs" or attempt is None:
+    for task_times, attempt in observation.succeeded_times():
+        if task_times.source != "logs":
             continue
         if isinstance(task_times, MapTimes):
             parts = _logged_map_parts(task_times, attempt)

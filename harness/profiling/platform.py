@@ -31,7 +31,7 @@ import numpy as np
 from harness.profiling.costs import fit_by_typical
 from harness.profiling.jobs import Observation
 from harness.profiling.phases import logged_parts, part_times
-from harness.records.hardware import Cost
+from harness.records.hardware import Cost, interval
 from harness.records.profile import SpeedCorrection
 from harness.records.statistics import (
     LOGGED_SPILL,
@@ -116,17 +116,22 @@ def works(
             key = (trial.id, start, trial.cell.workload.name, part, is_shared)
             seen[key].append((factor * seconds, counts))
     return [
-        Work(*key[:4], fmean(seconds for seconds, _ in tasks), _mean_counts(tasks), key[4])
+        Work(
+            *key[:4],
+            seconds=fmean(seconds for seconds, _ in tasks),
+            counts=mean_counts([counts for _, counts in tasks]),
+            is_shared=key[4],
+        )
         for key, tasks in seen.items()
     ]
 
 
-def _mean_counts(tasks: Sequence[tuple[float, Counts]]) -> dict[str, float]:
-    """Mean count of each cost over *tasks*; one that a task lacks counts 0 there."""
+def mean_counts(counts: Sequence[Counts]) -> dict[str, float]:
+    """Mean of each count over several tasks; one that a task lacks is 0 there."""
     names = dict[str, None]()
-    for _, counts in tasks:
-        names |= dict.fromkeys(counts)
-    return {name: fmean(counts.get(name, 0.0) for _, counts in tasks) for name in names}
+    for task_counts in counts:
+        names |= dict.fromkeys(task_counts)
+    return {name: fmean(task_counts.get(name, 0.0) for task_counts in counts) for name in names}
 
 
 def _task_works(
@@ -144,7 +149,7 @@ def _task_works(
         for task_time in observation.task_times
         if task_time.source == source
     }
-    shared = _shared_parts(observation)
+    shared = {name for name, part in TASK_PARTS.items() if part.is_shared(observation.config)}
     for attempt_id, parts in parts_by_attempt.items():
         attempt = attempts[attempt_id]
         if attempt.count(f"{_DFSIO}.BYTES"):
@@ -154,15 +159,6 @@ def _task_works(
         task_counts = _counts(observation, attempt, times[attempt_id])
         for part, seconds in parts.seconds.items():
             yield part, part in shared, seconds, task_counts.get(part, {})
-
-
-def _shared_parts(observation: Observation) -> set[str]:
-    """Parts of the tasks of a job in which a combiner or a codec of the job works as well."""
-    return {
-        part.name
-        for part in TASK_PARTS.values()
-        if any(getattr(observation.config, field) for field in part.shared_by)
-    }
 
 
 def _dfsio_work(observation: Observation, attempt: TaskAttempt) -> tuple[str, float, Counts]:
@@ -371,22 +367,22 @@ def _fit_part(rows: Sequence[Work], names: Sequence[str], typical: np.ndarray) -
             [_fit(design[rest], target[rest], typical, values) for rest in kept]
         ).T
     weighted = design / np.maximum(target, design @ values)[:, None]
-    joined = [{names[place] for place in group} for group in groups(weighted)]
+    joined = dict.fromkeys(names, frozenset[str]())
+    for group in groups(weighted):
+        members = frozenset(names[place] for place in group)
+        joined |= dict.fromkeys(members, members)
     trial_count = len({row.trial for row in rows})
     source = f"fit of {', '.join(dict.fromkeys(row.part for row in rows))}"
     costs = {}
     for name, value, values_without in zip(names, values.tolist(), replicates, strict=True):
-        group = next((sorted(members - {name}) for members in joined if name in members), ())
-        half = _half_width(values_without)
-        is_known = math.isfinite(half) and not group
+        ends = {} if joined[name] else interval(value, _half_width(values_without))
         costs[name] = Cost(
             value=value,
-            low=max(0.0, value - half) if is_known else None,
-            high=value + half if is_known else None,
+            **ends,
             unit=MACHINE_COSTS[name].unit,
             trials=trial_count,
             source=source,
-            group=tuple(group),
+            group=tuple(sorted(joined[name] - {name})),
             without=dict(zip(unit_names, values_without.tolist(), strict=False)),
         )
     return costs
@@ -428,16 +424,13 @@ def _computing(rows: Sequence[Work]) -> dict[str, Cost]:
         return {}
     value = math.exp(fmean(logs.values()))
     without = dict[str, float]()
-    ends = dict[str, float]()
     if len(logs) >= FEWEST:
         total = math.fsum(logs.values())
         without = {trial: math.exp((total - log) / (len(logs) - 1)) for trial, log in logs.items()}
-        half = _half_width(np.array([*without.values()]))
-        ends = {"low": max(0.0, value - half), "high": value + half}
     parts = dict.fromkeys(row.part for row in rows if row.part in _COMPUTED_BY_ANY_SOURCE)
     cost = Cost(
         value=value,
-        **ends,
+        **interval(value, _half_width(np.array([*without.values()]))),
         unit=MACHINE_COSTS[COMPUTING].unit,
         trials=len(logs),
         source=f"{' and '.join(parts)}, beside typical costs",

@@ -32,7 +32,7 @@ from harness.records.tasks import (
     SourceComparison,
     covered_s,
 )
-from harness.records.trace import TASK_COUNTER, TaskAttempt
+from harness.records.trace import TASK_COUNTER
 from harness.stats.spread import standard_deviation
 
 Counters = Mapping[str, int]
@@ -179,11 +179,12 @@ def task_statistics(
     estimated = set[tuple[str, Source]]()
     for observation in observations:
         factor = observation.at_reference(1.0, speed)
-        for task_times, attempt in _succeeded(observation):
+        for task_times, attempt in observation.succeeded_times():
             for statistic, (numerator, denominator) in _pairs(task_times, attempt.counters):
                 definition = _DEFINITIONS[statistic]
                 pair = numerator * factor if definition.is_time else numerator, denominator
-                key = (_name_of_job(statistic, observation), task_times.source)
+                name = TASK_TIMES[statistic].name_for(observation.config)
+                key = (name, task_times.source)
                 pairs[key].append((task_times.host, pair))
                 if definition.field in task_times.sampled:
                     estimated.add(key)
@@ -199,28 +200,6 @@ def task_statistics(
                 text += "; estimated for some"
             statistics[name] = pooled(chosen, text)
     return statistics
-
-
-def _succeeded(
-    observation: Observation,
-) -> Iterator[tuple[MapTimes | ReduceTimes, TaskAttempt]]:
-    """Yield the times of each task that succeeded, as each source has them, and its attempt."""
-    attempts = {attempt.attempt_id: attempt for attempt in observation.trace.attempts}
-    for task_times in observation.task_times:
-        attempt = attempts.get(task_times.attempt_id)
-        if attempt is not None and attempt.state == "succeeded":
-            yield task_times, attempt
-
-
-def _name_of_job(statistic: str, observation: Observation) -> str:
-    """Name of a statistic for a job that compresses, or not, what it depends on."""
-    is_compressed = {
-        "": False,
-        "map_output": observation.config.map_output_compressed,
-        "output": observation.config.output_compressed,
-    }
-    row = TASK_TIMES[statistic]
-    return row.compressed_name if is_compressed[row.codec] else row.name
 
 
 def _pairs(task_times: MapTimes | ReduceTimes, counters: Counters) -> Iterator[tuple[str, Pair]]:

@@ -94,7 +94,7 @@ def recorded_map_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes:
         source="spans",
         host=attempt.host,
         records=record_loop.records,
-        spills=tuple(_recorded_spills(recording)),
+        spills=tuple(recorded_spills(recording)),
         start_up_s=loop_span.start_s - attempt.start_s if loop_span else None,
         alone_s=record_loop.function_s + record_loop.read_s - record_loop.spilling_read_s,
         alone_records=record_loop.records - record_loop.overlapped,
@@ -111,7 +111,7 @@ def recorded_map_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes:
     )
 
 
-def _recorded_spills(recording: TaskSpans) -> Iterator[SpillTimes]:
+def recorded_spills(recording: TaskSpans) -> Iterator[SpillTimes]:
     """Yield the spills of a map; what is neither sorting nor combining is writing."""
     for place, span in enumerate(recording.spans):
         if span.name != "spill":
@@ -328,23 +328,26 @@ def _running_and_blocked(overlaps: Sequence[_Overlap]) -> tuple[float | None, fl
 
     What a record costs beside a spill is that of those spills which did not fill the room.
     """
-    running = [overlap for overlap in overlaps if overlap.state == "running"]
-    unclear = [overlap for overlap in overlaps if overlap.state != "running"]
-    running_s = sum(overlap.during_s for overlap in running)
-    emitted = sum(overlap.emitted for overlap in running)
+    running_s: float = 0
+    emitted: float = 0
+    unclear = []
+    for overlap in overlaps:
+        if overlap.state == "running":
+            running_s += overlap.during_s
+            emitted += overlap.emitted
+        else:
+            unclear.append(overlap)
     if not emitted and any(overlap.emitted for overlap in unclear):
         return None, None
-    estimates = [
-        (overlap, min(overlap.emitted * running_s / (emitted or 1), overlap.during_s))
-        for overlap in unclear
+    estimates_s = [
+        min(overlap.emitted * running_s / (emitted or 1), overlap.during_s) for overlap in unclear
     ]
-    spilling_s = running_s + sum(estimate_s for _, estimate_s in estimates)
     blocked_s = sum(
         overlap.during_s - estimate_s
-        for overlap, estimate_s in estimates
+        for overlap, estimate_s in zip(unclear, estimates_s, strict=True)
         if overlap.state == "blocked"
     )
-    return spilling_s, blocked_s
+    return running_s + sum(estimates_s), blocked_s
 
 
 def logged_reduce_times(
@@ -364,7 +367,7 @@ def logged_reduce_times(
         source="logs",
         host=attempt.host,
         records=attempt.count("REDUCE_INPUT_RECORDS"),
-        segments=tuple(_logged_segments(shuffle)),
+        segments=tuple(logged_segments(shuffle)),
         merges=shuffle.merges,
         start_up_s=_between(attempt.start_s, shuffle.begin_s),
         shuffle_s=_between(shuffle.begin_s, shuffle.merged_s),
@@ -387,7 +390,7 @@ def _stalls(shuffle: ShuffleLog) -> list[Interval]:
     return stalls
 
 
-def _logged_segments(shuffle: ShuffleLog) -> Iterator[SegmentTimes]:
+def logged_segments(shuffle: ShuffleLog) -> Iterator[SegmentTimes]:
     """Yield every map output that was copied; a visit connects once, for all that it brings."""
     connected = set[int]()
     for map_copy in shuffle.copies:

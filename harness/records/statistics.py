@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, get_args
 
+from harness.records.prediction import JobConfig
 from harness.records.trial import NETWORK_IN, NETWORK_OUT
 
 Kind = Literal[
@@ -75,6 +76,10 @@ class TaskPart:
     prophets: str = ""
     shared_by: tuple[str, ...] = ()
     overlaps: bool = False
+
+    def is_shared(self, configuration: JobConfig) -> bool:
+        """Whether a combiner or a codec of a job with this configuration works in it, too."""
+        return any(getattr(configuration, field) for field in self.shared_by)
 
 
 _COMBINES = "use_combiner"
@@ -258,6 +263,15 @@ class StatisticRow:
         """Each name under which a profile may hold it, the common one first."""
         names = (self.name, self.map_name, self.reduce_name, self.compressed_name)
         return tuple(name for name in names if name)
+
+    def name_for(self, configuration: JobConfig) -> str:
+        """Its name for a job with this configuration, that of its codec if it compresses."""
+        is_compressed = {
+            "": False,
+            "map_output": configuration.map_output_compressed,
+            "output": configuration.output_compressed,
+        }
+        return self.compressed_name if is_compressed[self.codec] else self.name
 
     def side_name(self, side: str) -> str:
         """Its name as a cost of maps alone, or of reduces alone."""
@@ -1426,9 +1440,17 @@ MACHINE_COSTS: Mapping[str, StatisticRow] = MappingProxyType(
 )
 # Rows by every name that a profile may hold, those of a side or of a codec too.
 _OF_NO_PROFILE: tuple[Kind, ...] = ("machine cost", "processor time")
-IN_PROFILES: Mapping[str, StatisticRow] = MappingProxyType(
-    {name: row for row in STATISTICS if row.kind not in _OF_NO_PROFILE for name in row.names}
-)
+
+
+def _rows_by_name() -> dict[str, StatisticRow]:
+    rows = dict[str, StatisticRow]()
+    for row in STATISTICS:
+        if row.kind not in _OF_NO_PROFILE:
+            rows |= dict.fromkeys(row.names, row)
+    return rows
+
+
+IN_PROFILES: Mapping[str, StatisticRow] = MappingProxyType(_rows_by_name())
 
 
 def typical_values(kind: Kind) -> dict[str, float]:

@@ -49,7 +49,7 @@ from harness.profiling.platform import (
     works,
     writing_counts,
 )
-from harness.records.hardware import Cost, MachineCosts
+from harness.records.hardware import Cost, MachineCosts, interval
 from harness.records.manifest import Manifest
 from harness.records.profile import FRAME
 from harness.records.statistics import LOGGED_SPILL, MACHINE_COSTS
@@ -221,6 +221,19 @@ class CheckedCost:
     from_file: float
     now: float
 
+    @classmethod
+    def of(cls, name: str, cost: Cost, times: float) -> CheckedCost:
+        """A cost whose part takes so many times as long as by the file."""
+        low = 1 / _UNSURE
+        high = _UNSURE
+        if cost.low is not None and cost.high is not None and cost.value:
+            low = cost.low / cost.value / _MOVED
+            high = cost.high / cost.value * _MOVED
+        verdict = "holds" if cost.high is not None else "cannot tell"
+        if cost.trials >= FEWEST and not low <= times <= high:
+            verdict = "moved"
+        return cls(name, verdict, cost.value, times * cost.value)
+
 
 @dataclass
 class Calibration:
@@ -275,15 +288,15 @@ class Calibration:
         seconds = self._seconds_of(run, [self.cells[key] for key in keys])
         planned = run.read_plan()
         done = Counter(trial.cell.id for trial in planned)
-        known = _PRIOR * np.eye(len(TYPICAL))
-        known += sum(
+        gained = _PRIOR * np.eye(len(TYPICAL))
+        gained += sum(
             count * information_by_cell[key]
             for key, count in done.items()
             if key in information_by_cell
         )
         left_s = self.budget_s - self.spent_s(run) - _END_S
         offered = np.array([*information_by_cell.values()])
-        chosen = next(self.choose(known, offered, np.array(seconds), left_s), None)
+        chosen = next(self.choose(gained, offered, np.array(seconds), left_s), None)
         if chosen is None:
             return []
         place, gain = chosen
@@ -346,38 +359,26 @@ def checked_costs(rows: Sequence[Work], hardware: MachineCosts) -> list[CheckedC
     for names in dict.fromkeys(PARTS.values()):
         costs = {name: hardware.costs[name] for name in names if name in hardware.costs}
         telling = [row for row in rows if PARTS.get(row.part) == names and any(row.counts.values())]
-        expected_s = [
-            math.fsum(row.counts[name] * cost.value for name, cost in costs.items())
-            for row in telling
-        ]
-        if not costs or not telling or sum(expected_s) < _TOLD_S * len(telling):
-            continue
-        times = fmean(
-            row.seconds / seconds
-            for row, seconds in zip(telling, expected_s, strict=True)
-            if seconds
-        )
-        shares = {
-            name: cost.value * sum(row.counts[name] for row in telling)
-            for name, cost in costs.items()
-        }
-        largest = max(shares, key=lambda name: shares[name])
-        cost = costs[largest]
-        verdict = _verdict(cost, times)
-        checked.append(CheckedCost(largest, verdict, cost.value, times * cost.value))
+        if costs and telling and (cost := _largest_cost(costs, telling)):
+            checked.append(cost)
     return checked
 
 
-def _verdict(cost: Cost, times: float) -> str:
-    """Whether a *cost* holds where its part takes so many times as long as by the file."""
-    low = 1 / _UNSURE
-    high = _UNSURE
-    if cost.low is not None and cost.high is not None and cost.value:
-        low = cost.low / cost.value / _MOVED
-        high = cost.high / cost.value * _MOVED
-    if cost.trials >= FEWEST and not low <= times <= high:
-        return "moved"
-    return "holds" if cost.high is not None else "cannot tell"
+def _largest_cost(costs: Mapping[str, Cost], rows: Sequence[Work]) -> CheckedCost | None:
+    """The largest of *costs* of parts that worked as *rows* say; `None` if they did too little."""
+    values = {name: cost.value for name, cost in costs.items()}
+    times = []
+    expected_s = 0.0
+    for row in rows:
+        row_s = math.fsum(row.counts[name] * value for name, value in values.items())
+        expected_s += row_s
+        if row_s:
+            times.append(row.seconds / row_s)
+    if expected_s < _TOLD_S * len(rows):
+        return None
+    shares = {name: value * sum(row.counts[name] for row in rows) for name, value in values.items()}
+    largest = max(shares, key=lambda name: shares[name])
+    return CheckedCost.of(largest, costs[largest], fmean(times))
 
 
 def hardware_of(
@@ -412,14 +413,6 @@ def hardware_of(
     has_rate = any(job.rate for job in observed)
     micro = {} if by_logs else micro_costs(manifest.micro)
     costs = fit_platform(_works(observed, by_logs=by_logs), TYPICAL | micro)
-    chosen = [
-        {
-            "trial": record.trial.id,
-            "reason": record.trial.reason,
-            "seconds": record.finished_s - record.started_s,
-        }
-        for record in records
-    ]
     return MachineCosts(
         measured_s=manifest.created_s,
         budget_s=budget_s,
@@ -428,8 +421,14 @@ def hardware_of(
         conditions=_conditions(manifest, observed[0].trial.cell, by_logs=by_logs),
         costs=with_micro(costs, micro),
         frame=frame_of(observed),
-        chosen=tuple(chosen),
+        chosen=tuple(_chosen(record) for record in records),
     )
+
+
+def _chosen(record: TrialRecord) -> dict[str, Any]:
+    """A job that was run: what it was expected to tell, and what it took."""
+    seconds = record.finished_s - record.started_s
+    return {"trial": record.trial.id, "reason": record.trial.reason, "seconds": seconds}
 
 
 def _done_of(evaluation: Evaluation, workloads: Collection[str]) -> list[TrialRecord]:
@@ -514,8 +513,7 @@ def _mean_cost(middles: Sequence[float], source: str) -> Cost:
 
     value = fmean(middles)
     count = len(middles)
-    ends = dict[str, float]()
+    half = math.inf
     if count > 1:
         half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * stdev(middles) / math.sqrt(count)
-        ends = {"low": max(0.0, value - half), "high": value + half}
-    return Cost(value=value, **ends, unit="s", trials=count, source=source)
+    return Cost(value=value, **interval(value, half), unit="s", trials=count, source=source)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 
@@ -88,23 +89,23 @@ def phase_means(
 
     The second value counts those cells; without any the first is empty.
     """
-    scores = list[Score]()
+    scores_by_model = defaultdict[str, list[Score]](list)
     for phase in PHASE_TEXTURES:
-        scores += results.scores(phase, "raw", workload)
-    cells: dict[str, set[str]] = {}
-    for score in scores:
-        cells.setdefault(score.model, set()).add(score.cell)
-    common = set.intersection(*cells.values()) if cells else set()
+        for score in results.scores(phase, "raw", workload):
+            scores_by_model[score.model].append(score)
+    if not scores_by_model:
+        return {}, 0
+    cells = [{score.cell for score in scores} for scores in scores_by_model.values()]
+    common = set.intersection(*cells)
     if not common:
         return {}, 0
-    in_common = [score for score in scores if score.cell in common]
-    answering = [model for model in results.models if model in cells]
-    # What was measured is the same beside every model.
-    first_scores = [score for score in in_common if score.model == answering[0]]
-    means = {"measured": _means_by_phase((s.quantity, s.measured_s) for s in first_scores)}
-    for model in answering:
-        model_scores = [score for score in in_common if score.model == model]
-        means[model] = _means_by_phase((s.quantity, s.predicted_s) for s in model_scores)
+    means = dict[str, Mapping[str, float]]()
+    for model in results.models:
+        scores = [score for score in scores_by_model.get(model, ()) if score.cell in common]
+        if scores and not means:  # what was measured is the same beside every model
+            means["measured"] = _means_by_phase((s.quantity, s.measured_s) for s in scores)
+        if scores:
+            means[model] = _means_by_phase((s.quantity, s.predicted_s) for s in scores)
     return means, len(common)
 
 
@@ -152,16 +153,11 @@ def level_table(results: ReportData, workload: str) -> Table:
         if quantity in JOB_TIMES:  # which are in the table of scores
             continue
         for speed in results.speeds(workload):
-            by_cell = {score.cell: score for score in results.scores(quantity, speed, workload)}
-            if not by_cell:
-                continue
-            mean_s = fmean(score.measured_s for score in by_cell.values())
-            floors = [score.floor for score in by_cell.values() if score.floor is not None]
-            floor = median(floors) if floors else None
-            noise_s = mean_s * floor if floor else None
-            summaries = [results.summary(model, speed, workload, quantity) for model in models]
-            errors = [_error_value(summary) for summary in summaries]
-            table_rows.append((name, speed, number(mean_s, noise_s), floor_percent(floor), *errors))
+            scores = results.scores(quantity, speed, workload)
+            if scores:
+                summaries = [results.summary(model, speed, workload, quantity) for model in models]
+                errors = [_error_value(summary) for summary in summaries]
+                table_rows.append((name, speed, *_measured_cells(scores), *errors))
     return table(
         f"{workload}: mean error by level, and in brackets with its sign",
         ("Quantity", "Speed", "Measured, s", "Noise floor", *models),
@@ -171,6 +167,15 @@ def level_table(results: ReportData, workload: str) -> Table:
         " and phases are without start and end of their JVMs. Map, main: read, map function,"
         " spills; tail: last spill and merge. Reduce, rest: reduce function and write.",
     )
+
+
+def _measured_cells(scores: Iterable[Score]) -> tuple[str, str]:
+    """Mean measured seconds of the scored cells, and their median noise floor."""
+    by_cell = {score.cell: score for score in scores}
+    mean_s = fmean(score.measured_s for score in by_cell.values())
+    floors = [score.floor for score in by_cell.values() if score.floor is not None]
+    floor = median(floors) if floors else None
+    return number(mean_s, mean_s * floor if floor else None), floor_percent(floor)
 
 
 def _error_value(summary: Summary | None) -> str | Value:
