@@ -81,14 +81,17 @@ def ladder(target: Evaluation, source: Run, moved: Mapping[str, Profiles]) -> It
     """
     origin = Evaluation.of(source)
     measured_s = job_times(target)
-    scored = {trial.cell.id: trial.cell for trial in target.plan if not trial.profiling}
-    cells = [cell for key, cell in scored.items() if key in measured_s]
+    scored = {
+        trial.cell.id: trial.cell
+        for trial in target.plan
+        if not trial.profiling and trial.cell.id in measured_s
+    }
     for way, profiles in _ways(origin, target, moved).items():
         profiled = target.cells if way == OWN else origin.cells
         for model in target.experiment.predict.models:
             if way.startswith(TIMES) and model not in OF_WHOLE_JOBS:
                 continue
-            for prediction in predict_cells(model, cells, profiles, profiled):
+            for prediction in predict_cells(model, scored.values(), profiles, profiled):
                 yield Rung.of(way, prediction, measured_s[prediction.cell])
 
 

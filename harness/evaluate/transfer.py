@@ -260,15 +260,10 @@ def longer_by(
     tasks_s = sum((job.map_task_s or 0.0) + (job.reduce_task_s or 0.0) for job in profile.jobs)
     share = maps_s / tasks_s if tasks_s else 1.0
     jobs_longer = share * maps_longer + (1 - share) * reduces_longer
-    measured = {name for name in new.frame if name in old.frame and old.frame[name].value > 0}
-    frame_times = {
-        name: new.frame[name].value / old.frame[name].value
-        for name in profile.frame
-        if name in measured
-    }
+    frame_times = new.frame_beside(old)
     return {
         **longer.times(profile),
-        **frame_times,
+        **{name: frame_times[name] for name in profile.frame if name in frame_times},
         JOBS + "job_s": jobs_longer,
         JOBS + "body_s": jobs_longer,
         JOBS + "map_task_s": maps_longer,
@@ -328,9 +323,8 @@ def completed(new: MachineCosts, old: MachineCosts) -> tuple[MachineCosts, list[
     """
     costs = dict(new.costs)
     measured = {name for name, cost in costs.items() if cost.trials >= FEWEST}
-    assumed = [
-        name for name in old.costs if name not in measured and (name in costs or not measured)
-    ]
+    lacking = costs.keys() - measured if measured else old.costs.keys()
+    assumed = [name for name in old.costs if name in lacking]
     for name in assumed:
         old_micro = old.costs[name].micro
         new_micro = new.costs[name].micro if name in new.costs else None

@@ -136,21 +136,21 @@ def measure_frame(
 
 def own_frame(
     observation: Observation,
-    of_profile: Mapping[str, Statistic],
+    profile_frame: Mapping[str, Statistic],
     speed: SpeedCorrection | None = None,
 ) -> tuple[float | None, dict[str, tuple[float, float]], tuple[str, ...]]:
     """
     Frame of one job in seconds as measured, start and end of each of its tasks, what it borrowed.
 
-    What the job does not show itself is taken *of_profile*, which is at reference *speed*: the
-    last value names it.  Without a part that counts, or slots, the frame is `None`; tasks of a kind
-    whose start or end is known nowhere have none.
+    What the job does not show itself is taken from *profile_frame*, which is at reference *speed*:
+    the last value names it.  Without a part that counts, or slots, the frame is `None`; tasks of a
+    kind whose start or end is known nowhere have none.
     """
     shown = measure_frame([observation])
     factor = observation.at_reference(1.0, speed) if speed else 1.0
     frame = {
         name: statistic.model_copy(update={"value": statistic.value / factor})
-        for name, statistic in of_profile.items()
+        for name, statistic in profile_frame.items()
     } | shown
     ends = _all_ends(observation, frame)
     cell = observation.config, observation.cluster, observation.job_input

@@ -85,3 +85,11 @@ class MachineCosts(Record):
         costs = {name: change(cost) for name, cost in self.costs.items()}
         frame = {name: change(cost) for name, cost in self.frame.items()}
         return self.model_copy(update={"costs": costs, "frame": frame})
+
+    def frame_beside(self, machine: MachineCosts) -> dict[str, float]:
+        """How many times as long each part of the frame takes as on another *machine*."""
+        return {
+            name: cost.value / machine.frame[name].value
+            for name, cost in self.frame.items()
+            if name in machine.frame and machine.frame[name].value > 0
+        }

@@ -397,17 +397,10 @@ def hardware_of(
     """
     evaluation = Evaluation.of(run)
     manifest = run.read_manifest()
-    done = _done_of(evaluation, workloads)
-    # Of a trial that feeds no profile, logs were not read where it was recorded.
-    records = [
-        record
-        for record in done
-        if record.finished_s <= manifest.created_s + within_s
-        and (record.trial.profiling or not by_logs)
-    ]
+    records = _told_by(evaluation, manifest.created_s + within_s, workloads, by_logs=by_logs)
     observed = _observed(evaluation, records)
     if not observed:
-        when = f" within {within_s:g} s" if done else ""
+        when = f" within {within_s:g} s" if _done_of(evaluation, workloads) else ""
         raise DataError(f"no trial is done{when}", where=str(run.path), fix="run the command again")
     speed = fit_speed(observed)
     has_rate = any(job.rate for job in observed)
@@ -423,6 +416,16 @@ def hardware_of(
         frame=frame_of(observed),
         chosen=tuple(_chosen(record) for record in records),
     )
+
+
+def _told_by(
+    evaluation: Evaluation, until_s: float, workloads: Collection[str], *, by_logs: bool
+) -> list[TrialRecord]:
+    """Trials of *workloads* that had ended at *until_s*, as far as they tell of costs."""
+    done = _done_of(evaluation, workloads)
+    # Of a trial that feeds no profile, logs were not read where it was recorded.
+    telling = [record for record in done if record.trial.profiling or not by_logs]
+    return [record for record in telling if record.finished_s <= until_s]
 
 
 def _chosen(record: TrialRecord) -> dict[str, Any]:

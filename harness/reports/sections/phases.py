@@ -89,31 +89,35 @@ def phase_means(
 
     The second value counts those cells; without any the first is empty.
     """
-    scores_by_model = defaultdict[str, list[Score]](list)
-    for phase in PHASE_TEXTURES:
-        for score in results.scores(phase, "raw", workload):
-            scores_by_model[score.model].append(score)
-    if not scores_by_model:
-        return {}, 0
+    scores_by_model = _scores_by_model(results, workload)
     cells = [{score.cell for score in scores} for scores in scores_by_model.values()]
-    common = set.intersection(*cells)
+    common = set.intersection(*cells) if cells else set()
     if not common:
         return {}, 0
     means = dict[str, Mapping[str, float]]()
     for model in results.models:
         scores = [score for score in scores_by_model.get(model, ()) if score.cell in common]
-        if scores and not means:  # what was measured is the same beside every model
-            means["measured"] = _means_by_phase((s.quantity, s.measured_s) for s in scores)
         if scores:
-            means[model] = _means_by_phase((s.quantity, s.predicted_s) for s in scores)
+            # What was measured is the same beside every model.
+            means.setdefault("measured", _means_by_phase(scores, "measured_s"))
+            means[model] = _means_by_phase(scores, "predicted_s")
     return means, len(common)
 
 
-def _means_by_phase(times: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Mean seconds of each phase."""
-    seconds_by_phase: dict[str, list[float]] = {}
-    for phase, time_s in times:
-        seconds_by_phase.setdefault(phase, []).append(time_s)
+def _scores_by_model(results: ReportData, workload: str) -> dict[str, list[Score]]:
+    """Scores of all phases of one workload, as measured, by model."""
+    scores_by_model = defaultdict[str, list[Score]](list)
+    for phase in PHASE_TEXTURES:
+        for score in results.scores(phase, "raw", workload):
+            scores_by_model[score.model].append(score)
+    return scores_by_model
+
+
+def _means_by_phase(scores: Iterable[Score], field: str) -> dict[str, float]:
+    """Mean seconds of each phase, by a field of its scores."""
+    seconds_by_phase = defaultdict[str, list[float]](list)
+    for score in scores:
+        seconds_by_phase[score.quantity].append(getattr(score, field))
     return {phase: fmean(times_s) for phase, times_s in seconds_by_phase.items()}
 
 
@@ -231,21 +235,18 @@ def _equation_row(model: str, part: TaskPart, scores: Sequence[Score]) -> tuple[
 
 def steps_figure(results: ReportData, place: int, workload: str) -> Figure | None:
     """From the measured to the predicted mean body: the mean errors of the phases, by model."""
-    decompositions = [
-        decomposition
-        for decomposition in results.score_book.decompositions
-        if decomposition.speed == "raw" and results.workload_of(decomposition.cell) == workload
-    ]
+    by_model = defaultdict[str, list[Decomposition]](list)
     decomposed = set[str]()
-    for decomposition in decompositions:
-        decomposed |= decomposition.parts.keys()
+    for decomposition in results.score_book.decompositions:
+        if decomposition.speed == "raw" and results.workload_of(decomposition.cell) == workload:
+            by_model[decomposition.model].append(decomposition)
+            decomposed |= decomposition.parts.keys()
     names = {phase: name for phase, name in _STEP_NAMES.items() if phase in decomposed}
     stacks = []
     table_rows = []
     cells = 0
     for model in results.models:
-        chosen = [decomposition for decomposition in decompositions if decomposition.model == model]
-        if chosen:
+        if chosen := by_model.get(model):
             stacks.append(_steps(model, names, chosen))
             table_rows.append(_steps_row(model, names, chosen))
             cells = max(cells, len(chosen))
@@ -296,8 +297,8 @@ def _steps_row(
     model: str, names: Mapping[str, str], chosen: Sequence[Decomposition]
 ) -> tuple[str, ...]:
     """The same as a row of a table, between the measured and the predicted mean body."""
-    means_s = _mean_steps(names, chosen)
-    steps = [f"{means_s[phase]:+.1f}" if phase in means_s else "" for phase in names]
+    texts = {phase: f"{mean_s:+.1f}" for phase, mean_s in _mean_steps(names, chosen).items()}
+    steps = [texts.get(phase, "") for phase in names]
     predicted = number(fmean(decomposition.predicted_s for decomposition in chosen))
     cancelled = percent(fmean(decomposition.cancelled for decomposition in chosen))
     return model, str(len(chosen)), _mean_measured(chosen), *steps, predicted, cancelled
