@@ -148,13 +148,18 @@ class _Machines:
         """What so much work takes on the old machine, and on the new one."""
         return seconds_of(counts, self.old), seconds_of(counts, self.new)
 
-    def lacking(self, counts: Counts) -> list[str]:
-        """Costs that count and that one of them lacks."""
-        return [
-            name
-            for name, count in counts.items()
-            if count and not (self.old.get(name) and name in self.new)
-        ]
+    def explained(self, work: Work) -> tuple[float, float]:
+        """What *work* takes on both; `DataError` names costs that count and that one lacks."""
+        work_s, there_s = self.seconds(work.counts)
+        if math.isnan(work_s + there_s) or work_s <= 0:
+            lacking = [
+                name
+                for name, count in work.counts.items()
+                if count and not (self.old.get(name) and name in self.new)
+            ]
+            what = f"no cost of {', '.join(lacking)}, which {work.part} of {work.workload} needs"
+            raise DataError(what, where="hardware", fix="harness calibrate measures it")
+        return work_s, there_s
 
 
 def factors(rows: Sequence[Work], old: MachineCosts, new: MachineCosts) -> Factors:
@@ -171,7 +176,7 @@ def factors(rows: Sequence[Work], old: MachineCosts, new: MachineCosts) -> Facto
     for work in _mean_works(rows, machines):
         costs_s = (0.0, 0.0)
         if work.part not in COMPUTED and any(work.counts.values()):
-            costs_s = _explained_seconds(work, machines)
+            costs_s = machines.explained(work)
         work_s, there_s = costs_s
         before_s[work.part] += work.seconds
         after_s[work.part] += elsewhere(work.seconds, work_s, there_s, computing)
@@ -206,16 +211,6 @@ def _mean_works(rows: Sequence[Work], machines: _Machines) -> Iterator[Work]:
         }
         seconds = share * fmean(row.seconds for row in alike)
         yield replace(alike[0], seconds=seconds, counts=counts)
-
-
-def _explained_seconds(work: Work, machines: _Machines) -> tuple[float, float]:
-    """What *work* takes by the costs of both machines; `DataError` names those that are missing."""
-    work_s, there_s = machines.seconds(work.counts)
-    if math.isnan(work_s + there_s) or work_s <= 0:
-        lacking = ", ".join(machines.lacking(work.counts))
-        what = f"no cost of {lacking}, which {work.part} of {work.workload} needs"
-        raise DataError(what, where="hardware", fix="harness calibrate measures it")
-    return work_s, there_s
 
 
 def _sending_seconds(work: Work, work_s: float, sent_s: float) -> float:

@@ -79,6 +79,16 @@ class Definition:
     text: str
     pair: Callable[[Task], Pair]
 
+    def pooled(self, chosen: Sequence[Task]) -> Statistic | None:
+        """The statistic of all *chosen* tasks of its kind; `None` where no counter shows it."""
+        pairs = [
+            (task.attempt.host, pair)
+            for task in chosen
+            if task.attempt.kind == self.kind and (pair := self.pair(task))[1] > 0
+        ]
+        text = f"{self.text} over {len(pairs)} {self.kind} tasks"
+        return pooled(pairs, text) if pairs else None
+
 
 def _counters(kind: TaskKind, numerator: str, denominator: str) -> Definition:
     return Definition(
@@ -140,9 +150,7 @@ def tasks(observation: Observation, ratios: Ratios) -> list[Task]:
 def dataflow_statistics(chosen: Iterable[Task]) -> dict[str, Statistic]:
     """Statistics of *chosen* tasks, without those that no counter shows."""
     chosen = list(chosen)
-    statistics = {
-        name: _pooled_tasks(definition, chosen) for name, definition in DEFINITIONS.items()
-    }
+    statistics = {name: definition.pooled(chosen) for name, definition in DEFINITIONS.items()}
     shown = {name: statistic for name, statistic in statistics.items() if statistic is not None}
     return shown | combiner_statistics([task for task in chosen if task.combines])
 
@@ -295,16 +303,6 @@ def _whole_job(maps: Sequence[_Combined], groups: float) -> tuple[float, float, 
     record_bytes = (size - final_bytes) / max(1.0, records - final)
     groups = min(groups, final)
     return records, groups, max(groups, final_bytes - (final - groups) * record_bytes)
-
-
-def _pooled_tasks(definition: Definition, chosen: Sequence[Task]) -> Statistic | None:
-    pairs = [
-        (task.attempt.host, pair)
-        for task in chosen
-        if task.attempt.kind == definition.kind and (pair := definition.pair(task))[1] > 0
-    ]
-    text = f"{definition.text} over {len(pairs)} {definition.kind} tasks"
-    return pooled(pairs, text) if pairs else None
 
 
 def pooled(pairs: Sequence[tuple[str, Pair]], source: str) -> Statistic:

@@ -38,6 +38,7 @@ from harness.records.statistics import (
     MACHINE_COSTS,
     MAP_CPU,
     TASK_PARTS,
+    costs_by_part,
     typical_values,
 )
 from harness.records.tasks import MapTimes, ReduceTimes, Source
@@ -50,6 +51,7 @@ LEVEL = 0.9  # of the intervals of costs
 # Which jobs tell most of a machine depends on what is typical, and how a group divides.
 TYPICAL = typical_values("machine cost")
 TYPICAL_CPU = typical_values("processor time")
+PARTS = costs_by_part()
 COMPUTING = "computing"
 COMPUTED = ("collect_s", "spill_sort_s")
 _COMPUTED_BY_ANY_SOURCE = (*COMPUTED, MAP_CPU)
@@ -65,21 +67,6 @@ _DFSIO = "mapreduce.harness.jobs.Dfsio$Moved"
 
 # How often costs of a machine count in one part of a task, by their names.
 Counts = Mapping[str, float]
-
-
-def _costs_by_part() -> dict[str, tuple[str, ...]]:
-    """What is worked on in each part of a task: the costs of its units, in the table's order."""
-    costs_by_part = {}
-    for part in TASK_PARTS:
-        names = tuple(name for name in TYPICAL if part in MACHINE_COSTS[name].parts)
-        if names:
-            costs_by_part[part] = names
-    places = {name: place for place, name in enumerate(TYPICAL)}
-    # Parts follow each other as their last costs do.
-    return dict(sorted(costs_by_part.items(), key=lambda item: places[item[1][-1]]))
-
-
-PARTS = _costs_by_part()
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,6 +253,32 @@ class _BesideSpills:
     blocked_s: float | None = None
     sampled: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        overlaps: Sequence[_Overlap],
+        inputs_per_output: float,
+        loop_start: float | None,
+        loop_end: float | None,
+    ) -> _BesideSpills:
+        """What all spills together tell."""
+        alone_s = None
+        if loop_start is not None and loop_end is not None:
+            during_s = sum(overlap.during_s for overlap in overlaps)
+            alone_s = max(loop_end - loop_start - during_s, 0.0)
+        states = {overlap.state for overlap in overlaps if overlap.emitted}
+        emitted = sum(overlap.emitted for overlap in overlaps)
+        spilling_s, blocked_s = _running_and_blocked(overlaps)
+        return cls(
+            overlapped=[round(overlap.emitted * inputs_per_output) for overlap in overlaps],
+            alone_s=alone_s,
+            spilling_records=round(emitted * inputs_per_output),
+            spilling_s=spilling_s,
+            blocked_s=blocked_s,
+            # By the mean of other spills, where some did not run all the time.
+            sampled=("spilling_s", "blocked_s") if len(states) > 1 else (),
+        )
+
 
 def logged_map_times(
     task_log: TaskLog, attempt: TaskAttempt, *, is_compressed: bool = False
@@ -274,7 +300,7 @@ def logged_map_times(
         merge_start = max([task_log.flush_s, *(spill.finish_s for spill in task_log.spills)])
     beside = _BesideSpills()
     if (overlaps := _overlaps(task_log, loop_end)) is not None:
-        beside = _beside_spills(overlaps, inputs_per_output, loop_start, loop_end)
+        beside = _BesideSpills.of(overlaps, inputs_per_output, loop_start, loop_end)
     alone_records = None
     if beside.spilling_records is not None:
         alone_records = input_records - beside.spilling_records
@@ -295,30 +321,6 @@ def logged_map_times(
         merge_s=_between(merge_start, task_log.done_s),
         end_s=_between(task_log.done_s, attempt.finish_s),
         sampled=beside.sampled,
-    )
-
-
-def _beside_spills(
-    overlaps: Sequence[_Overlap],
-    inputs_per_output: float,
-    loop_start: float | None,
-    loop_end: float | None,
-) -> _BesideSpills:
-    """What all spills together tell of the map function."""
-    alone_s = None
-    if loop_start is not None and loop_end is not None:
-        during_s = sum(overlap.during_s for overlap in overlaps)
-        alone_s = max(loop_end - loop_start - during_s, 0.0)
-    states = {overlap.state for overlap in overlaps if overlap.emitted}
-    spilling_s, blocked_s = _running_and_blocked(overlaps)
-    return _BesideSpills(
-        overlapped=[round(overlap.emitted * inputs_per_output) for overlap in overlaps],
-        alone_s=alone_s,
-        spilling_records=round(sum(overlap.emitted for overlap in overlaps) * inputs_per_output),
-        spilling_s=spilling_s,
-        blocked_s=blocked_s,
-        # By the mean of other spills, where some did not run all the time.
-        sampled=("spilling_s", "blocked_s") if len(states) > 1 else (),
     )
 
 

@@ -1461,3 +1461,16 @@ def typical_values(kind: Kind) -> dict[str, float]:
 def compressed_name(name: str) -> str:
     """Name of a task time of jobs that compress; `name` must be one that depends on a codec."""
     return TASK_TIMES[name].compressed_name
+
+
+def costs_by_part() -> dict[str, tuple[str, ...]]:
+    """What is worked on in each part of a task: a machine's costs of it, in their order."""
+    typical = typical_values("machine cost")
+    by_part = {}
+    for part in TASK_PARTS:
+        names = tuple(name for name in typical if part in MACHINE_COSTS[name].parts)
+        if names:
+            by_part[part] = names
+    places = {name: place for place, name in enumerate(typical)}
+    # Parts follow each other as their last costs do.
+    return dict(sorted(by_part.items(), key=lambda item: places[item[1][-1]]))

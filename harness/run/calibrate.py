@@ -234,6 +234,25 @@ class CheckedCost:
             verdict = "moved"
         return cls(name, verdict, cost.value, times * cost.value)
 
+    @classmethod
+    def largest(cls, costs: Mapping[str, Cost], rows: Sequence[Work]) -> CheckedCost | None:
+        """The largest of *costs* of parts that worked as *rows* say; `None`: too little to tell."""
+        values = {name: cost.value for name, cost in costs.items()}
+        times = []
+        expected_s = 0.0
+        for row in rows:
+            row_s = math.fsum(row.counts[name] * value for name, value in values.items())
+            expected_s += row_s
+            if row_s:
+                times.append(row.seconds / row_s)
+        if expected_s < _TOLD_S * len(rows):
+            return None
+        shares = {
+            name: value * sum(row.counts[name] for row in rows) for name, value in values.items()
+        }
+        name = max(shares, key=lambda cost_name: shares[cost_name])
+        return cls.of(name, costs[name], fmean(times))
+
 
 @dataclass
 class Calibration:
@@ -359,26 +378,9 @@ def checked_costs(rows: Sequence[Work], hardware: MachineCosts) -> list[CheckedC
     for names in dict.fromkeys(PARTS.values()):
         costs = {name: hardware.costs[name] for name in names if name in hardware.costs}
         telling = [row for row in rows if PARTS.get(row.part) == names and any(row.counts.values())]
-        if costs and telling and (cost := _largest_cost(costs, telling)):
+        if costs and telling and (cost := CheckedCost.largest(costs, telling)):
             checked.append(cost)
     return checked
-
-
-def _largest_cost(costs: Mapping[str, Cost], rows: Sequence[Work]) -> CheckedCost | None:
-    """The largest of *costs* of parts that worked as *rows* say; `None` if they did too little."""
-    values = {name: cost.value for name, cost in costs.items()}
-    times = []
-    expected_s = 0.0
-    for row in rows:
-        row_s = math.fsum(row.counts[name] * value for name, value in values.items())
-        expected_s += row_s
-        if row_s:
-            times.append(row.seconds / row_s)
-    if expected_s < _TOLD_S * len(rows):
-        return None
-    shares = {name: value * sum(row.counts[name] for row in rows) for name, value in values.items()}
-    largest = max(shares, key=lambda name: shares[name])
-    return CheckedCost.of(largest, costs[largest], fmean(times))
 
 
 def hardware_of(
