@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ import click
 from harness.cli import completion
 from harness.cli.console import Progress, print_json, show_table, show_text
 from harness.cli.steps import file_option, json_option, results_option
-from harness.errors import DataError, MachineError, SpecError
+from harness.errors import MachineError, SpecError
 from harness.providers import PROVIDERS
 from harness.text import printable
 from harness.units import parse_duration
@@ -23,12 +22,9 @@ from harness.units import parse_duration
 _LEAST_S = 120.0  # a start, a warm-up and two jobs, on a machine that is not slow
 
 if TYPE_CHECKING:
-    from harness.evaluate.flow import Evaluation
-    from harness.evaluate.ladder import Rung
     from harness.records.hardware import MachineCosts
-    from harness.records.profile import Profile
-    from harness.reports.document import Document
-    from harness.store import Run
+    from harness.reports.document import Block, Document
+    from harness.run.calibrate import Calibration, CheckedCost
 
 
 def _seconds(_context: click.Context, _option: click.Parameter, text: str | None) -> float | None:
@@ -94,11 +90,9 @@ def calibrate(
     """
     from harness.evaluate.transfer import read_hardware
     from harness.experiment.file import cluster_text
-    from harness.reports.hardware import machine_document
     from harness.run.calibrate import TEXT, Calibration
     from harness.run.experiment_file import read_experiment_file
     from harness.run.session import Session
-    from harness.store.files import refuse_special
 
     cluster = f"{{provider: {provider}, workers: {workers}, site: {{dfs.blocksize: 32 MiB}}}}"
     if file is not None:
@@ -106,29 +100,49 @@ def calibrate(
     session = Session(
         TEXT.format(cluster=cluster), str(file or "calibrate"), results_dir, overrides, Progress()
     )
-    if output and not os.access(output.absolute().parent, os.W_OK | os.X_OK):
-        fix = "name a file in a folder that is there, and that you may write to"
-        raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
     if output:
-        refuse_special(output)
-    known = read_hardware(checked) if checked else None
+        _refuse_unwritable(output)
+    hardware = read_hardware(checked) if checked else None
     calibration = Calibration(session, budget_s)
     if dry_run:
         show_table(("job", "tells of"), calibration.offers())
-        return
-    if known:
-        answers = calibration.check(known)
-        columns = ("cost", "verdict", "from", "to")
-        if as_json:
-            print_json({"costs": [dict(zip(columns, answer, strict=True)) for answer in answers]})
-        else:
-            rows = [
-                (name, verdict, f"{old:.3g}", f"{new:.3g}") for name, verdict, old, new in answers
-            ]
-            show_table(columns, rows)
-        raise SystemExit(int(any(answer[1] == "moved" for answer in answers)))
-    if output is None:
+    elif hardware is not None:
+        costs = calibration.check(hardware)
+        _show_checked(costs, as_json=as_json)
+        raise SystemExit(int(any(cost.verdict == "moved" for cost in costs)))
+    elif output is None:
         raise click.UsageError("-o FILE names the file to write")
+    else:
+        _measure(calibration, output, as_json=as_json)
+
+
+def _refuse_unwritable(output: Path) -> None:
+    """`SpecError` for a file that could not be written once the jobs have run."""
+    from harness.store.files import refuse_special
+
+    if not os.access(output.absolute().parent, os.W_OK | os.X_OK):
+        fix = "name a file in a folder that is there, and that you may write to"
+        raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
+    refuse_special(output)
+
+
+def _show_checked(costs: Sequence[CheckedCost], *, as_json: bool) -> None:
+    """Show which costs of a file hold here."""
+    columns = ("cost", "verdict", "from", "to")
+    if as_json:
+        values = [(cost.cost, cost.verdict, cost.from_file, cost.now) for cost in costs]
+        print_json({"costs": [dict(zip(columns, row, strict=True)) for row in values]})
+    else:
+        rows = [
+            (cost.cost, cost.verdict, f"{cost.from_file:.3g}", f"{cost.now:.3g}") for cost in costs
+        ]
+        show_table(columns, rows)
+
+
+def _measure(calibration: Calibration, output: Path, *, as_json: bool) -> None:
+    """Run the jobs of *calibration*, and write what they say into *output*."""
+    from harness.reports.hardware import machine_document
+
     run, hardware = calibration.measure()
     try:
         _write(hardware, output)
@@ -187,7 +201,7 @@ def fit(
     from harness.store import Store
 
     run = Store(results_dir).find(name)
-    names = [each.strip() for each in workloads.split(",") if each.strip()]
+    names = [name.strip() for name in workloads.split(",") if name.strip()]
     within_s = within_s or math.inf
     _write(hardware_of(run, within_s=within_s, workloads=names, by_logs=by_logs), output)
 
@@ -259,18 +273,18 @@ def compare(
         harness hardware compare plain.json slow.json
         harness hardware compare plain.json slow.json --profile 20261121T0323
     """
-    from harness.evaluate.transfer import read_hardware
+    from harness.evaluate.transfer import read_hardware, times_by_resource
     from harness.reports.hardware import pair_document, pairs
     from harness.store import Store
 
-    one, other = map(read_hardware, files)
-    costs = pairs(one, other)
+    old, new = map(read_hardware, files)
+    costs = pairs(old, new)
     differing = {
-        fact: (one.conditions.get(fact), other.conditions.get(fact))
-        for fact in {**one.conditions, **other.conditions}
-        if one.conditions.get(fact) != other.conditions.get(fact)
+        fact: (old.conditions.get(fact), new.conditions.get(fact))
+        for fact in {**old.conditions, **new.conditions}
+        if old.conditions.get(fact) != new.conditions.get(fact)
     }
-    times = _times_by_resource(Store(results_dir).find(name), one, other) if name else []
+    times = times_by_resource(Store(results_dir).find(name), old, new) if name else []
     document = pair_document([file.name for file in files], costs, differing, times)
     if page:
         _write_page(document, page)
@@ -295,8 +309,10 @@ def _show(document: Document) -> None:
     """Show what is not folded in *document*."""
     from harness.reports.document import Table, Text
 
-    first = [document.overview] if document.overview else []
-    for block in [*first, *(each for section in document.sections for each in section.shown())]:
+    blocks: list[Block] = [document.overview] if document.overview else []
+    for section in document.sections:
+        blocks += section.shown()
+    for block in blocks:
         if isinstance(block, Table) and not block.folded:
             show_table(block.columns, block.texts())
             if block.note:
@@ -344,111 +360,31 @@ def show_ladder(
         harness hardware ladder 20261122T0411 --from 20261121T0323 --hardware plain.json slow.json
     """
     from harness.evaluate.flow import Evaluation
-    from harness.evaluate.ladder import ladder
-    from harness.evaluate.transfer import profiles_for, read_hardware
+    from harness.evaluate.ladder import (
+        draw_ladder,
+        ladder,
+        ladder_table,
+        profiled_way,
+        transferred_ways,
+    )
     from harness.store import Store
 
     store = Store(results_dir)
     target = Evaluation.of(store.find(name))
     source = store.find(origin)
-    moved: dict[str, dict[str, Profile]] = {}
-    noted = dict[str, None]()
-    for paths in hardware:
-        minutes = f"{read_hardware(paths[1]).spent_s / 60:.0f} min"
-        way = f"by {paths[1].name}, {minutes}"
-        way = f"by {paths[1]} from {paths[0]}, {minutes}" if way in moved else way
-        moved[way], others = profiles_for(source, paths, target.cells.values())
-        noted |= dict.fromkeys(others)
-    for run in map(store.find, profiled):
-        jobs = [each for each in Evaluation.of(run).done.values() if each.trial.profiling]
-        if not jobs:
-            fix = "name a run that has profiles of its own"
-            raise DataError("it has no profiling trial", where=str(run.path), fix=fix)
-        seconds = sum(job.finished_s - job.started_s for job in jobs)
-        way = f"profiled in {run.id}, {len(jobs)} jobs in {seconds / 60:.0f} min"
-        moved[way] = run.read_profiles()
-    for other in noted:
-        show_text(f"warning: costs of another machine: {other}")
+    moved, differing = transferred_ways(source, hardware, target.cells.values())
+    for run_name in profiled:
+        way, profiles = profiled_way(store.find(run_name))
+        moved[way] = profiles
+    for difference in differing:
+        show_text(f"warning: costs of another machine: {difference}")
     rungs = [*ladder(target, source, moved)]
     if plot:
-        _draw_ladder(plot, rungs)
+        draw_ladder(plot, rungs)
     if as_json:
         numbers = [
             {**rung._asdict(), "error": rung.error, "covered": rung.covered} for rung in rungs
         ]
         print_json({"rungs": numbers})
     else:
-        _show_ladder(target, rungs)
-
-
-def _show_ladder(target: Evaluation, rungs: Sequence[Rung]) -> None:
-    """Show the errors of each model by each way, of all cells and of each workload's."""
-    from statistics import fmean
-
-    workload_of = {cell_id: cell.workload.name for cell_id, cell in target.cells.items()}
-    workloads = sorted({workload_of[rung.cell] for rung in rungs})
-    rows = []
-    for way, model in dict.fromkeys((rung.way, rung.model) for rung in rungs):
-        own = [rung for rung in rungs if (rung.way, rung.model) == (way, model)]
-        known = {each.cell: abs(each.error) for each in own if each.error is not None}
-        errors = [*known.values()]
-        texts = (f"{fmean(errors):.1%}", f"{max(errors):.1%}") if errors else ("no answer", "")
-        covered = [each.covered for each in own if each.covered is not None]
-        cover = f"{sum(covered)} of {len(covered)}" if covered else ""
-        of_workloads = [
-            [e for cell, e in known.items() if workload_of[cell] == workload]
-            for workload in workloads
-        ]
-        means = (f"{fmean(of_workload):.1%}" if of_workload else "" for of_workload in of_workloads)
-        rows.append((way, model, len(known), *texts, *means, cover))
-    columns = ("profile", "model", "cells", "mean error", "largest", *workloads, "in 90 %")
-    show_table(columns, rows)
-
-
-def _draw_ladder(path: Path, rungs: Sequence[Rung]) -> None:
-    """Draw the mean error of each model by each way that all models can take."""
-    import pandas as pd
-
-    from harness.reports.drawing import SERIES, SURFACE, WIDE, Canvas, drawing, grid
-
-    known = [
-        (rung.way, rung.model, 100 * abs(rung.error)) for rung in rungs if rung.error is not None
-    ]
-    table = pd.DataFrame(known, columns=["way", "model", "error"])
-    means = table.pivot_table("error", "way", "model", sort=False).dropna()
-    with drawing():
-        canvas = Canvas(WIDE, 3.4)
-        axes = canvas.figure.add_subplot()
-        means.plot(
-            ax=axes,
-            style="o-",
-            color=[*SERIES],
-            legend=False,
-            xlabel="",
-            ylim=(0, None),
-            ylabel="mean error of job times, %",
-            xticks=range(len(means)),
-        )
-        grid(axes, "y")
-        canvas.figure.legend(loc="outside lower center", ncols=3)
-        canvas.figure.savefig(path, dpi=200, facecolor=SURFACE)
-
-
-def _times_by_resource(
-    source: Run, one: MachineCosts, other: MachineCosts
-) -> list[tuple[str, str, float, float]]:
-    """Seconds of the mean map and reduce of each workload of *source*, by what they wait for."""
-    from harness.evaluate.transfer import RESOURCES, factors, profiled_works
-
-    rows = list[tuple[str, str, float, float]]()
-    for workload, works in profiled_works(source)[0].items():
-        by = factors(works, one, other)
-        before_s, after_s = (defaultdict[str, float](float) for _ in range(2))
-        for part, computed_s in by.computed_s.items():
-            resource = RESOURCES.get(part, "processor")
-            before_s["processor"] += computed_s
-            after_s["processor"] += by.computing * computed_s
-            before_s[resource] += by.before_s[part] - computed_s
-            after_s[resource] += by.after_s[part] - by.computing * computed_s
-        rows += [(workload, name, before_s[name], after_s[name]) for name in sorted(before_s)]
-    return rows
+        show_table(*ladder_table(target, rungs))

@@ -19,6 +19,7 @@ from importlib.resources import files
 from typing import Any
 
 from harness.errors import SpecError
+from harness.hadoop.constants import TASK_MEMORY_MB
 from harness.records.prediction import JobConfig
 from harness.text import nearest_name
 from harness.units import MIB
@@ -112,9 +113,9 @@ def _share_of_container(properties: Mapping[str, str]) -> int:
     memory = "mapreduce.reduce.memory.mb"
     if memory not in properties and HEAP_SHARE not in properties:
         return JobConfig().reduce_heap_bytes
-    # A size of -1 is Hadoop's default and stands for 1024.
+    # A size of -1 stands for Hadoop's default.
     requested = properties.get(memory, "-1").strip()
-    container_mb = 1024 if requested == "-1" else whole(memory, requested)
+    container_mb = TASK_MEMORY_MB if requested == "-1" else whole(memory, requested)
     return int(heap_share(properties) * container_mb * MIB)
 
 

@@ -18,6 +18,7 @@ from xml.sax.saxutils import escape
 
 from harness.errors import ParseError, SpecError
 from harness.hadoop import fence
+from harness.hadoop.constants import CHECKSUM_BYTES, LEAST_BLOCK_BYTES
 from harness.hadoop.daemons import MASTER_PORTS, Layout, Member, container_options, make_members
 from harness.hadoop.properties import successor
 from harness.hadoop.secrets import SECRETS
@@ -34,8 +35,6 @@ BLOCK_BYTES = 32 * MIB
 GPU = "yarn.io/gpu"  # YARN's name of the resource
 # Where the history server looks for a job that has just ended, and where it keeps it.
 HISTORY_KEYS = ("mapreduce.jobhistory.intermediate-done-dir", "mapreduce.jobhistory.done-dir")
-_LEAST_BLOCK = 65536
-_CHECKSUM_BYTES = 512
 
 # Addresses, folders and slots are the provider's: an override would take the cluster apart.
 _OWNED = re.compile(
@@ -95,7 +94,7 @@ _ALWAYS = {
     # 400 ms are lost on every closed file otherwise
     "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "20",
     "dfs.namenode.resource.du.reserved": "10485760",
-    "dfs.namenode.fs-limits.min-block-size": str(_LEAST_BLOCK),
+    "dfs.namenode.fs-limits.min-block-size": str(LEAST_BLOCK_BYTES),
     "dfs.namenode.metrics.logger.period.seconds": "0",
     "dfs.datanode.metrics.logger.period.seconds": "0",
     "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": str(HEARTBEAT_MS),
@@ -308,7 +307,7 @@ def block_bytes(spec: ClusterSpec) -> int:
     value = plain_value(spec.site.get("dfs.blocksize", str(BLOCK_BYTES)))
     match = re.fullmatch(r"\s*(\d{1,18})([kmgt]?)\s*", value, re.IGNORECASE)
     size = int(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ") if match else 0
-    if size < _LEAST_BLOCK or size % _CHECKSUM_BYTES:
+    if size < LEAST_BLOCK_BYTES or size % CHECKSUM_BYTES:
         what = f"dfs.blocksize = {value!r:.80} is not the size of a block"
         fix = "write a multiple of 512 bytes, 64 KiB or more, such as 32 MiB"
         raise SpecError(what, where="cluster.site.dfs.blocksize", fix=fix)

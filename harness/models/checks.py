@@ -27,8 +27,6 @@ Flags: TypeAlias = Any
 # Whole numbers up to here are exact in 64-bit floats, and so is the floor of their quotients.
 LARGEST_COUNT = 2**53
 
-METADATA_BYTES = 16  # of a record in the sort buffer
-
 
 def check_number(
     name: str,

@@ -42,13 +42,13 @@ from operator import attrgetter
 from typing import Any, Literal
 
 from harness.errors import ParseError
+from harness.hadoop.constants import METADATA_BYTES
 from harness.parsing.lines import ALWAYS, Event, Messages, Reader, Window, order_error
 from harness.records.tasks import CopyLog, MergeTimes, ShuffleLog, SpillLog, TaskLog, VisitLog
 
 _N = r"(\d{1,18})"
 _SIGNED = r"(-?\d{1,18})"
 _ATTEMPT = r"(attempt_\d{1,20}_\d{1,10}_[mr]_\d{1,10}_\d{1,10})"
-_METADATA_BYTES = 16  # of a record
 _MOST_SPILLS = 100_000  # each is a file, and the merge opens them
 
 # By class, by name of the event; what stands before ~ shows that a line is meant to be one.
@@ -204,7 +204,7 @@ class _Task:
         if running and ring_bytes and running.keys() >= {"records", "buffer_bytes"}:
             equator = event.numbers()[0]
             free_bytes = _distance(self._data_end, equator, ring_bytes)
-            running["room_records"] = free_bytes // _METADATA_BYTES
+            running["room_records"] = free_bytes // METADATA_BYTES
             running["room_bytes"] = _distance(equator, self._metadata_end, ring_bytes)
 
     def spill_finished(self, event: Event) -> None:

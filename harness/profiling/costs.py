@@ -13,13 +13,17 @@ from __future__ import annotations
 import math
 import statistics
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from harness.models.whatif.inputs import SIDES
+from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS
 from harness.profiling.phases import KINDS, PHASES, PhaseRow
 from harness.records.profile import CostGroup, FitDiagnostic, Statistic
+from harness.records.statistics import JOB_COSTS, typical_values
+from harness.scoring.score import MAP_PHASES
 from harness.stats.collinear import groups, proportional, soft_constraints
 from harness.stats.robust import RobustFit, nnls_robust
 
@@ -27,62 +31,88 @@ from harness.stats.robust import RobustFit, nnls_robust
 _SHORTEST_S = 0.05
 # Spans know nanoseconds; a part of a few milliseconds still holds some work per record.
 _SHORTEST_PART_S = 0.001
-_PARTS = frozenset(part for _, parts in KINDS for part in parts)
-
-_OF_MAPS = frozenset(phase for phases in KINDS[0] for phase in phases)
-# Costs that equations of maps and of reduces of one job have.
-_OF_BOTH_SIDES = frozenset(
-    {
-        "local_read_s_per_byte", "local_write_s_per_byte", "merge_cpu_s_per_record",
-        "combine_cpu_s_per_record", "map_output_decompress_s_per_byte",
-        "map_output_compress_s_per_byte", "setup_cpu_s", "cleanup_cpu_s",
-    }
-)  # fmt: skip
-
+_PARTS = frozenset({*MAP_PARTS, *REDUCE_PARTS})
+_MAP_SIDE = frozenset({*MAP_PHASES, *MAP_PARTS})
 _SOURCE = "typical ratios of harness/profiling/costs.py"
 
-# Orders of magnitude of one core of a server of the 2020s with warm page cache and a gigabit
-# network or better.  Only their ratios matter, and only inside a group of costs that the profiling
-# trials cannot distinguish.
-TYPICAL: dict[str, float] = {
-    "hdfs_read_s_per_byte": 5e-9,
-    "hdfs_write_s_per_byte": 2e-8,
-    "local_read_s_per_byte": 3e-9,
-    "local_write_s_per_byte": 6e-9,
-    "network_s_per_byte": 1e-8,
-    "map_cpu_s_per_record": 1e-6,
-    "reduce_cpu_s_per_record": 5e-7,
-    "combine_cpu_s_per_record": 3e-7,
-    "partition_cpu_s_per_record": 5e-8,
-    "serde_cpu_s_per_record": 3e-7,
-    "sort_cpu_s_per_record": 3e-8,
-    "merge_cpu_s_per_record": 3e-7,
-    "input_decompress_s_per_byte": 5e-9,
-    "map_output_decompress_s_per_byte": 5e-9,
-    "map_output_compress_s_per_byte": 1e-8,
-    "output_compress_s_per_byte": 1e-8,
-    "setup_cpu_s": 1.5,
-    "cleanup_cpu_s": 0.2,
-}
+# In their order, which is that of the columns of the fit.
+TYPICAL = typical_values("job cost")
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """
+    The columns of a fit: their *names*, one cost or its half of a side each, and the *design*.
+
+    *costs* are the names of the costs that they are of.  *weights* are those of the rows.
+    """
+
+    names: tuple[str, ...]
+    costs: tuple[str, ...]
+    design: np.ndarray
+    weights: np.ndarray
+
+    def mean_of(self, cost_name: str) -> np.ndarray:
+        """The columns of a cost as their mean, by what each counts in the fit."""
+        places = [place for place, name in enumerate(self.costs) if name == cost_name]
+        counts = np.zeros(len(self.names))
+        counts[places] = np.sum((self.design[:, places] * self.weights[:, None]) ** 2, axis=0)
+        mean: np.ndarray = counts / counts.sum()
+        return mean
+
+    def means_of(self, cost_name: str) -> dict[str, np.ndarray]:
+        """Each name under which a cost is given, and which mean of the columns that is."""
+        means = {cost_name: self.mean_of(cost_name)}
+        for place, name in enumerate(self.names):
+            if self.costs[place] == cost_name:
+                means[name] = np.eye(len(self.names))[place]
+        return means
 
 
 def fit_costs(
     rows: Sequence[PhaseRow],
 ) -> tuple[dict[str, Statistic], tuple[CostGroup, ...], tuple[FitDiagnostic, ...]]:
     """
-    Fit all costs that *rows* show, in the order of the table of typical costs.
+    Fit all costs that *rows* show, in the order of the table of statistics.
 
     Returns costs by name, the groups among them, and how well each phase is explained.
     """
-    shown = {cost_name for phase_row in rows for cost_name, term in phase_row.terms.items() if term}
-    typical = {cost_name: value for cost_name, value in TYPICAL.items() if cost_name in shown}
-    if not typical:
+    common = _common_columns(rows)
+    if not common:
         return {}, (), ()
-    common = {
-        cost_name: np.array([phase_row.terms.get(cost_name, 0.0) for phase_row in rows])
-        for cost_name in typical
-    }
     target = np.array([phase_row.seconds for phase_row in rows])
+    scale_s = _scales(rows)
+    weights = np.array([1 / scale_s[phase_row.phase] for phase_row in rows])
+    sides = np.array([SIDES[phase_row.phase not in _MAP_SIDE] for phase_row in rows])
+    columns = _tell_apart(common, sides, weights)
+    typical = np.array([TYPICAL[name] for name in columns.costs])
+    fit = fit_by_typical(columns.design, target, weights, typical)
+    column_groups = groups(columns.design * weights[:, None])
+    costs = dict[str, Statistic]()
+    for cost_name in common:
+        costs |= _costs_of(cost_name, rows, columns, column_groups, fit)
+        if JOB_COSTS[cost_name].side == "both" and cost_name in columns.names:
+            sides_without = sorted({*sides} - {*sides[common[cost_name] != 0]})
+            costs |= _assumed_sides(cost_name, costs[cost_name], sides_without)
+    cost_groups = tuple(_group(rows, columns, members, fit) for members in column_groups)
+    fitted = columns.design @ fit.coefficients
+    return costs, cost_groups, tuple(_diagnostics(rows, target, fitted))
+
+
+def _common_columns(rows: Sequence[PhaseRow]) -> dict[str, np.ndarray]:
+    """Column of each cost that some row shows, one for both sides."""
+    shown = set[str]()
+    for phase_row in rows:
+        shown |= {cost_name for cost_name, term in phase_row.terms.items() if term}
+    return {
+        cost_name: np.array([phase_row.terms.get(cost_name, 0.0) for phase_row in rows])
+        for cost_name in TYPICAL
+        if cost_name in shown
+    }
+
+
+def _scales(rows: Sequence[PhaseRow]) -> dict[str, float]:
+    """Seconds to which the residuals of each phase are relative."""
     scale_s = {}
     for phase in {phase_row.phase for phase_row in rows}:
         shortest_s = _SHORTEST_PART_S if phase in _PARTS else _SHORTEST_S
@@ -90,37 +120,37 @@ def fit_costs(
             phase_row.seconds for phase_row in rows if phase_row.phase == phase
         )
         scale_s[phase] = max(median_s, shortest_s)
-    weights = np.array([1 / scale_s[phase_row.phase] for phase_row in rows])
-    sides = np.array([SIDES[phase_row.phase not in _OF_MAPS] for phase_row in rows])
-    columns = _tell_apart(common, sides, weights)
-    names = list(columns)
-    design = np.column_stack(list(columns.values()))
-    column_groups = groups(design * weights[:, None])
-    base_names = [name.removesuffix("_map").removesuffix("_reduce") for name in names]
-    fit = fit_by_typical(design, target, weights, np.array([typical[name] for name in base_names]))
-    others = {
-        names[column]: tuple(names[member] for member in members if member != column)
-        for members in column_groups
-        for column in members
-    }
+    return scale_s
+
+
+def _costs_of(
+    cost_name: str,
+    rows: Sequence[PhaseRow],
+    columns: _Columns,
+    column_groups: Sequence[tuple[int, ...]],
+    fit: RobustFit,
+) -> dict[str, Statistic]:
+    """A cost as the fit has it; with those of its sides, where they were told apart."""
     costs = {}
-    for cost_name in typical:
-        places = [place for place, name in enumerate(base_names) if name == cost_name]
-        counts = np.zeros(len(names))
-        counts[places] = np.sum((design[:, places] * weights[:, None]) ** 2, axis=0)
-        # A cost that was cut in two is their mean, by what each counts in the fit.
-        means = {cost_name: counts / counts.sum()}
-        means |= {names[place]: np.eye(len(names))[place] for place in places}
-        for name, mean in means.items():
-            source = f"fit of {_phases_of(rows, design @ mean)}"
-            costs[name] = _cost(fit, mean, source, others.get(name, ()), design)
-        if cost_name in _OF_BOTH_SIDES and cost_name in names:
-            for side in sorted({*sides} - {*sides[common[cost_name] != 0]}):
-                changes = {"source": f"the common cost: no {side} shows it", "group": ()}
-                assumed = costs[cost_name].model_copy(update=changes | {"assumed": True})
-                costs[f"{cost_name}_{side}"] = assumed
-    cost_groups = tuple(_group(rows, names, members, design, fit) for members in column_groups)
-    return costs, cost_groups, tuple(_diagnostics(rows, target, design @ fit.coefficients))
+    for name, mean in columns.means_of(cost_name).items():
+        group: tuple[str, ...] = ()
+        for members in column_groups:
+            names = tuple(columns.names[member] for member in members)
+            if name in names:
+                group = tuple(member for member in names if member != name)
+        source = f"fit of {_phases_of(rows, columns.design @ mean)}"
+        costs[name] = _cost(fit, mean, source, group, columns.design)
+    return costs
+
+
+def _assumed_sides(cost_name: str, common: Statistic, sides: Sequence[str]) -> dict[str, Statistic]:
+    """The *common* cost as that of *sides* which do not show it."""
+    costs = {}
+    for side in sides:
+        changes = {"source": f"the common cost: no {side} shows it", "group": ()}
+        assumed = common.model_copy(update=changes | {"assumed": True})
+        costs[JOB_COSTS[cost_name].side_name(side)] = assumed
+    return costs
 
 
 def _cost(
@@ -146,28 +176,38 @@ def _cost(
 
 def _tell_apart(
     common: Mapping[str, np.ndarray], sides: np.ndarray, weights: np.ndarray
-) -> dict[str, np.ndarray]:
+) -> _Columns:
     """
-    Columns of the fit by name: those of *common* costs, in two where the rows tell sides apart.
+    Columns of the fit: those of *common* costs, in two where the rows tell sides apart.
 
     One cost after the other is cut, unless that leaves costs that cannot be distinguished.
     """
     columns = dict(common)
+    cost_names = {name: name for name in common}
     joined = _grouped(common, weights)
     for cost_name, column in common.items():
-        halves = {f"{cost_name}_{side}": column * (sides == side) for side in SIDES}
-        if all(half.any() for half in halves.values()):
-            apart = {name: kept for name, kept in columns.items() if name != cost_name} | halves
-            if (of_apart := _grouped(apart, weights)) <= joined:
-                columns = apart
-                joined = of_apart
-    return columns
+        row = JOB_COSTS[cost_name]
+        halves = {row.side_name(side): column * (sides == side) for side in SIDES}
+        if not all(half.any() for half in halves.values()):
+            continue
+        cut = {name: kept for name, kept in columns.items() if name != cost_name} | halves
+        joined_when_cut = _grouped(cut, weights)
+        if joined_when_cut <= joined:
+            columns = cut
+            joined = joined_when_cut
+            cost_names |= dict.fromkeys(halves, cost_name)
+    design = np.column_stack(list(columns.values()))
+    return _Columns(tuple(columns), tuple(cost_names[name] for name in columns), design, weights)
 
 
 def _grouped(columns: Mapping[str, np.ndarray], weights: np.ndarray) -> set[str]:
+    """Names of all columns that cannot be distinguished from some other."""
     names = list(columns)
     design = np.column_stack(list(columns.values()))
-    return {names[place] for members in groups(design * weights[:, None]) for place in members}
+    grouped = set[str]()
+    for members in groups(design * weights[:, None]):
+        grouped |= {names[place] for place in members}
+    return grouped
 
 
 def fit_by_typical(
@@ -196,30 +236,23 @@ def fit_by_typical(
 
 
 def _group(
-    rows: Sequence[PhaseRow],
-    names: Sequence[str],
-    columns: tuple[int, ...],
-    design: np.ndarray,
-    fit: RobustFit,
+    rows: Sequence[PhaseRow], columns: _Columns, group: tuple[int, ...], fit: RobustFit
 ) -> CostGroup:
     """Seconds of the group in the mean map and the mean reduce task together."""
-    mean_terms = np.zeros(len(names))
-    member_terms = design[:, list(columns)]
+    places = list(group)
+    mean_terms = np.zeros(len(columns.names))
+    member_terms = columns.design[:, places]
     for phases, parts in KINDS:
         # A task has a row of each phase of the history, or of those parts its recording has.
-        phase_rows, part_rows = (
-            [row_numbers for phase in kind if (row_numbers := _rows_of(rows, phase))]
-            for kind in (phases, parts)
-        )
+        phase_rows = _rows_of_each(rows, phases)
+        part_rows = _rows_of_each(rows, parts)
         history_tasks = max(map(len, phase_rows), default=0)
         all_tasks = history_tasks + max(map(len, part_rows), default=0)
         for row_numbers in phase_rows:
-            mean_terms[list(columns)] += (
-                member_terms[row_numbers].mean(axis=0) * history_tasks / all_tasks
-            )
+            mean_terms[places] += member_terms[row_numbers].mean(axis=0) * history_tasks / all_tasks
         for row_numbers in part_rows:
-            mean_terms[list(columns)] += member_terms[row_numbers].sum(axis=0) / all_tasks
-    members = tuple(names[column] for column in columns)
+            mean_terms[places] += member_terms[row_numbers].sum(axis=0) / all_tasks
+    members = tuple(columns.names[place] for place in places)
     total_s = float(mean_terms @ fit.coefficients)
     error_s = fit.error(mean_terms)
     return CostGroup(
@@ -253,6 +286,12 @@ def _diagnostics(
 
 def _rows_of(rows: Sequence[PhaseRow], phase: str) -> list[int]:
     return [number for number, phase_row in enumerate(rows) if phase_row.phase == phase]
+
+
+def _rows_of_each(rows: Sequence[PhaseRow], phases: Iterable[str]) -> list[list[int]]:
+    """Numbers of the rows of each of *phases* that has some."""
+    numbers = [_rows_of(rows, phase) for phase in phases]
+    return [row_numbers for row_numbers in numbers if row_numbers]
 
 
 def _phases_of(rows: Sequence[PhaseRow], terms: np.ndarray) -> str:

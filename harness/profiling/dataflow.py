@@ -16,10 +16,11 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
-from harness.models.checks import METADATA_BYTES
+from harness.hadoop.constants import METADATA_BYTES
 from harness.profiling.jobs import Observation
 from harness.records.profile import Statistic
 from harness.records.trace import FILE_INPUT_COUNTER, FILE_OUTPUT_COUNTER, TaskAttempt, TaskKind
@@ -77,6 +78,16 @@ class Definition:
     kind: TaskKind
     text: str
     pair: Callable[[Task], Pair]
+
+    def pooled(self, chosen: Sequence[Task]) -> Statistic | None:
+        """The statistic of all *chosen* tasks of its kind; `None` where no counter shows it."""
+        pairs = [
+            (task.attempt.host, pair)
+            for task in chosen
+            if task.attempt.kind == self.kind and (pair := self.pair(task))[1] > 0
+        ]
+        text = f"{self.text} over {len(pairs)} {self.kind} tasks"
+        return pooled(pairs, text) if pairs else None
 
 
 def _counters(kind: TaskKind, numerator: str, denominator: str) -> Definition:
@@ -139,11 +150,18 @@ def tasks(observation: Observation, ratios: Ratios) -> list[Task]:
 def dataflow_statistics(chosen: Iterable[Task]) -> dict[str, Statistic]:
     """Statistics of *chosen* tasks, without those that no counter shows."""
     chosen = list(chosen)
-    statistics = {
-        name: _pooled_tasks(definition, chosen) for name, definition in DEFINITIONS.items()
-    }
-    known = {name: statistic for name, statistic in statistics.items() if statistic is not None}
-    return known | combiner_statistics([task for task in chosen if task.combines])
+    statistics = {name: definition.pooled(chosen) for name, definition in DEFINITIONS.items()}
+    shown = {name: statistic for name, statistic in statistics.items() if statistic is not None}
+    return shown | combiner_statistics([task for task in chosen if task.combines])
+
+
+def spill_count(records: float, record_bytes: float, spill_bytes: float) -> int:
+    """
+    Spills of a map that gives *records* of such a mean size, if *spill_bytes* start one each.
+
+    Of a record wider than that each is a spill.
+    """
+    return math.ceil(records / max(1, spill_bytes // (record_bytes + METADATA_BYTES)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +169,14 @@ class _Combined:
     """
     Records and bytes of a map that combines: of its output, of all its spills, of its final file.
 
-    *again* says that it combined in the merge, too.
+    *in_merge* says that it combined in the merge, too.
     A record that combining takes away takes as many bytes along as the mean of its map, so that
     the bytes of the spills follow from their records.
     """
 
     host: str
     spills: int
-    again: bool
+    in_merge: bool
     output: Pair
     left: Pair
     final: Pair
@@ -168,19 +186,25 @@ class _Combined:
         """`None` where the counters are not those of a map that combines."""
         records = task["MAP_OUTPUT_RECORDS"]
         size = task["MAP_OUTPUT_BYTES"]
-        again = task["COMBINE_INPUT_RECORDS"] - records  # what the merge saw of the spills
-        final = task["COMBINE_OUTPUT_RECORDS"] - again
-        if task.attempt.kind != "map" or not size or again < 0 or not 0 < final <= records:
+        merge_records = task["COMBINE_INPUT_RECORDS"] - records  # what the merge saw of the spills
+        final = task["COMBINE_OUTPUT_RECORDS"] - merge_records
+        if task.attempt.kind != "map" or not size:
             return None
-        spills = math.ceil(records / max(1, task.spill_bytes // (size / records + METADATA_BYTES)))
+        if merge_records < 0 or not 0 < final <= records:
+            return None
         final_bytes = task["MAP_OUTPUT_MATERIALIZED_BYTES"] / task.ratios[_MAP_OUTPUT_CODEC]
         if not final_bytes:
             return None
-        left = again or final
-        bytes_of_each = (size - final_bytes) / max(1, records - final)
-        left_bytes = final_bytes + (left - final) * bytes_of_each
-        pairs = (records, size), (left, left_bytes), (final, final_bytes)
-        return cls(task.attempt.host, spills, again > 0, *pairs)
+        left = merge_records or final
+        record_bytes = (size - final_bytes) / max(1, records - final)
+        return cls(
+            host=task.attempt.host,
+            spills=spill_count(records, size / records, task.spill_bytes),
+            in_merge=merge_records > 0,
+            output=(records, size),
+            left=(left, final_bytes + (left - final) * record_bytes),
+            final=(final, final_bytes),
+        )
 
 
 def combiner_statistics(combining: Sequence[Task]) -> dict[str, Statistic]:
@@ -193,80 +217,92 @@ def combiner_statistics(combining: Sequence[Task]) -> dict[str, Statistic]:
     may have other keys; their common slope is the exponent.  Without jobs whose combiners saw
     different numbers of records there is none, and the shares are those of any number.
     """
-    jobs = defaultdict[str, list[Task]](list)
-    maps = list[_Combined]()
+    groups_by_job = defaultdict[str, list[float]](list)
+    maps_by_job = defaultdict[str, list[_Combined]](list)
     for task in combining:
-        jobs[task.job].append(task)
-    distances = []
-    lines = 0  # from the mean of their line: of records, of records and bytes left
-    for of_job in jobs.values():
-        combined = [each for task in of_job if (each := _Combined.of(task)) is not None]
-        groups = math.fsum(task["REDUCE_INPUT_GROUPS"] for task in of_job)
-        maps += combined
-        if line := _line(combined, groups):
-            logarithms = np.log(line)
-            distances += [*(logarithms - logarithms.mean(axis=0))]
-            lines += 1
+        groups_by_job[task.job].append(task["REDUCE_INPUT_GROUPS"])
+        job_maps = maps_by_job[task.job]
+        if combined := _Combined.of(task):
+            job_maps.append(combined)
+    maps = [*chain(*maps_by_job.values())]
     if not maps:
         return {}
     number = f"over {len(maps)} map tasks"
     statistics = {
-        f"combine_{of}_selectivity": pooled(
-            [(each.host, (each.left[place], each.output[place])) for each in maps],
-            f"{of} that spills left / MAP_OUTPUT_{of.upper()} {number}",
-        )
-        for place, of in enumerate(("records", "bytes"))
+        "combine_records_selectivity": pooled(
+            [(task.host, (task.left[0], task.output[0])) for task in maps],
+            f"records that spills left / MAP_OUTPUT_RECORDS {number}",
+        ),
+        "combine_bytes_selectivity": pooled(
+            [(task.host, (task.left[1], task.output[1])) for task in maps],
+            f"bytes that spills left / MAP_OUTPUT_BYTES {number}",
+        ),
     }
-    if not distances:
+    lines = [
+        np.log(line)
+        for job, job_maps in maps_by_job.items()
+        if (line := _line(job_maps, math.fsum(groups_by_job[job])))
+    ]
+    if not lines:
         return statistics
-    statistics["records_per_combine"] = pooled(
-        [(each.host, (each.output[0], float(each.spills))) for each in maps],
-        f"MAP_OUTPUT_RECORDS / spills {number}",
+    spills = [(combined.host, (combined.output[0], float(combined.spills))) for combined in maps]
+    # Distances from the mean of each job's line, in logarithms: records seen, then what was left.
+    distances = np.concatenate([line - line.mean(axis=0) for line in lines])
+    seen, records_left, bytes_left = distances.T
+    freedom = max(1, len(seen) - len(lines) - 1)
+    return statistics | {
+        "records_per_combine": pooled(spills, f"MAP_OUTPUT_RECORDS / spills {number}"),
+        "combine_records_exponent": _exponent("records", seen, records_left, freedom, number),
+        "combine_bytes_exponent": _exponent("bytes", seen, bytes_left, freedom, number),
+    }
+
+
+def _exponent(
+    what: str, seen: np.ndarray, left: np.ndarray, freedom: int, number: str
+) -> Statistic:
+    """Common slope of *left* over *seen*, both in logarithms and from the means of their jobs."""
+    slope = float(seen @ left / (seen @ seen))
+    residuals = left - slope * seen
+    return Statistic(
+        value=min(1.0, max(0.0, slope)),
+        count=len(seen),
+        spread=math.sqrt(residuals @ residuals / freedom / (seen @ seen)),
+        source=f"{what} that combiners left of the records that they saw, in logarithms {number}",
     )
-    x, *left = np.array(distances).T
-    for of, y in zip(("records", "bytes"), left, strict=True):
-        slope = float(x @ y / (x @ x))
-        residuals = y - slope * x
-        error = math.sqrt(residuals @ residuals / max(1, len(x) - lines - 1) / (x @ x))
-        statistics[f"combine_{of}_exponent"] = Statistic(
-            value=min(1.0, max(0.0, slope)),
-            count=len(x),
-            spread=error,
-            source=f"{of} that combiners left of the records that they saw, in logarithms {number}",
-        )
-    return statistics
 
 
 def _line(maps: Sequence[_Combined], groups: float) -> list[tuple[float, ...]]:
     """Records that the combiners of one job saw, records and bytes left; [] if all are alike."""
-    points = [
-        (each.output[0] / each.spills, *(of / each.spills for of in each.left)) for each in maps
+    points: list[tuple[float, ...]] = [
+        (
+            combined.output[0] / combined.spills,
+            combined.left[0] / combined.spills,
+            combined.left[1] / combined.spills,
+        )
+        for combined in maps
     ]
-    points += [(each.output[0], *each.final) for each in maps if each.again]
+    points += [(combined.output[0], *combined.final) for combined in maps if combined.in_merge]
     if not points:
         return []
-    if max(points)[0] < _APART * min(points)[0] and groups:
-        records, size, final, final_bytes = (
-            math.fsum(pair[place] for pair in pairs)
-            for pairs in ([each.output for each in maps], [each.final for each in maps])
-            for place in (0, 1)
-        )
-        bytes_of_each = (size - final_bytes) / max(1.0, records - final)
-        groups = min(groups, final)
-        points.append(
-            (records, groups, max(groups, final_bytes - (final - groups) * bytes_of_each))
-        )
-    return points if max(points)[0] >= _APART * min(points)[0] else []
+    if not _are_apart(points) and groups:
+        points.append(_whole_job(maps, groups))
+    return points if _are_apart(points) else []
 
 
-def _pooled_tasks(definition: Definition, chosen: Sequence[Task]) -> Statistic | None:
-    pairs = [
-        (task.attempt.host, pair)
-        for task in chosen
-        if task.attempt.kind == definition.kind and (pair := definition.pair(task))[1] > 0
-    ]
-    text = f"{definition.text} over {len(pairs)} {definition.kind} tasks"
-    return pooled(pairs, text) if pairs else None
+def _are_apart(points: Sequence[tuple[float, ...]]) -> bool:
+    """Whether the combiner with the most records saw `_APART` times those of the one with least."""
+    return max(points)[0] >= _APART * min(points)[0]
+
+
+def _whole_job(maps: Sequence[_Combined], groups: float) -> tuple[float, float, float]:
+    """Records of all *maps*, and what would be left if one combiner saw them: the job's groups."""
+    records = math.fsum(combined.output[0] for combined in maps)
+    size = math.fsum(combined.output[1] for combined in maps)
+    final = math.fsum(combined.final[0] for combined in maps)
+    final_bytes = math.fsum(combined.final[1] for combined in maps)
+    record_bytes = (size - final_bytes) / max(1.0, records - final)
+    groups = min(groups, final)
+    return records, groups, max(groups, final_bytes - (final - groups) * record_bytes)
 
 
 def pooled(pairs: Sequence[tuple[str, Pair]], source: str) -> Statistic:
@@ -303,41 +339,58 @@ _DENSITIES: dict[str, tuple[TaskKind, str, str]] = {
 def compression_ratios(observations: Sequence[Observation]) -> dict[str, Statistic]:
     """Ratios that the observations give, by the models' names."""
     ratios = {}
-    for statistic in (_INPUT_CODEC, _MAP_OUTPUT_CODEC, _OUTPUT_CODEC):
-        jobs_with = [job for job in observations if _compressed(job)[statistic]]
-        jobs_without = [job for job in observations if not _compressed(job)[statistic]]
-        value = 1.0
-        source = "compression is off"
-        if jobs_with:
-            if statistic not in _DENSITIES or not jobs_without:
-                continue
-            kind, numerator, denominator = _DENSITIES[statistic]
-            densities = []
-            for jobs in (jobs_with, jobs_without):
-                attempts = [attempt for job in jobs for attempt in job.trace.succeeded(kind)]
-                top_sum, bottom_sum = (
-                    math.fsum(attempt.count(counter) for attempt in attempts)
-                    for counter in (numerator, denominator)
-                )
-                densities.append(top_sum / bottom_sum if bottom_sum else 0.0)
-            if not all(densities):
-                continue
-            value = densities[0] / densities[1]
-            numerator, denominator = (text.rpartition(".")[2] for text in (numerator, denominator))
-            source = f"{numerator} / {denominator} of {len(jobs_with)} trials with and"
-            source += f" {len(jobs_without)} without compression"
-        ratios[statistic] = Statistic(
-            value=value, count=len(observations), spread=0.0, source=source
-        )
+    for name in (_INPUT_CODEC, _MAP_OUTPUT_CODEC, _OUTPUT_CODEC):
+        compressing = [job for job in observations if _compressed(job)[name]]
+        plain = [job for job in observations if not _compressed(job)[name]]
+        ratio: tuple[float, str] | None = (1.0, "compression is off")
+        if compressing:
+            ratio = _measured_ratio(name, compressing, plain)
+        if ratio is not None:
+            value, source = ratio
+            count = len(observations)
+            ratios[name] = Statistic(value=value, count=count, spread=0.0, source=source)
     return ratios
 
 
-def ratios_of(observation: Observation, known: dict[str, Statistic]) -> Ratios | None:
-    """Ratios that hold for one observation; `None` where it needs one that is not known."""
-    flags = _compressed(observation)
-    if any(is_on and statistic not in known for statistic, is_on in flags.items()):
+def _measured_ratio(
+    name: str, compressing: Sequence[Observation], plain: Sequence[Observation]
+) -> tuple[float, str] | None:
+    """A compression ratio and its source; `None` where nothing shows it."""
+    if name not in _DENSITIES or not plain:
         return None
-    return {codec: known[codec].value if is_on else 1.0 for codec, is_on in flags.items()}
+    kind, numerator, denominator = _DENSITIES[name]
+    with_codec = _density(compressing, kind, numerator, denominator)
+    without_codec = _density(plain, kind, numerator, denominator)
+    if not with_codec or not without_codec:
+        return None
+    counters = f"{numerator.rpartition('.')[2]} / {denominator.rpartition('.')[2]}"
+    source = f"{counters} of {len(compressing)} trials with and {len(plain)} without compression"
+    return with_codec / without_codec, source
+
+
+def _density(
+    jobs: Sequence[Observation], kind: TaskKind, numerator: str, denominator: str
+) -> float:
+    """Sum of one counter over that of the other, of all tasks of *kind*; 0 where both are."""
+    attempts = list[TaskAttempt]()
+    for job in jobs:
+        attempts += job.trace.succeeded(kind)
+    top_sum = math.fsum(attempt.count(numerator) for attempt in attempts)
+    bottom_sum = math.fsum(attempt.count(denominator) for attempt in attempts)
+    return top_sum / bottom_sum if bottom_sum else 0.0
+
+
+def ratios_of(observation: Observation, codecs: dict[str, Statistic]) -> Ratios | None:
+    """Ratios that hold for one observation; `None` where it needs one that *codecs* lack."""
+    ratios = {}
+    for name, is_on in _compressed(observation).items():
+        if not is_on:
+            ratios[name] = 1.0
+        elif name in codecs:
+            ratios[name] = codecs[name].value
+        else:
+            return None
+    return ratios
 
 
 def _compressed(observation: Observation) -> dict[str, bool]:

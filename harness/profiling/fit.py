@@ -14,6 +14,7 @@ import numpy as np
 from harness.errors import DataError
 from harness.profiling.costs import fit_costs
 from harness.profiling.dataflow import (
+    Ratios,
     Task,
     compression_ratios,
     dataflow_statistics,
@@ -29,6 +30,7 @@ from harness.records.profile import FRAME, FRAME_OF_REDUCES, Profile, SpeedCorre
 from harness.stats.spread import standard_deviation
 
 JOBS_PER_TRIAL = "jobs_per_trial"
+Point = tuple[float, float]
 _SHUFFLES = frozenset({"shuffle_s", "copy_s"})
 
 # What slows the machine may slow a job more than the probe: 1.9 was seen for TeraSort.  A larger
@@ -55,9 +57,7 @@ def fit_profile(
     succeeded.
     """
     succeeded = [
-        observation
-        for observation in observations
-        if observation.trace.state == "SUCCEEDED" and observation.trace.succeeded("map")
+        job for job in observations if job.trace.state == "SUCCEEDED" and job.trace.succeeded("map")
     ]
     if not succeeded:
         raise DataError(
@@ -68,35 +68,15 @@ def fit_profile(
     warnings = list[str]()
     speed = speed or fit_speed(succeeded)
     codecs = compression_ratios(succeeded)
-    # Counters can be read where each compression that a job uses has a known ratio.
-    readable = [
-        (observation, ratios)
-        for observation in succeeded
-        if (ratios := ratios_of(observation, codecs)) is not None
-    ]
-    if unread := len(succeeded) - len(readable):
-        warnings.append(
-            f"{unread} of {len(succeeded)} jobs use a compression whose ratio is not known:"
-            " profile cells with and without it"
-        )
+    readable = _readable(succeeded, codecs, warnings)
     rows = list[PhaseRow]()
     readable_tasks = list[Task]()
-    for observation, ratios in readable:
-        rows += phase_rows(observation, ratios, speed, warnings)
-        readable_tasks += tasks(observation, ratios)
-    # A shuffle that waited for maps is left out, for waiting is no cost, as long as others remain.
-    unhidden = [row for row in rows if not row.waited]
-    if len(unhidden) < len(rows) and not _SHUFFLES & {row.phase for row in unhidden}:
-        unhidden = rows
-        warnings.append(
-            "every shuffle started before the last map's end: its costs hold what was not hidden;"
-            " profile with mapreduce.job.reduce.slowstart.completedmaps=1.0"
-        )
-    costs, groups, diagnostics = fit_costs(unhidden)
+    for job, ratios in readable:
+        rows += phase_rows(job, ratios, speed, warnings)
+        readable_tasks += tasks(job, ratios)
+    costs, groups, diagnostics = fit_costs(_without_hidden(rows, warnings))
     frame = measure_frame(succeeded, speed, costs)
-    is_map_only = not any(job.trace.num_reduces for job in succeeded)
-    known = frame.keys() | (FRAME_OF_REDUCES if is_map_only else ())
-    warnings += [f"{name} is absent: no job shows it" for name in FRAME if name not in known]
+    warnings += [f"{name} is absent: no job shows it" for name in _absent(frame, succeeded)]
     return Profile(
         workload=workload,
         statistics=dataflow_statistics(readable_tasks)
@@ -112,10 +92,46 @@ def fit_profile(
         fit=diagnostics,
         ranges=ranges(succeeded),
         speed=speed,
-        trials=tuple(dict.fromkeys(observation.trial.id for observation in succeeded)),
+        trials=tuple(dict.fromkeys(job.trial.id for job in succeeded)),
         jobs=profiled_jobs(succeeded, speed, frame),
         warnings=tuple(dict.fromkeys(warnings)),
     )
+
+
+def _readable(
+    jobs: Sequence[Observation], codecs: dict[str, Statistic], warnings: list[str]
+) -> list[tuple[Observation, Ratios]]:
+    """Jobs whose counters can be read, for each compression that they use has a known ratio."""
+    readable = []
+    for job in jobs:
+        ratios = ratios_of(job, codecs)
+        if ratios is not None:
+            readable.append((job, ratios))
+    if unread := len(jobs) - len(readable):
+        warnings.append(
+            f"{unread} of {len(jobs)} jobs use a compression whose ratio is not known:"
+            " profile cells with and without it"
+        )
+    return readable
+
+
+def _without_hidden(rows: list[PhaseRow], warnings: list[str]) -> list[PhaseRow]:
+    """*rows* without shuffles that waited for maps, which is no cost, as long as others remain."""
+    unhidden = [row for row in rows if not row.waited]
+    if len(unhidden) == len(rows) or _SHUFFLES & {row.phase for row in unhidden}:
+        return unhidden
+    warnings.append(
+        "every shuffle started before the last map's end: its costs hold what was not hidden;"
+        " profile with mapreduce.job.reduce.slowstart.completedmaps=1.0"
+    )
+    return rows
+
+
+def _absent(frame: Mapping[str, Statistic], jobs: Sequence[Observation]) -> list[str]:
+    """Parts of the frame that no job shows, but those of reduces where no job has any."""
+    is_map_only = not any(job.trace.num_reduces for job in jobs)
+    unneeded = FRAME_OF_REDUCES if is_map_only else ()
+    return [name for name in FRAME if name not in frame and name not in unneeded]
 
 
 def jobs_per_trial(observations: Iterable[Observation]) -> dict[str, Statistic]:
@@ -157,28 +173,12 @@ def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
     if not rated:
         return _no_correction(1.0, "no trial has a speed probe: times are left as measured")
     reference = median(rate for _, rate in rated)
-    by_cell = defaultdict[tuple[str, int], list[tuple[float, float]]](list)
-    for job, rate in rated:
-        point = (math.log(reference / rate), math.log(job.trace.job_s))
-        # The jobs of one trial are no repeats of each other; the same job of the next trial is.
-        by_cell[job.trial.cell.id, job.number].append(point)
-    cells = [points for points in by_cell.values() if len(points) >= 2]
+    cells = _repeated_cells(rated, reference)
     count = sum(map(len, cells))
     if count - len(cells) < 2:
         note = f"{count} trials in repeated cells are too few for a correction"
         return _no_correction(reference, note)
-    squares = []
-    corrected_squares = []
-    for index, points in enumerate(cells):
-        for place, (x, y) in enumerate(points):
-            others = [*points[:place], *points[place + 1 :]]
-            slope = _slope([*cells[:index], others, *cells[index + 1 :]])
-            error_x = x - fmean(other_x for other_x, _ in others)
-            error_y = y - fmean(other_y for _, other_y in others)
-            squares.append(error_y**2)
-            corrected_squares.append((error_y - slope * error_x) ** 2)
-    plain = math.sqrt(fmean(squares))
-    corrected = math.sqrt(fmean(corrected_squares))
+    plain, corrected = _left_out_spreads(cells)
     coefficient = _slope(cells)
     gain = 1 - corrected / plain if plain > 0 else 0.0
     note = f"leave-one-out over {count} trials of {len(cells)} cells: spread "
@@ -193,6 +193,33 @@ def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:
     return SpeedCorrection(
         reference_rate=reference, coefficient=coefficient, gain=gain, count=count, note=note
     )
+
+
+def _repeated_cells(
+    rated: Sequence[tuple[Observation, float]], reference: float
+) -> list[list[Point]]:
+    """Points of each cell that was repeated: logarithms of its slowness and of the job's time."""
+    points_by_cell = defaultdict[tuple[str, int], list[Point]](list)
+    for job, rate in rated:
+        point = (math.log(reference / rate), math.log(job.trace.job_s))
+        # The jobs of one trial are no repeats of each other; the same job of the next trial is.
+        points_by_cell[job.trial.cell.id, job.number].append(point)
+    return [points for points in points_by_cell.values() if len(points) >= 2]
+
+
+def _left_out_spreads(cells: Sequence[Sequence[Point]]) -> tuple[float, float]:
+    """Spread of each trial about the others of its cell, as measured and corrected without it."""
+    squares = []
+    corrected_squares = []
+    for index, points in enumerate(cells):
+        for place, (x, y) in enumerate(points):
+            rest = [*points[:place], *points[place + 1 :]]
+            slope = _slope([*cells[:index], rest, *cells[index + 1 :]])
+            error_x = x - fmean(rest_x for rest_x, _ in rest)
+            error_y = y - fmean(rest_y for _, rest_y in rest)
+            squares.append(error_y**2)
+            corrected_squares.append((error_y - slope * error_x) ** 2)
+    return math.sqrt(fmean(squares)), math.sqrt(fmean(corrected_squares))
 
 
 def _chance(rated: Sequence[tuple[Observation, float]]) -> float:
@@ -226,7 +253,7 @@ def _no_correction(reference: float, note: str, count: int = 0) -> SpeedCorrecti
     )
 
 
-def _slope(cells: Iterable[Sequence[tuple[float, float]]]) -> float:
+def _slope(cells: Iterable[Sequence[Point]]) -> float:
     """Common slope within cells, no less than 0 and no more than 3; 0 where rates are equal."""
     xx = xy = 0.0
     for points in cells:

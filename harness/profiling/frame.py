@@ -20,11 +20,15 @@ from harness.models.whatif.inputs import SIDES, side_costs
 from harness.profiling.jobs import Observation, map_slowdown
 from harness.records.profile import FRAME, ProfiledJob, SpeedCorrection, Statistic
 from harness.records.tasks import Source
+from harness.records.trace import JobTrace, TaskKind
 from harness.scoring import measured
 from harness.stats.spread import median_absolute_deviation
 
+# By the kind of a task: parts of the frame that are start and end of its JVM.
+_STARTS = {"map": "map_start_s", "reduce": "reduce_start_s"}
+_ENDS = {"map": "map_end_s", "reduce": "reduce_end_s"}
 # Costs of What-If that stand for a JVM's start and end where nothing else shows them.
-_FITTED = {"start": "setup_cpu_s", "end": "cleanup_cpu_s"}
+_FITTED = ((_STARTS, "setup_cpu_s"), (_ENDS, "cleanup_cpu_s"))
 
 
 def task_ends(observation: Observation) -> dict[str, tuple[float, float, Source]]:
@@ -44,36 +48,53 @@ def task_ends(observation: Observation) -> dict[str, tuple[float, float, Source]
 
 def shown_parts(observation: Observation) -> Iterator[tuple[str, float, str]]:
     """Each part of the frame that one job shows: name, seconds as measured, where that is from."""
-    job_trace = observation.trace
+    history = "job history"
+    for name, seconds in _history_parts(observation):
+        yield name, seconds, history
+    ends = task_ends(observation)
+    trace = observation.trace
+    for attempt in (*trace.succeeded("map"), *trace.succeeded("reduce")):
+        if attempt.attempt_id in ends:
+            start_s, end_s, source = ends[attempt.attempt_id]
+            yield _STARTS[attempt.kind], start_s, source
+            yield _ENDS[attempt.kind], end_s, source
+
+
+def _history_parts(observation: Observation) -> Iterator[tuple[str, float]]:
+    """Yield each part of the frame that the history of one job shows, with its seconds."""
+    trace = observation.trace
+    if trace.attempts:
+        first = min(attempt.start_s for attempt in trace.attempts)
+        last = max(attempt.finish_s for attempt in trace.attempts)
+        yield "job_start_s", max(0.0, first - trace.submit_s)
+        yield "job_end_s", max(0.0, trace.finish_s - last)
     cluster = observation.cluster
-    source = "job history"
-    if job_trace.attempts:
-        first = min(attempt.start_s for attempt in job_trace.attempts)
-        last = max(attempt.finish_s for attempt in job_trace.attempts)
-        yield "job_start_s", max(0.0, first - job_trace.submit_s), source
-        yield "job_end_s", max(0.0, job_trace.finish_s - last), source
-    idle_s: list[float] = []
-    for kind, slots in (("map", cluster.map_slots), ("reduce", cluster.reduce_slots)):
-        attempts = [attempt for attempt in job_trace.attempts if attempt.kind == kind]
-        # From each end to the start it made room for: the slot that is free first is filled first.
-        starts = sorted(attempt.start_s for attempt in attempts)[slots:] if slots else []
-        ends_s = sorted(attempt.finish_s for attempt in attempts)
-        idle_s += [start - end for start, end in zip(starts, ends_s, strict=False)]
+    idle_s = [
+        *_idle_seconds(trace, "map", cluster.map_slots),
+        *_idle_seconds(trace, "reduce", cluster.reduce_slots),
+    ]
     # Negative where more ran at once than slots exist.
     if idle_s and statistics.median(idle_s) >= 0:
-        yield from (("task_gap_s", seconds, source) for seconds in idle_s)
-    maps = job_trace.succeeded("map")
-    reduces = job_trace.succeeded("reduce")
+        yield from (("task_gap_s", seconds) for seconds in idle_s)
+    maps = trace.succeeded("map")
+    reduces = trace.succeeded("reduce")
     if maps and reduces:
         waited_s = reduces[0].start_s - max(attempt.finish_s for attempt in maps)
         if waited_s >= 0:
-            yield "reduce_gap_s", waited_s, source
-    ends = task_ends(observation)
-    for attempt in (*maps, *reduces):
-        if attempt.attempt_id in ends:
-            start_s, end_s, source = ends[attempt.attempt_id]
-            yield f"{attempt.kind}_start_s", start_s, source
-            yield f"{attempt.kind}_end_s", end_s, source
+            yield "reduce_gap_s", waited_s
+
+
+def _idle_seconds(trace: JobTrace, kind: TaskKind, slots: int) -> Iterator[float]:
+    """
+    Yield seconds from each end of a task of *kind* to the start it made room for.
+
+    The slot that is free first is filled first.
+    """
+    attempts = [attempt for attempt in trace.attempts if attempt.kind == kind]
+    starts = sorted(attempt.start_s for attempt in attempts)[slots:] if slots else []
+    ends = sorted(attempt.finish_s for attempt in attempts)
+    for start, end in zip(starts, ends, strict=False):
+        yield start - end
 
 
 def measure_frame(
@@ -104,9 +125,9 @@ def measure_frame(
         for name in FRAME
         if name in seen
     }
-    for side, (place, cost) in itertools.product(SIDES, _FITTED.items()):
+    for side, (names, cost) in itertools.product(SIDES, _FITTED):
         fitted = side_costs(costs or {}, side).get(cost)
-        name = f"{side}_{place}_s"
+        name = names[side]
         if name not in frame and fitted:
             changes = {"source": f"the fitted {cost}", "assumed": True, "group": (), "nodes": {}}
             frame[name] = fitted.model_copy(update=changes)
@@ -115,35 +136,44 @@ def measure_frame(
 
 def own_frame(
     observation: Observation,
-    of_profile: Mapping[str, Statistic],
+    profile_frame: Mapping[str, Statistic],
     speed: SpeedCorrection | None = None,
 ) -> tuple[float | None, dict[str, tuple[float, float]], tuple[str, ...]]:
     """
     Frame of one job in seconds as measured, start and end of each of its tasks, what it borrowed.
 
-    What the job does not show itself is taken *of_profile*, which is at reference *speed*: the
-    last value names it.  Without a part that counts, or slots, the frame is `None`; tasks of a kind
-    whose start or end is known nowhere have none.
+    What the job does not show itself is taken from *profile_frame*, which is at reference *speed*:
+    the last value names it.  Without a part that counts, or slots, the frame is `None`; tasks of a
+    kind whose start or end is known nowhere have none.
     """
     shown = measure_frame([observation])
     factor = observation.at_reference(1.0, speed) if speed else 1.0
     frame = {
         name: statistic.model_copy(update={"value": statistic.value / factor})
-        for name, statistic in of_profile.items()
+        for name, statistic in profile_frame.items()
     } | shown
-    ends = {name: (start, end) for name, (start, end, _) in task_ends(observation).items()}
-    for attempt in observation.trace.attempts:
-        start, end = (frame.get(f"{attempt.kind}_{place}_s") for place in ("start", "end"))
-        if start is not None and end is not None:
-            ends.setdefault(attempt.attempt_id, (start.value, end.value))
+    ends = _all_ends(observation, frame)
     cell = observation.config, observation.cluster, observation.job_input
     try:
         seconds, _ = frame_s(frame, *cell)
         counts = frame_counts(*cell)
     except ModelError:  # a part is not known, or the slots that the job had are not
         return None, ends, ()
-    names = (name for name in FRAME if counts[name] and name in frame and name not in shown)
-    return seconds, ends, tuple(names)
+    borrowed = (name for name in FRAME if counts[name] and name in frame and name not in shown)
+    return seconds, ends, tuple(borrowed)
+
+
+def _all_ends(
+    observation: Observation, frame: Mapping[str, Statistic]
+) -> dict[str, tuple[float, float]]:
+    """Start and end of each task's JVM, by attempt: its own, else those of *frame*."""
+    ends = {name: (start, end) for name, (start, end, _) in task_ends(observation).items()}
+    for attempt in observation.trace.attempts:
+        start = frame.get(_STARTS[attempt.kind])
+        end = frame.get(_ENDS[attempt.kind])
+        if start is not None and end is not None:
+            ends.setdefault(attempt.attempt_id, (start.value, end.value))
+    return ends
 
 
 def profiled_jobs(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import fmean
 
 from harness.records.prediction import Cluster, JobConfig, JobInput
 from harness.records.profile import SpeedCorrection
 from harness.records.tasks import MapTimes, ReduceTimes
-from harness.records.trace import JobTrace
+from harness.records.trace import JobTrace, TaskAttempt
 from harness.records.trial import Trial
 
 
@@ -38,6 +39,14 @@ class Observation:
         """*seconds* of this job at reference speed; as measured where there is no probe."""
         return speed.at_reference(seconds, self.rate) if self.rate else seconds
 
+    def succeeded_times(self) -> Iterator[tuple[MapTimes | ReduceTimes, TaskAttempt]]:
+        """Yield the times of each task that succeeded, as each source has them, and its attempt."""
+        attempts = {attempt.attempt_id: attempt for attempt in self.trace.attempts}
+        for times in self.task_times:
+            attempt = attempts.get(times.attempt_id)
+            if attempt is not None and attempt.state == "succeeded":
+                yield times, attempt
+
 
 def map_slowdown(job_trace: JobTrace, map_slots: int) -> float | None:
     """
@@ -53,9 +62,10 @@ def map_slowdown(job_trace: JobTrace, map_slots: int) -> float | None:
         return None
     reduces_start = reduces[0].start_s
     first_wave = maps[:map_slots]
-    undisturbed = [task for task in first_wave if task.finish_s <= reduces_start] or first_wave
-    beside = [task for task in maps[map_slots:] if task.start_s >= reduces_start]
-    if not beside or not undisturbed:
+    beside_s = [task.duration_s for task in maps[map_slots:] if task.start_s >= reduces_start]
+    undisturbed_s = [task.duration_s for task in first_wave if task.finish_s <= reduces_start]
+    if not undisturbed_s:
+        undisturbed_s = [task.duration_s for task in first_wave]
+    if not beside_s or not undisturbed_s:
         return None
-    undisturbed_s = fmean(task.duration_s for task in undisturbed)
-    return fmean(task.duration_s for task in beside) - undisturbed_s
+    return fmean(beside_s) - fmean(undisturbed_s)

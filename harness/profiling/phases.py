@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -38,7 +38,7 @@ from harness.models.whatif.model import (
 from harness.profiling.dataflow import Ratios, Task, dataflow_statistics, tasks
 from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection
-from harness.records.tasks import MapTimes, ReduceTimes, covered_s
+from harness.records.tasks import MapTimes, ReduceTimes, SpillTimes, covered_s
 from harness.records.trace import TaskAttempt
 from harness.scoring.score import MAP_PHASES, REDUCE_PHASES
 
@@ -67,45 +67,9 @@ def phase_rows(
     Tasks whose counters no model can read, and times that run backwards (clocks that differ
     between hosts), are left out; *warnings* says so.
     """
-    trace = observation.trace
-    all_tasks = tasks(observation, ratios)
-    recorded = part_times(observation)
-    maps = [task for task in all_tasks if task.attempt.kind == "map"]
-    maps_end = max((task.attempt.finish_s for task in maps), default=trace.submit_s)
-    reduces = trace.succeeded("reduce") if trace.num_reduces else ()
-    measured: list[PhaseRow] = []
-    mean_terms: dict[bool, Terms | None] = {}  # of the job: the same for all reduces
-    attempts = [(task.attempt, [task]) for task in maps]
-    attempts += [(attempt, all_tasks) for attempt in reduces]
-    for attempt, chosen in attempts:
-        parts = recorded.get(attempt.attempt_id)
-        of_parts = parts is not None
-        if attempt.kind == "map" or of_parts not in mean_terms:
-            terms = _terms(observation, chosen, ratios, warnings, of_parts=of_parts)
-        else:
-            terms = mean_terms[of_parts]
-        if attempt.kind == "reduce":
-            mean_terms[of_parts] = terms
-        if terms is None:
-            continue
-        if parts is None:
-            waited = attempt.kind == "reduce" and attempt.start_s < maps_end
-            measured += [
-                PhaseRow(phase, seconds, terms.get(phase, {}), waited and phase == "shuffle_s")
-                for phase, seconds in _history_phases(attempt, maps_end).items()
-            ]
-            continue
-        terms = {**terms}
-        if parts.sent_bytes:
-            written = terms.get("inmem_merge_s", {}) if parts.straight_to_disk else {}
-            terms["copy_s"] = {**written, "network_s_per_byte": float(parts.sent_bytes)}
-        for part, seconds in parts.seconds.items():
-            if any(terms.get(part, {}).values()):
-                measured.append(PhaseRow(part, seconds, terms[part]))
-            elif seconds > 0:
-                warnings.append(f"some tasks have a {part} where the model has none: left out")
+    measured = [*_task_rows(observation, ratios, warnings)]
     warnings += [
-        f"{phase_row.phase} of job {trace.job_id} runs backwards: left out"
+        f"{phase_row.phase} of job {observation.trace.job_id} runs backwards: left out"
         for phase_row in measured
         if phase_row.seconds < 0
     ]
@@ -116,13 +80,62 @@ def phase_rows(
     ]
 
 
+def _task_rows(observation: Observation, ratios: Ratios, warnings: list[str]) -> Iterator[PhaseRow]:
+    """Yield the rows of each task that models can read, with seconds as measured."""
+    trace = observation.trace
+    all_tasks = tasks(observation, ratios)
+    recorded = part_times(observation)
+    maps = [task for task in all_tasks if task.attempt.kind == "map"]
+    maps_end = max((task.attempt.finish_s for task in maps), default=trace.submit_s)
+    for task in maps:
+        parts = recorded.get(task.attempt.attempt_id)
+        terms = _terms(observation, [task], ratios, warnings, by_parts=parts is not None)
+        yield from _rows_of(task.attempt, parts, terms, maps_end, warnings)
+    mean_terms: dict[bool, Terms | None] = {}  # of the job: the same for all reduces
+    for attempt in trace.succeeded("reduce") if trace.num_reduces else ():
+        parts = recorded.get(attempt.attempt_id)
+        by_parts = parts is not None
+        if by_parts not in mean_terms:
+            mean_terms[by_parts] = _terms(
+                observation, all_tasks, ratios, warnings, by_parts=by_parts
+            )
+        yield from _rows_of(attempt, parts, mean_terms[by_parts], maps_end, warnings)
+
+
+def _rows_of(
+    attempt: TaskAttempt,
+    parts: PartTimes | None,
+    terms: Terms | None,
+    maps_end: float,
+    warnings: list[str],
+) -> Iterator[PhaseRow]:
+    """Yield the rows of one task: its recorded *parts*, else the phases of the history."""
+    if terms is None:
+        return
+    if parts is None:
+        has_waited = attempt.kind == "reduce" and attempt.start_s < maps_end
+        for phase, seconds in _history_phases(attempt, maps_end).items():
+            waited = has_waited and phase == "shuffle_s"
+            yield PhaseRow(phase, seconds, terms.get(phase, {}), waited)
+        return
+    if parts.sent_bytes:
+        written = terms.get("inmem_merge_s", {}) if parts.straight_to_disk else {}
+        copying = {**written, "network_s_per_byte": float(parts.sent_bytes)}
+        terms = {**terms, "copy_s": copying}
+    for part, seconds in parts.seconds.items():
+        if any(terms.get(part, {}).values()):
+            yield PhaseRow(part, seconds, terms[part])
+        elif seconds > 0:
+            warnings.append(f"some tasks have a {part} where the model has none: left out")
+
+
 def _terms(
     observation: Observation,
     chosen: Sequence[Task],
     ratios: Ratios,
     warnings: list[str],
     *,
-    of_parts: bool,
+    by_parts: bool,
 ) -> Terms | None:
     """Coefficients of the mean of *chosen* tasks; `None` where no model can read their counters."""
     maps = [task for task in chosen if task.attempt.kind == "map"]
@@ -135,7 +148,7 @@ def _terms(
     size = observation.cluster.model_dump(include=slots)
     shown = {name: statistic.value for name, statistic in dataflow_statistics(chosen).items()}
     try:
-        return cost_terms({**ratios, **shown}, configuration, size, of_parts=of_parts)
+        return cost_terms({**ratios, **shown}, configuration, size, of_parts=by_parts)
     except ModelError as error:
         warnings.append(f"tasks of job {observation.trace.job_id} are left out: {error.what}")
         return None
@@ -180,11 +193,9 @@ def part_times(observation: Observation) -> dict[str, PartTimes]:
     counters, or whose parts take longer than the task, as with a mapper of several threads.
     """
     trace = observation.trace
-    attempts = {attempt.attempt_id: attempt for attempt in trace.attempts}
     complete = {}
-    for task_times in observation.task_times:
-        attempt = attempts.get(task_times.attempt_id)
-        if task_times.source != "spans" or attempt is None or attempt.state != "succeeded":
+    for task_times, attempt in observation.succeeded_times():
+        if task_times.source != "spans":
             continue
         if isinstance(task_times, ReduceTimes):
             parts = _reduce_parts(task_times, attempt, trace.num_maps)
@@ -203,25 +214,32 @@ def logged_parts(observation: Observation) -> dict[str, PartTimes]:
     computed, `map_cpu_s`, is a counter's.
     """
     trace = observation.trace
-    attempts = {
-        attempt.attempt_id: attempt for attempt in trace.attempts if attempt.state == "succeeded"
-    }
     logged = {}
-    for task_times in observation.task_times:
-        attempt = attempts.get(task_times.attempt_id)
-        if task_times.source != "logs" or attempt is None:
+    for task_times, attempt in observation.succeeded_times():
+        if task_times.source != "logs":
             continue
-        parts = dict[str, float]()
-        if isinstance(task_times, ReduceTimes):
-            if len(task_times.segments) == attempt.count("SHUFFLED_MAPS", trace.num_maps):
-                parts = _copies_and_merges(task_times)
-        elif (spills := task_times.spills) and all(spill.file_bytes for spill in spills):
-            parts["spill_s"] = math.fsum(spill.duration_s for spill in spills)
-            parts["map_cpu_s"] = attempt.count("CPU_MILLISECONDS") / 1000
-            if len(spills) > 1 and task_times.merge_s is not None:
-                parts["map_merge_s"] = task_times.merge_s
+        if isinstance(task_times, MapTimes):
+            parts = _logged_map_parts(task_times, attempt)
+        elif len(task_times.segments) == attempt.count("SHUFFLED_MAPS", trace.num_maps):
+            parts = _copies_and_merges(task_times)
+        else:
+            parts = {}
         logged[task_times.attempt_id] = PartTimes(parts)
     return logged
+
+
+def _logged_map_parts(map_times: MapTimes, attempt: TaskAttempt) -> dict[str, float]:
+    """Parts of a map that its log shows; none unless it tells of the file of each spill."""
+    spills = map_times.spills
+    if not spills or not all(spill.file_bytes for spill in spills):
+        return {}
+    parts = {
+        "spill_s": math.fsum(spill.duration_s for spill in spills),
+        "map_cpu_s": attempt.count("CPU_MILLISECONDS") / 1000,
+    }
+    if len(spills) > 1 and map_times.merge_s is not None:
+        parts["map_merge_s"] = map_times.merge_s
+    return parts
 
 
 def part_means(observations: Iterable[Observation]) -> dict[str, float]:
@@ -235,10 +253,12 @@ def part_means(observations: Iterable[Observation]) -> dict[str, float]:
         for parts in part_times(observation).values():
             for part, part_s in parts.seconds.items():
                 seconds[part].append(part_s)
-            of_map = [parts.seconds[name] for name in MAP_FUNCTION_PARTS if name in parts.seconds]
-            if of_map:
-                seconds["map_s"].append(math.fsum(of_map))
-    return {part: fmean(several) for part, several in seconds.items()}
+            map_parts_s = [
+                parts.seconds[name] for name in MAP_FUNCTION_PARTS if name in parts.seconds
+            ]
+            if map_parts_s:
+                seconds["map_s"].append(math.fsum(map_parts_s))
+    return {part: fmean(task_seconds) for part, task_seconds in seconds.items()}
 
 
 def _map_parts(map_times: MapTimes, attempt: TaskAttempt, *, is_map_only: bool) -> PartTimes | None:
@@ -260,21 +280,28 @@ def _map_parts(map_times: MapTimes, attempt: TaskAttempt, *, is_map_only: bool) 
     }
     if is_map_only:  # Closing the writer comes behind the record loop: it counts as cleaning up.
         return PartTimes(parts)
-    spilled = sum(spill.records or 0 for spill in map_times.spills)
+    spills = map_times.spills
+    spilled = sum(spill.records or 0 for spill in spills)
     if map_times.merge_s is None or spilled != attempt.count("MAP_OUTPUT_RECORDS"):
         return None
-    parts["map_cleanup_s"] -= math.fsum(
-        spill.duration_s for spill in map_times.spills if spill.last
-    )
-    if map_times.spills:
-        parts["spill_sort_s"] = math.fsum(spill.sort_s or 0.0 for spill in map_times.spills)
-        parts["spill_write_s"] = math.fsum(
-            (spill.combine_s or 0.0) + (spill.write_s or 0.0) for spill in map_times.spills
-        )
-    if len(map_times.spills) > 1:  # A single one is renamed.
+    # The main thread makes the last spill, and merges.
+    parts["map_cleanup_s"] -= math.fsum(spill.duration_s for spill in spills if spill.last)
+    parts |= _spill_parts(spills)
+    if len(spills) > 1:  # A single one is renamed.
         parts["map_merge_s"] = map_times.merge_s
         parts["map_cleanup_s"] -= map_times.merge_s
     return PartTimes(parts)
+
+
+def _spill_parts(spills: Sequence[SpillTimes]) -> dict[str, float]:
+    """Sorting, and combining with writing, of all *spills*; nothing where there is none."""
+    if not spills:
+        return {}
+    written_s = math.fsum((spill.combine_s or 0.0) + (spill.write_s or 0.0) for spill in spills)
+    return {
+        "spill_sort_s": math.fsum(spill.sort_s or 0.0 for spill in spills),
+        "spill_write_s": written_s,
+    }
 
 
 def _reduce_parts(reduce_times: ReduceTimes, attempt: TaskAttempt, maps: int) -> PartTimes | None:
@@ -307,8 +334,11 @@ def _copies_and_merges(reduce_times: ReduceTimes) -> dict[str, float]:
     segments = reduce_times.segments
     parts = {"copy_s": covered_s((segment.start_s, segment.finish_s) for segment in segments)}
     for part, kind in _MERGES.items():
-        if of_kind := [merge for merge in reduce_times.merges if merge.kind == kind]:
-            parts[part] = math.fsum(merge.finish_s - merge.start_s for merge in of_kind)
+        merges_s = [
+            merge.finish_s - merge.start_s for merge in reduce_times.merges if merge.kind == kind
+        ]
+        if merges_s:
+            parts[part] = math.fsum(merges_s)
     if any(segment.to == "disk" for segment in segments):
         parts["copy_s"] += parts.pop("inmem_merge_s", 0.0)
     return parts

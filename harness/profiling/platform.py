@@ -28,12 +28,19 @@ from statistics import fmean
 
 import numpy as np
 
-from harness.profiling.costs import TYPICAL as COSTS_OF_JOBS
 from harness.profiling.costs import fit_by_typical
 from harness.profiling.jobs import Observation
 from harness.profiling.phases import logged_parts, part_times
-from harness.records.hardware import Cost
+from harness.records.hardware import Cost, interval
 from harness.records.profile import SpeedCorrection
+from harness.records.statistics import (
+    LOGGED_SPILL,
+    MACHINE_COSTS,
+    MAP_CPU,
+    TASK_PARTS,
+    costs_by_part,
+    typical_values,
+)
 from harness.records.tasks import MapTimes, ReduceTimes, Source
 from harness.records.trace import FILE_INPUT_COUNTER, FILE_OUTPUT_COUNTER, TaskAttempt
 from harness.stats.collinear import groups
@@ -41,58 +48,14 @@ from harness.stats.resampling import jackknife_variance
 from harness.units import MIB
 
 LEVEL = 0.9  # of the intervals of costs
-LOGGED_SPILL = "spill_s"
-# Where nothing is recorded: seconds of the processor that a map took, of jobs whose functions do
-# next to nothing; typical ones for each task, record and byte.
-MAP_CPU = "map_cpu_s"
-_WITHOUT_FUNCTIONS = {"sort", "shuffle"}
-TYPICAL_CPU = {"cpu_s_per_task": 0.14, "cpu_s_per_record": 2e-6, "cpu_s_per_byte": 5e-9}
-# What is worked on in each part of a task, by the costs of its units, in their order.
-_MERGE = ("merge_s_per_byte", "merge_s_per_early_byte", "merge_cpu_s_per_record",
-          "merge_s_per_file")  # fmt: skip
-_WRITE = ("hdfs_write_s_per_byte", "hdfs_write_s_per_early_byte", "hdfs_copy_s_per_byte",
-          "hdfs_write_s_per_record", "hdfs_write_s_per_file")  # fmt: skip
-_SORT = ("sort_cpu_s_per_record", "sort_s_per_byte")
-_SPILL = ("local_write_s_per_byte", "local_write_s_per_early_byte", "local_write_s_per_record",
-          "local_write_s_per_file")  # fmt: skip
-PARTS: dict[str, tuple[str, ...]] = {
-    "map_read_s": ("hdfs_read_s_per_byte", "hdfs_read_s_per_record", "hdfs_read_s_per_file"),
-    "collect_s": ("serde_s_per_byte", "serde_cpu_s_per_record"),
-    "spill_sort_s": _SORT,
-    "spill_write_s": _SPILL,
-    LOGGED_SPILL: (*_SORT, *_SPILL),  # where a log shows a spill as a whole
-    "map_merge_s": _MERGE,
-    "inmem_merge_s": _MERGE,
-    "ondisk_merge_s": _MERGE,
-    "copy_s": ("network_s_per_byte", "network_s_per_segment"),
-    "map_write_s": _WRITE,
-    "reduce_write_s": _WRITE,
-}  # fmt: skip
+# Which jobs tell most of a machine depends on what is typical, and how a group divides.
+TYPICAL = typical_values("machine cost")
+TYPICAL_CPU = typical_values("processor time")
+PARTS = costs_by_part()
 COMPUTING = "computing"
 COMPUTED = ("collect_s", "spill_sort_s")
-COMPUTING_BY_LOGS = (
-    "computing_by_logs"  # the same where nothing is recorded, and so of spills alone
-)
-# Beside those of Table 4, or in their place.
-_TYPICAL = COSTS_OF_JOBS | {
-    "hdfs_read_s_per_record": 1e-7, "hdfs_read_s_per_file": 2e-2, "serde_s_per_byte": 4e-10,
-    "serde_cpu_s_per_record": 1.5e-7, "sort_cpu_s_per_record": 6e-8, "sort_s_per_byte": 1e-9,
-    "local_write_s_per_early_byte": 6e-9,
-    "local_write_s_per_record": 1e-7, "local_write_s_per_file": 5e-3, "merge_s_per_byte": 5e-9,
-    "merge_s_per_early_byte": 5e-9, "merge_s_per_file": 5e-3, "network_s_per_segment": 3e-3,
-    "hdfs_write_s_per_early_byte": 2e-8, "hdfs_copy_s_per_byte": 1e-9,
-    "hdfs_write_s_per_record": 3e-7, "hdfs_write_s_per_file": 5e-2,
-}  # fmt: skip
-# Which jobs tell most of a machine depends on them, and how a group divides.
-TYPICAL = {name: _TYPICAL[name] for names in PARTS.values() for name in names}
-UNITS = {"byte": "s/B", "record": "s/record"}
-# In which parts a combiner or a codec works, by the field of a job's configuration that says so.
-_SHARED = {
-    "use_combiner": {"spill_write_s", LOGGED_SPILL},
-    "map_output_compressed": {"spill_write_s", LOGGED_SPILL, MAP_CPU, "map_merge_s", "copy_s",
-                              "inmem_merge_s", "ondisk_merge_s"},
-    "output_compressed": {"map_write_s", "reduce_write_s"},
-}  # fmt: skip
+_COMPUTED_BY_ANY_SOURCE = (*COMPUTED, MAP_CPU)
+_WITHOUT_FUNCTIONS = {"sort", "shuffle"}  # jobs whose functions do next to nothing
 WAITING = 8 * MIB  # of a disk that is slower on purpose, docs/clusters/slower.md
 _FEW_STARTS = 2  # of a cluster: so many say nothing of a third
 FEWEST = 3  # trials, or starts, of which an interval can come
@@ -101,6 +64,9 @@ _CLOSE = 1e-4
 _SHORTEST_S = 0.001  # a part that took less says nothing of what it costs
 # The jobs of dfsio count what they moved, and what that took, themselves: in no part of a task.
 _DFSIO = "mapreduce.harness.jobs.Dfsio$Moved"
+
+# How often costs of a machine count in one part of a task, by their names.
+Counts = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +82,7 @@ class Work:
     workload: str
     part: str
     seconds: float
-    counts: Mapping[str, float]
+    counts: Counts
     is_shared: bool = False
 
 
@@ -128,67 +94,218 @@ def works(
 
     What belongs to a job has its seconds and no counts.
     """
-    of_source = {"spans": part_times, "logs": logged_parts}[source]
-    seen = defaultdict[tuple[str, str, str, str, bool], list[tuple[float, Mapping[str, float]]]](
-        list
-    )
+    seen = defaultdict[tuple[str, str, str, str, bool], list[tuple[float, Counts]]](list)
     for observation in observations:
         trial = observation.trial
         (_, start, _) = observation.trace.job_id.split("_")
-        attempts = {attempt.attempt_id: attempt for attempt in observation.trace.attempts}
-        times = {
-            task_time.attempt_id: task_time
-            for task_time in observation.task_times
-            if task_time.source == source
-        }
         factor = observation.at_reference(1.0, speed)
-        shared = {
-            part
-            for field, parts in _SHARED.items()
-            if getattr(observation.config, field)
-            for part in parts
-        }
-        for name, parts in of_source(observation).items():
-            counted = dict(_counts(attempts[name], times[name], observation.output_copies))
-            key = (trial.id, start, trial.cell.workload.name)
-            if moved := attempts[name].count(f"{_DFSIO}.BYTES"):
-                mode = trial.cell.workload.parameters.get("mode", "read")
-                seconds = attempts[name].count(f"{_DFSIO}.FILE_SYSTEM_NS") / 1e9
-                part = "map_read_s" if mode == "read" else "map_write_s"
-                copies = observation.output_copies
-                of_bytes = (moved,) if mode == "read" else stored([moved], copies)
-                counts = dict(zip(PARTS[part], (*of_bytes, 0.0, 1.0), strict=True))
-                seen[*key, part, False].append((factor * seconds, counts))
-                continue
-            for part, seconds in parts.seconds.items():
-                names = PARTS.get(part, ())
-                if part == MAP_CPU and trial.cell.workload.name in _WITHOUT_FUNCTIONS:
-                    names = tuple(TYPICAL_CPU)
-                amounts = counted.get(part, ()) if names else ()
-                counts = dict(zip(names, amounts, strict=True))
-                if part == "copy_s" and (to_disk := _straight_to_disk(times[name])):
-                    # What is merged in memory meanwhile counts as copying, too.
-                    counts |= to_disk | dict(zip(_MERGE, counted["inmem_merge_s"], strict=True))
-                seen[*key, part, part in shared].append((factor * seconds, counts))
+        for part, is_shared, seconds, counts in _task_works(observation, source):
+            key = (trial.id, start, trial.cell.workload.name, part, is_shared)
+            seen[key].append((factor * seconds, counts))
     return [
         Work(
             *key[:4],
-            fmean(seconds for seconds, _ in several),
-            {
-                cost: fmean(counts.get(cost, 0.0) for _, counts in several)
-                for cost in dict.fromkeys(name for _, counts in several for name in counts)
-            },
-            key[4],
+            seconds=fmean(seconds for seconds, _ in tasks),
+            counts=mean_counts([counts for _, counts in tasks]),
+            is_shared=key[4],
         )
-        for key, several in seen.items()
+        for key, tasks in seen.items()
     ]
+
+
+def mean_counts(counts: Sequence[Counts]) -> dict[str, float]:
+    """Mean of each count over several tasks; one that a task lacks is 0 there."""
+    names = dict[str, None]()
+    for task_counts in counts:
+        names |= dict.fromkeys(task_counts)
+    return {name: fmean(task_counts.get(name, 0.0) for task_counts in counts) for name in names}
+
+
+def _task_works(
+    observation: Observation, source: Source
+) -> Iterator[tuple[str, bool, float, Counts]]:
+    """
+    Yield for each part of each task that *source* shows what it took, as measured, and worked on.
+
+    With its name, and whether a combiner or a codec of the job worked in it, too.
+    """
+    parts_by_attempt = {"spans": part_times, "logs": logged_parts}[source](observation)
+    attempts = {attempt.attempt_id: attempt for attempt in observation.trace.attempts}
+    times = {
+        task_time.attempt_id: task_time
+        for task_time in observation.task_times
+        if task_time.source == source
+    }
+    shared = {name for name, part in TASK_PARTS.items() if part.is_shared(observation.config)}
+    for attempt_id, parts in parts_by_attempt.items():
+        attempt = attempts[attempt_id]
+        if attempt.count(f"{_DFSIO}.BYTES"):
+            part, seconds, counts = _dfsio_work(observation, attempt)
+            yield part, False, seconds, counts
+            continue
+        task_counts = _counts(observation, attempt, times[attempt_id])
+        for part, seconds in parts.seconds.items():
+            yield part, part in shared, seconds, task_counts.get(part, {})
+
+
+def _dfsio_work(observation: Observation, attempt: TaskAttempt) -> tuple[str, float, Counts]:
+    """Part, seconds and work of a map of dfsio, which counts them itself."""
+    seconds = attempt.count(f"{_DFSIO}.FILE_SYSTEM_NS") / 1e9
+    moved_bytes = attempt.count(f"{_DFSIO}.BYTES")
+    mode = observation.trial.cell.workload.parameters.get("mode", "read")
+    if mode == "read":
+        return "map_read_s", seconds, reading_counts(moved_bytes, 0.0)
+    counts = writing_counts(moved_bytes, 0.0, observation.output_copies)
+    return "map_write_s", seconds, counts
+
+
+def _counts(
+    observation: Observation, attempt: TaskAttempt, times: MapTimes | ReduceTimes
+) -> dict[str, Counts]:
+    """By part of a task that was observed, how often each cost counts; nothing of the job's own."""
+    written_bytes = attempt.count(f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN")
+    copies = observation.output_copies
+    if isinstance(times, ReduceTimes):
+        counts = _shuffle_counts(attempt, times)
+        records = attempt.count("REDUCE_OUTPUT_RECORDS")
+        return counts | {"reduce_write_s": writing_counts(written_bytes, records, copies)}
+    output_records = attempt.count("MAP_OUTPUT_RECORDS")
+    output_bytes = attempt.count("MAP_OUTPUT_BYTES")
+    spill_records = [spill.records or 0 for spill in times.spills]
+    levels = math.fsum(count * math.log2(count) for count in spill_records if count > 1)
+    file_bytes = [spill.file_bytes or 0 for spill in times.spills]
+    counts = map_counts(
+        MapAmounts(
+            input_bytes=attempt.count(f"{FILE_INPUT_COUNTER}.BYTES_READ"),
+            input_records=attempt.count("MAP_INPUT_RECORDS"),
+            output_bytes=output_bytes,
+            output_records=output_records,
+            sorted_levels=levels,
+            spill_bytes=file_bytes,
+            merged_bytes=sum(file_bytes),
+        )
+    )
+    counts["map_write_s"] = writing_counts(written_bytes, output_records, copies)
+    if observation.trial.cell.workload.name in _WITHOUT_FUNCTIONS:
+        counts[MAP_CPU] = {
+            "cpu_s_per_task": 1,
+            "cpu_s_per_record": output_records,
+            "cpu_s_per_byte": output_bytes,
+        }
+    return counts
+
+
+def _shuffle_counts(attempt: TaskAttempt, times: ReduceTimes) -> dict[str, Counts]:
+    """By part of the shuffle of a reduce, how often each cost counts."""
+    sent_bytes = sum(segment.sent_bytes for segment in times.segments)
+    counts = dict[str, Counts]()
+    for part, kind in (("inmem_merge_s", "memory"), ("ondisk_merge_s", "disk")):
+        merged_bytes = [merge.bytes or 0 for merge in times.merges if merge.kind == kind]
+        share = sum(merged_bytes) / sent_bytes if sent_bytes else 0.0
+        records = share * attempt.count("REDUCE_INPUT_RECORDS")
+        counts[part] = merging_counts(merged_bytes, records)
+    copying = copying_counts(sent_bytes, len(times.segments))
+    # Segments that are too large for the memory are written by the disk while they are copied.
+    straight_bytes = [segment.sent_bytes for segment in times.segments if segment.to == "disk"]
+    if straight_bytes:
+        late_bytes, early_bytes = written(straight_bytes)
+        copying["local_write_s_per_byte"] = late_bytes
+        copying["local_write_s_per_early_byte"] = early_bytes
+        # What is merged in memory meanwhile counts as copying, too.
+        copying |= counts["inmem_merge_s"]
+    return counts | {"copy_s": copying}
+
+
+# The terms: how often each cost of a machine counts in a part, given what that works on.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MapAmounts:
+    """
+    What a map works on: bytes and records that it reads and gives, and the files that it spills.
+
+    *sorted_levels* are the records of each spill times the levels at which they are compared, of
+    all spills; *merged_bytes* those of the file that all spills become.
+    """
+
+    input_bytes: float
+    input_records: float
+    output_bytes: float
+    output_records: float
+    sorted_levels: float
+    spill_bytes: Sequence[float]
+    merged_bytes: float
+
+
+def map_counts(amounts: MapAmounts) -> dict[str, Counts]:
+    """By part of a map, but the write of one without reduces, how often each cost counts."""
+    late_bytes, early_bytes = written(amounts.spill_bytes)
+    sorting = {
+        "sort_cpu_s_per_record": amounts.sorted_levels,
+        "sort_s_per_byte": amounts.output_bytes,
+    }
+    writing = {
+        "local_write_s_per_byte": late_bytes,
+        "local_write_s_per_early_byte": early_bytes,
+        "local_write_s_per_record": amounts.output_records,
+        "local_write_s_per_file": len(amounts.spill_bytes),
+    }
+    collecting = {
+        "serde_s_per_byte": amounts.output_bytes,
+        "serde_cpu_s_per_record": amounts.output_records,
+    }
+    return {
+        "map_read_s": reading_counts(amounts.input_bytes, amounts.input_records),
+        "collect_s": collecting,
+        "spill_sort_s": sorting,
+        "spill_write_s": writing,
+        LOGGED_SPILL: sorting | writing,
+        "map_merge_s": merging_counts([amounts.merged_bytes], amounts.output_records),
+    }
+
+
+def reading_counts(size: float, records: float) -> dict[str, float]:
+    """How often each cost counts where a task reads *size* bytes of a file in HDFS."""
+    return {
+        "hdfs_read_s_per_byte": size,
+        "hdfs_read_s_per_record": records,
+        "hdfs_read_s_per_file": 1,
+    }
+
+
+def merging_counts(sizes: Sequence[float], records: float) -> dict[str, float]:
+    """How often each cost counts where merges write files of these *sizes*."""
+    late_bytes, early_bytes = written(sizes)
+    return {
+        "merge_s_per_byte": late_bytes,
+        "merge_s_per_early_byte": early_bytes,
+        "merge_cpu_s_per_record": records,
+        "merge_s_per_file": len(sizes),
+    }
+
+
+def copying_counts(sent_bytes: float, segments: float) -> dict[str, float]:
+    """How often each cost counts where a reduce copies so many *segments*."""
+    return {"network_s_per_byte": sent_bytes, "network_s_per_segment": segments}
+
+
+def writing_counts(size: float, records: float, copies: int) -> dict[str, float]:
+    """How often each cost counts where a task writes one file to HDFS, which keeps *copies*."""
+    late_bytes, early_bytes, copied_bytes = stored([size], copies)
+    return {
+        "hdfs_write_s_per_byte": late_bytes,
+        "hdfs_write_s_per_early_byte": early_bytes,
+        "hdfs_copy_s_per_byte": copied_bytes,
+        "hdfs_write_s_per_record": records,
+        "hdfs_write_s_per_file": 1,
+    }
 
 
 def written(sizes: Iterable[float]) -> tuple[float, float]:
     """Bytes of files of these *sizes* that wait for a disk, and early ones that do not."""
-    known = [*sizes]
-    early = math.fsum(min(size, WAITING) for size in known)
-    return math.fsum(known) - early, early
+    file_sizes = [*sizes]
+    early = math.fsum(min(size, WAITING) for size in file_sizes)
+    return math.fsum(file_sizes) - early, early
 
 
 def stored(sizes: Iterable[float], copies: int) -> tuple[float, float, float]:
@@ -197,44 +314,7 @@ def stored(sizes: Iterable[float], copies: int) -> tuple[float, float, float]:
     return late, early, late + early if copies > 1 else 0.0
 
 
-def _straight_to_disk(times: MapTimes | ReduceTimes) -> dict[str, float]:
-    """Bytes that a reduce writes while it copies: of segments that are too large for its memory."""
-    segments = times.segments if isinstance(times, ReduceTimes) else ()
-    sizes = [segment.sent_bytes for segment in segments if segment.to == "disk"]
-    return dict(zip(_SPILL, written(sizes), strict=False)) if sizes else {}
-
-
-def _counts(
-    attempt: TaskAttempt, times: MapTimes | ReduceTimes, copies: int
-) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """By part of a task, how often each of its costs counts."""
-    output = stored([attempt.count(f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN")], copies)
-    if isinstance(times, ReduceTimes):
-        sent_bytes = sum(segment.sent_bytes for segment in times.segments)
-        yield "copy_s", (sent_bytes, len(times.segments))
-        for part, kind in (("inmem_merge_s", "memory"), ("ondisk_merge_s", "disk")):
-            merges = [merge for merge in times.merges if merge.kind == kind]
-            merged = [merge.bytes or 0 for merge in merges]
-            share = sum(merged) / sent_bytes if sent_bytes else 0.0
-            records = share * attempt.count("REDUCE_INPUT_RECORDS")
-            yield part, (*written(merged), records, len(merges))
-        yield "reduce_write_s", (*output, attempt.count("REDUCE_OUTPUT_RECORDS"), 1)
-        return
-    records = attempt.count("MAP_OUTPUT_RECORDS")
-    read = attempt.count(f"{FILE_INPUT_COUNTER}.BYTES_READ")
-    yield "map_read_s", (read, attempt.count("MAP_INPUT_RECORDS"), 1)
-    yield "collect_s", (attempt.count("MAP_OUTPUT_BYTES"), records)
-    yield MAP_CPU, (1, records, attempt.count("MAP_OUTPUT_BYTES"))
-    yield "map_write_s", (*output, records, 1)
-    spills = times.spills
-    levels = (n * math.log2(n) for spill in spills if (n := spill.records or 0) > 1)
-    files = [spill.file_bytes or 0 for spill in spills]
-    sorting = (math.fsum(levels), attempt.count("MAP_OUTPUT_BYTES"))
-    writing = (*written(files), records, len(spills))
-    yield "spill_sort_s", sorting
-    yield "spill_write_s", writing
-    yield LOGGED_SPILL, (*sorting, *writing)
-    yield "map_merge_s", (*written([sum(files)]), records, 1)
+# The fit.
 
 
 def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) -> dict[str, Cost]:
@@ -246,49 +326,61 @@ def fit_platform(rows: Sequence[Work], expected: Mapping[str, float] = TYPICAL) 
     """
     costs = dict[str, Cost]()
     for names in dict.fromkeys(PARTS.values()):
-        chosen = [
-            row
-            for row in rows
-            if PARTS.get(row.part) == names
-            and not row.is_shared
-            and row.counts.keys() <= {*names}  # no other cost is in it
-            and row.seconds >= _SHORTEST_S
-            and any(row.counts.values())
-        ]
-        shown = [name for name in names if any(row.counts[name] for row in chosen)]
-        if not shown:
-            continue
-        design = np.array([[row.counts[name] for name in shown] for row in chosen])
-        target = np.array([row.seconds for row in chosen])
-        typical = np.array([expected[name] for name in shown])
-        starts = [row.start for row in chosen]
-        trials = [row.trial for row in chosen]
-        units = np.array(starts if len({*starts}) > _FEW_STARTS else trials)
-        names_of_units = [*dict.fromkeys(units.tolist())]
-        kept = np.array([units != unit for unit in names_of_units])
-        values = _fit(design, target, typical, typical)
-        weighted = design / np.maximum(target, design @ values)[:, None]
-        joined = [{shown[place] for place in group} for group in groups(weighted)]
-        replicates = np.empty((len(shown), 0))
-        if len(kept) >= FEWEST and (kept.sum(axis=1) >= len(shown)).all():
-            replicates = np.array(
-                [_fit(design[rows], target[rows], typical, values) for rows in kept]
-            ).T
-        for name, value, others in zip(shown, values.tolist(), replicates, strict=True):
-            half = _half_width(others)
-            group = next((sorted(each - {name}) for each in joined if name in each), ())
-            is_known = math.isfinite(half) and not group
-            costs[name] = Cost(
-                value=value,
-                low=max(0.0, value - half) if is_known else None,
-                high=value + half if is_known else None,
-                unit=UNITS.get(name.rpartition("_")[2], "s"),
-                trials=len({*trials}),
-                source=f"fit of {', '.join(dict.fromkeys(row.part for row in chosen))}",
-                group=tuple(group),
-                without=dict(zip(names_of_units, others.tolist(), strict=False)),
-            )
+        telling = [row for row in rows if _tells_of(row, names)]
+        shown = [name for name in names if any(row.counts[name] for row in telling)]
+        if shown:
+            typical = np.array([expected[name] for name in shown])
+            costs |= _fit_part(telling, shown, typical)
     return costs | _computing(rows)
+
+
+def _tells_of(row: Work, names: tuple[str, ...]) -> bool:
+    """Whether a *row* is of a part with these costs, did some work, and is the machine's alone."""
+    if PARTS.get(row.part) != names or row.is_shared or row.seconds < _SHORTEST_S:
+        return False
+    has_no_other_cost = row.counts.keys() <= {*names}
+    return has_no_other_cost and any(row.counts.values())
+
+
+def _fit_part(rows: Sequence[Work], names: Sequence[str], typical: np.ndarray) -> dict[str, Cost]:
+    """Costs of parts with the same units of work, as all their *rows* say."""
+    design = np.array([[row.counts[name] for name in names] for row in rows])
+    target = np.array([row.seconds for row in rows])
+    values = _fit(design, target, typical, typical)
+    unit_names, kept = _left_out(rows)
+    replicates = np.empty((len(names), 0))
+    if len(kept) >= FEWEST and (kept.sum(axis=1) >= len(names)).all():
+        replicates = np.array(
+            [_fit(design[rest], target[rest], typical, values) for rest in kept]
+        ).T
+    weighted = design / np.maximum(target, design @ values)[:, None]
+    joined = dict.fromkeys(names, frozenset[str]())
+    for group in groups(weighted):
+        members = frozenset(names[place] for place in group)
+        joined |= dict.fromkeys(members, members)
+    trial_count = len({row.trial for row in rows})
+    source = f"fit of {', '.join(dict.fromkeys(row.part for row in rows))}"
+    costs = {}
+    for name, value, values_without in zip(names, values.tolist(), replicates, strict=True):
+        ends = {} if joined[name] else interval(value, _half_width(values_without))
+        costs[name] = Cost(
+            value=value,
+            **ends,
+            unit=MACHINE_COSTS[name].unit,
+            trials=trial_count,
+            source=source,
+            group=tuple(sorted(joined[name] - {name})),
+            without=dict(zip(unit_names, values_without.tolist(), strict=False)),
+        )
+    return costs
+
+
+def _left_out(rows: Sequence[Work]) -> tuple[list[str], np.ndarray]:
+    """Names of what is left out in turn, trials or starts of the cluster; which rows are left."""
+    starts = [row.start for row in rows]
+    units = np.array(starts if len({*starts}) > _FEW_STARTS else [row.trial for row in rows])
+    names = [*dict.fromkeys(units.tolist())]
+    return names, np.array([units != name for name in names])
 
 
 def _half_width(replicates: np.ndarray) -> float:
@@ -303,32 +395,35 @@ def _half_width(replicates: np.ndarray) -> float:
 
 def _computing(rows: Sequence[Work]) -> dict[str, Cost]:
     """`COMPUTING`, the geometric mean over trials; nothing where no trial sorted."""
-    took, typical = (defaultdict[str, float](float) for _ in range(2))
+    took_s = defaultdict[str, float](float)
+    typical_s = defaultdict[str, float](float)
     for row in rows:
-        if row.part in (*COMPUTED, MAP_CPU) and any(row.counts.values()) and not row.is_shared:
-            took[row.trial] += row.seconds
-            typical[row.trial] += seconds_of(row.counts, TYPICAL | TYPICAL_CPU)
+        is_computing = row.part in _COMPUTED_BY_ANY_SOURCE and not row.is_shared
+        if is_computing and any(row.counts.values()):
+            took_s[row.trial] += row.seconds
+            typical_s[row.trial] += seconds_of(row.counts, TYPICAL | TYPICAL_CPU)
     logs = {
-        trial: math.log(seconds / typical[trial])
-        for trial, seconds in took.items()
+        trial: math.log(seconds / typical_s[trial])
+        for trial, seconds in took_s.items()
         if seconds >= _SHORTEST_S
     }
     if not logs:
         return {}
+    value = math.exp(fmean(logs.values()))
     without = dict[str, float]()
     if len(logs) >= FEWEST:
         total = math.fsum(logs.values())
         without = {trial: math.exp((total - log) / (len(logs) - 1)) for trial, log in logs.items()}
-    value = math.exp(fmean(logs.values()))
-    half = _half_width(np.array([*without.values()]))
-    ends = {"low": max(0.0, value - half), "high": value + half} if without else {}
-    parts = dict.fromkeys(row.part for row in rows if row.part in (*COMPUTED, MAP_CPU))
-    source = f"{' and '.join(parts)}, beside typical costs"
-    return {
-        COMPUTING: Cost(
-            value=value, **ends, unit="", trials=len(logs), source=source, without=without
-        )
-    }
+    parts = dict.fromkeys(row.part for row in rows if row.part in _COMPUTED_BY_ANY_SOURCE)
+    cost = Cost(
+        value=value,
+        **interval(value, _half_width(np.array([*without.values()]))),
+        unit=MACHINE_COSTS[COMPUTING].unit,
+        trials=len(logs),
+        source=f"{' and '.join(parts)}, beside typical costs",
+        without=without,
+    )
+    return {COMPUTING: cost}
 
 
 def _fit(
@@ -351,4 +446,4 @@ def _fit(
 
 def seconds_of(counts: Mapping[str, float], costs: Mapping[str, float]) -> float:
     """Seconds of work on a machine with these *costs*; NaN where one that counts is missing."""
-    return math.fsum(n * costs.get(name, math.nan) for name, n in counts.items() if n)
+    return math.fsum(count * costs.get(name, math.nan) for name, count in counts.items() if count)

@@ -4,7 +4,7 @@ Statistics of task times: what a record or a byte costs in each part of a task.
 Each is a ratio of sums over tasks, of all hosts and of each; its spread is the standard deviation
 of the tasks' own ratios.  Times are brought to reference speed.  Where both sources have it, spans
 are taken.  What depends on the map output's (or the job output's) codec has a second statistic for
-the jobs that compress, by the name and ``_compressed``.
+the jobs that compress (`StatisticRow.compressed_name`).
 
 Names are those of ``docs/models/prophet.md``, section 2.1, where it has one.
 ``spill_bytes_selectivity`` is Prophet's `combine_bytes_selectivity`: combiner and compression
@@ -18,11 +18,12 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from harness.profiling.dataflow import Pair, pooled
 from harness.profiling.jobs import Observation
 from harness.records.profile import SpeedCorrection, Statistic
+from harness.records.statistics import TASK_TIMES
 from harness.records.tasks import (
     MapTimes,
     ReduceTimes,
@@ -34,10 +35,7 @@ from harness.records.tasks import (
 from harness.records.trace import TASK_COUNTER
 from harness.stats.spread import standard_deviation
 
-COMPRESSED = "_compressed"
-
 Counters = Mapping[str, int]
-Codec = Literal["map_output", "output", ""]
 _MaybePair = tuple[float | None, float | None]
 
 
@@ -46,18 +44,17 @@ class TaskStatistic:
     """
     A statistic of the tasks of one kind as numerator and denominator of one task.
 
-    The numerator is in seconds unless *is_time* says otherwise; *codec* says whose compression it
-    depends on.  *of* names the field that it rests on, for a source may only estimate that.
+    The numerator is in seconds unless *is_time* says otherwise.  *field* names what it rests on,
+    for a source may only estimate that.
     """
 
     text: str
     pair: Callable[[Any, Counters], _MaybePair]
     is_time: bool = True
-    codec: Codec = ""
-    of: str = ""
+    field: str = ""
 
 
-def _fields(text: str, dividend: str, divisor: str, codec: Codec = "") -> TaskStatistic:
+def _fields(text: str, dividend: str, divisor: str) -> TaskStatistic:
     """A field of the task over another one, or over a counter (in capitals)."""
 
     def pair(task_times: Any, counters: Counters) -> _MaybePair:
@@ -65,10 +62,10 @@ def _fields(text: str, dividend: str, divisor: str, codec: Codec = "") -> TaskSt
             return getattr(task_times, dividend), counters.get(f"{TASK_COUNTER}.{divisor}")
         return getattr(task_times, dividend), getattr(task_times, divisor)
 
-    return TaskStatistic(text, pair, codec=codec, of=dividend)
+    return TaskStatistic(text, pair, field=dividend)
 
 
-def _spills(text: str, dividend: str, divisor: str, codec: Codec = "") -> TaskStatistic:
+def _spills(text: str, dividend: str, divisor: str) -> TaskStatistic:
     """Sums of two fields over the spills of which both are known."""
 
     def pair(map_times: MapTimes, _: Counters) -> Pair:
@@ -76,7 +73,7 @@ def _spills(text: str, dividend: str, divisor: str, codec: Codec = "") -> TaskSt
         known_pairs = [known_pair for known_pair in pairs if None not in known_pair]
         return math.fsum(top for top, _ in known_pairs), math.fsum(low for _, low in known_pairs)
 
-    return TaskStatistic(text, pair, codec=codec)
+    return TaskStatistic(text, pair)
 
 
 def _merges(kind: str) -> TaskStatistic:
@@ -88,7 +85,7 @@ def _merges(kind: str) -> TaskStatistic:
         ]
         return math.fsum(seconds for seconds, _ in merges), float(sum(size for _, size in merges))
 
-    return TaskStatistic(f"{kind} merges / bytes written", pair, codec="map_output")
+    return TaskStatistic(f"{kind} merges / bytes written", pair)
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
@@ -112,7 +109,6 @@ MAP: dict[str, TaskStatistic] = {
         "map function with reading and collecting, a spill running / records",
         "spilling_s",
         "spilling_records",
-        "map_output",
     ),
     "read_s_per_record": _fields("reading / records", "read_s", "records"),
     "collect_s_per_record": _fields(
@@ -120,15 +116,11 @@ MAP: dict[str, TaskStatistic] = {
     ),
     "sort_s_per_record": _spills("sorting in spills / their records", "sort_s", "records"),
     # The combiner writes as it goes, so its time holds the codec's.
-    "combine_s_per_record": _spills(
-        "combining in spills / their records", "combine_s", "records", "map_output"
-    ),
+    "combine_s_per_record": _spills("combining in spills / their records", "combine_s", "records"),
     "spill_write_s_per_byte": _spills(
-        "writing of spills / bytes of their files", "write_s", "file_bytes", "map_output"
+        "writing of spills / bytes of their files", "write_s", "file_bytes"
     ),
-    "spill_s_per_record": _spills(
-        "whole spills / their records", "duration_s", "records", "map_output"
-    ),
+    "spill_s_per_record": _spills("whole spills / their records", "duration_s", "records"),
     "spill_bytes_selectivity": TaskStatistic(
         "bytes of spill files / bytes taken from the buffer",
         lambda map_times, counters: (
@@ -138,7 +130,6 @@ MAP: dict[str, TaskStatistic] = {
             else _sum(spill.buffer_bytes for spill in map_times.spills),
         ),
         is_time=False,
-        codec="map_output",
     ),
     "map_merge_s_per_byte": TaskStatistic(
         "merging of spills / bytes of their files",
@@ -147,7 +138,6 @@ MAP: dict[str, TaskStatistic] = {
             map_times.merge_s,
             _spill_files(map_times) if len(map_times.spills) > 1 else None,
         ),
-        codec="map_output",
     ),
 }
 REDUCE: dict[str, TaskStatistic] = {
@@ -160,7 +150,6 @@ REDUCE: dict[str, TaskStatistic] = {
             ),
             math.fsum(segment.sent_bytes for segment in reduce_times.segments),
         ),
-        codec="map_output",
     ),
     "memory_merge_s_per_byte": _merges("memory"),
     "disk_merge_s_per_byte": _merges("disk"),
@@ -169,7 +158,7 @@ REDUCE: dict[str, TaskStatistic] = {
     ),
     "reduce_s_per_record": _fields("reduce function / records", "function_s", "records"),
     "reduce_write_s_per_record": _fields(
-        "writing / output records", "write_s", "REDUCE_OUTPUT_RECORDS", "output"
+        "writing / output records", "write_s", "REDUCE_OUTPUT_RECORDS"
     ),
 }
 
@@ -190,33 +179,26 @@ def task_statistics(
     estimated = set[tuple[str, Source]]()
     for observation in observations:
         factor = observation.at_reference(1.0, speed)
-        attempts = {attempt.attempt_id: attempt for attempt in observation.trace.attempts}
-        is_compressed = {
-            "map_output": observation.config.map_output_compressed,
-            "output": observation.config.output_compressed,
-        }
-        for task_times in observation.task_times:
-            attempt = attempts.get(task_times.attempt_id)
-            if attempt is None or attempt.state != "succeeded":
-                continue
+        for task_times, attempt in observation.succeeded_times():
             for statistic, (numerator, denominator) in _pairs(task_times, attempt.counters):
                 definition = _DEFINITIONS[statistic]
                 pair = numerator * factor if definition.is_time else numerator, denominator
-                suffix = COMPRESSED if is_compressed.get(definition.codec) else ""
-                pairs[statistic + suffix, task_times.source].append((task_times.host, pair))
-                if definition.of in task_times.sampled:
-                    estimated.add((statistic + suffix, task_times.source))
+                name = TASK_TIMES[statistic].name_for(observation.config)
+                key = (name, task_times.source)
+                pairs[key].append((task_times.host, pair))
+                if definition.field in task_times.sampled:
+                    estimated.add(key)
     statistics = {}
     for statistic, definition in _DEFINITIONS.items():
-        kind = "map" if statistic in MAP else "reduce"
-        for suffixed in (statistic, statistic + COMPRESSED):
-            source: Source = "spans" if (suffixed, "spans") in pairs else "logs"
-            if not (chosen := pairs.get((suffixed, source))):
+        row = TASK_TIMES[statistic]
+        for name in row.names:
+            source: Source = "spans" if (name, "spans") in pairs else "logs"
+            if not (chosen := pairs.get((name, source))):
                 continue
-            text = f"{source}: {definition.text}, over {len(chosen)} {kind} tasks"
-            if (suffixed, source) in estimated:
+            text = f"{source}: {definition.text}, over {len(chosen)} {row.side} tasks"
+            if (name, source) in estimated:
                 text += "; estimated for some"
-            statistics[suffixed] = pooled(chosen, text)
+            statistics[name] = pooled(chosen, text)
     return statistics
 
 
@@ -241,7 +223,7 @@ def compare_sources(
     compared together, for both sources saw the same jobs.
     """
     recorded = {task_times.attempt_id: task_times for task_times in spans}
-    both: dict[str, list[tuple[Pair, Pair]]] = {}
+    pairs = defaultdict[str, list[tuple[Pair, Pair]]](list)
     for logged in logs:
         task_times = recorded.get(logged.attempt_id)
         if task_times is None or type(task_times) is not type(logged):
@@ -250,27 +232,33 @@ def compare_sources(
         span_pairs = dict(_pairs(task_times, task_counters))
         for statistic, log_pair in _pairs(logged, task_counters):
             if statistic in span_pairs:
-                both.setdefault(statistic, []).append((span_pairs[statistic], log_pair))
-    comparisons = []
-    for statistic, definition in _DEFINITIONS.items():
-        if not (pairs := both.get(statistic)):
-            continue
-        span_value = pooled([("", span_pair) for span_pair, _ in pairs], "").value
-        log_value = pooled([("", log_pair) for _, log_pair in pairs], "").value
-        ratios = [(span[0] / span[1], log[0] / log[1]) for span, log in pairs]
-        ratio = log_value / span_value if span_value else (math.inf if log_value else 1.0)
-        comparisons.append(
-            SourceComparison(
-                name=statistic,
-                text=definition.text,
-                spans=span_value,
-                logs=log_value,
-                ratio=ratio,
-                spread=standard_deviation([log / span for span, log in ratios if span]),
-                count=len(pairs),
-            )
-        )
-    return comparisons
+                pairs[statistic].append((span_pairs[statistic], log_pair))
+    return [
+        _comparison(statistic, definition.text, pairs[statistic])
+        for statistic, definition in _DEFINITIONS.items()
+        if statistic in pairs
+    ]
+
+
+def _comparison(statistic: str, text: str, pairs: Sequence[tuple[Pair, Pair]]) -> SourceComparison:
+    """One statistic of the same tasks by spans and by logs."""
+    span_value = pooled([("", span_pair) for span_pair, _ in pairs], "").value
+    log_value = pooled([("", log_pair) for _, log_pair in pairs], "").value
+    ratio = 1.0
+    if span_value:
+        ratio = log_value / span_value
+    elif log_value:
+        ratio = math.inf
+    task_values = [(span[0] / span[1], log[0] / log[1]) for span, log in pairs]
+    return SourceComparison(
+        name=statistic,
+        text=text,
+        spans=span_value,
+        logs=log_value,
+        ratio=ratio,
+        spread=standard_deviation([log / span for span, log in task_values if span]),
+        count=len(pairs),
+    )
 
 
 def network_statistics(
@@ -282,23 +270,31 @@ def network_statistics(
     Bytes per second at reference speed under the jobs' own load, so it is no more than what the
     network can do.  From spans where any job has them, else from logs; absent where nobody copied.
     """
+    copied = _copied_segments(observations)
+    has_spans = any(segments for (source, _, _), segments in copied.items() if source == "spans")
+    wanted: Source = "spans" if has_spans else "logs"
+    rates: list[tuple[str, Pair]] = []
+    for source, number, host in sorted(copied):
+        segments = copied[source, number, host]
+        busy_s = covered_s((segment.start_s, segment.finish_s) for segment in segments)
+        if source == wanted and busy_s > 0:
+            factor = observations[number].at_reference(1.0, speed)
+            sent_bytes = float(sum(segment.sent_bytes for segment in segments))
+            rates.append((host, (sent_bytes, busy_s * factor)))
+    if not rates:
+        return {}
+    what = f"{wanted}: bytes sent to a node / time in which some were on their way"
+    return {"network_bps": pooled(rates, f"{what}, over {len(rates)} nodes of jobs")}
+
+
+def _copied_segments(
+    observations: Sequence[Observation],
+) -> dict[tuple[Source, int, str], list[SegmentTimes]]:
+    """Segments that reduces copied, by source, number of the job, and host of the reduces."""
     copied = defaultdict[tuple[Source, int, str], list[SegmentTimes]](list)
     for number, observation in enumerate(observations):
         succeeded = {attempt.attempt_id for attempt in observation.trace.succeeded("reduce")}
         for task_times in observation.task_times:
             if isinstance(task_times, ReduceTimes) and task_times.attempt_id in succeeded:
                 copied[task_times.source, number, task_times.host] += task_times.segments
-    has_spans = any(segments for (of, _, _), segments in copied.items() if of == "spans")
-    source: Source = "spans" if has_spans else "logs"
-    rates: list[tuple[str, Pair]] = []
-    for of, number, host in sorted(copied):
-        segments = copied[of, number, host]
-        busy_s = covered_s((segment.start_s, segment.finish_s) for segment in segments)
-        if of == source and busy_s > 0:
-            factor = observations[number].at_reference(1.0, speed)
-            sent_bytes = float(sum(segment.sent_bytes for segment in segments))
-            rates.append((host, (sent_bytes, busy_s * factor)))
-    if not rates:
-        return {}
-    what = f"{source}: bytes sent to a node / time in which some were on their way"
-    return {"network_bps": pooled(rates, f"{what}, over {len(rates)} nodes of jobs")}
+    return copied

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import math
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from harness.records.trial import Record
+
+
+def interval(value: float, half_width: float) -> dict[str, float]:
+    """The ends of an interval about *value*, which no cost has below 0; none if it has no width."""
+    if not math.isfinite(half_width):
+        return {}
+    return {"low": max(0.0, value - half_width), "high": value + half_width}
 
 
 class Cost(Record):
@@ -42,6 +50,16 @@ class Cost(Record):
             raise ValueError(f"the interval {low} to {high} lacks its value {self.value}")
         return self
 
+    def changed(self, change: Callable[[float], float]) -> Cost:
+        """The same with its value, its interval and its values without a trial changed."""
+        ends = {
+            name: change(value)
+            for name in ("value", "low", "high")
+            if (value := getattr(self, name)) is not None
+        }
+        without = {unit: change(value) for unit, value in self.without.items()}
+        return self.model_copy(update={**ends, "without": without})
+
 
 class MachineCosts(Record):
     """
@@ -61,3 +79,17 @@ class MachineCosts(Record):
     costs: dict[str, Cost]
     frame: dict[str, Cost] = Field(default_factory=dict)
     chosen: tuple[dict[str, Any], ...] = ()
+
+    def changed(self, change: Callable[[Cost], Cost]) -> MachineCosts:
+        """The same with each of its costs, and each part of its frame, changed."""
+        costs = {name: change(cost) for name, cost in self.costs.items()}
+        frame = {name: change(cost) for name, cost in self.frame.items()}
+        return self.model_copy(update={"costs": costs, "frame": frame})
+
+    def frame_beside(self, machine: MachineCosts) -> dict[str, float]:
+        """How many times as long each part of the frame takes as on another *machine*."""
+        return {
+            name: cost.value / machine.frame[name].value
+            for name, cost in self.frame.items()
+            if name in machine.frame and machine.frame[name].value > 0
+        }

@@ -9,16 +9,12 @@ from __future__ import annotations
 from pydantic import Field
 
 from harness.records.prediction import JobConfig
+from harness.records.statistics import rows_of
 from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 
-# What passes around tasks, in seconds: submission to the first task's start, the last task's end to
-# the job's; start and end of a task's JVM around its work; between two tasks of a slot; between the
-# last map's end and the first reduce's start.
-FRAME = (
-    "job_start_s", "job_end_s", "map_start_s", "map_end_s", "reduce_start_s", "reduce_end_s",
-    "task_gap_s", "reduce_gap_s",
-)  # fmt: skip
-FRAME_OF_REDUCES = tuple(name for name in FRAME if name.startswith("reduce"))
+# What passes around tasks, in seconds.
+FRAME = tuple(row.name for row in rows_of("frame"))
+FRAME_OF_REDUCES = tuple(row.name for row in rows_of("frame") if row.side == "reduce")
 
 
 class Statistic(Record):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from harness.records.hardware import MachineCosts
+from harness.records.hardware import Cost, MachineCosts
 from harness.reports.document import Document, Section, Table, Text, table
 from harness.text import excerpt
 
@@ -24,18 +24,11 @@ class CostPair(NamedTuple):
 
 def machine_document(name: str, machine: MachineCosts) -> Document:
     """The costs of a machine with their intervals; folded, its jobs and what they ran on."""
-    rows = []
-    for cost_name, cost in {**machine.costs, **machine.frame}.items():
-        ends = f"{cost.low:.3g} to {cost.high:.3g}" if cost.high is not None else "not known"
-        apart = f"not told apart from {', '.join(cost.group)}" if cost.group else ""
-        micro = (
-            "" if cost.micro is None else f"{cost.micro:.3g}{' !' if cost.agree is False else ''}"
-        )
-        trials = str(cost.trials)
-        rows.append((cost_name, f"{cost.value:.3g}", ends, micro, cost.unit, trials, apart))
+    costs = {**machine.costs, **machine.frame}
+    rows = [_cost_row(cost_name, cost) for cost_name, cost in costs.items()]
     columns = ("cost", "value", "90 % interval", "without a job", "unit", "jobs", "")
     is_apart = any(cost.agree is False for cost in machine.costs.values())
-    chosen = [(each["trial"], each["reason"], f"{each['seconds']:.1f}") for each in machine.chosen]
+    chosen = [(job["trial"], job["reason"], f"{job['seconds']:.1f}") for job in machine.chosen]
     jobs = table("Jobs in their order", ("trial", "chosen for", "s"), "clr", chosen, folded=True)
     facts = [(fact, excerpt(value)) for fact, value in machine.conditions.items()]
     measured_on = table("Measured on", ("fact", "value"), "cl", facts, folded=True)
@@ -53,24 +46,41 @@ def machine_document(name: str, machine: MachineCosts) -> Document:
     )
 
 
+def _cost_row(name: str, cost: Cost) -> tuple[str, ...]:
+    """A cost as one row of a table, marked where a measurement without a job contradicts it."""
+    ends = "not known" if cost.high is None else f"{cost.low:.3g} to {cost.high:.3g}"
+    apart = f"not told apart from {', '.join(cost.group)}" if cost.group else ""
+    micro = "" if cost.micro is None else f"{cost.micro:.3g}"
+    if cost.micro is not None and cost.agree is False:
+        micro += " !"
+    return name, f"{cost.value:.3g}", ends, micro, cost.unit, str(cost.trials), apart
+
+
 def _shown(sections: list[Section]) -> list[Section]:
     return [section for section in sections if section.shown()]
 
 
-def pairs(one: MachineCosts, other: MachineCosts) -> list[CostPair]:
+def pairs(old: MachineCosts, new: MachineCosts) -> list[CostPair]:
     """Each cost that both machines have, and whether it differs beyond its intervals."""
+    new_costs = {**new.costs, **new.frame}
     compared = list[CostPair]()
-    others = {**other.costs, **other.frame}
-    for name, cost in {**one.costs, **one.frame}.items():
-        if there := others.get(name):
-            ends = (cost.low, cost.high, there.low, there.high)
-            verdict = "cannot tell"
-            if None not in ends:
-                is_apart = there.low > cost.high or there.high < cost.low  # type: ignore[operator]
-                verdict = "differs" if is_apart else "within their intervals"
-            ratio = there.value / cost.value if cost.value else None
-            compared.append(CostPair(name, cost.value, there.value, ratio, verdict))
+    for name, old_cost in {**old.costs, **old.frame}.items():
+        if new_cost := new_costs.get(name):
+            ratio = new_cost.value / old_cost.value if old_cost.value else None
+            verdict = _verdict(old_cost, new_cost)
+            compared.append(CostPair(name, old_cost.value, new_cost.value, ratio, verdict))
     return compared
+
+
+def _verdict(old_cost: Cost, new_cost: Cost) -> str:
+    """Whether a cost differs beyond its intervals on two machines; it needs both."""
+    if old_cost.low is None or old_cost.high is None:
+        return "cannot tell"
+    if new_cost.low is None or new_cost.high is None:
+        return "cannot tell"
+    if new_cost.low > old_cost.high or new_cost.high < old_cost.low:
+        return "differs"
+    return "within their intervals"
 
 
 def pair_document(
@@ -84,27 +94,13 @@ def pair_document(
 
     *times*: workload, what its tasks wait for, seconds of a map and a reduce on both.
     """
-    rows = [
-        (
-            cost.name,
-            f"{cost.one:.3g}",
-            f"{cost.other:.3g}",
-            f"{cost.ratio:.2f}" if cost.ratio else "",
-            cost.verdict,
-        )
-        for cost in costs
-    ]
+    rows = []
+    for cost in costs:
+        ratio = f"{cost.ratio:.2f}" if cost.ratio else ""
+        rows.append((cost.name, f"{cost.one:.3g}", f"{cost.other:.3g}", ratio, cost.verdict))
     facts = [(fact, *map(excerpt, pair)) for fact, pair in conditions.items()]
-    lines = [(*row[:2], f"{row[2]:.2f}", f"{row[3]:.2f}") for row in times]
-    waits: list[Text | Table] = [
-        table("Seconds of a map and a reduce", ("workload", "for", *names), "llrr", lines)
-    ]
-    for workload in dict.fromkeys(row[0] for row in times):
-        most = [
-            max((row[place], row[1]) for row in times if row[0] == workload)[1] for place in (2, 3)
-        ]
-        waits.append(Text(f"{workload}: most time goes to {most[0]} there, to {most[1]} here"))
     differing = sum(cost.verdict == "differs" for cost in costs)
+    measured_on = table("What differs", ("measured on", *names), "cll", facts)
     return Document(
         name=" and ".join(names),
         question="What does one machine cost, and what the other?",
@@ -112,12 +108,27 @@ def pair_document(
         overview=table("Costs", ("cost", *names, "ratio", ""), "crrrl", rows),
         sections=_shown(
             [
-                Section(
-                    "facts",
-                    "Measured on",
-                    [table("What differs", ("measured on", *names), "cll", facts)],
-                ),
-                Section("times", "Where the time goes", waits),
+                Section("facts", "Measured on", [measured_on]),
+                Section("times", "Where the time goes", _waits(names, times)),
             ]
         ),
     )
+
+
+def _waits(
+    names: Sequence[str], times: Sequence[tuple[str, str, float, float]]
+) -> list[Text | Table]:
+    """What tasks wait for on two machines, and for each workload what they wait for most."""
+    lines = [
+        (workload, resource, f"{old_s:.2f}", f"{new_s:.2f}")
+        for workload, resource, old_s, new_s in times
+    ]
+    columns = ("workload", "for", *names)
+    waits: list[Text | Table] = [table("Seconds of a map and a reduce", columns, "llrr", lines)]
+    for workload in dict.fromkeys(row[0] for row in times):
+        workload_times = [row[1:] for row in times if row[0] == workload]
+        _, old_resource = max((old_s, resource) for resource, old_s, _ in workload_times)
+        _, new_resource = max((new_s, resource) for resource, _, new_s in workload_times)
+        text = f"{workload}: most time goes to {old_resource} there, to {new_resource} here"
+        waits.append(Text(text))
+    return waits

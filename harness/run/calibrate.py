@@ -13,7 +13,7 @@ import math
 import time
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 from typing import Any
@@ -24,24 +24,31 @@ from harness.errors import DataError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.resolved import resolve_cell
 from harness.experiment.grid import label, varying
+from harness.hadoop.properties import job_config
 from harness.profiling import fit_speed
+from harness.profiling.dataflow import spill_count
 from harness.profiling.frame import shown_parts
 from harness.profiling.jobs import Observation
 from harness.profiling.platform import (
     FEWEST,
     LEVEL,
-    LOGGED_SPILL,
     PARTS,
     TYPICAL,
+    Counts,
+    MapAmounts,
     Work,
+    copying_counts,
     fit_platform,
-    stored,
+    map_counts,
+    reading_counts,
     works,
-    written,
+    writing_counts,
 )
-from harness.records.hardware import Cost, MachineCosts
+from harness.records.hardware import Cost, MachineCosts, interval
+from harness.records.manifest import Manifest
 from harness.records.profile import FRAME
-from harness.records.trial import NETWORK_IN, NETWORK_OUT, Cell, Trial
+from harness.records.statistics import LOGGED_SPILL, MACHINE_COSTS
+from harness.records.trial import Cell, Trial, TrialRecord
 from harness.reports.sections.method import flatten
 from harness.run.estimate import Estimator, input_of
 from harness.run.reuse import VARIES
@@ -75,14 +82,8 @@ trial_limit: 5 min
 _CHECKED = {"shuffle": 64 * MIB, "sort": 48 * MIB}  # what a check runs, at least so large
 _MOVED = 1.25  # times that a part may take, beyond its interval, before it is said to have moved
 _UNSURE = 3.0  # times, where there is no interval: twice was seen where nothing had moved
-# What a cost is without a job: by which rates of a node.
-_MICRO = {
-    "local_write_s_per_byte": {"buffered_write"},
-    "hdfs_write_s_per_byte": {"buffered_write"},
-    "hdfs_copy_s_per_byte": {NETWORK_IN, NETWORK_OUT},
-    "network_s_per_byte": {NETWORK_IN, NETWORK_OUT},
-}
 _STARTS = "sleep"
+_LOGGED_PARTS = (LOGGED_SPILL, "map_merge_s", "copy_s")
 _FRAMES = 2  # so many of it come first: nothing but start-up
 _END_S = 5.0  # of a cluster, and of the fit
 _NOISE = 0.1
@@ -97,7 +98,7 @@ def _copies(cell: Cell) -> int:
     return resolve_cell(cell).output_copies
 
 
-def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
+def planned_work(cell: Cell) -> dict[str, Counts]:
     """
     What the mean task of each kind will work on, by part; nothing where a job only starts.
 
@@ -105,47 +106,52 @@ def planned_work(cell: Cell) -> dict[str, tuple[float, ...]]:
     """
     resolved = resolve_cell(cell)
     spec = cell.workload
-    properties = resolved.configuration
     arguments = resolved.workload.arguments(spec)
-    copies = resolved.output_copies
     sizes = resolved.plan_input().sizes
     if spec.name == "dfsio":
         size = spec.input_bytes / len(sizes)
         if arguments["mode"] == "read":
-            return {"map_read_s": (size, 0.0, 1.0)}
-        return {"map_write_s": (*stored([size], copies), 0.0, 1.0)}
+            return {"map_read_s": reading_counts(size, 0.0)}
+        return {"map_write_s": writing_counts(size, 0.0, _copies(cell))}
     if spec.name not in ("shuffle", "sort"):
         return {}
-    width = float(arguments["record"]) if spec.name == "shuffle" else _SORT_RECORD
-    read = sum(sizes) / len(sizes)
-    records = read / width
-    room = 0.8 * MIB * int(properties["mapreduce.task.io.sort.mb"])
-    spills = math.ceil((read + 16 * records) / room)
-    maps = len(sizes)
-    reduces = int(properties["mapreduce.job.reduces"])
-    work: dict[str, tuple[float, ...]] = {
-        "map_read_s": (read, records, 1.0),
-        "collect_s": (read, records),
-        "spill_sort_s": (records * math.log2(max(2.0, records / spills)), read),
-        "spill_write_s": (*written([read / spills] * spills), records, spills),
-        "copy_s": (maps * read / reduces, maps),
-    }
-    if spills > 1:
-        work["map_merge_s"] = (*written([read]), records, 1.0)
-    if spec.name == "sort":
-        share = maps / reduces
-        work["reduce_write_s"] = (*stored([share * read], copies), share * records, 1.0)
+    record_bytes = float(arguments["record"]) if spec.name == "shuffle" else _SORT_RECORD
+    work = _sorting_work(cell, sizes, record_bytes)
     if cell.tracing.mode == "logs":
-        work[LOGGED_SPILL] = work["spill_sort_s"] + work["spill_write_s"]
-        work = {
-            part: work[part] for part in (LOGGED_SPILL, "map_merge_s", "copy_s") if part in work
-        }
+        return {part: work[part] for part in _LOGGED_PARTS if part in work}
+    return {part: counts for part, counts in work.items() if part != LOGGED_SPILL}
+
+
+def _sorting_work(cell: Cell, sizes: Sequence[int], record_bytes: float) -> dict[str, Counts]:
+    """What the mean tasks of a job that sorts its input of these *sizes* will work on."""
+    properties = resolve_cell(cell).configuration
+    configuration = job_config(properties, use_combiner=False)
+    maps = len(sizes)
+    read_bytes = sum(sizes) / maps
+    records = read_bytes / record_bytes
+    buffer_bytes = configuration.sort_buffer_mb * MIB * configuration.sort_spill_percent
+    spills = spill_count(records, record_bytes, buffer_bytes)
+    amounts = MapAmounts(
+        input_bytes=read_bytes,
+        input_records=records,
+        output_bytes=read_bytes,
+        output_records=records,
+        sorted_levels=records * math.log2(max(2.0, records / spills)),
+        spill_bytes=[read_bytes / spills] * spills,
+        merged_bytes=read_bytes,
+    )
+    work = map_counts(amounts)
+    merging = work.pop("map_merge_s")
+    work["copy_s"] = copying_counts(maps * read_bytes / configuration.num_reduces, maps)
+    if spills > 1:  # a single one is renamed
+        work["map_merge_s"] = merging
+    share = maps / configuration.num_reduces
+    if cell.workload.name == "sort":
+        work["reduce_write_s"] = writing_counts(share * read_bytes, share * records, _copies(cell))
     return work
 
 
-def offered_information(
-    work: Mapping[str, tuple[float, ...]], costs: Mapping[str, float]
-) -> np.ndarray:
+def offered_information(work: Mapping[str, Counts], costs: Mapping[str, float]) -> np.ndarray:
     """
     Information that a job adds on all costs by its planned *work*, where they are about *costs*.
 
@@ -153,14 +159,11 @@ def offered_information(
     """
     rows = []
     errors = []
-    for part, counts in work.items():
+    for counts in work.values():
         row = dict.fromkeys(TYPICAL, 0.0)
-        names = PARTS[part]
-        row |= {
-            name: n * max(costs[name], TYPICAL[name]) for name, n in zip(names, counts, strict=True)
-        }
+        row |= {name: count * max(costs[name], TYPICAL[name]) for name, count in counts.items()}
         rows.append([*row.values()])
-        took_s = math.fsum(n * costs[name] for name, n in zip(names, counts, strict=True))
+        took_s = math.fsum(count * costs[name] for name, count in counts.items())
         errors.append(max(_LEAST_S, _NOISE * took_s))
     return information(np.array(rows).reshape(-1, len(TYPICAL)), np.array(errors))
 
@@ -169,9 +172,17 @@ def known_costs(run: Run) -> dict[str, float]:
     """Every cost as *run* tells it: from its jobs, else from rates of nodes, else a typical one."""
     evaluation = Evaluation.of(run)
     expected = expected_costs(run)
-    observed = [each for record in evaluation.done.values() for each in evaluation.observe(record)]
+    observed = _observed(evaluation, evaluation.done.values())
     fitted = fit_platform(_works(observed), expected)
     return expected | {name: cost.value for name, cost in fitted.items() if not cost.group}
+
+
+def _observed(evaluation: Evaluation, records: Iterable[TrialRecord]) -> list[Observation]:
+    """The jobs of all *records*."""
+    observed = list[Observation]()
+    for record in records:
+        observed += evaluation.observe(record)
+    return observed
 
 
 def _works(observed: Sequence[Observation], *, by_logs: bool = False) -> list[Work]:
@@ -180,14 +191,62 @@ def _works(observed: Sequence[Observation], *, by_logs: bool = False) -> list[Wo
 
     A job that only starts works on next to nothing, which tells of no cost.
     """
-    working = [each for each in observed if each.trial.cell.workload.name != _STARTS]
-    logged = by_logs or any(each.trial.cell.tracing.mode == "logs" for each in working)
-    return works(working, fit_speed(observed), "logs" if logged else "spans") if working else []
+    working = [job for job in observed if job.trial.cell.workload.name != _STARTS]
+    if not working:
+        return []
+    logged = by_logs or any(job.trial.cell.tracing.mode == "logs" for job in working)
+    return works(working, fit_speed(observed), "logs" if logged else "spans")
 
 
 def expected_costs(run: Run) -> dict[str, float]:
     """Every cost without a job: as rates of nodes say, else a typical one."""
     return TYPICAL | micro_costs(run.read_manifest().micro)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCost:
+    """
+    The largest *cost* of a part of a task, from a file and as it is *now*.
+
+    *verdict*: it `holds`, it `moved`, or its interval `cannot tell`.
+    """
+
+    cost: str
+    verdict: str
+    from_file: float
+    now: float
+
+    @classmethod
+    def of(cls, name: str, cost: Cost, times: float) -> CheckedCost:
+        """A cost whose part takes so many times as long as by the file."""
+        low = 1 / _UNSURE
+        high = _UNSURE
+        if cost.low is not None and cost.high is not None and cost.value:
+            low = cost.low / cost.value / _MOVED
+            high = cost.high / cost.value * _MOVED
+        verdict = "holds" if cost.high is not None else "cannot tell"
+        if cost.trials >= FEWEST and not low <= times <= high:
+            verdict = "moved"
+        return cls(name, verdict, cost.value, times * cost.value)
+
+    @classmethod
+    def largest(cls, costs: Mapping[str, Cost], rows: Sequence[Work]) -> CheckedCost | None:
+        """The largest of *costs* of parts that worked as *rows* say; `None`: too little to tell."""
+        values = {name: cost.value for name, cost in costs.items()}
+        times = []
+        expected_s = 0.0
+        for row in rows:
+            row_s = math.fsum(row.counts[name] * value for name, value in values.items())
+            expected_s += row_s
+            if row_s:
+                times.append(row.seconds / row_s)
+        if expected_s < _TOLD_S * len(rows):
+            return None
+        shares = {
+            name: value * sum(row.counts[name] for row in rows) for name, value in values.items()
+        }
+        name = max(shares, key=lambda cost_name: shares[cost_name])
+        return cls.of(name, costs[name], fmean(times))
 
 
 @dataclass
@@ -226,41 +285,53 @@ class Calibration:
 
     def spent_s(self, run: Run) -> float:
         """Seconds of the budget that are spent, on jobs before an interruption as well."""
-        earlier = [attempt for attempt in run.attempts() if attempt.started_s < self.began_s]
-        earlier_s = math.fsum(each.finished_s - each.started_s for each in earlier)
+        earlier_s = math.fsum(
+            attempt.finished_s - attempt.started_s
+            for attempt in run.attempts()
+            if attempt.started_s < self.began_s
+        )
         return earlier_s + time.monotonic() - self.started_s
 
     def next_trials(self, run: Run) -> list[Trial]:
         """The job that tells most for each second it takes; none where the budget is spent."""
-        attempts = run.attempts()
-        versions = self.session.versions
-        estimator = Estimator([(run.read_manifest().created_s, attempts)])
-        made = {input_of(record.trial.cell) for record in attempts}
         costs = known_costs(run)
-        information_of = {
+        information_by_cell = {
             key: offered_information(work, costs) for key, work in self.works.items() if work
         }
-        keys = [*information_of]
+        keys = [*information_by_cell]
+        seconds = self._seconds_of(run, [self.cells[key] for key in keys])
+        planned = run.read_plan()
+        done = Counter(trial.cell.id for trial in planned)
+        gained = _PRIOR * np.eye(len(TYPICAL))
+        gained += sum(
+            count * information_by_cell[key]
+            for key, count in done.items()
+            if key in information_by_cell
+        )
+        left_s = self.budget_s - self.spent_s(run) - _END_S
+        offered = np.array([*information_by_cell.values()])
+        chosen = next(self.choose(gained, offered, np.array(seconds), left_s), None)
+        if chosen is None:
+            return []
+        place, gain = chosen
+        cell = self.cells[keys[place]]
+        reason = f"{cell.workload.name}: gain {gain:.2f} in {seconds[place]:.0f} s"
+        self.session.console.say(f"{reason}; {left_s:.0f} s of the budget are left")
+        facts = {"profiling": True, "look": 1 + len(planned), "reason": reason}
+        return [Trial.of(cell, done[cell.id], self.session.versions, **facts)]
+
+    def _seconds_of(self, run: Run, cells: Iterable[Cell]) -> list[float]:
+        """What a job of each of *cells* would take, with what makes its input where that is new."""
+        attempts = run.attempts()
+        estimator = Estimator([(run.read_manifest().created_s, attempts)])
+        inputs = {input_of(attempt.trial.cell) for attempt in attempts}
         seconds = list[float]()
-        for cell in (self.cells[key] for key in keys):
-            is_new = input_of(cell) not in made
+        for cell in cells:
+            is_new = input_of(cell) not in inputs
             resolved = resolve_cell(cell)
             generation_s = estimator.seconds(resolved, is_generation=True) if is_new else 0.0
             seconds.append(estimator.gap_s + estimator.seconds(resolved) + generation_s)
-        done = Counter(trial.cell.id for trial in run.read_plan())
-        known = _PRIOR * np.eye(len(TYPICAL))
-        known += sum(n * information_of[key] for key, n in done.items() if key in information_of)
-        left_s = self.budget_s - self.spent_s(run) - _END_S
-        offered = np.array([*information_of.values()])
-        chosen = next(self.choose(known, offered, np.array(seconds), left_s), None)
-        if chosen is None:
-            return []
-        cell = self.cells[keys[chosen[0]]]
-        look = 1 + len(run.read_plan())
-        reason = f"{cell.workload.name}: gain {chosen[1]:.2f} in {seconds[chosen[0]]:.0f} s"
-        self.session.console.say(f"{reason}; {left_s:.0f} s of the budget are left")
-        facts = {"profiling": True, "look": look, "reason": reason}
-        return [Trial.of(cell, done[cell.id], versions, **facts)]
+        return seconds
 
     def offers(self) -> list[tuple[str, str]]:
         """Each job that can be chosen, and the parts of a task that it tells of."""
@@ -270,54 +341,25 @@ class Calibration:
             for cell in self.cells.values()
         ]
 
-    def check(self, hardware: MachineCosts) -> list[tuple[str, str, float, float]]:
-        """
-        Run one job that shuffles and one that sorts; say of which parts *hardware* still holds.
-
-        For each: its largest cost, `holds`, `moved` or `cannot tell`, and that cost there and here.
-        """
-        versions = self.session.versions
-        chosen = dict[str, Cell]()
-        for cell in self.cells.values():  # the largest of both
-            name = cell.workload.name
-            if name in _CHECKED and cell.workload.input_bytes >= _CHECKED[name]:
-                chosen[name] = cell
-        trials = [Trial.of(cell, 0, versions, profiling=True) for cell in chosen.values()]
-        run, _ = self.session.measure(new=True, trials=trials)
+    def check(self, hardware: MachineCosts) -> list[CheckedCost]:
+        """Run a job that shuffles and one that sorts; say which costs of *hardware* still hold."""
+        run, _ = self.session.measure(new=True, trials=[*self._checking_trials()])
         evaluation = Evaluation.of(run)
-        records = evaluation.done.values()
-        observed = [each for record in records for each in evaluation.observe(record)]
+        observed = _observed(evaluation, evaluation.done.values())
         if not observed:
             fix = "read their reasons, then run the command again"
             raise DataError("none of its jobs ended well", where=str(run.path), fix=fix)
-        seen = _works(observed)
-        answers = []
-        for names in dict.fromkeys(PARTS.values()):
-            rows = [
-                row for row in seen if PARTS.get(row.part) == names and any(row.counts.values())
-            ]
-            known = {name: hardware.costs[name] for name in names if name in hardware.costs}
-            expected_s = [
-                math.fsum(row.counts[name] * cost.value for name, cost in known.items())
-                for row in rows
-            ]
-            if not known or not rows or sum(expected_s) < _TOLD_S * len(rows):
-                continue
-            times = fmean(row.seconds / s for row, s in zip(rows, expected_s, strict=True) if s)
-            largest = max(
-                known, key=lambda name: known[name].value * sum(row.counts[name] for row in rows)
-            )
-            cost = known[largest]
-            low, high = (
-                (cost.low / cost.value / _MOVED, cost.high / cost.value * _MOVED)
-                if cost.low is not None and cost.high is not None and cost.value
-                else (1 / _UNSURE, _UNSURE)
-            )
-            verdict = "holds" if cost.high is not None else "cannot tell"
-            if cost.trials >= FEWEST and not low <= times <= high:
-                verdict = "moved"
-            answers.append((largest, verdict, cost.value, times * cost.value))
-        return answers
+        return checked_costs(_works(observed), hardware)
+
+    def _checking_trials(self) -> Iterator[Trial]:
+        """Yield a trial of the largest job of each workload that a check runs."""
+        largest = dict[str, Cell]()
+        for cell in self.cells.values():
+            name = cell.workload.name
+            if name in _CHECKED and cell.workload.input_bytes >= _CHECKED[name]:
+                largest[name] = cell
+        for cell in largest.values():
+            yield Trial.of(cell, 0, self.session.versions, profiling=True)
 
     def measure(self) -> tuple[Run, MachineCosts]:
         """Run the jobs, and fit what they say."""
@@ -325,6 +367,17 @@ class Calibration:
             trials=self.first_trials, more=self.next_trials, more_here=self.next_trials
         )
         return run, hardware_of(run, budget_s=self.budget_s, spent_s=self.spent_s(run))
+
+
+def checked_costs(rows: Sequence[Work], hardware: MachineCosts) -> list[CheckedCost]:
+    """Of each kind of part that *rows* are of the largest cost by *hardware*, and if it holds."""
+    checked = []
+    for names in dict.fromkeys(PARTS.values()):
+        costs = {name: hardware.costs[name] for name in names if name in hardware.costs}
+        telling = [row for row in rows if PARTS.get(row.part) == names and any(row.counts.values())]
+        if costs and telling and (cost := CheckedCost.largest(costs, telling)):
+            checked.append(cost)
+    return checked
 
 
 def hardware_of(
@@ -343,108 +396,126 @@ def hardware_of(
     """
     evaluation = Evaluation.of(run)
     manifest = run.read_manifest()
-    began_s = manifest.created_s
-    by_name = {name: record.trial.cell.workload.name for name, record in evaluation.done.items()}
-    if unknown := sorted({*workloads} - {*by_name.values()}):
-        what = f"no trial of {', '.join(unknown)} is done"
-        fix = f"it has jobs of {', '.join(sorted({*by_name.values()}))}"
-        raise DataError(what, where=str(run.path), fix=fix)
-    done = [
-        record
-        for name, record in evaluation.done.items()
-        if not workloads or by_name[name] in workloads
-    ]
-    # Of a trial that feeds no profile, logs were not read where it was recorded.
-    records = [
-        record
-        for record in done
-        if record.finished_s <= began_s + within_s and (record.trial.profiling or not by_logs)
-    ]
-    observed = [each for record in records for each in evaluation.observe(record)]
+    records = _told_by(evaluation, manifest.created_s + within_s, workloads, by_logs=by_logs)
+    observed = _observed(evaluation, records)
     if not observed:
-        when = f" within {within_s:g} s" if done else ""
+        when = f" within {within_s:g} s" if _done_of(evaluation, workloads) else ""
         raise DataError(f"no trial is done{when}", where=str(run.path), fix="run the command again")
     speed = fit_speed(observed)
+    has_rate = any(job.rate for job in observed)
     micro = {} if by_logs else micro_costs(manifest.micro)
     costs = fit_platform(_works(observed, by_logs=by_logs), TYPICAL | micro)
-    known = {
-        "machine": {
-            name: manifest.machine[name] for name in manifest.machine if name not in VARIES
-        },
-        "systems": next(iter(manifest.systems.values()), {}),
-        "hadoop": manifest.versions.hadoop if manifest.versions else "",
-        "java": manifest.versions.java if manifest.versions else "",
-        "cluster": observed[0].trial.cell.cluster.model_dump(mode="json", exclude={"hosts", "ssh"}),
-        "tracing": "logs" if by_logs else observed[0].trial.cell.tracing.mode,
-    }
     return MachineCosts(
         measured_s=manifest.created_s,
         budget_s=budget_s,
-        spent_s=spent_s or max(record.finished_s for record in records) - began_s,
-        reference_rate=speed.reference_rate if any(each.rate for each in observed) else None,
-        conditions=dict(flatten(known)),
+        spent_s=spent_s or max(record.finished_s for record in records) - manifest.created_s,
+        reference_rate=speed.reference_rate if has_rate else None,
+        conditions=_conditions(manifest, observed[0].trial.cell, by_logs=by_logs),
         costs=with_micro(costs, micro),
         frame=frame_of(observed),
-        chosen=tuple(
-            {
-                "trial": record.trial.id,
-                "reason": record.trial.reason,
-                "seconds": record.finished_s - record.started_s,
-            }
-            for record in records
-        ),
+        chosen=tuple(_chosen(record) for record in records),
     )
+
+
+def _told_by(
+    evaluation: Evaluation, until_s: float, workloads: Collection[str], *, by_logs: bool
+) -> list[TrialRecord]:
+    """Trials of *workloads* that had ended at *until_s*, as far as they tell of costs."""
+    done = _done_of(evaluation, workloads)
+    # Of a trial that feeds no profile, logs were not read where it was recorded.
+    telling = [record for record in done if record.trial.profiling or not by_logs]
+    return [record for record in telling if record.finished_s <= until_s]
+
+
+def _chosen(record: TrialRecord) -> dict[str, Any]:
+    """A job that was run: what it was expected to tell, and what it took."""
+    seconds = record.finished_s - record.started_s
+    return {"trial": record.trial.id, "reason": record.trial.reason, "seconds": seconds}
+
+
+def _done_of(evaluation: Evaluation, workloads: Collection[str]) -> list[TrialRecord]:
+    """Trials of *workloads* (without any: of all) that are done; `DataError` for one with none."""
+    names = {record.trial.cell.workload.name for record in evaluation.done.values()}
+    if unknown := sorted({*workloads} - names):
+        what = f"no trial of {', '.join(unknown)} is done"
+        fix = f"it has jobs of {', '.join(sorted(names))}"
+        raise DataError(what, where=str(evaluation.run.path), fix=fix)
+    return [
+        record
+        for record in evaluation.done.values()
+        if not workloads or record.trial.cell.workload.name in workloads
+    ]
+
+
+def _conditions(manifest: Manifest, cell: Cell, *, by_logs: bool) -> dict[str, Any]:
+    """Facts that a machine was measured on, by dotted names; *cell* is one that was run there."""
+    machine = {name: fact for name, fact in manifest.machine.items() if name not in VARIES}
+    facts = {
+        "machine": machine,
+        "systems": next(iter(manifest.systems.values()), {}),
+        "hadoop": manifest.versions.hadoop if manifest.versions else "",
+        "java": manifest.versions.java if manifest.versions else "",
+        "cluster": cell.cluster.model_dump(mode="json", exclude={"hosts", "ssh"}),
+        "tracing": "logs" if by_logs else cell.tracing.mode,
+    }
+    return dict(flatten(facts))
 
 
 def with_micro(costs: Mapping[str, Cost], micro: Mapping[str, float]) -> dict[str, Cost]:
     """*costs* with those of *micro*, measured without a job, beside them or in their place."""
-    known = dict(costs)
+    completed = dict(costs)
     for name, value in micro.items():
         if name not in costs:
-            known[name] = Cost(value=value, unit="s/B", source="rates without a job", micro=value)
-        else:
-            cost = costs[name]
-            agree = None
-            if cost.low is not None and cost.high is not None:
-                agree = cost.low <= value <= cost.high
-            known[name] = cost.model_copy(update={"micro": value, "agree": agree})
-    return known
+            unit = MACHINE_COSTS[name].unit
+            completed[name] = Cost(
+                value=value, unit=unit, source="rates without a job", micro=value
+            )
+            continue
+        cost = costs[name]
+        agree = None
+        if cost.low is not None and cost.high is not None:
+            agree = cost.low <= value <= cost.high
+        completed[name] = cost.model_copy(update={"micro": value, "agree": agree})
+    return completed
 
 
 def micro_costs(micro: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Costs that rates of nodes, measured without a job, say: the mean of the nodes'."""
-    nodes = {
-        name: [node for node in micro.values() if node.keys() >= rates]
-        for name, rates in _MICRO.items()
-    }
-    return {
-        name: fmean(1 / min(node[rate] for rate in _MICRO[name]) for node in known)
-        for name, known in nodes.items()
-        if known
-    }
+    costs = {}
+    for name, row in MACHINE_COSTS.items():
+        seconds = [
+            1 / min(rates[rate] for rate in row.node_rates)
+            for rates in micro.values()
+            if row.node_rates and rates.keys() >= row.node_rates
+        ]
+        if seconds:
+            costs[name] = fmean(seconds)
+    return costs
 
 
 def frame_of(observed: Sequence[Observation]) -> dict[str, Cost]:
     """Start-up, ends and gaps of all jobs: mean of the trials' medians, with its interval."""
-    from scipy.special import stdtrit
-
-    seen: Mapping[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    sources = dict[str, Any]()
+    seconds_by_part: Mapping[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    sources = dict[str, str]()
     for observation in observed:
         for name, seconds, source in shown_parts(observation):
-            seen[name][observation.trial.id].append(seconds)
+            seconds_by_part[name][observation.trial.id].append(seconds)
             sources[name] = source
     frame = {}
     for name in FRAME:
-        if not (by_trial := seen.get(name)):
-            continue
-        middles = [float(np.median(each)) for each in by_trial.values()]
-        value = fmean(middles)
-        count = len(middles)
-        ends = {}
-        if count > 1:
-            half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * stdev(middles) / math.sqrt(count)
-            ends = {"low": max(0.0, value - half), "high": value + half}
-        known = {"unit": "s", "trials": count, "source": sources[name]}
-        frame[name] = Cost(value=value, **ends, **known)
+        if seconds_by_trial := seconds_by_part.get(name):
+            middles = [float(np.median(seconds)) for seconds in seconds_by_trial.values()]
+            frame[name] = _mean_cost(middles, sources[name])
     return frame
+
+
+def _mean_cost(middles: Sequence[float], source: str) -> Cost:
+    """Mean seconds over trials, with Student's interval where there are several."""
+    from scipy.special import stdtrit
+
+    value = fmean(middles)
+    count = len(middles)
+    half = math.inf
+    if count > 1:
+        half = float(stdtrit(count - 1, (1 + LEVEL) / 2)) * stdev(middles) / math.sqrt(count)
+    return Cost(value=value, **interval(value, half), unit="s", trials=count, source=source)

@@ -28,6 +28,7 @@ from harness.errors import DataError, SpecError
 from harness.evaluate.ask import Basis
 from harness.evaluate.flow import Evaluation
 from harness.experiment.model import NAME, ClusterAxes, Experiment, Node, Predict, WorkloadAxes
+from harness.hadoop.constants import CHECKSUM_BYTES, LEAST_BLOCK_BYTES, TASK_MEMORY_MB
 from harness.models import MODELS
 from harness.parsing.history import read_history
 from harness.records.trace import TaskKind
@@ -58,9 +59,6 @@ Anonymiser = Callable[[Iterable[bytes], Mapping[str, str]], Callable[[bytes], by
 Planned = tuple[Trial, PastJob]
 
 _UNKNOWN = Versions(hadoop="unknown", java="unknown")
-_TASK_MB = 1024  # Hadoop's default, for which -1 stands
-_LEAST_BLOCK = 65536
-_CHECKSUM_BYTES = 512
 _MOST_NAMED = 3
 _MOST_ALIKE = 50  # jobs that a profile of one is made of
 _QUESTION = "How far off are the models for jobs that have run before?"
@@ -297,7 +295,7 @@ def cluster_of(jobs: Sequence[PastJob]) -> ClusterSpec:
     memories_mb = [
         int(job.configuration[MEMORY.format(kind)]) for job, kind in product(jobs, kinds)
     ]
-    split_bytes = max(_LEAST_BLOCK, *(-(-job.input_bytes // job.num_maps) for job in jobs))
+    split_bytes = max(LEAST_BLOCK_BYTES, *(-(-job.input_bytes // job.num_maps) for job in jobs))
     slots = {
         f"{kind}_slots": -(-max(1, *(job.at_once[kind] for job in jobs)) // workers)
         for kind in kinds
@@ -305,8 +303,8 @@ def cluster_of(jobs: Sequence[PastJob]) -> ClusterSpec:
     return ClusterSpec(
         provider=HISTORY,
         workers=workers,
-        node=NodeSpec(task_memory_bytes=max(*memories_mb, _TASK_MB) * MIB, **slots),
-        site={"dfs.blocksize": str(-(-split_bytes // _CHECKSUM_BYTES) * _CHECKSUM_BYTES)},
+        node=NodeSpec(task_memory_bytes=max(*memories_mb, TASK_MEMORY_MB) * MIB, **slots),
+        site={"dfs.blocksize": str(-(-split_bytes // CHECKSUM_BYTES) * CHECKSUM_BYTES)},
     )
 
 

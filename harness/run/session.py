@@ -182,7 +182,7 @@ class Session:
         on_disturbed: OnDisturbed = "keep",
         new: bool = False,
         reuse: bool = False,
-        trials: Sequence[Trial] = (),
+        trials: Sequence[Trial] | None = None,
         more: MoreTrials | None = None,
         more_here: MoreTrials | None = None,
     ) -> tuple[Run, int]:
@@ -203,7 +203,7 @@ class Session:
             experiment = self._settle(run)
             if remove(cluster_name(run), experiment.cluster.provider):
                 self.console.say("cluster: took down what a killed run had left")
-            trials = trials or self._trials_of(experiment)
+            trials = self._trials_of(experiment) if trials is None else trials
             if reuse:
                 taken = take_over(run, Store(self.results_dir), trials)
                 self.console.say(f"taken over: {len(taken)} earlier trials")

@@ -20,6 +20,7 @@ from functools import partial
 import numpy as np
 
 from harness.errors import DataError
+from harness.hadoop.constants import METADATA_BYTES
 from harness.models.checks import require_statistics
 from harness.models.whatif.map_task import grown_share
 from harness.records.prediction import JobConfig
@@ -29,7 +30,6 @@ from harness.tuning.objective import Objective
 from harness.tuning.settings import (
     COPIERS,
     MEANINGS,
-    METADATA_BYTES,
     SMALLEST_BYTES,
     SPLIT,
     SWITCH,

@@ -29,7 +29,6 @@ from harness.units import MIB
 Values: TypeAlias = dict[str, Numbers]  # of many configurations: an array for each field
 
 SPLIT = "split_bytes"
-METADATA_BYTES = 16  # of each record in the sort buffer
 SMALLEST_BYTES = 16 * MIB  # of a split or a partition that is worth a task
 _OTHERS_MB = 32  # in the old generation of a map's heap, beside the sort buffer
 COPIERS = (1, 2, 3, 5, 10, 20)

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import harness.evaluate
 
-from harness.models.whatif.inputs import COSTS, SIDES
+from harness.models.whatif.inputs import COSTS
 from harness.monitor.rates import RATES as MACHINE_RATES
-from harness.profiling.costs import _OF_BOTH_SIDES
 from harness.profiling.dataflow import DEFINITIONS
 from harness.profiling.fit import JOBS_PER_TRIAL
-from harness.profiling.task_statistics import COMPRESSED, MAP, REDUCE
+from harness.profiling.task_statistics import MAP, REDUCE
 from harness.records.prediction import JobConfig
 from harness.records.profile import FRAME, Profile, ProfiledJob, Statistic
+from harness.records.statistics import JOB_COSTS, TASK_TIMES
 
 FILE = Path(harness.evaluate.__file__).with_name("example-profile.json")
 MIB = 2**20
@@ -40,12 +40,11 @@ RATES = (
     *MACHINE_RATES, "network_bps", "gpu_h2d_bps", "gpu_mem_read_bps", "gpu_d2h_bps",
 )  # fmt: skip
 # What a record or a byte costs in a part of a task, as its recording shows it.
-TASK_TIMES = {**MAP, **REDUCE}
 TASK_COSTS = [
-    name + ending
-    for name, each in TASK_TIMES.items()
-    if each.is_time
-    for ending in ("", COMPRESSED)[: 2 if each.codec else 1]
+    name
+    for statistic, definition in {**MAP, **REDUCE}.items()
+    if definition.is_time
+    for name in TASK_TIMES[statistic].names
 ]
 # What a model of ours can do without, as `harness check` has it.
 OTHERS = {
@@ -54,11 +53,12 @@ OTHERS = {
     "combine_records_exponent": 1.0,
     "input_compression_ratio": 1.0, "map_output_compression_ratio": 1.0,
     "output_compression_ratio": 1.0, "spill_bytes_selectivity": 1.0,
-    f"spill_bytes_selectivity{COMPRESSED}": 0.5, JOBS_PER_TRIAL: 1.0, "gpu_open_s": 0.1,
+    "spill_bytes_selectivity_compressed": 0.5, JOBS_PER_TRIAL: 1.0, "gpu_open_s": 0.1,
     "gpu_stand_in": 0.0, "reduce_uses_gpu": 0.0,
 }  # fmt: skip
 FRAMES = dict.fromkeys(FRAME, 0.5) | {"task_gap_s": 0.7, "job_start_s": 5.0}
-ALL_COSTS = (*COSTS, *(f"{name}_{side}" for name in sorted(_OF_BOTH_SIDES) for side in SIDES))
+OF_SIDES = sorted(name for name, row in JOB_COSTS.items() if row.side == "both")
+ALL_COSTS = (*COSTS, *(name for cost in OF_SIDES for name in JOB_COSTS[cost].names[1:]))
 NAMES = {*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *ALL_COSTS, *FRAMES, "jobs"}
 assert DEFINITIONS.keys() == FLOW.keys()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.errors import SpecError
-from harness.profiling.platform import PARTS, TYPICAL
+from harness.profiling.platform import PARTS, TYPICAL, writing_counts
 from harness.records.trial import NETWORK_IN, NETWORK_OUT
 from harness.run.calibrate import (
     TEXT,
@@ -53,8 +53,8 @@ def test_planned_work_has_a_count_for_each_cost_of_its_part(session):
     """
     for trial in session.trials:
         for part, counts in planned_work(trial.cell).items():
-            assert len(counts) == len(PARTS[part])
-            assert min(counts) >= 0
+            assert tuple(counts) == PARTS[part]
+            assert min(counts.values()) >= 0
 
 
 def test_where_nothing_is_recorded_jobs_are_chosen_for_what_logs_show(tmp_path, monkeypatch):
@@ -110,12 +110,15 @@ def test_jobs_write_one_copy_and_two_where_two_nodes_can_hold_them(
     monkeypatch.setattr(Session, "versions", VERSIONS)
     text = TEXT.format(cluster=CLUSTER.replace("workers: 3", f"workers: {workers}"))
     session = Session(text, "calibrate", Path(tmp_path / "results"), (), RecordingConsole())
-    place = PARTS["reduce_write_s"].index("hdfs_copy_s_per_byte")
 
     works = Calibration(session, budget_s=600.0).works.values()
 
     sorts = [work["reduce_write_s"] for work in works if "reduce_write_s" in work]
-    assert {counts[place] for counts in sorts if sum(counts[:2]) == 160 * MIB} == copies
+    assert {
+        counts["hdfs_copy_s_per_byte"]
+        for counts in sorts
+        if counts["hdfs_write_s_per_byte"] + counts["hdfs_write_s_per_early_byte"] == 160 * MIB
+    } == copies
 
 
 def test_jobs_that_only_start_come_first_and_the_rest_is_chosen(session):
@@ -159,7 +162,7 @@ def test_a_slow_disk_makes_a_job_that_writes_to_it_tell_more_of_it():
     """
     Of a file of 64 MiB, on a typical disk what opens and closes it counts as much.
     """
-    work = {"map_write_s": (56.0 * MIB, 8.0 * MIB, 0.0, 0.0, 1.0)}
+    work = {"map_write_s": writing_counts(64.0 * MIB, records=0.0, copies=1)}
     place = [*TYPICAL].index("hdfs_write_s_per_byte")
     slow = TYPICAL | {"hdfs_write_s_per_byte": 1e-7}
     shares = [

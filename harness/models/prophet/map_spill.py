@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import Any
 
+from harness.hadoop.constants import METADATA_BYTES
 from harness.models.checks import (
-    METADATA_BYTES,
     check_number,
     not_finite_error,
     number_field,

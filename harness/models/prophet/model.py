@@ -43,8 +43,8 @@ from harness.models.whatif.inputs import Costs, Dataflow, Job, read_job, side_co
 from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell
 from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.records.profile import Profile, Statistic
+from harness.records.statistics import compressed_name
 
-COMPRESSED = "_compressed"
 COPY = "copy_s_per_byte"  # section 5's network
 SPILLS = frozenset({"sort_s_per_record", "spill_write_s_per_byte"})
 
@@ -83,7 +83,7 @@ class View:
         if name in _WITH_CODEC and self.config.map_output_compressed:
             # A byte takes the network no longer for being part of something compressed.
             fallback = statistics.get(name) if name == COPY else None
-            return statistics.get(name + COMPRESSED) or fallback
+            return statistics.get(compressed_name(name)) or fallback
         return statistics.get(name) or costs.get(name)
 
     def value(self, name: str) -> float:
@@ -108,7 +108,7 @@ class View:
         suffixed = _WITH_CODEC - {COPY} if compressed else frozenset()
         lacking = {name for name in names if not self.statistic(name)}
         # Named as the profile would have them.
-        lacking = lacking - suffixed | {name + COMPRESSED for name in lacking & suffixed}
+        lacking = lacking - suffixed | {compressed_name(name) for name in lacking & suffixed}
         require_statistics(frozenset(lacking), (), self.profile, "prophet")
 
     def reduce_side(self, answer: Mapping[str, Any], job: Job, costs: Costs) -> ReduceSide:
@@ -117,7 +117,7 @@ class View:
         # Section 5's network is a copier's own time per byte while the others copy beside it: the
         # profile's `copy_s_per_byte`, not What-If's cost, in which the copiers share one network.
         copy_s = self.value(COPY)
-        if self.config.map_output_compressed and COPY + COMPRESSED in self.profile.statistics:
+        if self.config.map_output_compressed and compressed_name(COPY) in self.profile.statistics:
             # What a measured copy took to unpack is not counted again.
             copy_s -= shuffle_costs.get("map_output_decompress_s_per_byte", 0.0)
         shuffle_costs["network_s_per_byte"] = max(0.0, copy_s)

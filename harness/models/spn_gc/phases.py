@@ -14,8 +14,8 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from harness.errors import ModelError
+from harness.hadoop.constants import METADATA_BYTES
 from harness.models.checks import (
-    METADATA_BYTES,
     count_field,
     flag_field,
     number_field,

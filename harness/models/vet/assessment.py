@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from harness.errors import ModelError
-from harness.models.checks import METADATA_BYTES, check_count
+from harness.hadoop.constants import METADATA_BYTES
+from harness.models.checks import check_count
 from harness.models.vectors import CaseInput, Evaluator, refuse_too_many
 from harness.models.vet.change_point import WHERE, Times, order_units
 from harness.models.vet.equations import (

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
-from itertools import chain, product
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any, TypeAlias, TypeVar
 
@@ -35,6 +35,7 @@ from harness.models.checks import (
     number_field,
     range_error,
 )
+from harness.records.statistics import JOB_COSTS
 from harness.units import MIB
 
 RULES = ("paper", "engine", "mr2")
@@ -106,14 +107,13 @@ class Costs:
 
 COSTS = tuple(cost.name for cost in fields(Costs))
 SIDES = ("map", "reduce")
-_COSTS_OF_SIDES = frozenset(f"{cost}_{side}" for cost, side in product(COSTS, SIDES))
 
 
 def side_costs(costs: Mapping[str, _Cost], side: str) -> dict[str, _Cost]:
     """*costs* as tasks of one of the `SIDES` have them: their own (`name_side`) or the common."""
     chosen = {}
     for name in COSTS:
-        for key in (name, f"{name}_{side}"):
+        for key in (name, JOB_COSTS[name].side_name(side)):
             if key in costs:
                 chosen[name] = costs[key]
     return chosen
@@ -344,8 +344,9 @@ def input_warnings(inputs: Inputs, statistics: Given, costs: Given, config: Give
             warnings.append(f"{field.name} is {value:g}, above 1")
     given_costs = set(side_costs(costs, "map")) | set(side_costs(costs, "reduce"))
     warnings += [f"no {cost}: taken as 0" for cost in COSTS if cost not in given_costs]
+    side_names = {JOB_COSTS[cost].side_name(side) for cost in COSTS for side in SIDES}
     for given, part in ((statistics, Statistics), (costs, Costs), (config, Config)):
         field_names = {field.name for field in fields(part)}
-        unknown = set(given) - field_names - _UNUSED - _COSTS_OF_SIDES
+        unknown = set(given) - field_names - _UNUSED - side_names
         warnings += [f"{name} is not used by the model" for name in sorted(unknown)]
     return warnings

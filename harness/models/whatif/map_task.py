@@ -11,7 +11,8 @@ from functools import reduce
 
 import numpy as np
 
-from harness.models.checks import METADATA_BYTES, Counts, Flags, Numbers, nan_if_infinite
+from harness.hadoop.constants import METADATA_BYTES
+from harness.models.checks import Counts, Flags, Numbers, nan_if_infinite
 from harness.models.merge import final_merge, first_pass, inter_merge, merge_passes
 from harness.models.whatif.inputs import Config, Costs, Dataflow, Job, Quantities
 from harness.units import MIB

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
 
+from harness.records.score import Decomposition, Score, Summary
+from harness.records.statistics import TASK_PARTS, TaskPart
 from harness.reports.answer import error_noise
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Value, signed_tone, table
@@ -41,14 +44,6 @@ _STEP_NAMES = {
     **{phase: PHASE_NAMES[texture] for phase, texture in PHASE_TEXTURES.items()},
     "rest_s": "overlap and waiting",
 }
-# Parts that recordings time, with the equations of What-If that give each, and with Prophet's own.
-_EQUATIONS = {
-    "map_read_s": "(4)", "map_function_s": "(5)", "collect_s": "(19)", "map_s": "(4), (5), (19)",
-    "map_write_s": "(8)", "spill_sort_s": "(20)", "spill_write_s": "(20)", "map_merge_s": "(36)",
-    "copy_s": "(64)", "inmem_merge_s": "(62)", "ondisk_merge_s": "(63)", "reduce_merge_s": "(82)",
-    "reduce_function_s": "(88)", "reduce_write_s": "(89)",
-}  # fmt: skip
-_PROPHETS = {"map_s": "(4)", "spill_sort_s": "(2), (3)", "spill_write_s": "(2), (3)"}
 
 
 def section(results: ReportData) -> Section:
@@ -94,24 +89,36 @@ def phase_means(
 
     The second value counts those cells; without any the first is empty.
     """
-    chosen = [score for phase in PHASE_TEXTURES for score in results.scores(phase, "raw", workload)]
-    cells: dict[str, set[str]] = {}
-    for score in chosen:
-        cells.setdefault(score.model, set()).add(score.cell)
-    common = set.intersection(*cells.values()) if cells else set()
+    scores_by_model = _scores_by_model(results, workload)
+    cells = [{score.cell for score in scores} for scores in scores_by_model.values()]
+    common = set.intersection(*cells) if cells else set()
     if not common:
         return {}, 0
-    answering = [model for model in results.models if model in cells]
-    mean_seconds = {}
-    for source in ("measured", *answering):
-        model = answering[0] if source == "measured" else source
-        times: dict[str, list[float]] = {}
-        for score in chosen:
-            if score.model == model and score.cell in common:
-                time_s = score.measured_s if source == "measured" else score.predicted_s
-                times.setdefault(score.quantity, []).append(time_s)
-        mean_seconds[source] = {phase: fmean(times_s) for phase, times_s in times.items()}
-    return mean_seconds, len(common)
+    means = dict[str, Mapping[str, float]]()
+    for model in results.models:
+        scores = [score for score in scores_by_model.get(model, ()) if score.cell in common]
+        if scores:
+            # What was measured is the same beside every model.
+            means.setdefault("measured", _means_by_phase(scores, "measured_s"))
+            means[model] = _means_by_phase(scores, "predicted_s")
+    return means, len(common)
+
+
+def _scores_by_model(results: ReportData, workload: str) -> dict[str, list[Score]]:
+    """Scores of all phases of one workload, as measured, by model."""
+    scores_by_model = defaultdict[str, list[Score]](list)
+    for phase in PHASE_TEXTURES:
+        for score in results.scores(phase, "raw", workload):
+            scores_by_model[score.model].append(score)
+    return scores_by_model
+
+
+def _means_by_phase(scores: Iterable[Score], field: str) -> dict[str, float]:
+    """Mean seconds of each phase, by a field of its scores."""
+    seconds_by_phase = defaultdict[str, list[float]](list)
+    for score in scores:
+        seconds_by_phase[score.quantity].append(getattr(score, field))
+    return {phase: fmean(times_s) for phase, times_s in seconds_by_phase.items()}
 
 
 def phases_figure(results: ReportData, place: int, workload: str) -> Figure | None:
@@ -150,25 +157,11 @@ def level_table(results: ReportData, workload: str) -> Table:
         if quantity in JOB_TIMES:  # which are in the table of scores
             continue
         for speed in results.speeds(workload):
-            by_cell = {score.cell: score for score in results.scores(quantity, speed, workload)}
-            if not by_cell:
-                continue
-            mean_s = fmean(score.measured_s for score in by_cell.values())
-            floors = [score.floor for score in by_cell.values() if score.floor is not None]
-            floor = median(floors) if floors else None
-            errors: list[str | Value] = []
-            for model in models:
-                summary = results.summary(model, speed, workload, quantity)
-                if summary is None:
-                    errors.append(UNKNOWN)
-                    continue
-                noise = error_noise(summary)
-                signed = summary.value("signed_error") or 0.0
-                text = f"{percent(summary.value('mape'), noise)}"
-                text += f" ({percent(signed, noise, signed=True)})"
-                errors.append(Value(text, signed_tone(signed, summary.value("noise_floor"))))
-            noise_s = mean_s * floor if floor else None
-            table_rows.append((name, speed, number(mean_s, noise_s), floor_percent(floor), *errors))
+            scores = results.scores(quantity, speed, workload)
+            if scores:
+                summaries = [results.summary(model, speed, workload, quantity) for model in models]
+                errors = [_error_value(summary) for summary in summaries]
+                table_rows.append((name, speed, *_measured_cells(scores), *errors))
     return table(
         f"{workload}: mean error by level, and in brackets with its sign",
         ("Quantity", "Speed", "Measured, s", "Noise floor", *models),
@@ -180,27 +173,39 @@ def level_table(results: ReportData, workload: str) -> Table:
     )
 
 
+def _measured_cells(scores: Iterable[Score]) -> tuple[str, str]:
+    """Mean measured seconds of the scored cells, and their median noise floor."""
+    by_cell = {score.cell: score for score in scores}
+    mean_s = fmean(score.measured_s for score in by_cell.values())
+    floors = [score.floor for score in by_cell.values() if score.floor is not None]
+    floor = median(floors) if floors else None
+    return number(mean_s, mean_s * floor if floor else None), floor_percent(floor)
+
+
+def _error_value(summary: Summary | None) -> str | Value:
+    """Mean error of a model, and in brackets with its sign."""
+    if summary is None:
+        return UNKNOWN
+    noise = error_noise(summary)
+    signed = summary.value("signed_error") or 0.0
+    text = f"{percent(summary.value('mape'), noise)} ({percent(signed, noise, signed=True)})"
+    return Value(text, signed_tone(signed, summary.value("noise_floor")))
+
+
 def equation_table(results: ReportData, workload: str) -> Table:
     """What single equations say of a task beside what recordings show, mean seconds over cells."""
     table_rows: list[tuple[str | Value, ...]] = []
     for model in results.scored_models:
-        equations = _EQUATIONS | (_PROPHETS if model == "prophet" else {})
-        for quantity, equation in equations.items():
-            scores = [
-                score for score in results.scores(quantity, "raw", workload) if score.model == model
-            ]
-            if not scores:
+        for part in TASK_PARTS.values():
+            if not part.equation:
                 continue
-            part = quantity.removesuffix("_s").replace("_", " ")
-            error = fmean(score.signed_error for score in scores)
-            times_s = zip(*((score.predicted_s, score.measured_s) for score in scores), strict=True)
-            table_rows.append(
-                (
-                    *(model, part, equation, str(len(scores))),
-                    *(number(fmean(several), 0.001) for several in times_s),
-                    Value(percent(error, signed=True), signed_tone(error, None)),
-                )
-            )
+            scores = [
+                score
+                for score in results.scores(part.name, "raw", workload)
+                if score.model == model
+            ]
+            if scores:
+                table_rows.append(_equation_row(model, part, scores))
     return table(
         f"{workload}: equations against spans, seconds per task",
         ("Model", "Part", "Equation", "Cells", "Predicted, s", "Measured, s", "Mean error"),
@@ -211,44 +216,40 @@ def equation_table(results: ReportData, workload: str) -> Table:
     )
 
 
+def _equation_row(model: str, part: TaskPart, scores: Sequence[Score]) -> tuple[str | Value, ...]:
+    """What one equation says of a part of a task, over the cells of *scores*."""
+    equation = part.equation
+    if model == "prophet" and part.prophets:
+        equation = part.prophets
+    error = fmean(score.signed_error for score in scores)
+    return (
+        model,
+        part.name.removesuffix("_s").replace("_", " "),
+        equation,
+        str(len(scores)),
+        number(fmean(score.predicted_s for score in scores), 0.001),
+        number(fmean(score.measured_s for score in scores), 0.001),
+        Value(percent(error, signed=True), signed_tone(error, None)),
+    )
+
+
 def steps_figure(results: ReportData, place: int, workload: str) -> Figure | None:
     """From the measured to the predicted mean body: the mean errors of the phases, by model."""
-    decompositions = [
-        decomposition
-        for decomposition in results.score_book.decompositions
-        if decomposition.speed == "raw" and results.workload_of(decomposition.cell) == workload
-    ]
-    known = {phase for decomposition in decompositions for phase in decomposition.parts}
-    names = {phase: name for phase, name in _STEP_NAMES.items() if phase in known}
+    by_model = defaultdict[str, list[Decomposition]](list)
+    decomposed = set[str]()
+    for decomposition in results.score_book.decompositions:
+        if decomposition.speed == "raw" and results.workload_of(decomposition.cell) == workload:
+            by_model[decomposition.model].append(decomposition)
+            decomposed |= decomposition.parts.keys()
+    names = {phase: name for phase, name in _STEP_NAMES.items() if phase in decomposed}
     stacks = []
     table_rows = []
-    most = 0
+    cells = 0
     for model in results.models:
-        if not (
-            chosen := [
-                decomposition for decomposition in decompositions if decomposition.model == model
-            ]
-        ):
-            continue
-        means_s = {
-            phase: fmean(each.parts.get(phase, 0.0) for each in chosen)
-            for phase in names
-            if any(phase in each.parts for each in chosen)
-        }
-        measured, predicted = (
-            number(fmean(getattr(each, name) for each in chosen))
-            for name in ("measured_s", "predicted_s")
-        )
-        pieces = [
-            (texture, mean_s, f"{model}, {names[phase]}: {number(mean_s)} s in the body")
-            for phase, mean_s in means_s.items()
-            for texture in [PHASE_TEXTURES.get(phase, "other")]
-        ]
-        stacks.append(Stack("", f"{one_line(model, 26)}, {measured} s", pieces))
-        steps = [f"{means_s[phase]:+.1f}" if phase in means_s else "" for phase in names]
-        cancelled = percent(fmean(each.cancelled for each in chosen))
-        table_rows.append((model, str(len(chosen)), measured, *steps, predicted, cancelled))
-        most = max(most, len(chosen))
+        if chosen := by_model.get(model):
+            stacks.append(_steps(model, names, chosen))
+            table_rows.append(_steps_row(model, names, chosen))
+            cells = max(cells, len(chosen))
     if not stacks:
         return None
     data = table(
@@ -259,12 +260,45 @@ def steps_figure(results: ReportData, place: int, workload: str) -> Figure | Non
         note="What cancels is the share of these errors that the body does not show.",
     )
     caption = (
-        f"{workload}: mean over {count(most, 'cell')}. The error of a phase counts once per wave of"
-        " its tasks; what phases do not explain is overlap and waiting. Beside a model stands the"
-        " measured body, beside its bars by how much the predicted one is longer: what lies on both"
-        " sides of 0 cancels."
+        f"{workload}: mean over {count(cells, 'cell')}. The error of a phase counts once per wave"
+        " of its tasks; what phases do not explain is overlap and waiting. Beside a model stands"
+        " the measured body, beside its bars by how much the predicted one is longer: what lies on"
+        " both sides of 0 cancels."
     )
     title = f"{workload}: from the measured body to the predicted one"
     label = "predicted too short  ←   seconds of the body   →  too long"
     height, draw = stacked(stacks, label, PHASE_NAMES | {"other": _STEP_NAMES["rest_s"]})
     return Figure(f"waterfall{place}", title, WIDE, height, caption, data, draw)
+
+
+def _mean_steps(phases: Iterable[str], chosen: Sequence[Decomposition]) -> dict[str, float]:
+    """Mean error of each of *phases* that some cell shows, in seconds of the body."""
+    means_s = {}
+    for phase in phases:
+        if any(phase in decomposition.parts for decomposition in chosen):
+            means_s[phase] = fmean(decomposition.parts.get(phase, 0.0) for decomposition in chosen)
+    return means_s
+
+
+def _mean_measured(chosen: Sequence[Decomposition]) -> str:
+    return number(fmean(decomposition.measured_s for decomposition in chosen))
+
+
+def _steps(model: str, names: Mapping[str, str], chosen: Sequence[Decomposition]) -> Stack:
+    """The bar of one model: a piece for the mean error of each phase."""
+    pieces = []
+    for phase, mean_s in _mean_steps(names, chosen).items():
+        tooltip = f"{model}, {names[phase]}: {number(mean_s)} s in the body"
+        pieces.append((PHASE_TEXTURES.get(phase, "other"), mean_s, tooltip))
+    return Stack("", f"{one_line(model, 26)}, {_mean_measured(chosen)} s", pieces)
+
+
+def _steps_row(
+    model: str, names: Mapping[str, str], chosen: Sequence[Decomposition]
+) -> tuple[str, ...]:
+    """The same as a row of a table, between the measured and the predicted mean body."""
+    texts = {phase: f"{mean_s:+.1f}" for phase, mean_s in _mean_steps(names, chosen).items()}
+    steps = [texts.get(phase, "") for phase in names]
+    predicted = number(fmean(decomposition.predicted_s for decomposition in chosen))
+    cancelled = percent(fmean(decomposition.cancelled for decomposition in chosen))
+    return model, str(len(chosen)), _mean_measured(chosen), *steps, predicted, cancelled
