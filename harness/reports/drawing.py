@@ -84,11 +84,9 @@ _HATCHES: dict[str, dict[str, str]] = {
     SURFACE: {"failed": "xxxx", "killed": _RISING},
     BAND: {"other": ""},
 }  # fmt: skip
-TEXTURES = {
-    texture: (colour, hatch)
-    for colour, hatches in _HATCHES.items()
-    for texture, hatch in hatches.items()
-}
+TEXTURES = dict[str, tuple[str, str]]()
+for _colour, _hatches in _HATCHES.items():
+    TEXTURES |= {texture: (_colour, hatch) for texture, hatch in _hatches.items()}
 _EDGES = {"failed": BAD, "killed": BAD, "other": MUTED}
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "p")
 _FILLS = ("full", "none", "left", "top", "right", "bottom")
@@ -215,12 +213,12 @@ def render_figure(figure: Figure) -> str:
     root = ET.fromstring(raw.getvalue())  # noqa: S314 - our own drawing
     root.remove(root[0])  # a style sheet, which would be the whole page's
     elements = list(root.iter())
-    referenced = _referenced_ids(elements)
+    referenced = referenced_ids(elements)
     titles = list[tuple[ET.Element, str]]()
     for element in elements:
         tooltips = canvas.tooltips.get(element.get("id", ""), ())
-        _make_inline(element, figure.name, referenced)
-        titles += _titled(element, tooltips)
+        make_inline(element, figure.name, referenced)
+        titles += titled_elements(element, tooltips)
     titles.append((root, one_line(figure.title)))
     for element, text in titles:
         title = ET.Element("title")
@@ -237,7 +235,7 @@ def render_figure(figure: Figure) -> str:
     return ET.tostring(root, encoding="unicode")
 
 
-def _referenced_ids(elements: Sequence[ET.Element]) -> set[str]:
+def referenced_ids(elements: Sequence[ET.Element]) -> set[str]:
     """Ids that other elements refer to: all others are left out."""
     names = set[str]()
     for element in elements:
@@ -247,7 +245,7 @@ def _referenced_ids(elements: Sequence[ET.Element]) -> set[str]:
     return names
 
 
-def _make_inline(element: ET.Element, prefix: str, referenced: set[str]) -> None:
+def make_inline(element: ET.Element, prefix: str, referenced: set[str]) -> None:
     """Take its namespace, its white space and the page's own fonts off *element* and its ids."""
     element.tag = element.tag.rpartition("}")[2]
     element.tail = None
@@ -256,14 +254,14 @@ def _make_inline(element: ET.Element, prefix: str, referenced: set[str]) -> None
     element.attrib = {}
     for name, attribute in attributes.items():
         if name == "style":
-            element.set(name, _style(attribute, prefix, is_used=element.tag == "use"))
+            element.set(name, inline_style(attribute, prefix, is_used=element.tag == "use"))
         elif name != "id":
-            element.set(name.rpartition("}")[2], _attribute(attribute, prefix))
+            element.set(name.rpartition("}")[2], inline_attribute(attribute, prefix))
         elif attribute in referenced:
             element.set(name, f"{prefix}-{attribute}")
 
 
-def _style(style: str, prefix: str, *, is_used: bool) -> str:
+def inline_style(style: str, prefix: str, *, is_used: bool) -> str:
     """A style in the page's colours; of what *is used* elsewhere the filling alone."""
     declared = dict(part.split(": ", 1) for part in style.split("; "))
     declared.pop("font-family", None)
@@ -273,7 +271,7 @@ def _style(style: str, prefix: str, *, is_used: bool) -> str:
     return _REFERENCE.sub(rf"{prefix}-\g<0>", "; ".join(kept))
 
 
-def _attribute(attribute: str, prefix: str) -> str:
+def inline_attribute(attribute: str, prefix: str) -> str:
     """An attribute in one line, with the page's colours, ids of its own and two decimals."""
     plain = " ".join(attribute.split())
     plain = VARIABLES.get(plain, plain)
@@ -282,7 +280,9 @@ def _attribute(attribute: str, prefix: str) -> str:
     return _DECIMALS.sub(lambda digits: f"{float(digits[0]):.2f}", plain)
 
 
-def _titled(element: ET.Element, tooltips: Sequence[str]) -> Iterator[tuple[ET.Element, str]]:
+def titled_elements(
+    element: ET.Element, tooltips: Sequence[str]
+) -> Iterator[tuple[ET.Element, str]]:
     """*element* with its tooltip; of points that were drawn at once each with its own."""
     if len(tooltips) > 1:
         # Half-filled points are drawn twice, one half of all after the other.

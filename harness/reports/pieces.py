@@ -10,7 +10,8 @@ import heapq
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import attrgetter
 from statistics import median
 from typing import NamedTuple
 
@@ -90,12 +91,9 @@ def paint(layers: Iterable[Piece]) -> list[Piece]:
     >>> [tuple(piece) for piece in paint([Piece(0, 9, "a"), Piece(2, 3, "b")])]
     [(0, 2, 'a'), (2, 3, 'b'), (3, 9, 'a')]
     """
-    numbered = [
-        (piece.start, -order, piece)
-        for order, piece in enumerate(layers)
-        if piece.end > piece.start
-    ]
-    edges = {piece.start for _, _, piece in numbered} | {piece.end for _, _, piece in numbered}
+    visible = [piece for piece in layers if piece.end > piece.start]
+    edges = set(chain.from_iterable((piece.start, piece.end) for piece in visible))
+    numbered = ((piece.start, -order, piece) for order, piece in enumerate(visible))
     coming = sorted(numbered, reverse=True)
     open_layers: list[tuple[int, float, str]] = []  # a heap, the latest layer on top
     painted: list[Piece] = []
@@ -107,11 +105,15 @@ def paint(layers: Iterable[Piece]) -> list[Piece]:
             heapq.heappop(open_layers)
         if not open_layers:
             continue
-        part = open_layers[0][2]
-        if painted and painted[-1].part == part and painted[-1].end == left:
-            left = painted.pop().start  # noqa: PLW2901 - the same piece goes on
-        painted.append(Piece(left, right, part))
+        join_or_append(painted, Piece(left, right, open_layers[0][2]))
     return painted
+
+
+def join_or_append(painted: list[Piece], piece: Piece) -> None:
+    """Put *piece* behind those that are *painted*; where the last one's part goes on, into it."""
+    if painted and painted[-1].part == piece.part and painted[-1].end == piece.start:
+        piece = piece._replace(start=painted.pop().start)
+    painted.append(piece)
 
 
 def thinned(pieces: Sequence[Piece], step: float) -> list[Piece]:
@@ -158,7 +160,7 @@ def _spans(task: TaskSpans, parts: dict[str, str], thread: str = "") -> Iterator
 def _main_layers(attempt: TaskAttempt, task: TaskSpans) -> Iterator[Piece]:
     """What a recorded task's main thread did: outer pieces first, the more exact over them."""
     main_start = task.spans[0].start_s
-    last_end = max(span.finish_s for span in task.spans)
+    last_end = max(map(attrgetter("finish_s"), task.spans))
     first_span = {span.name: span for span in reversed(task.spans)}
     # Two clocks may contradict by some milliseconds.
     process_start = max(task.process_start_s or attempt.start_s, attempt.start_s)
@@ -170,10 +172,9 @@ def _main_layers(attempt: TaskAttempt, task: TaskSpans) -> Iterator[Piece]:
     first = shuffle or work_span
     yield Piece(main_start, first.start_s if first else last_end, "init")
     if work_span is not None and not work_span.open:
-        seen = attempt.finish_s if attempt.state == "succeeded" else last_end
-        yield Piece(work_span.finish_s, max(seen, work_span.finish_s), "end")
+        yield Piece(work_span.finish_s, max(seen_until(attempt, task), work_span.finish_s), "end")
     if attempt.kind == "reduce":
-        yield from _reduce_layers(task, shuffle)
+        yield from reduce_layers(task, shuffle)
     elif work_span is not None:
         yield _piece(work_span, "map_loop")
         yield from _spans(task, {"flush": "wait_spill"})
@@ -182,7 +183,14 @@ def _main_layers(attempt: TaskAttempt, task: TaskSpans) -> Iterator[Piece]:
         yield from _spans(task, {"merge": "merge", "commit": "commit"})
 
 
-def _reduce_layers(task: TaskSpans, shuffle: Span | None) -> Iterator[Piece]:
+def seen_until(attempt: TaskAttempt, task: TaskSpans) -> float:
+    """When an attempt was over; of one that did not end well, when its last span was."""
+    if attempt.state == "succeeded":
+        return attempt.finish_s
+    return max(span.finish_s for span in task.spans)
+
+
+def reduce_layers(task: TaskSpans, shuffle: Span | None) -> Iterator[Piece]:
     """Copies and waiting within the shuffle, then what reads, reduces and writes."""
     if shuffle is not None:
         visits = [span.finish_s for span in task.named("visit")]
@@ -196,13 +204,13 @@ def _reduce_layers(task: TaskSpans, shuffle: Span | None) -> Iterator[Piece]:
 
 
 def _logged_map(attempt: TaskAttempt, log_times: MapTimes) -> TaskPieces:
-    layers = [*_logged_loop(attempt, log_times)]
+    layers = [*logged_loop(attempt, log_times)]
     layers += [_piece(spill, "spill") for spill in log_times.spills if spill.last]
     beside = (_piece(spill, "spill") for spill in log_times.spills if not spill.last)
     return TaskPieces(paint(layers), paint(beside))
 
 
-def _logged_loop(attempt: TaskAttempt, log_times: MapTimes) -> Iterator[Piece]:
+def logged_loop(attempt: TaskAttempt, log_times: MapTimes) -> Iterator[Piece]:
     """From the start of a map to its end, as far as its log gives the lengths of the parts."""
     if log_times.start_up_s is None or log_times.end_s is None:
         return

@@ -37,12 +37,12 @@ JOB_TIMES = ("body_s", "job_s", "published_s")
 TIMES = {"job_s": "job time", "body_s": "body"}
 
 
-def one_line(text: object, most: int | None = None) -> str:
-    """*text* printable in one line, cut to *most* characters with an ellipsis in its middle."""
+def one_line(text: object, longest: int | None = None) -> str:
+    """*text* printable in one line, cut to *longest* characters with an ellipsis in its middle."""
     line = " ".join(printable(text).split())
-    if most is None or len(line) <= most:
+    if longest is None or len(line) <= longest:
         return line
-    return f"{line[: most - most // 2 - 1]}…{line[len(line) - most // 2 :]}"
+    return f"{line[: longest - longest // 2 - 1]}…{line[len(line) - longest // 2 :]}"
 
 
 def aligned(rows: Sequence[Sequence[str]], align: str) -> list[str]:
@@ -60,7 +60,7 @@ def aligned(rows: Sequence[Sequence[str]], align: str) -> list[str]:
     return list(map("  ".join, zip(*columns, strict=True)))
 
 
-def decimals(noise: float, most: int = 3) -> int:
+def decimals(noise: float, most_places: int = 3) -> int:
     """
     Decimals that a number with this noise supports.
 
@@ -68,11 +68,11 @@ def decimals(noise: float, most: int = 3) -> int:
     (0, 1, 2, 3, 0)
     """
     if not math.isfinite(noise) or noise <= 0:
-        return most
+        return most_places
     exponent = math.floor(math.log10(noise))
-    if exponent < -most:  # ten to a power far below is 0
-        return most
-    return min(most, max(0, -exponent + (noise / 10.0**exponent < 2)))
+    if exponent < -most_places:  # ten to a power far below is 0
+        return most_places
+    return min(most_places, max(0, -exponent + (noise / 10.0**exponent < 2)))
 
 
 def number(value: float | None, noise: float | None = None, *, most: int = 3) -> str:
