@@ -49,14 +49,14 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
     order = {PROFILES: 0, PLAN: 1, PREDICTIONS: 1, SEAL: 2}
     names = [*published(run, level), *([SEAL] if run.seal.exists() else [])]
     for name in sorted(names, key=lambda name: order.get(name, order.get(name.split("/")[0], 3))):
-        path = target / pseudonyms.name(name)
+        path = target / pseudonyms.file_name(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         is_packed = level != "raw" and name.startswith((PROFILES, PREDICTIONS, SCORES))
         if name == SEAL:
             seal = run.opener.read_record(Seal, run.path / SEAL, "")
             new = {
                 name: copy.opener.sha256(target / name)
-                for name in map(pseudonyms.name, seal.sha256)
+                for name in map(pseudonyms.file_name, seal.sha256)
             }
             seal = seal.model_copy(update={"sha256": new})
             path.write_bytes(json_bytes(seal.model_dump(mode="json")))
@@ -82,7 +82,9 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
     originals = {
         "schema_version": SCHEMA_VERSION,
         "level": level,
-        "files": {pseudonyms.name(name): run.opener.sha256(run.path / name) for name in measured},
+        "files": {
+            pseudonyms.file_name(name): run.opener.sha256(run.path / name) for name in measured
+        },
         "chain": next(reversed(Chain(run.opener).lines()), ""),
         "ids": {new: old for old, new in pseudonyms.ids.items()},
         "left_out": left_out,
@@ -136,7 +138,7 @@ def _make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
     previous = ""
     last = {line.name: line.sha256 for line in lines}
     for line in lines:
-        name = pseudonyms.name(line.name)
+        name = pseudonyms.file_name(line.name)
         if name == SCORES:
             hashes[name] = hash_folder(copy.path / name, opener)
         elif not name.startswith("trials/"):
