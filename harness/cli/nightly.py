@@ -115,7 +115,7 @@ def judge(history: Path, each: bool, as_json: bool) -> int:
         nights = [entry for entry in entries if isinstance(entry, Night)]
         count = len(nights)
     else:
-        tables = read_csv(history, each=each)
+        tables = read_csv(history, separate=each)
         alarms = [alarm for table in tables for alarm in Judge(table).judge()]
         notes = [note for table in tables for note in table.notes]
         nights = []
