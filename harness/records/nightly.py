@@ -62,12 +62,12 @@ class Point(Record):
         if self.kind == "control":
             return [("resource", _RESOURCES.get(self.workload, self.workload) or self.quantity)]
         if self.kind != "measured":
-            of = "model" if self.kind == "residual" else "cost"
-            return [(of, self.model or f"{self.workload} {self.quantity}")]
+            kind = "model" if self.kind == "residual" else "cost"
+            return [(kind, self.model or f"{self.workload} {self.quantity}")]
         if self.quantity != "job_s":
             return [("phase", self.quantity)]
-        named = [("all", "all cells"), ("workload", self.workload), ("cell", self.cell)]
-        return [(of, name) for of, name in named if name]
+        factors = [("all", "all cells"), ("workload", self.workload), ("cell", self.cell)]
+        return [(kind, name) for kind, name in factors if name]
 
 
 class Alarm(Record):
@@ -131,8 +131,8 @@ class Night(Record):
 
     def changed_by(self, name: str) -> dict[str, float]:
         """Offsets that the code *name* makes: a model's own, or all of them."""
-        own = {key: size for key, size in self.offsets.items() if key.endswith(f"| {name}")}
-        return own or self.offsets
+        offsets = {key: size for key, size in self.offsets.items() if key.endswith(f"| {name}")}
+        return offsets or self.offsets
 
 
 class Acceptance(Record):

@@ -21,7 +21,8 @@ class History:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.path, self._opener = self.folder / HISTORY, Opener(self.folder)
+        self.path = self.folder / HISTORY
+        self._opener = Opener(self.folder)
 
     def entries(self, *, repairs: bool = False) -> list[Entry]:
         """
@@ -42,8 +43,8 @@ class History:
         with os_error_as_machine_error(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         with growing(self._opener, self.path) as add:
-            known = chained(self._opener, self.path, self._parse, _RESTORE)
-            linked = entry.model_copy(update={"previous": next(reversed(known), "")})
+            stored = chained(self._opener, self.path, self._parse, _RESTORE)
+            linked = entry.model_copy(update={"previous": next(reversed(stored), "")})
             document = linked.model_dump(mode="json", exclude_defaults=True)
             document |= {"schema_version": entry.schema_version, "kind": entry.kind}
             add(json_bytes(document, indent=None))
