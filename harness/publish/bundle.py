@@ -103,7 +103,7 @@ def publish(
     """
     _refuse_existing(folder)
     people = authors or crate.NOBODY
-    evaluations = [*map(_complete, runs)]
+    evaluations = [*map(complete_evaluation, runs)]
     if len({run.id for run in runs}) < len(runs):
         raise SpecError("a run is named twice", where=" ".join(run.id for run in runs))
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
@@ -129,7 +129,7 @@ def publish(
                 what = "\n  ".join(["the closed division is not met:", *unmet])
                 raise DataError(what, where=folder.name, fix="publish it as open: --division open")
             _write(scratch / RULES_FILE, json_bytes(rules_document(rules_check, claimed)).decode())
-            _write(scratch / "README.md", _readme(claim, rules_check, claimed, level, licence))
+            _write(scratch / "README.md", readme(claim, rules_check, claimed, level, licence))
             _refuse_private(pseudonyms, scratch, folder.name)
             _write(scratch / "CITATION.cff", crate.citation(claim, people, licence))
             metadata = crate.crate(claim, people, licence, _hashes(scratch), scratch)
@@ -157,7 +157,7 @@ def _refuse_private(pseudonyms: Pseudonyms, scratch: Path, where: str) -> None:
         raise DataError(what, where=where, fix="report it: nothing was published")
 
 
-def _complete(run: Run) -> Evaluation:
+def complete_evaluation(run: Run) -> Evaluation:
     """Evaluation of a run that can be published; `DataError` says what it lacks."""
     evaluation = Evaluation.of(run)
     version = run.read_manifest().schema_version
@@ -207,7 +207,7 @@ def _write_reports(
         results = public_data(evaluation, clean, with_tasks=with_tasks)
         document = make_document(results)
         if not with_tasks:
-            document = _without_tasks(document)
+            document = without_tasks(document)
         suffix = f"-{evaluation.run.id}" if len(evaluations) > 1 else ""
         documents[suffix] = (results, document)
         for kind, ending in _REPORTS.items():
@@ -217,7 +217,7 @@ def _write_reports(
     return without_pdf
 
 
-def _without_tasks(document: Document) -> Document:
+def without_tasks(document: Document) -> Document:
     """A report without what happened in tasks, and without folded tables: those are in data/."""
     sections = list[Section]()
     for section in document.sections:
@@ -227,7 +227,7 @@ def _without_tasks(document: Document) -> Document:
     return replace(document, sections=sections)
 
 
-def _readme(claim: Claim, rules_check: Check, division: str, level: str, licence: str) -> str:
+def readme(claim: Claim, rules_check: Check, division: str, level: str, licence: str) -> str:
     """Say what is claimed, how to check it, and what is missing."""
     failed = ", ".join(rules_check.unmet)
     return _README.format(

@@ -127,7 +127,7 @@ def reproduce_bundle(
     evaluations = [*map(Evaluation.of, runs)]
     write_tables(evaluations, folder / "data", str)
     for name in TABLES:
-        yield f"data/{name}.csv", list(_compare_tables(opener, Opener(folder), name))
+        yield f"data/{name}.csv", list(compare_tables(opener, Opener(folder), name))
     text = opener.read(bundle / "README.md", FIX).decode(errors="replace")
     stated = re.search(CLAIM.format("(.*?)"), text, re.DOTALL)
     stated_lines = stated[1].splitlines() if stated else []
@@ -141,7 +141,7 @@ def reproduce_bundle(
     yield "README.md: claim", differing
 
 
-def _compare_tables(stored: Opener, remade: Opener, name: str) -> Iterator[Difference]:
+def compare_tables(stored: Opener, remade: Opener, name: str) -> Iterator[Difference]:
     """What differs between the tables *name* of a bundle and of what was made again."""
     old_rows = _rows_by_key(stored, name)
     new_rows = _rows_by_key(remade, name)
@@ -153,7 +153,7 @@ def _compare_tables(stored: Opener, remade: Opener, name: str) -> Iterator[Diffe
             new = new_row.get(column)
             place = f"data/{name}.csv: {key}: {column}"
             if old != new and not _OF_LOGS.fullmatch(place):
-                yield Difference("", place, old, new, _relative(old, new))
+                yield Difference("", place, old, new, relative_change(old, new))
 
 
 def _rows_by_key(opener: Opener, name: str) -> dict[str, dict[str, str]]:
@@ -164,7 +164,7 @@ def _rows_by_key(opener: Opener, name: str) -> dict[str, dict[str, str]]:
     return rows
 
 
-def _relative(old: str | None, new: str | None) -> float | None:
+def relative_change(old: str | None, new: str | None) -> float | None:
     """By which part of itself a number has changed; `None`: one of both is no number, or 0."""
     with suppress(ValueError, ZeroDivisionError):
         return (float(new or "") - float(old or "")) / abs(float(old or ""))
@@ -211,7 +211,7 @@ def system_facts(text: str) -> dict[str, str]:
     return facts
 
 
-class _Finding(NamedTuple):
+class Finding(NamedTuple):
     """What a run says, as *published* and *measured* again; *is_same* is `None` where undecided."""
 
     what: str
@@ -229,9 +229,9 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
     ranking = published.ranking("raw")
     quantity = ranking.quantity if ranking else ""
     findings = [
-        *_verdict_findings(published, measured),
-        *_error_findings(published, measured, quantity),
-        *_bias_findings(published, measured, quantity),
+        *verdict_findings(published, measured),
+        *error_findings(published, measured, quantity),
+        *bias_findings(published, measured, quantity),
     ]
     for finding in findings:
         yield Conclusion(
@@ -243,7 +243,7 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
         )
 
 
-def _verdict_findings(published: ScoreBook, measured: ScoreBook) -> Iterator[_Finding]:
+def verdict_findings(published: ScoreBook, measured: ScoreBook) -> Iterator[Finding]:
     """The verdicts about pairs of models that are decided."""
     new_verdicts = {_pair_key(pair): _verdict(pair) for pair in measured.comparisons}
     for pair in published.comparisons:
@@ -251,7 +251,7 @@ def _verdict_findings(published: ScoreBook, measured: ScoreBook) -> Iterator[_Fi
         new = new_verdicts.get(_pair_key(pair), "none")
         if old != "undecided":
             what = f"{pair.quantity}, {pair.speed}: {pair.better} and {pair.worse}"
-            yield _Finding(what, old, new, None if new in ("none", "undecided") else new == old)
+            yield Finding(what, old, new, None if new in ("none", "undecided") else new == old)
 
 
 def _pair_key(pair: Comparison) -> tuple[str, ...]:
@@ -263,20 +263,20 @@ def _verdict(pair: Comparison) -> str:
     return f"{pair.better} nearer" if pair.verdict == "nearer" else pair.verdict
 
 
-def _error_findings(published: ScoreBook, measured: ScoreBook, quantity: str) -> Iterator[_Finding]:
+def error_findings(published: ScoreBook, measured: ScoreBook, quantity: str) -> Iterator[Finding]:
     """The mean errors: the same where the new one is in the old interval."""
     new_errors = _mean_errors(measured, quantity)
     for model, (old, old_low, old_high) in _mean_errors(published, quantity).items():
         what = f"mean error of {model}"
         text = _ERROR.format(old, old_low, old_high)
         if model not in new_errors:
-            yield _Finding(what, text, "no answer", None)
+            yield Finding(what, text, "no answer", None)
             continue
         new, new_low, new_high = new_errors[model]
         is_within = old_low <= new <= old_high
         is_apart = new_high < old_low or old_high < new_low
         is_same = is_within if is_within or is_apart else None
-        yield _Finding(what, text, _ERROR.format(new, new_low, new_high), is_same)
+        yield Finding(what, text, _ERROR.format(new, new_low, new_high), is_same)
 
 
 def _mean_errors(score_book: ScoreBook, quantity: str) -> dict[str, tuple[float, float, float]]:
@@ -292,13 +292,13 @@ def _mean_errors(score_book: ScoreBook, quantity: str) -> dict[str, tuple[float,
     return errors
 
 
-def _bias_findings(published: ScoreBook, measured: ScoreBook, quantity: str) -> Iterator[_Finding]:
+def bias_findings(published: ScoreBook, measured: ScoreBook, quantity: str) -> Iterator[Finding]:
     """The signs of the biases."""
     new_signs = _signs(measured, quantity)
     for model, old in _signs(published, quantity).items():
         new = new_signs.get(model)
         is_same = None if new is None else new == old
-        yield _Finding(f"sign of the bias of {model}", old, new or "none", is_same)
+        yield Finding(f"sign of the bias of {model}", old, new or "none", is_same)
 
 
 def _signs(score_book: ScoreBook, quantity: str) -> dict[str, str]:
@@ -338,18 +338,18 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
         if rules_check.claimed == "open":
             why_open[name] = [*rules_check.unmet.values()]
         for evaluation in evaluations:
-            rows += _rows(evaluation, name)
+            rows += error_rows(evaluation, name)
         footnote = f"{claim.title}; bundle {opener.sha256(bundle / SUMS)[:16]}, rules {VERSION},"
         footnote += f" {rules_check.claimed} division, {claim.date}; {_status(bundle)}."
         sentences = [line.removeprefix("- ") for line in claim.lines if line.startswith("- ")]
         quotes[name] = (sentences, footnote)
-    head = _differing(sides)
-    not_ranked = _why_not_ranked(head)
+    head = differing_facts(sides)
+    not_ranked = why_not_ranked(head)
     rows.sort(key=lambda row: row[:4] if not_ranked else (row.experiment, row.error, row.model))
     return SideBySide([*map(str, bundles)], head, not_ranked, why_open, rows, quotes)
 
 
-def _rows(evaluation: Evaluation, bundle: str) -> Iterator[Row]:
+def error_rows(evaluation: Evaluation, bundle: str) -> Iterator[Row]:
     """The mean errors of the models of a run by the quantity that they are ranked by."""
     score_book = evaluation.run.read_scores()
     ranking = score_book.ranking("raw")
@@ -370,7 +370,7 @@ def _rows(evaluation: Evaluation, bundle: str) -> Iterator[Row]:
             )
 
 
-def _differing(sides: Sequence[dict[str, str]]) -> dict[str, list[str]]:
+def differing_facts(sides: Sequence[dict[str, str]]) -> dict[str, list[str]]:
     """What is not the same on all *sides*, with the value of each, none being an empty one."""
     head = dict[str, list[str]]()
     for key in dict.fromkeys(chain.from_iterable(sides)):
@@ -380,7 +380,7 @@ def _differing(sides: Sequence[dict[str, str]]) -> dict[str, list[str]]:
     return head
 
 
-def _why_not_ranked(head: dict[str, list[str]]) -> str:
+def why_not_ranked(head: dict[str, list[str]]) -> str:
     """Why bundles that differ by *head* are not ranked; nothing: they are."""
     but_systems = [key for key in head if not key.startswith("system: ")]
     if but_systems:

@@ -108,7 +108,11 @@ def rewrite(data: bytes, change: Change) -> bytes:
         raise DataError("a packed file, into which nobody looks")
     if data.startswith(_UNITS):
         return data  # numbers alone
-    for magic, rewritten in ((_PARQUET, _table), (_AVRO, _history), (_RECORDING, _recording)):
+    for magic, rewritten in (
+        (_PARQUET, rewrite_table),
+        (_AVRO, rewrite_history),
+        (_RECORDING, rewrite_recording),
+    ):
         if data.startswith(magic):
             try:
                 return rewritten(data, change)
@@ -118,7 +122,7 @@ def rewrite(data: bytes, change: Change) -> bytes:
                 raise DataError(f"a damaged file: {excerpt(error, 200)}") from error
     text = data.decode("utf-8", "surrogateescape")
     is_json = text.startswith(("{", "Avro-Json"))
-    changed = _documents(text, change) if is_json else change(text, "")
+    changed = rewrite_documents(text, change) if is_json else change(text, "")
     return data if changed == text else changed.encode("utf-8", "surrogateescape")
 
 
@@ -138,7 +142,7 @@ def _walked(value: Any, change: Change, key: str = "") -> Any:
     return value
 
 
-def _documents(text: str, change: Change) -> str:
+def rewrite_documents(text: str, change: Change) -> str:
     """A JSON document, or lines of them among which others may be."""
     try:
         value = read_json(text)
@@ -149,7 +153,9 @@ def _documents(text: str, change: Change) -> str:
         changed_lines = list[str]()
         for line in lines:
             is_document = line[0] == "{"
-            changed_lines.append(_documents(line, change) if is_document else change(line, ""))
+            changed_lines.append(
+                rewrite_documents(line, change) if is_document else change(line, "")
+            )
         return "".join(changed_lines)
     changed = _walked(value, change)
     if changed == value:
@@ -161,7 +167,7 @@ def _documents(text: str, change: Change) -> str:
     return written + text[len(body) :]
 
 
-def _history(data: bytes, change: Change) -> bytes:
+def rewrite_history(data: bytes, change: Change) -> bytes:
     """A history in Avro's binary form."""
     from fastavro import schemaless_reader, schemaless_writer
 
@@ -175,7 +181,7 @@ def _history(data: bytes, change: Change) -> bytes:
     return b"\n".join([first, schema_line, written.getvalue()])
 
 
-def _recording(data: bytes, change: Change) -> bytes:
+def rewrite_recording(data: bytes, change: Change) -> bytes:
     """A recording: the thread of each chunk, and texts, which go on from slot to slot of a span."""
     written = bytearray(data)
     for start in range(HEAD, len(data) - SLOT + 1, CHUNK):
@@ -200,7 +206,7 @@ def _recording(data: bytes, change: Change) -> bytes:
     return bytes(written)
 
 
-def _table(data: bytes, change: Change) -> bytes:
+def rewrite_table(data: bytes, change: Change) -> bytes:
     """A table, written as `harness.store.tables` does."""
     arrow = import_module("pyarrow")
     parquet = import_module("pyarrow.parquet")

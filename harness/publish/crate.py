@@ -83,12 +83,12 @@ def crate(
     claim: Claim, authors: Sequence[Author], licence: str, hashes: Mapping[str, str], folder: Path
 ) -> str:
     """`ro-crate-metadata.json`: the bundle, its files with *hashes*, who made it, and by what."""
-    people = [_person(author, number) for number, author in enumerate(authors, 1)]
+    people = [person_node(author, number) for number, author in enumerate(authors, 1)]
     rights = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
     parts = list[dict[str, Any]]()
     for name, sha in hashes.items():
         if not name.startswith("runs/"):
-            parts.append(_file(folder / name, name, sha))
+            parts.append(file_node(folder / name, name, sha))
     for path in folders(folder / "runs"):
         parts.append(
             {
@@ -141,7 +141,7 @@ def crate(
     return json.dumps(document, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def _person(author: Author, number: int) -> dict[str, Any]:
+def person_node(author: Author, number: int) -> dict[str, Any]:
     """An author as a node of the crate."""
     full_name = f"{author.get('given-names', '')} {author.get('family-names', '')}".strip()
     return {
@@ -151,7 +151,7 @@ def _person(author: Author, number: int) -> dict[str, Any]:
     }
 
 
-def _file(path: Path, name: str, sha: str) -> dict[str, Any]:
+def file_node(path: Path, name: str, sha: str) -> dict[str, Any]:
     """A file of the bundle as a node of the crate."""
     return {
         "@id": name,

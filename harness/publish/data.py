@@ -6,6 +6,7 @@ import csv
 import io
 import math
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
@@ -201,12 +202,12 @@ def write_tables(
         for number, evaluation in enumerate(in_order, 1):
             rows += [{"run": number, **row} for row in rows_of(evaluation)]
         columns = [*dict.fromkeys(chain.from_iterable(rows))]
-        lines = sorted([_field(row.get(column), clean) for column in columns] for row in rows)
+        lines = sorted([table_field(row.get(column), clean) for column in columns] for row in rows)
         with (folder / f"{name}.csv").open("x", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([columns, *lines])
 
 
-def _field(value: object, clean: Callable[[str], str]) -> str:
+def table_field(value: object, clean: Callable[[str], str]) -> str:
     """A value as a table has it: cleaned, and safe in a spreadsheet, where it is a text."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
@@ -249,7 +250,7 @@ def make_claim(evaluations: Sequence[Evaluation], end_s: float | None = None) ->
     by_name = sorted(
         evaluations, key=lambda evaluation: (evaluation.experiment.name, evaluation.run.id)
     )
-    lines = [*chain.from_iterable(map(_lines, by_name))]
+    lines = [*chain.from_iterable(map(run_lines, by_name))]
     title = f"Performance models of Hadoop MapReduce compared: {', '.join(names)}"
     if end_s is None:
         trials = (evaluation.run.trials().values() for evaluation in evaluations)
@@ -257,7 +258,7 @@ def make_claim(evaluations: Sequence[Evaluation], end_s: float | None = None) ->
     return Claim(title, datetime.fromtimestamp(end_s, UTC).date().isoformat(), tuple(lines))
 
 
-def _lines(evaluation: Evaluation) -> list[str]:
+def run_lines(evaluation: Evaluation) -> list[str]:
     """Four lines about one run; the form is fixed (docs/rules.md), as it is computed again."""
     run = evaluation.run
     score_book = run.read_scores()
@@ -265,15 +266,9 @@ def _lines(evaluation: Evaluation) -> list[str]:
     first = "no model can be ranked."
     noise = "not known"
     if ranking is not None and ranking.models:
-        first = _nearest_sentence(ranking)
-        floors = _floors(score_book, ranking)
+        first = nearest_sentence(ranking)
+        floors = known_floors(score_book, ranking)
         noise = f"{100 * median(floors):.1f} %" if floors else noise
-    done = [record for record in evaluation.done.values() if not record.trial.profiling]
-    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
-    disturbed = sum(bool(record.disturbed) for record in done)
-    failed = sum(record.state != "done" for record in run.trials().values())
-    rests_on = f"  It rests on {len(done)} trials of {len(scored)} scored cells, of which"
-    rests_on += f" {disturbed} are disturbed and {failed} failed; the noise of a cell's mean is"
     order = "  The predictions were sealed before what they are scored on was measured."
     if blind_refusals(run, evaluation.done.values()):
         order = "  The predictions were sealed after the measurement: their models could have been"
@@ -281,13 +276,24 @@ def _lines(evaluation: Evaluation) -> list[str]:
     reach = f"  It holds for {hardware_of(evaluation)} and these inputs; nothing is said of other"
     return [
         f"- {evaluation.experiment.name} ({run.id}): {first}",
-        f"{rests_on} {noise} (median).",
+        basis_sentence(evaluation, noise),
         order,
         f"{reach} systems.",
     ]
 
 
-def _nearest_sentence(ranking: Ranking) -> str:
+def basis_sentence(evaluation: Evaluation, noise: str) -> str:
+    """On how many trials the claim rests, and what *noise* their means have."""
+    done = [record for record in evaluation.done.values() if not record.trial.profiling]
+    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
+    disturbed = sum(bool(record.disturbed) for record in done)
+    failed = sum(record.state != "done" for record in evaluation.run.trials().values())
+    basis = f"  It rests on {len(done)} trials of {len(scored)} scored cells, of which"
+    basis += f" {disturbed} are disturbed and {failed} failed; the noise of a cell's mean is"
+    return f"{basis} {noise} (median)."
+
+
+def nearest_sentence(ranking: Ranking) -> str:
     """Which models of a ranking are nearest, and how far they are off."""
     errors = dict(zip(ranking.models, ranking.errors, strict=True))
     lowest, highest = (f"{100 * errors[ranking.nearest[place]]:.1f} %" for place in (0, -1))
@@ -299,11 +305,12 @@ def _nearest_sentence(ranking: Ranking) -> str:
     return f"{sentence} {lowest} to {highest} {over}, cannot be told apart."
 
 
-def _floors(score_book: ScoreBook, ranking: Ranking) -> list[float]:
+def known_floors(score_book: ScoreBook, ranking: Ranking) -> list[float]:
     """The noise floors that are known, of the cells that all models of a ranking answer."""
-    floors: dict[str, dict[str, float | None]] = {model: {} for model in ranking.models}
+    floors = defaultdict[str, dict[str, float | None]](dict)
     for score in score_book.scores:
-        if (score.quantity, score.speed) == (ranking.quantity, "raw") and score.model in floors:
+        is_ranked = (score.quantity, score.speed) == (ranking.quantity, "raw")
+        if is_ranked and score.model in ranking.models:
             floors[score.model][score.cell] = score.floor
     common = set.intersection(*map(set, floors.values()))
     if ranking.quantity in FRAMED:

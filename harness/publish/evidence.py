@@ -11,6 +11,7 @@ import gzip
 import hashlib
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
         path.parent.mkdir(parents=True, exist_ok=True)
         is_packed = level != "raw" and name.startswith((PROFILES, PREDICTIONS, SCORES))
         if name == SEAL:
-            _write_seal(run, copy, path, pseudonyms)
+            write_seal(run, copy, path, pseudonyms)
         elif not _write(run, name, path, change, is_packed=is_packed):
             left_out[_OPAQUE] += 1
         if name == SEAL or name.startswith(PROFILES):
@@ -62,30 +63,44 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
             if before != after:
                 hashes[before] = after
     if pseudonyms.ids and run.is_scored:
-        _sort_scores(copy)
-    _make_evidence(run, copy, pseudonyms)
-    measured_names = {*run.opener.names(run.path)}
+        sort_scores(copy)
+    make_evidence(run, copy, pseudonyms)
+    write_originals(run, target, level=level, pseudonyms=pseudonyms, names=names, left_out=left_out)
+    copy.check_evidence()
+    copy.seal.check()
+
+
+def write_originals(
+    run: Run,
+    target: Path,
+    *,
+    level: str,
+    pseudonyms: Pseudonyms,
+    names: Sequence[str],
+    left_out: Counter[str],
+) -> None:
+    """Write the hashes of what was measured, of which *names* are published, and what is not."""
+    stored = {*run.opener.names(run.path)}
     anew = {CHAIN, FINISHED, *(f"trials/{key}/{EVIDENCE}" for key in run.trial_ids())}
-    measured = {*names, *anew} & measured_names
-    for name in measured_names - measured:
+    measured = {*names, *anew} & stored
+    for name in stored - measured:
         parts = name.split("/")
         left_out["/".join(["trials", "*", parts[2]] if parts[0] == "trials" else parts[:1])] += 1
+    hashes = dict[str, str]()
+    for name in measured:
+        hashes[pseudonyms.file_name(name)] = run.opener.sha256(run.path / name)
     originals = {
         "schema_version": SCHEMA_VERSION,
         "level": level,
-        "files": {
-            pseudonyms.file_name(name): run.opener.sha256(run.path / name) for name in measured
-        },
+        "files": hashes,
         "chain": next(reversed(Chain(run.opener).lines()), ""),
         "ids": {new: old for old, new in pseudonyms.ids.items()},
         "left_out": left_out,
     }
     (target / ORIGINALS).write_bytes(json_bytes(originals))
-    copy.check_evidence()
-    copy.seal.check()
 
 
-def _write_seal(run: Run, copy: Run, path: Path, pseudonyms: Pseudonyms) -> None:
+def write_seal(run: Run, copy: Run, path: Path, pseudonyms: Pseudonyms) -> None:
     """Write the seal of *run* with the hashes that its files have in *copy*."""
     seal = run.opener.read_record(Seal, run.path / SEAL, "")
     names = map(pseudonyms.file_name, seal.sha256)
@@ -94,7 +109,7 @@ def _write_seal(run: Run, copy: Run, path: Path, pseudonyms: Pseudonyms) -> None
     path.write_bytes(json_bytes(seal.model_dump(mode="json")))
 
 
-def _sort_scores(copy: Run) -> None:
+def sort_scores(copy: Run) -> None:
     """Put the scores of *copy* into the order of the ids of its cells, some of which are new."""
     stored = copy.read_scores()
     scores = tuple(sorted(stored.scores, key=lambda score: (score.model, score.cell)))
@@ -130,11 +145,11 @@ def _write(run: Run, name: str, path: Path, change: Change, *, is_packed: bool) 
     return True
 
 
-def _make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
+def make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
     """Make the evidence of each trial of *copy*, its chain, and its end, like those of *run*."""
     hashes = dict[str, str]()
     for folder in folders(copy.path / "trials"):
-        hashes |= _make_trial_evidence(copy.opener, folder)
+        hashes |= make_trial_evidence(copy.opener, folder)
     lines = [*Chain(run.opener).lines().values()]
     last_hashes = {line.name: line.sha256 for line in lines}
     content = b""
@@ -158,7 +173,7 @@ def _make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
     (copy.path / FINISHED).write_bytes(previous.encode())
 
 
-def _make_trial_evidence(opener: Opener, folder: Path) -> dict[str, str]:
+def make_trial_evidence(opener: Opener, folder: Path) -> dict[str, str]:
     """Write the evidence of the trial in *folder*; its hashes, by their names in the chain."""
     file_hashes = opener.hashes(folder)
     name = f"trials/{folder.name}"

@@ -125,7 +125,7 @@ def write_paper(
     parts = list[str]()
     for suffix, (results, document) in documents.items():
         experiment = f" ({document.name})" if suffix else ""
-        parts += _sections(document, experiment)
+        parts += paper_sections(document, experiment)
         for name, shown in paper_tables(results).items():
             starts = range(0, len(shown.rows), _MOST_ROWS)
             pages = [shown.rows[start : start + _MOST_ROWS] for start in starts]
@@ -149,7 +149,7 @@ def write_paper(
     (folder / "paper.tex").write_text(_PAPER % texts, encoding="utf-8")
 
 
-def _sections(document: Document, experiment: str) -> Iterator[str]:
+def paper_sections(document: Document, experiment: str) -> Iterator[str]:
     """Sections of a paper about a report, each a title, with the *experiment*, and its text."""
     method = list[str]()
     for section in document.sections:
@@ -265,7 +265,7 @@ def write_pdf(document: Document, path: Path) -> str:
         typst = import_module("typst")
     except ImportError as error:
         return f"there is no {path.name}: {error} (pip install 'mapreduce-harness[pdf]')"
-    blocks = _pdf_blocks(document)
+    blocks = pdf_blocks(document)
     shown = [block for block in blocks if not (isinstance(block, Table) and block.folded)]
     texts = cleaned(shown, lambda text: typographic(printable(text)))
     fonts = Path(import_module("matplotlib").get_data_path(), "fonts", "ttf")  # of the figures
@@ -276,7 +276,7 @@ def write_pdf(document: Document, path: Path) -> str:
     return ""
 
 
-def _pdf_blocks(document: Document) -> list[Block]:
+def pdf_blocks(document: Document) -> list[Block]:
     """All blocks of a report in their order, titles and facts among them as texts."""
     title = f"Experiment {document.name}{document.mark and f', {document.mark}'}."
     blocks: list[Block] = [Text(document.question, "title"), Text(title)]

@@ -166,10 +166,7 @@ def _compile_patterns(
             kind = "known"
         elif name.isalpha() and (len(name) < 4 or name.lower() in vocabulary):
             kind = "word"
-        forms = {name, html.escape(name), json.dumps(name)[1:-1], quote(name), quote(name, "")}
-        if pseudonym.startswith("host-"):
-            forms |= {name.lower(), name.upper()}
-        for form in forms:
+        for form in written_forms(name, is_host=pseudonym.startswith("host-")):
             pseudonym_by_form.setdefault(form, pseudonym)
             forms_by_kind[kind if _WORD.fullmatch(form) else "spaced"].add(form)
     patterns = {kind: pattern_of(forms) for kind, forms in forms_by_kind.items()}
@@ -191,6 +188,12 @@ def _compile_patterns(
         words=re.compile(f"{_MAIL_AND_PATHS}|{paths}|{names}|{_ADDRESSES}"),
         spaced=re.compile(f"(?P<name>{spaced})") if spaced else None,
     )
+
+
+def written_forms(name: str, *, is_host: bool) -> set[str]:
+    """*name* as it stands in text, XML, JSON and URLs; names of hosts also in one case."""
+    forms = {name, html.escape(name), json.dumps(name)[1:-1], quote(name), quote(name, "")}
+    return forms | {name.lower(), name.upper()} if is_host else forms
 
 
 class Pseudonyms:

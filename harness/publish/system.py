@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import unescape
 from typing import Any
@@ -82,6 +82,7 @@ _MAY_BE_UNKNOWN = re.compile(
 _MISSING = "not known: it is not there"
 _NOT_ASKED = "not known: the run was measured by a harness that did not ask"
 _NO_CONF = "not known: no configuration of such a job is stored"
+_NO_GPU = "none was asked for"
 _PROPERTY = re.compile(
     r"<property><name>([^<]*)</name><value>([^<]*)</value><final>\w+</final><source>([^<]*)<"
 )
@@ -95,7 +96,7 @@ def system_document(runs: Sequence[Run]) -> dict[str, Any]:
         name = evaluation.experiment.name
         while name in experiments:
             name += " again"
-        system = _system(evaluation, evaluation.run.read_manifest())
+        system = system_of(evaluation, evaluation.run.read_manifest())
         experiments[name] = complete(system, FIELDS, _NOT_ASKED)
     return {"version": 1, "experiments": experiments}
 
@@ -128,22 +129,21 @@ def complete(value: Any, fields: Any, unsaid: str) -> Any:
     return completed or unsaid
 
 
-def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
+def system_of(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
+    """The system of a run, field by field as in `FIELDS`, which may lack some."""
     stored = manifest.model_dump(mode="json")
     gpus = stored["gpus_found"]
-    no_gpu = "none was asked for"
-    copies = ("h2d_bps", "d2h_bps", "rates_missing")
     confs = {label: _conf(evaluation, key) for key, label in evaluation.labels.items()}
     return {
-        "nodes": _nodes(stored["systems"] or {"every node": _NOT_ASKED}),
+        "nodes": node_facts(stored["systems"] or {"every node": _NOT_ASKED}),
         "client": stored["machine"],
         "gpus": {
             "offered": stored["gpus"] or "none",
-            "found": {node: found["devices"] for node, found in gpus.items()} or no_gpu,
+            "found": {node: found["devices"] for node, found in gpus.items()} or _NO_GPU,
         },
-        "clusters": _clusters(evaluation, manifest),
-        "jvm": _jvms(stored, [*confs.values()]),
-        "hadoop": _hadoop(stored, confs),
+        "clusters": cluster_facts(evaluation, manifest),
+        "jvm": jvm_facts(stored, [*confs.values()]),
+        "hadoop": hadoop_facts(stored, confs),
         "harness": {
             "version": stored["harness"],
             "commit": stored["commit"] or "not known: it did not run from a source tree",
@@ -151,17 +151,25 @@ def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
             "packages": stored["packages"] or installed_packages(),
             "packages read": "when measured" if stored["packages"] else "when published",
         },
-        "measured": {
-            "rates": stored["rates"] or "not known: no model asked for rates of disks and memory",
-            "limits": stored["limits"] or "not known: nothing was limited on purpose",
-            "network": "not known: only the rate of a limited network is measured: `limits`",
-            "gpus": {node: {name: found[name] for name in copies} for node, found in gpus.items()}
-            or no_gpu,
-        },
+        "measured": measured_facts(stored),
     }
 
 
-def _nodes(systems: Mapping[str, Any]) -> dict[str, Any]:
+def measured_facts(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Rates and limits of the machines, as they were measured."""
+    copies = ("h2d_bps", "d2h_bps", "rates_missing")
+    rates_of_gpus = dict[str, Any]()
+    for node, found in stored["gpus_found"].items():
+        rates_of_gpus[node] = {name: found[name] for name in copies}
+    return {
+        "rates": stored["rates"] or "not known: no model asked for rates of disks and memory",
+        "limits": stored["limits"] or "not known: nothing was limited on purpose",
+        "network": "not known: only the rate of a limited network is measured: `limits`",
+        "gpus": rates_of_gpus or _NO_GPU,
+    }
+
+
+def node_facts(systems: Mapping[str, Any]) -> dict[str, Any]:
     """What each node says of itself, or which one it is the same as."""
     nodes = dict[str, Any]()
     for node, answer in systems.items():
@@ -172,7 +180,7 @@ def _nodes(systems: Mapping[str, Any]) -> dict[str, Any]:
     return nodes
 
 
-def _jvms(stored: Mapping[str, Any], confs: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+def jvm_facts(stored: Mapping[str, Any], confs: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """What is known of the JVMs of tasks, by the *confs* of cells, and of daemons."""
     tasks = dict[str, Any]()
     for kind, name in _OPTIONS.items():
@@ -183,7 +191,7 @@ def _jvms(stored: Mapping[str, Any], confs: Sequence[Mapping[str, str]]) -> dict
     return {"tasks": tasks, "daemons": daemons or (stored["systems"] and "not known: not ours")}
 
 
-def _hadoop(stored: Mapping[str, Any], confs: Mapping[str, dict[str, str]]) -> dict[str, Any]:
+def hadoop_facts(stored: Mapping[str, Any], confs: Mapping[str, dict[str, str]]) -> dict[str, Any]:
     """Hadoop's version and files, and what the *confs* of cells set, in common and beside."""
     versions = stored["versions"] or {}
     known_confs = [set(conf.items()) for conf in confs.values() if conf]
@@ -209,7 +217,7 @@ def _jvm(option_texts: Collection[str]) -> Any:
     return complete(facts, _JVM, "not known: no option says so, and the JVM chose")
 
 
-def _clusters(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
+def cluster_facts(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
     """What the cluster of each cell was; one entry where all are the same."""
     entries = dict[str, Any]()
     for key, cell in evaluation.cells.items():
@@ -218,14 +226,14 @@ def _clusters(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
         entry["replication"] = client_properties(spec).get("dfs.replication", _NO_CONF)
         provider = PROVIDERS.get(spec.provider, ExistingCluster)  # of imported jobs: not ours
         if provider.sets_site:
-            entry |= _slots(cell, manifest)
+            entry |= slot_facts(cell, manifest)
         unsaid = "not known: the cluster is not ours"
         entries[evaluation.labels[key]] = complete(entry, FIELDS["clusters"]["*"], unsaid)
     first = next(iter(entries.values()))
     return {"all cells": first} if all(entry == first for entry in entries.values()) else entries
 
 
-def _slots(cell: Cell, manifest: Manifest) -> dict[str, Any]:
+def slot_facts(cell: Cell, manifest: Manifest) -> dict[str, Any]:
     """What a worker of a cluster of ours runs at once, and on how many cores."""
     spec = cell.cluster
     slots = effective(spec, effective_configuration(cell))
@@ -250,6 +258,19 @@ def _slots(cell: Cell, manifest: Manifest) -> dict[str, Any]:
 def _conf(evaluation: Evaluation, cell: str) -> dict[str, str]:
     """Properties that Hadoop says are not its defaults, of all stored jobs of a cell."""
     values_by_job: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for key, job, value in stored_properties(evaluation, cell):
+        values_by_job[key][job].add(value)
+    conf = dict[str, str]()
+    for key, by_job in values_by_job.items():
+        texts = dict[str, None]()
+        for values in by_job.values():
+            texts[values.pop() if len(values) == 1 else "(another in each trial)"] = None
+        conf[key] = " | ".join(texts)
+    return conf
+
+
+def stored_properties(evaluation: Evaluation, cell: str) -> Iterator[tuple[str, str, str]]:
+    """Each property of each stored job of a cell: its name, the file of the job, and its value."""
     folder = re.compile(rf"run-{evaluation.run.id}-[0-9a-f]{{8}}")
     done = [key for key, record in evaluation.done.items() if record.trial.cell.id == cell]
     for raw in map(evaluation.run.raw, done):
@@ -258,14 +279,7 @@ def _conf(evaluation: Evaluation, cell: str) -> dict[str, str]:
                 text = folder.sub("CLUSTER", file.read().decode("utf-8", "replace"))
             for key, value, source in _PROPERTY.findall(text):
                 if not source.endswith("-default.xml") and key != SEAL:
-                    values_by_job[unescape(key)][name].add(unescape(value))
-    conf = dict[str, str]()
-    for key, by_job in values_by_job.items():
-        texts = dict[str, None]()
-        for values in by_job.values():
-            texts[values.pop() if len(values) == 1 else "(another in each trial)"] = None
-        conf[key] = " | ".join(texts)
-    return conf
+                    yield unescape(key), name, unescape(value)
 
 
 def disclosure(runs: Sequence[Run]) -> str:
@@ -277,9 +291,9 @@ def disclosure(runs: Sequence[Run]) -> str:
         results = evaluation.report_data(with_tasks=False)
         manifest = run.read_manifest()
         lists = {
-            "Attempts that do not count": _dropped(run, manifest) or ["None."],
-            "Threats to validity": _threats(experiment, manifest, results),
-            "Inputs and their licences": _inputs(experiment),
+            "Attempts that do not count": dropped_attempts(run, manifest) or ["None."],
+            "Threats to validity": threats(experiment, manifest, results),
+            "Inputs and their licences": input_licences(experiment),
         }
         report = make_document(results)
         sections = [section for section in report.sections if section.id in _PARTS]
@@ -290,7 +304,7 @@ def disclosure(runs: Sequence[Run]) -> str:
     return "\n".join(texts)
 
 
-def _dropped(run: Run, manifest: Manifest) -> list[str]:
+def dropped_attempts(run: Run, manifest: Manifest) -> list[str]:
     """A sentence for each attempt that was discarded, and each trial that another run measured."""
     sentences = list[str]()
     for kind in DISCARDED:
@@ -303,12 +317,12 @@ def _dropped(run: Run, manifest: Manifest) -> list[str]:
     return sentences
 
 
-def _threats(experiment: Experiment, manifest: Manifest, results: ReportData) -> list[str]:
+def threats(experiment: Experiment, manifest: Manifest, results: ReportData) -> list[str]:
     """Sentences on what limits the claim; empty ones, which are not shown, for what does not."""
     starts = {trial.job_ids[0].split("_")[1] for trial in results.trials if trial.job_ids}
     is_one_machine = experiment.cluster.provider == "local" or len(manifest.machines) == 1
     disturbed = results.disturbed_trials.items()
-    threats = {
+    sentences = {
         "All nodes are of one machine: they share its processors, memory and disks, and no packet"
         " leaves it.": is_one_machine,
         "Profiling trials come first: slow drift of the machine is not spread over both"
@@ -317,14 +331,14 @@ def _threats(experiment: Experiment, manifest: Manifest, results: ReportData) ->
         " floor.": len(starts) == 1,
     }
     return [
-        *(sentence if is_true else "" for sentence, is_true in threats.items()),
+        *(sentence if is_true else "" for sentence, is_true in sentences.items()),
         f"Of the job times {percent(frame_share(results, '*'))} passes around tasks.",
         *(f"Disturbed: trial {trial}, {rule}." for trial, rule in disturbed),
         "Taken on trust: Hadoop's counters, the nodes' clocks, that no run was left out.",
     ]
 
 
-def _inputs(experiment: Experiment) -> list[str]:
+def input_licences(experiment: Experiment) -> list[str]:
     """Sentences on where the inputs come from, and who may use them."""
     if experiment.cluster.provider == HISTORY:
         return ["Inputs are those of jobs that had run before: nobody knows what is in them."]
