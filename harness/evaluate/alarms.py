@@ -99,12 +99,12 @@ def tables(entries: Sequence[Entry]) -> list[Table]:
             numbers_by_series[night.series.id].append(number)
             nights_by_series[night.series.id].append(night)
     return [
-        _table_of(numbers, nights_by_series[series])
+        series_table(numbers, nights_by_series[series])
         for series, numbers in numbers_by_series.items()
     ]
 
 
-def _table_of(numbers: Sequence[int], nights: Sequence[Night]) -> Table:
+def series_table(numbers: Sequence[int], nights: Sequence[Night]) -> Table:
     """The table of *nights* of one series with these *numbers* in the history."""
     import pandas as pd
 
@@ -174,11 +174,7 @@ class Judge:
             size = median(offsets.values() or [0.0])
             cells = [point.cell for point in self.table.points if point.name in offsets]
             self._raise(f"code: {name}", name, night, night, size=(size,) * 3, cells=cells)
-        old_facts = nights[night - 1].facts
-        cells = list[str]()
-        for name, fact in nights[night].facts.items():
-            if name.startswith(INPUT_OF) and old_facts.get(name, fact) != fact:
-                cells.append(name.removeprefix(INPUT_OF))
+        cells = changed_inputs(nights[night - 1], nights[night])
         if cells:
             self._raise_inputs(night, cells)
 
@@ -239,7 +235,9 @@ class Judge:
         columns = self.columns[began : len(values)]
         lag = int(shifts.LAGS[row])
         steps = columns[-lag:].median() - columns[:-lag].median()
-        is_shared = np.asarray([_is_shared(steps[[*factor.members]]) for factor in self.factors])
+        is_shared = np.asarray(
+            [is_shared_step(steps[[*factor.members]]) for factor in self.factors]
+        )
         strongest = largest
         if not is_shared[largest]:
             strongest = int(np.where(is_shared, np.abs(np.nan_to_num(deviates)), 0.0).argmax())
@@ -264,10 +262,7 @@ class Judge:
             if alarm.state == "gone" or alarm.cause.startswith(_EXACT):
                 continue
             is_near = alarm.since - _NEAR <= number <= alarm.raised + _NEAR
-            is_new_cell = factor.kind == "cell" and factor.name not in alarm.cells
-            if alarm.cause in _FOLLOWS:  # a cause of which others are no consequence
-                is_near = is_near and alarm.cause == cause and not is_new_cell
-            if is_near and cause in (alarm.cause, *_FOLLOWS):
+            if is_near and is_part(alarm, cause, factor):
                 return True
             if alarm.series == factor.name and self._is_return(alarm, size):
                 self.alarms[place] = alarm.model_copy(update={"state": "gone"})
@@ -330,7 +325,24 @@ class Judge:
         self.alarms.append(alarm)
 
 
-def _is_shared(steps: Any) -> bool:
+def is_part(alarm: Alarm, cause: str, factor: Factor) -> bool:
+    """Whether a change of *factor* for that *cause*, near that of *alarm*, is a part of it."""
+    if alarm.cause in _FOLLOWS:  # a cause of which others are no consequence
+        is_new_cell = factor.kind == "cell" and factor.name not in alarm.cells
+        return alarm.cause == cause and not is_new_cell
+    return cause in (alarm.cause, *_FOLLOWS)
+
+
+def changed_inputs(before: Night, after: Night) -> list[str]:
+    """Cells whose jobs have read something else in the night *after* than in the one *before*."""
+    cells = list[str]()
+    for name, fact in after.facts.items():
+        if name.startswith(INPUT_OF) and before.facts.get(name, fact) != fact:
+            cells.append(name.removeprefix(INPUT_OF))
+    return cells
+
+
+def is_shared_step(steps: Any) -> bool:
     """Whether most columns of a factor moved as their mean did, by the *steps* of its columns."""
     if len(steps) < 2:
         return True
@@ -404,26 +416,32 @@ def read_csv(path: Path, *, separate: bool = False) -> list[Table]:
     try:
         reader = csv.reader(lines)
         head = [name.strip() for name in next(reader, [])]
-        chosen = [place for place, name in enumerate(head) if place and name != "commit"]
-        if not chosen or head[0] != "time" or len(set(head)) < len(head):
-            raise ValueError(f"the first line is '{','.join(head)}', and not time,NAME,...")
+        chosen = number_columns(head)
         last_s = -math.inf
         for line in reader:
             number += 1
             if len(line) != len(head):
                 raise ValueError(f"{len(line)} values, and {len(head)} names are in the first line")
-            last_s = _seconds_after(last_s, line[0])
-            rows.append(_finite([line[place] for place in chosen]))
+            last_s = seconds_after(last_s, line[0])
+            rows.append(finite_numbers([line[place] for place in chosen]))
     except (ValueError, csv.Error) as error:
         raise DataError(excerpt(error), where=f"{path}:{number}", fix=fix) from error
     values = np.reshape(rows, (-1, len(chosen)))
     names = [excerpt(head[place], 60) for place in chosen]
     if separate:
-        return [_csv_table([name], values[:, [place]]) for place, name in enumerate(names)]
-    return [_csv_table(names, values)]
+        return [csv_table([name], values[:, [place]]) for place, name in enumerate(names)]
+    return [csv_table(names, values)]
 
 
-def _seconds_after(last_s: float, text: str) -> float:
+def number_columns(head: Sequence[str]) -> list[int]:
+    """Places of the columns of numbers; `ValueError`: the *head* of the file is another one."""
+    chosen = [place for place, name in enumerate(head) if place and name != "commit"]
+    if not chosen or head[0] != "time" or len(set(head)) < len(head):
+        raise ValueError(f"the first line is '{','.join(head)}', and not time,NAME,...")
+    return chosen
+
+
+def seconds_after(last_s: float, text: str) -> float:
     """A time in seconds since 1970, or as ISO 8601 has it; `ValueError`: not after *last_s*."""
     try:
         time_s = float(text)
@@ -434,7 +452,7 @@ def _seconds_after(last_s: float, text: str) -> float:
     return time_s
 
 
-def _finite(texts: Sequence[str]) -> list[float]:
+def finite_numbers(texts: Sequence[str]) -> list[float]:
     """Numbers of a line, NaN for nothing; `ValueError`: one is infinite, or none."""
     numbers = [float(text or "nan") for text in texts]
     if any(map(math.isinf, numbers)):
@@ -442,7 +460,7 @@ def _finite(texts: Sequence[str]) -> list[float]:
     return numbers
 
 
-def _csv_table(names: Sequence[str], values: Numbers) -> Table:
+def csv_table(names: Sequence[str], values: Numbers) -> Table:
     """The table of columns with *names*, each of them a cell: of logarithms where it can be."""
     points = [Point(kind="measured", cell=name, quantity="job_s", raw=()) for name in names]
     is_plain = bool((values <= 0).any())

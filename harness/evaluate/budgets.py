@@ -38,7 +38,7 @@ class Budget(NamedTuple):
 def read_budgets(text: str, source: str, sides: Sequence[Side]) -> list[Budget]:
     """Read the YAML file *source*, about *sides*; `SpecError` has everything that is wrong."""
     document = Document(text, source)
-    names = _names(sides)
+    names = budget_names(sides)
     entries = document.at(("budgets",))
     is_list = isinstance(entries, list) and bool(entries)
     is_schema = document.at(("schema",)) == "1"
@@ -47,14 +47,14 @@ def read_budgets(text: str, source: str, sides: Sequence[Side]) -> list[Budget]:
         document.problem((), "the file is not schema 1 with a list of budgets alone", fix)
     budgets = list[Budget]()
     for place in range(len(entries) if isinstance(entries, list) else 0):
-        budget = _read_budget(document, place, names)
+        budget = read_budget(document, place, names)
         if budget is not None:
             budgets.append(budget)
     document.raise_problems()
     return budgets
 
 
-def _names(sides: Sequence[Side]) -> dict[str, set[str]]:
+def budget_names(sides: Sequence[Side]) -> dict[str, set[str]]:
     """What a budget can be about, by the key that names it; nothing: it may be anything."""
     names = {"quantity": {*LEVELS}, "workload": {*WORKLOADS}, "model": {*MODELS}}
     names["statistic"] = set()
@@ -66,7 +66,7 @@ def _names(sides: Sequence[Side]) -> dict[str, set[str]]:
     return names
 
 
-def _read_budget(document: Document, place: int, names: Mapping[str, set[str]]) -> Budget | None:
+def read_budget(document: Document, place: int, names: Mapping[str, set[str]]) -> Budget | None:
     """The budget at a *place* of the list; what is wrong is noted in the *document*."""
     path = ("budgets", place)
     entry = document.mapping("budgets", place)
@@ -99,8 +99,8 @@ def judge(budget: Budget, changed: Sequence[Change], *, strict: bool) -> Budget:
     """
     texts: dict[str, list[str]] = {"broken": [], "undecided": [], "kept": []}
     for change in changed:
-        if _is_about(budget, change):
-            verdict, ends = _verdict(budget, change)
+        if is_about(budget, change):
+            verdict, ends = verdict_of(budget, change)
             what = f"{change.model} {change.workload} in {change.run}: {ends}"
             texts[verdict].append(what.strip())
     verdict = next((verdict for verdict in texts if texts[verdict]), "undecided")
@@ -111,7 +111,7 @@ def judge(budget: Budget, changed: Sequence[Change], *, strict: bool) -> Budget:
     return budget._replace(verdict=verdict, reason=reason)
 
 
-def _is_about(budget: Budget, change: Change) -> bool:
+def is_about(budget: Budget, change: Change) -> bool:
     """Whether *budget* limits a change: of all cells together, of what it names."""
     (kind, _) = _LIMITS[budget.limit]
     named = {"workload": change.workload, "model": change.model}
@@ -119,20 +119,27 @@ def _is_about(budget: Budget, change: Change) -> bool:
     return change.kind == kind and not change.cell and budget.chosen.items() <= named.items()
 
 
-def _verdict(budget: Budget, change: Change) -> tuple[str, str]:
+def verdict_of(budget: Budget, change: Change) -> tuple[str, str]:
     """Whether a change is `broken`, `kept` or `undecided` by its interval, and that as a text."""
-    if change.low is None or change.high is None:
+    interval = interval_of(change)
+    if interval is None:
         return "undecided", "the interval is not known"
-    low = change.low
-    high = change.high
-    if change.kind == "error":  # its own interval is as much narrower as its spread
-        other_spread = change.other_spread or 0.0
-        both_spreads = math.hypot(change.base_spread or 0.0, other_spread) or 1.0
-        reach = (high - change.change) * other_spread / both_spreads
-        low = change.other - reach
-        high = change.other + reach
+    (low, high) = interval
     least = -budget.most if budget.limit == "changes" else -math.inf
     ends = f"{100 * low:.3g} to {100 * high:.3g} %"
     if low > budget.most or high < least:
         return "broken", ends
     return "kept" if least <= low and high <= budget.most else "undecided", ends
+
+
+def interval_of(change: Change) -> tuple[float, float] | None:
+    """What a budget limits of a change: relative, of an error the one of the other run."""
+    if change.low is None or change.high is None:
+        return None
+    if change.kind != "error":
+        return change.low, change.high
+    # The interval of the one error is as much narrower than that of the difference as its spread.
+    other_spread = change.other_spread or 0.0
+    both_spreads = math.hypot(change.base_spread or 0.0, other_spread) or 1.0
+    reach = (change.high - change.change) * other_spread / both_spreads
+    return change.other - reach, change.other + reach

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from statistics import fmean, stdev
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from typing import NamedTuple
 from harness.errors import DataError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.experiment.grid import axis_values, label, readable, varying
+from harness.records.profile import Profile
 from harness.records.score import Measurement, ScoreBook
 from harness.records.trial import Cell
 from harness.reports.sections.method import flatten
@@ -82,12 +83,10 @@ class Side:
             if not stored:
                 self.missing.append(f"{self.run.id} has no {noun}s: harness {noun} makes them")
         self.rates = [rate for rate in map(evaluation.rate, evaluation.done.values()) if rate]
-        self.trials = _trials_by_cell(evaluation, self.scores)
+        self.trials = trials_by_cell(evaluation, self.scores)
         self.cells = {cell: evaluation.cells[cell] for cell in self.trials}
-        self.axes = defaultdict[str, set[str]](set)
-        for cell in self.cells.values():
-            for axis, value in axis_values(cell).items():
-                self.axes[axis].add(readable(axis, value))
+        self.axes = texts_by_axis(self.cells.values())
+        self.varying = {axis for axis, texts in self.axes.items() if len(texts) > 1}
         self.facts = self._facts()
 
     def _facts(self) -> dict[str, str]:
@@ -113,24 +112,20 @@ class Side:
         """Logarithms of times and errors of the cells of *labels*, which it names; all costs."""
         freedoms = dict[str, int]()  # of the last quantity that a cell has
         for quantity, workload in product(LEVELS, sorted(self.axes["workload"])):
-            for cell, estimate in self._time_estimates(quantity, workload):
+            for cell, estimate in self.time_estimates(quantity, workload):
                 freedoms[cell] = int(estimate[2])
                 if cell in labels:
                     yield ("time", workload, "", quantity, labels[cell]), estimate
-        yield from self._error_estimates(labels, freedoms)
+        yield from self.error_estimates(labels, freedoms)
         if len(self.rates) > 1:
             rate = fmean(self.rates)
             spread = stdev(self.rates) / len(self.rates) ** 0.5
             yield ("cost", "", "", "speed_probe_rate", ""), (rate, spread, len(self.rates) - 1, 0.0)
         for workload, profile in self.profiles.items():
-            for name, cost in {**profile.statistics, **profile.frame, **profile.costs}.items():
-                # Tasks of one trial vary together: their mean is no better than that of the trials.
-                is_error = name in profile.costs or cost.assumed
-                root = 1.0 if is_error else min(cost.count, len(profile.trials) or 1) ** 0.5
-                spread = cost.spread / root if cost.count > 1 else math.nan
-                yield ("cost", workload, "", name, ""), (cost.value, spread, cost.count - 1, 0.0)
+            for name, estimate in cost_estimates(profile):
+                yield ("cost", workload, "", name, ""), estimate
 
-    def _time_estimates(self, quantity: str, workload: str) -> Iterator[tuple[str, Estimate]]:
+    def time_estimates(self, quantity: str, workload: str) -> Iterator[tuple[str, Estimate]]:
         """Logarithm of the time of each cell of a workload."""
         times_s = dict[str, list[float]]()
         for cell, trials in self.trials.items():
@@ -145,7 +140,7 @@ class Side:
             freedom = len(repeats_s) - 1 if has_spread else shared_freedom
             yield cell, (math.log(fmean(repeats_s)), floor or math.nan, freedom, 0.0)
 
-    def _error_estimates(
+    def error_estimates(
         self, labels: Mapping[str, str], freedoms: Mapping[str, int]
     ) -> Iterator[tuple[Key, Estimate]]:
         """Relative error of each model in each cell; the profile's error is common to the cells."""
@@ -166,6 +161,25 @@ class Side:
             yield key, (score.relative_error, noise, freedoms[score.cell], profile_error)
 
 
+def texts_by_axis(cells: Iterable[Cell]) -> defaultdict[str, set[str]]:
+    """What *cells* have on each of their axes, as texts."""
+    axes = defaultdict[str, set[str]](set)
+    for cell in cells:
+        for axis, value in axis_values(cell).items():
+            axes[axis].add(readable(axis, value))
+    return axes
+
+
+def cost_estimates(profile: Profile) -> Iterator[tuple[str, Estimate]]:
+    """Each statistic and each cost of a profile, with its standard error."""
+    for name, cost in {**profile.statistics, **profile.frame, **profile.costs}.items():
+        # Tasks of one trial vary together: their mean is no better than that of the trials.
+        is_error = name in profile.costs or cost.assumed
+        root = 1.0 if is_error else min(cost.count, len(profile.trials) or 1) ** 0.5
+        spread = cost.spread / root if cost.count > 1 else math.nan
+        yield name, (cost.value, spread, cost.count - 1, 0.0)
+
+
 def _require_finished(evaluation: Evaluation) -> None:
     """Raise `DataError` where a run has not come to its end."""
     run = evaluation.run
@@ -177,7 +191,7 @@ def _require_finished(evaluation: Evaluation) -> None:
         raise DataError(what, where=str(run.path), fix=fix)
 
 
-def _trials_by_cell(evaluation: Evaluation, scores: ScoreBook) -> dict[str, list[Measurement]]:
+def trials_by_cell(evaluation: Evaluation, scores: ScoreBook) -> dict[str, list[Measurement]]:
     """All measurements of each cell, those of smaller inputs first."""
     measurements = evaluation.measurements(scores.measurements, profiling=True)
     sizes = {cell: spec.workload.input_bytes for cell, spec in evaluation.cells.items()}
@@ -204,8 +218,7 @@ def shared_cells(base: Side, other: Side) -> dict[str, str]:
     """
     cells = [*base.cells.values(), *other.cells.values()]
     kept = {"workload", "input"}.union(*(cell.workload.parameters for cell in cells))
-    for side in (base, other):
-        kept |= {axis for axis, values in side.axes.items() if len(values) > 1}
+    kept |= base.varying | other.varying
 
     def point(cell: Cell) -> tuple[tuple[str, object], ...]:
         return tuple(pair for pair in sorted(axis_values(cell).items()) if pair[0] in kept)
@@ -231,26 +244,33 @@ def changes(base: Side, other: Side) -> list[Change]:
     new = dict(other.estimates({shared[cell]: text for cell, text in labels.items()}))
     wholes = defaultdict[Key, list[Key]](list)
     families = defaultdict[str, list[Key]](list)
-    for key in old:
-        if key in new and not (is_same and key[0] == "time"):
-            families[f"{key[0]} {key[3] if key[0] != 'cost' else ''}"].append(key)
-            wholes[*key[:4], ""].append(key)
+    for key in filter(new.__contains__, [*old]):
+        if is_same and key[0] == "time":
+            continue
+        families[family_of(key)].append(key)
+        wholes[*key[:4], ""].append(key)
     for whole, keys in wholes.items():
         if whole not in old:  # the mean over cells; costs are of none
-            families[f"{whole[0]} {whole[3]}"].insert(0, whole)
-            old[whole] = _mean_estimate([old[key] for key in keys])
-            new[whole] = _mean_estimate([new[key] for key in keys])
-    return [*chain(*(_judged(keys, old, new, other.run.id) for keys in families.values()))]
+            families[family_of(whole)].insert(0, whole)
+            old[whole] = mean_estimate([old[key] for key in keys])
+            new[whole] = mean_estimate([new[key] for key in keys])
+    return [*chain(*(judged_family(keys, old, new, other.run.id) for keys in families.values()))]
 
 
-def _mean_estimate(estimates: Sequence[Estimate]) -> Estimate:
+def family_of(key: Key) -> str:
+    """The numbers that a number is judged with: all costs, or those of its kind and quantity."""
+    (kind, _, _, name, _) = key
+    return "cost " if kind == "cost" else f"{kind} {name}"
+
+
+def mean_estimate(estimates: Sequence[Estimate]) -> Estimate:
     """Mean of *estimates* whose errors are independent, but for those that they share."""
     values, errors, freedoms, shared_errors = zip(*estimates, strict=True)
     error = math.hypot(*errors) / len(estimates)
     return fmean(values), error, max(freedoms), fmean(shared_errors)
 
 
-def _judged(
+def judged_family(
     keys: Sequence[Key], old: Mapping[Key, Estimate], new: Mapping[Key, Estimate], run: str
 ) -> Iterator[Change]:
     """Judge the numbers of one family."""
@@ -288,21 +308,25 @@ def sentence(base: Side, other: Side, changed: Sequence[Change]) -> str:
     moved = [change for change in changed if change.verdict in ("larger", "smaller")]
     if not moved:
         return f"nothing moved beyond the noise in run {other.run.id}"
-    jobs = [change for change in moved if (change.kind, change.name) == ("time", "job_s")]
-    wholes = [change for change in jobs if not change.cell]
-    texts = [*map(_job_sentence, wholes or jobs)]
-    what = ", ".join(texts) or f"no job time moved beyond the noise, but {len(moved)} numbers did,"
+    what = ", ".join(map(job_sentence, moved_jobs(moved)))
+    what = what or f"no job time moved beyond the noise, but {len(moved)} numbers did,"
+    matched = {"workload", "input"} | base.varying | other.varying  # by which cells are matched
     apart = list[str]()
     for name, old, new in differences(base, other):
-        varies = len(base.axes.get(name, ())) > 1 or len(other.axes.get(name, ())) > 1
-        # By workload and input, and by what varies, cells are matched.
-        if name not in ("workload", "input") and not varies:
+        if name not in matched:
             apart.append(f"{name} {new} there, {old} here")
     cause = "; ".join(apart[:_MOST_NAMED]) or "nothing that the runs say of themselves differs"
     return f"{what} in run {other.run.id}: {cause}"
 
 
-def _job_sentence(change: Change) -> str:
+def moved_jobs(moved: Sequence[Change]) -> list[Change]:
+    """Job times among the numbers that *moved*: of all cells together, or else of each."""
+    jobs = [change for change in moved if (change.kind, change.name) == ("time", "job_s")]
+    wholes = [change for change in jobs if not change.cell]
+    return wholes or jobs
+
+
+def job_sentence(change: Change) -> str:
     """Say how many times slower or faster a job is."""
     is_slower = change.change > 0
     power = 1 if is_slower else -1

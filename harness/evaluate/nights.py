@@ -13,6 +13,7 @@ from harness.experiment.model import Experiment
 from harness.records.manifest import Manifest
 from harness.records.nightly import PROBE, Night, Point, Series
 from harness.records.prediction import Prediction
+from harness.records.profile import Profile
 from harness.records.score import Measurement
 from harness.records.trace import TASK_COUNTER, joined
 from harness.records.trial import digest
@@ -36,23 +37,22 @@ def night(evaluation: Evaluation) -> Night:
     run = evaluation.run
     done = evaluation.done
     manifest = run.read_manifest()
-    lacks = list[str]()
     scored = [trial for trial in evaluation.plan if not trial.profiling]
     missing = [trial for trial in scored if trial.id not in done]
+    disturbed = [trial for trial in scored if trial.id in done and done[trial.id].disturbed]
+    lacks = list[str]()
     if missing:
         cells = dict.fromkeys(evaluation.labels[trial.cell.id] for trial in missing)
         lacks.append(f"{len(missing)} of {len(scored)} trials are not done: {', '.join(cells)}")
-    disturbed = [trial.id for trial in scored if trial.id in done and done[trial.id].disturbed]
     if disturbed:
         lacks.append(f"{len(disturbed)} of {len(scored)} trials were disturbed, and do not count")
-    facts = facts_of(evaluation, manifest)
     return Night(
         time_s=manifest.created_s,
         run=run.id,
         series=series(run.experiment(), manifest.machine, node_facts(manifest).get("hadoop", "")),
         whole=2 * (len(missing) + len(disturbed)) <= len(scored) and bool(scored),
         lacks=tuple(lacks),
-        facts={name: fact for name, fact in sorted(facts.items()) if fact},
+        facts=facts_of(evaluation, manifest),
         points=tuple(points(evaluation)),
     )
 
@@ -60,8 +60,8 @@ def night(evaluation: Evaluation) -> Night:
 def facts_of(evaluation: Evaluation, manifest: Manifest) -> dict[str, str]:
     """What may explain a change: programs, the machine, its nodes, and what the jobs have read."""
     facts = {"harness": manifest.harness, "commit": manifest.commit, "python": manifest.python}
-    for name in ("kernel", "os"):
-        facts[name] = str(manifest.machine.get(name, ""))
+    facts["kernel"] = str(manifest.machine.get("kernel", ""))
+    facts["os"] = str(manifest.machine.get("os", ""))
     facts |= node_facts(manifest)
     if manifest.versions:
         facts |= {f"jar {name}": sha[:12] for name, sha in manifest.versions.jars.items()}
@@ -73,7 +73,7 @@ def facts_of(evaluation: Evaluation, manifest: Manifest) -> dict[str, str]:
         counters = joined(evaluation.jobs(record)).counters
         counts = [f"{counters[key]} {name}" for name, key in _INPUT.items() if key in counters]
         facts[INPUT_OF + evaluation.labels[cell]] = ", ".join([f"{record.input_bytes} B", *counts])
-    return facts
+    return {name: fact for name, fact in sorted(facts.items()) if fact}
 
 
 def node_facts(manifest: Manifest) -> dict[str, str]:
@@ -118,17 +118,12 @@ def points(evaluation: Evaluation) -> Iterator[Point]:
             "again": sum(done[trial.trial].trial.look > 0 for trial in trials),
         }
         yield from time_points(trials, common, is_control=trials[0].workload not in profiles)
-        predictions = [
-            prediction for prediction in evaluation.predictions if prediction.cell == cell
-        ]
-        yield from residual_points(trials, common, predictions)
+        yield from residual_points(trials, common, evaluation.predictions)
     rates = [rate for rate in map(evaluation.rate, done.values()) if rate]
     if rates:
         yield Point(kind="control", quantity=PROBE, raw=tuple(rates))
     for workload, profile in profiles.items():
-        for name, cost in {**profile.statistics, **profile.frame, **profile.costs}.items():
-            if cost.value > 0:
-                yield Point(kind="cost", workload=workload, quantity=name, raw=(cost.value,))
+        yield from cost_points(workload, profile)
 
 
 def time_points(
@@ -155,10 +150,17 @@ def residual_points(
     quantity = "body_s" if all("body_s" in trial.raw_s for trial in trials) else "job_s"
     for prediction in predictions:
         predicted_s = getattr(prediction, quantity)
-        if predicted_s:
+        if prediction.cell == trials[0].cell and predicted_s:
             ratios = [trial.raw_s[quantity] / predicted_s for trial in trials]
             residual = {"raw": ratios, "model": prediction.model, "quantity": quantity}
             yield Point.model_validate({"kind": "residual", **common, **residual})
+
+
+def cost_points(workload: str, profile: Profile) -> Iterator[Point]:
+    """What is above 0 of the statistics and costs of a profile."""
+    for name, cost in {**profile.statistics, **profile.frame, **profile.costs}.items():
+        if cost.value > 0:
+            yield Point(kind="cost", workload=workload, quantity=name, raw=(cost.value,))
 
 
 def levels(points: Iterable[Point], offsets: Mapping[str, float]) -> dict[str, float]:

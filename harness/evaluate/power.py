@@ -31,11 +31,7 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
 
     `DataError` where too few nights of the last series can be compared.
     """
-    table = next(reversed(tables(entries)), None)
-    count = len(table.numbers) if table else 0
-    if table is None or count < FEWEST_NIGHTS:
-        what = f"{FEWEST_NIGHTS} whole nights are needed, and the last series has {count}"
-        raise DataError(what, where="the history", fix="measure more nights: harness nightly FILE")
+    table = last_table(entries)
     judge = Judge(table)
     judge.judge()  # what is left of each factor after its last change
     variance = list[dict[str, str]]()
@@ -50,13 +46,9 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
         column = judge.values[~np.isnan(judge.values[:, place]), place]
         if factor.kind in ("cost", "model") or len(column) < FEWEST_NIGHTS:
             continue
-        spread = float(column.std(ddof=1))
-        row = {"what": factor.name, "a night": _percent(spread**2)}
-        limits = smallest(len(column), clip_of(len(factor.members)), float(judge.thresholds[place]))
-        for within, size in zip(_WITHIN, limits, strict=True):
-            text = f"{100 * np.expm1(spread * size):.1f}" if size else "none"
-            row[f"within {within} nights"] = text
-        shifts.append(row)
+        clip = clip_of(len(factor.members))
+        limits = smallest(len(column), clip, float(judge.thresholds[place]))
+        shifts.append(shift_row(factor.name, float(column.std(ddof=1)), limits))
         if factor.kind in ("all", "workload"):
             cells = len(factor.members)
             helps[f"{factor.name}: a cell more"] = f"up to {_gain(cells / (cells + 1), 1.0)}"
@@ -68,6 +60,25 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
         "false_alarms": f"{rate:.2f} false alarms a year, as simulated",
         "notes": table.notes,
     }
+
+
+def last_table(entries: Sequence[Entry]) -> Table:
+    """The nights of the last series; `DataError`: they are too few."""
+    table = next(reversed(tables(entries)), None)
+    count = len(table.numbers) if table else 0
+    if table is None or count < FEWEST_NIGHTS:
+        what = f"{FEWEST_NIGHTS} whole nights are needed, and the last series has {count}"
+        raise DataError(what, where="the history", fix="measure more nights: harness nightly FILE")
+    return table
+
+
+def shift_row(name: str, spread: float, limits: Sequence[float | None]) -> dict[str, str]:
+    """The smallest shifts of a factor that are seen, of which *limits* are in units of *spread*."""
+    row = {"what": name, "a night": _percent(spread**2)}
+    for within, size in zip(_WITHIN, limits, strict=True):
+        text = f"{100 * np.expm1(spread * size):.1f}" if size else "none"
+        row[f"within {within} nights"] = text
+    return row
 
 
 def job_times(table: Table) -> Iterator[tuple[str, list[Point]]]:
@@ -134,25 +145,36 @@ def levels_of(nights: Sequence[Point]) -> Levels:
     logs = [np.log(night.raw[: len(night.raw) - night.again]) for night in nights]
     groups = list[Numbers]()  # repeats on one start
     start_variances = list[float]()
-    for night, values in zip(nights, logs, strict=True):
-        starts = np.asarray(night.starts[: len(values)] or [0] * len(values))
+    for point, values in zip(nights, logs, strict=True):
+        starts = np.asarray(point.starts[: len(values)] or [0] * len(values))
         night_groups = [values[starts == start] for start in np.unique(starts)]
         groups += night_groups
         if len(night_groups) > 1:
-            means = [group.mean() for group in night_groups]
-            start_variances.append(float(np.var(means, ddof=1)))
-    freedom = sum(len(group) - 1 for group in groups)
-    squares = sum(float(group.var()) * len(group) for group in groups)
-    repeat = squares / freedom if freedom else nan
+            start_means = [group.mean() for group in night_groups]
+            start_variances.append(float(np.var(start_means, ddof=1)))
+    repeat = pooled_variance(groups)
     repeat_variance = float(np.nan_to_num(repeat))
     start = nan
     if start_variances:
         group_size = len(np.concatenate(groups)) / len(groups)
         start = max(0.0, fmean(start_variances) - repeat_variance / group_size)
     count = int(np.median([len(values) for values in logs]))
-    steps = np.diff([values.mean() for values in logs])
-    between = float(np.median(steps**2)) / 2 / _MEDIAN_SQUARE if len(steps) else nan
-    return Levels(count, repeat, start, max(0.0, between - repeat_variance / count))
+    means = [values.mean() for values in logs]
+    night = max(0.0, neighbour_variance(means) - repeat_variance / count)
+    return Levels(count, repeat, start, night)
+
+
+def neighbour_variance(values: Sequence[float]) -> float:
+    """Variance of *values* by the steps from each to the next; NaN: there is but one."""
+    steps = np.diff(values)
+    return float(np.median(steps**2)) / 2 / _MEDIAN_SQUARE if len(steps) else nan
+
+
+def pooled_variance(groups: Sequence[Numbers]) -> float:
+    """Variance within *groups*, each about its mean; NaN: none has two values."""
+    freedom = sum(len(group) - 1 for group in groups)
+    squares = sum(float(group.var()) * len(group) for group in groups)
+    return squares / freedom if freedom else nan
 
 
 def _percent(variance: float) -> str:

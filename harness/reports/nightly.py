@@ -10,7 +10,7 @@ import csv
 import io
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, cycle
 from math import nan
 from statistics import fmean, median
@@ -51,7 +51,7 @@ def nightly_document(
 ) -> Document:
     """Make the page; *alarms* as they stand now, *notes* are sentences on what may change them."""
     ordered = sorted(alarms, key=lambda alarm: (alarm.state not in ACTIVE, -alarm.raised))
-    figures = _figures(nights, ordered)
+    figures = trend_figures(nights, ordered)
     lead = _LEAD
     if len(nights) > _NIGHTS or len(figures) > _FIGURES:
         lead += f" Drawn are the last {_NIGHTS} of {len(nights)} nights and {_FIGURES} of"
@@ -66,10 +66,10 @@ def nightly_document(
         headline=headline(nights, ordered),
         sections=[
             Section("trends", "Trends", [trends]),
-            Section("nights", "Nights", [_night_table(nights, ordered)], "There is none yet."),
+            Section("nights", "Nights", [night_table(nights, ordered)], "There is none yet."),
         ],
         facts=Facts([compared], (), [*map(one_line, (*notes, *lacks))]),
-        overview=_alarm_table(nights, ordered),
+        overview=alarm_table(nights, ordered),
         figure=figures[0] if figures else None,
     )
 
@@ -122,7 +122,8 @@ def _some(texts: Sequence[str], between: str = ", ") -> str:
     return between.join([*(one_line(text, 120) for text in texts[:_TEXTS]), *more])
 
 
-def _alarm_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table | None:
+def alarm_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table | None:
+    """A row for each alarm, in the order given; `None`: there is none."""
     rows = []
     for alarm in alarms:
         state = Value(alarm.state, "mark" if alarm.state in ACTIVE else "")
@@ -144,7 +145,8 @@ def _alarm_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table | No
     return table("Alarms", columns, "clllrrrll", rows) if rows else None
 
 
-def _night_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table:
+def night_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table:
+    """A row for each of the last nights, the last one first."""
     rows = []
     for number, night in list(enumerate(nights, 1))[: -_NIGHTS - 1 : -1]:
         last_series = nights[-1].series
@@ -159,21 +161,16 @@ def _night_table(nights: Sequence[Night], alarms: Sequence[Alarm]) -> Table:
     return table("The last nights", columns, "rrclcl", rows)
 
 
-def _figures(nights: Sequence[Night], alarms: Sequence[Alarm]) -> list[Figure]:
+def trend_figures(nights: Sequence[Night], alarms: Sequence[Alarm]) -> list[Figure]:
     """All cells, then what open alarms are about, then the rest: models, controls and each cell."""
-    by_name = defaultdict[tuple[str, Series], dict[int, Point]](dict)
-    for number, night in list(enumerate(nights, 1))[-_NIGHTS:]:
-        for point in night.points:
-            if point.raw:
-                by_name[point.name, night.series][number] = point
     trends = defaultdict[str, dict[str, Line]](dict)
     alarms_about = defaultdict[str, dict[str, Alarm]](dict)
-    for points in by_name.values():
-        percents_by_night = _percents(points, nights)
+    for points in drawn_numbers(nights):
+        percents_by_night = percents_from_median(points, nights)
         if not percents_by_night:
             continue
         last = points[max(points)]
-        for title in _titles(last):
+        for title in figure_titles(last):
             line = trends[title].setdefault(last.model, defaultdict(list))
             for number, percents in percents_by_night.items():
                 line[number] += [fmean(percents)] if title in (_FIRST, _MODELS) else percents
@@ -188,11 +185,21 @@ def _figures(nights: Sequence[Night], alarms: Sequence[Alarm]) -> list[Figure]:
     figures = list[Figure]()
     for place, title in enumerate(sorted(trends, key=rank)):
         about = [*alarms_about[title].values()]
-        figures.append(_figure(f"trend{place}", title, trends[title], about, nights))
+        figures.append(trend_figure(f"trend{place}", title, trends[title], about, nights))
     return figures
 
 
-def _percents(points: Mapping[int, Point], nights: Sequence[Night]) -> Line:
+def drawn_numbers(nights: Sequence[Night]) -> Iterable[dict[int, Point]]:
+    """Each number of each series, by the numbers of the last nights that have it."""
+    numbers = defaultdict[tuple[str, Series], dict[int, Point]](dict)
+    for number, night in list(enumerate(nights, 1))[-_NIGHTS:]:
+        for point in night.points:
+            if point.raw:
+                numbers[point.name, night.series][number] = point
+    return numbers.values()
+
+
+def percents_from_median(points: Mapping[int, Point], nights: Sequence[Night]) -> Line:
     """How far each repeat of a number lies from the median of its whole nights, by night."""
     whole = [fmean(point.raw) for number, point in points.items() if nights[number - 1].whole]
     middle = median(whole) if whole else 0.0
@@ -204,7 +211,7 @@ def _percents(points: Mapping[int, Point], nights: Sequence[Night]) -> Line:
     return percents
 
 
-def _titles(point: Point) -> list[str]:
+def figure_titles(point: Point) -> list[str]:
     """Titles of the figures that a number is drawn in."""
     titles = {
         ("measured", "job_s"): [_FIRST, point.cell],
@@ -221,7 +228,7 @@ def _written(percents: Sequence[float] | None) -> str:
     return mean if low == high else f"{mean} ({low.removesuffix(' %')} to {high})"
 
 
-def _figure(
+def trend_figure(
     name: str, title: str, lines: dict[str, Line], alarms: list[Alarm], nights: Sequence[Night]
 ) -> Figure:
     """Lines over the numbers of nights, and the alarms about any of them."""
@@ -234,15 +241,15 @@ def _figure(
         plot_axes.axhline(0, color=MUTED, linewidth=0.8)
         for (label, line), colour in zip(lines.items(), cycle(SERIES), strict=False):
             if len(lines) == 1:
-                _draw_ranges(plot_axes, line, colour)
-            compared, not_compared = _mean_points(line, nights, label)
+                draw_ranges(plot_axes, line, colour)
+            compared, not_compared = mean_points(line, nights, label)
             style = {"color": colour, "marker": "o", "markersize": 3.2, "linewidth": 0.9}
             canvas.points(plot_axes, compared, **style, label=one_line(label, 24))
             style |= {"linestyle": "none", "markerfacecolor": SURFACE}
             canvas.points(plot_axes, not_compared, **style)
         shown = [alarm for alarm in alarms if numbers[0] <= alarm.since <= numbers[-1]]
         for place, alarm in enumerate(shown):
-            _draw_alarm(canvas, plot_axes, alarm, nights, place)
+            draw_alarm(canvas, plot_axes, alarm, nights, place)
         low, high = plot_axes.get_ylim()
         plot_axes.set_ylim(min(low, -_LEAST), max(high, _LEAST))
         plot_axes.set(xlabel="night", xlim=(numbers[0] - 0.7, numbers[-1] + 0.7))
@@ -253,19 +260,26 @@ def _figure(
         if len(lines) > 1:
             canvas.figure.legend(loc="outside lower center", ncols=3)
 
-    rows = list[list[str]]()
-    for number in numbers:
-        rows.append(
-            [_dated(nights, number), *(_written(line.get(number)) for line in lines.values())]
-        )
-    columns = ("Night", *(label or "From the median" for label in lines))
-    data = table(f"{title}: data", columns, "r" * len(columns), rows, folded=True)
-    last = [f"{label} {text}" for label, text in zip(lines, rows[-1][1:], strict=True)]
-    caption = f"{title}, night {rows[-1][0]}: {'; '.join(last)}."
+    data = trend_table(title, numbers, lines, nights)
+    (newest, *texts) = data.texts()[-1]
+    newest_texts = [f"{label} {text}" for label, text in zip(lines, texts, strict=True)]
+    caption = f"{title}, night {newest}: {'; '.join(newest_texts)}."
     return Figure(name, title, 5.0, 2.4, caption, data, draw)
 
 
-def _draw_ranges(plot_axes: Axes, line: Line, colour: str) -> None:
+def trend_table(
+    title: str, numbers: Sequence[int], lines: Mapping[str, Line], nights: Sequence[Night]
+) -> Table:
+    """What a figure shows: a row for each of the nights with these *numbers*."""
+    rows = list[list[str]]()
+    for number in numbers:
+        texts = [_written(line.get(number)) for line in lines.values()]
+        rows.append([_dated(nights, number), *texts])
+    columns = ("Night", *(label or "From the median" for label in lines))
+    return table(f"{title}: data", columns, "r" * len(columns), rows, folded=True)
+
+
+def draw_ranges(plot_axes: Axes, line: Line, colour: str) -> None:
     """Draw a bar over the values of each night."""
     ends = list[tuple[int, float]]()
     for number, percents in line.items():
@@ -273,7 +287,7 @@ def _draw_ranges(plot_axes: Axes, line: Line, colour: str) -> None:
     plot_axes.plot(*zip(*ends, strict=True), color=colour, linewidth=2, alpha=0.3)
 
 
-def _mean_points(
+def mean_points(
     line: Line, nights: Sequence[Night], label: str
 ) -> tuple[list[CanvasPoint], list[CanvasPoint]]:
     """The mean of each night: of those that are compared with the last one, and of all others."""
@@ -288,7 +302,7 @@ def _mean_points(
     return compared, not_compared
 
 
-def _draw_alarm(
+def draw_alarm(
     canvas: Canvas, plot_axes: Axes, alarm: Alarm, nights: Sequence[Night], place: int
 ) -> None:
     """Draw an alarm before its first night; the *place* keeps the names of neighbours apart."""
@@ -313,27 +327,18 @@ def _draw_alarm(
 
 def open_metrics(name: str, nights: Sequence[Night], alarms: Sequence[Alarm]) -> str:
     """Write the last night, and the alarms of all, as OpenMetrics text."""
-    began = list[Sample]()
-    whole = list[Sample]()
-    jobs = list[Sample]()
-    errors = defaultdict[str, list[float]](list)
-    for night in nights[-1:]:
-        began.append(({}, night.time_s))
-        whole.append(({}, night.whole))
-        for point in night.points:
-            mean = fmean(point.raw) if point.raw else 0.0
-            if point.kind == "residual" and mean:
-                errors[point.model].append(abs(1 / mean - 1))
-            elif point.kind != "residual" and point.raw and point.quantity == "job_s":
-                jobs.append(({"workload": point.workload, "cell": point.cell}, mean))
+    last = nights[-1:]
+    jobs = [point for point in _points(last) if point.quantity == "job_s"]
     states = [{"id": alarm.id, "cause": alarm.cause, "state": alarm.state} for alarm in alarms]
-    mean_errors: list[Sample] = [({"model": model}, fmean(errors[model])) for model in errors]
     families: dict[str, tuple[str, list[Sample]]] = {
         "nights": ("Nights in the history.", [({}, len(nights))]),
-        "time_seconds": ("When the last night began.", began),
-        "whole": ("1 if the last night is whole.", whole),
-        "job_seconds": ("Mean time of each job in the last night.", jobs),
-        "model_error_ratio": ("Mean relative error of bodies in the last night.", mean_errors),
+        "time_seconds": ("When the last night began.", [({}, night.time_s) for night in last]),
+        "whole": ("1 if the last night is whole.", [({}, night.whole) for night in last]),
+        "job_seconds": ("Mean time of each job in the last night.", job_times(jobs)),
+        "model_error_ratio": (
+            "Mean relative error of bodies in the last night.",
+            model_errors(_points(last)),
+        ),
         "alarm": ("1 for each alarm, whatever its state.", [(state, 1) for state in states]),
     }
     text = ""
@@ -343,11 +348,33 @@ def open_metrics(name: str, nights: Sequence[Night], alarms: Sequence[Alarm]) ->
         text += f"# TYPE {full_name} gauge\n# HELP {full_name} {help_text}\n"
         text += f"# UNIT {full_name} {unit}\n" if unit in ("seconds", "ratio") else ""
         for labels, value in samples:
-            pairs = list[str]()
-            for key, label in {"experiment": name, **labels}.items():
-                pairs.append(f'{key}="{printable(label).translate(_ESCAPES)}"')
-            text += f"{full_name}{{{','.join(pairs)}}} {value:.17g}\n"
+            text += f"{full_name}{_metric_labels({'experiment': name, **labels})} {value:.17g}\n"
     return text + "# EOF\n"
+
+
+def job_times(points: Iterable[Point]) -> list[Sample]:
+    """Mean of the measured times among the *points* of jobs."""
+    times = list[Sample]()
+    for point in points:
+        if point.kind != "residual" and point.raw:
+            times.append(({"workload": point.workload, "cell": point.cell}, fmean(point.raw)))
+    return times
+
+
+def model_errors(points: Iterable[Point]) -> list[Sample]:
+    """Mean relative error of the bodies that each model predicts, by the residuals of a night."""
+    errors = defaultdict[str, list[float]](list)
+    for point in points:
+        ratio = fmean(point.raw) if point.raw else 0.0
+        if point.kind == "residual" and ratio:
+            errors[point.model].append(abs(1 / ratio - 1))
+    return [({"model": model}, fmean(errors[model])) for model in errors]
+
+
+def _metric_labels(labels: Mapping[str, str]) -> str:
+    """Labels of a sample as OpenMetrics has them."""
+    pairs = [f'{key}="{printable(text).translate(_ESCAPES)}"' for key, text in labels.items()]
+    return f"{{{','.join(pairs)}}}"
 
 
 def otava_csv(nights: Sequence[Night]) -> str:
@@ -371,8 +398,8 @@ def junit_suites(
 ) -> dict[str, list[tuple[str, str, str]]]:
     """Cases for `harness.api.export.junit_xml`: each number of the last night, by its kind."""
     suites: dict[str, list[tuple[str, str, str]]] = {}
-    measured = {point.name: point for point in _points(nights[-1:])}
-    points = {point.name: point for point in _points(comparable(nights))} | measured
+    measured = _points_by_name(nights[-1:])
+    points = _points_by_name(comparable(nights)) | measured
     active = [alarm for alarm in alarms if alarm.state in ACTIVE]
     for name, point in points.items():
         about = [sentence(alarm, nights) for alarm in active if is_about(alarm, point, nights)]
@@ -391,3 +418,8 @@ def junit_suites(
 def _points(nights: Sequence[Night]) -> Iterator[Point]:
     """The points of all *nights* in their order."""
     return chain.from_iterable(night.points for night in nights)
+
+
+def _points_by_name(nights: Sequence[Night]) -> dict[str, Point]:
+    """The last point of each number of *nights*."""
+    return {point.name: point for point in _points(nights)}

@@ -77,15 +77,12 @@ def measure_night(
     with exclusive_lock(history.folder / "lock", f"the history {history.path}"):
         entries = history.entries(repairs=True)
         while True:
-            nights = {entry.run for entry in entries if isinstance(entry, Night)}
+            nights = {line.run for line in nights_of(entries)}
             # Each night has another seed, and so another order of its trials.
             tonight = (*overrides, f"seed={(seed + len(nights)) % 2**31}")
             session = Session(text, source, results_dir, tonight, console)
-            begun = [
-                run
-                for run in store.fitting(session.experiment)
-                if run.id not in nights and run.trial_ids()
-            ]
+            fitting = [run for run in store.fitting(session.experiment) if run.id not in nights]
+            begun = [run for run in fitting if run.trial_ids()]
             ended = next((run for run in begun if run.finished), None)
             if ended is None:
                 break
@@ -115,7 +112,7 @@ def _append(
             evaluation.score()
         evaluation.report()
     line = night(evaluation)
-    nights = [entry for entry in entries if isinstance(entry, Night)]
+    nights = nights_of(entries)
     earlier = [night for night in nights if night.series == line.series]
     lacks = [*line.lacks, *further]
     if earlier and line.time_s < earlier[-1].time_s:
@@ -139,16 +136,27 @@ def _append(
 
 def baseline_of(entries: Sequence[Entry], line: Night) -> str:
     """Run of the night whose results the code is tried on: the first, or one accepted since."""
-    nights = [entry for entry in entries if isinstance(entry, Night)]
-    whole = [night for night in nights if night.whole and night.series == line.series]
+    nights = nights_of(entries)
+    whole = [entry for entry in nights if entry.whole and entry.series == line.series]
     baseline = whole[0].run if whole else line.run
-    accepted = {entry.alarm for entry in entries if isinstance(entry, Acceptance)}
-    for alarm in chain.from_iterable(entry.alarms for entry in nights):
+    for alarm in accepted_alarms(entries):
         since = nights[alarm.since - 1]
         is_exact = alarm.cause.startswith(("code", "input"))
-        if alarm.id in accepted and is_exact and since.series == line.series:
+        if is_exact and since.series == line.series:
             baseline = since.run
     return baseline
+
+
+def nights_of(entries: Sequence[Entry]) -> list[Night]:
+    """The nights among the lines of a history; an alarm counts them from 1."""
+    return [entry for entry in entries if isinstance(entry, Night)]
+
+
+def accepted_alarms(entries: Sequence[Entry]) -> list[Alarm]:
+    """Alarms that were accepted, in the order in which they were raised."""
+    accepted = {entry.alarm for entry in entries if isinstance(entry, Acceptance)}
+    raised = chain.from_iterable(line.alarms for line in nights_of(entries))
+    return [alarm for alarm in raised if alarm.id in accepted]
 
 
 def replay(run: Run) -> tuple[tuple[str, ...], dict[str, float]]:
@@ -161,7 +169,7 @@ def replay(run: Run) -> tuple[tuple[str, ...], dict[str, float]]:
     names = dict[str, None]()
     given = "raw"
     while given:
-        given, models = _first_difference(run, given)
+        given, models = first_difference(run, given)
         if given in _MADE_BY:
             models = [_MADE_BY[given]]
         names |= dict.fromkeys(models)
@@ -179,7 +187,7 @@ def replay(run: Run) -> tuple[tuple[str, ...], dict[str, float]]:
     return tuple(names), {name: size for name, size in offsets.items() if abs(size) > 1e-9}
 
 
-def _first_difference(run: Run, given: str) -> tuple[str, list[str]]:
+def first_difference(run: Run, given: str) -> tuple[str, list[str]]:
     """
     Name of the first stage after *given* that makes other results, and the models of which it does.
 
@@ -196,24 +204,18 @@ def _trials_again(session: Session, run: Run, entries: Sequence[Entry]) -> list[
     """Trials of the cells that tonight seem to have moved, in turn with others; none at the end."""
     evaluation = Evaluation.of(run)
     confirm = session.experiment.nightly.confirm
-    suspected = _suspected(evaluation, entries) if confirm else []
-    repeated = {trial.cell.id for trial in evaluation.plan if trial.look}
-    cells = dict[str, Cell]()
-    for trial in evaluation.plan:
-        if not trial.profiling:
-            cells[evaluation.labels[trial.cell.id]] = trial.cell
-    chosen = [cell for name, cell in cells.items() if name in suspected and cell.id not in repeated]
+    suspected = suspected_cells(evaluation, entries) if confirm else []
+    chosen, remaining = cells_again(evaluation, suspected)
     if not chosen:
         return []
     session.console.say(
         f"{', '.join(suspected)} seem to have moved: measured {confirm} times again"
     )
-    unsuspected = [cell for cell in cells.values() if cell not in chosen]
     numbers = Counter(trial.cell.id for trial in evaluation.plan)
     trials = list[Trial]()
     for turn in range(confirm):
-        # And one of the other cells, in turn.
-        for cell in (*chosen, *unsuspected[turn % max(len(unsuspected), 1) :][:1]):
+        in_turn = remaining[turn % max(len(remaining), 1) :][:1]
+        for cell in (*chosen, *in_turn):
             reason = f"it seems to have moved: {evaluation.labels[cell.id]}"
             number = numbers[cell.id]
             trials.append(Trial.of(cell, number, session.versions, look=1, reason=reason))
@@ -221,13 +223,22 @@ def _trials_again(session: Session, run: Run, entries: Sequence[Entry]) -> list[
     return sorted(trials, key=lambda trial: trial.cell.cluster.id)
 
 
-def _suspected(evaluation: Evaluation, entries: Sequence[Entry]) -> list[str]:
+def cells_again(evaluation: Evaluation, suspected: Sequence[str]) -> tuple[list[Cell], list[Cell]]:
+    """Cells with a name among *suspected* that were not measured again yet, and all other ones."""
+    cells = {trial.cell.id: trial.cell for trial in evaluation.plan if not trial.profiling}
+    repeated = {trial.cell.id for trial in evaluation.plan if trial.look}
+    labels = evaluation.labels
+    chosen = [cells[key] for key in cells if labels[key] in suspected and key not in repeated]
+    return chosen, [cell for cell in cells.values() if cell not in chosen]
+
+
+def suspected_cells(evaluation: Evaluation, entries: Sequence[Entry]) -> list[str]:
     """Names of the cells that a run makes suspect, beside the nights of its series before."""
     line = night(evaluation)
     if not line.whole:
         return []
-    nights = [entry for entry in (*entries, line) if isinstance(entry, Night)]
-    (table,) = tables([night for night in nights if night.series == line.series])
+    nights = nights_of([*entries, line])
+    (table,) = tables([entry for entry in nights if entry.series == line.series])
     return Judge(table).suspected()
 
 
@@ -269,10 +280,10 @@ def find_commit(history: History, prefix: str) -> tuple[str, str]:
     """Commit and subject of what the alarm of this *prefix* is about."""
     entries = history.entries()
     alarm = _alarm(history, entries, prefix, "code: ")
-    nights = [entry for entry in entries if isinstance(entry, Night)]
+    nights = nights_of(entries)
     first = nights[alarm.since - 1]
     last_before = [night for night in nights[: alarm.since - 1] if night.series == first.series][-1]
-    good, bad = _commits(history, last_before, first)
+    good, bad = commits_between(history, last_before, first)
     run = history.folder.absolute().parent / first.baseline
     if not run.is_dir():
         what = f"the baseline night's run is not here: {first.baseline}"
@@ -294,7 +305,7 @@ def find_commit(history: History, prefix: str) -> tuple[str, str]:
     return commit, subject
 
 
-def _commits(history: History, last_before: Night, first: Night) -> tuple[str, str]:
+def commits_between(history: History, last_before: Night, first: Night) -> tuple[str, str]:
     """Commits of two nights as git knows them; `DataError`: nothing was committed in between."""
     good = last_before.facts.get("commit", "")
     bad = first.facts.get("commit", "")
