@@ -128,7 +128,7 @@ NOT_STORED = {
     "harness/reports/drawing.py": {  # of the package
         "files('harness.reports').joinpath('templates/report.css').read_text"
     },
-    "harness/reports/formats.py": {  # of the package
+    "harness/reports/formats/html.py": {  # of the package
         "files('harness.reports').joinpath('templates/report.css').read_text"
     },
     # Written, locked or packed, by whoever has the lock of a run that has no links.

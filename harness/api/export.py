@@ -12,23 +12,19 @@ from harness.api.run import Run
 from harness.evaluate.nights import night
 from harness.records.nightly import Night
 from harness.reports.document import Document, Table
+from harness.reports.formats.latex import latex_table as latex
+from harness.reports.formats.latex import latex_text
 from harness.reports.nightly import otava_csv
-from harness.reports.wording import floor_percent, one_line, percent, typographic
+from harness.reports.wording import floor_percent, one_line, percent
 from harness.store import os_error_as_machine_error
 from harness.text import printable
 
+__all__ = ["FORMULA", "FRAMES", "Case", "export", "junit", "junit_xml", "latex", "latex_text"]
+
 FRAMES = ("trials", "measurements", "attempts", "spans", "predictions", "scores", "comparisons")
 _IN_LATEX = ("scores", "comparisons")  # sections of the report
-_LONG = 40  # characters of a text that is wrapped
 # What a spreadsheet takes for the beginning of a formula, as wide characters, too.
 FORMULA = tuple("=+-@\t\uff1d\uff0b\uff0d\uff20")
-# What LaTeX would act upon, or join with its neighbour; behind the end of a line [ and * are read.
-_LATEX = {
-    **{char: f"\\{char}" for char in "{}%_#&$"},
-    **{char: f"{{{char}}}" for char in '[]*<>|`"'},
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "\xa0": "~", "\u2212": "$-$", "\u2013": r"\textendash{}", "\u2026": r"\dots{}",
-}  # fmt: skip
 Case = tuple[str, str, str]  # of a test: its name, "failure", "skipped" or "", and why
 _SURE = 2.0  # noise floors: 95 of 100 perfect predictions are within them
 
@@ -80,34 +76,6 @@ def _latex_files(document: Document) -> dict[str, Iterable[bytes]]:
             tables = [block for block in section.shown() if isinstance(block, Table)]
             files[f"{section.id}.tex"] = ["\n".join(map(latex, tables[:1])).encode()]
     return files
-
-
-def latex(shown: Table, environment: str = "table") -> str:
-    """*shown* for LaTeX with the package booktabs and, where it is pdfTeX, fontenc with T1."""
-    rows = [shown.columns, *shown.texts()]
-    head, *lines = [" & ".join(map(latex_text, texts)) + r" \\" for texts in rows]
-    align = ""
-    for letter, texts in zip(shown.align, zip(*rows, strict=True), strict=True):
-        is_wrapped = max(map(len, texts)) > _LONG
-        align += "p{3cm}" if is_wrapped else letter.replace("c", "l")
-    caption = latex_text(shown.caption)
-    begin = rf"\begin{{{environment}}}\centering\caption{{{caption}}}\begin{{tabular}}{{{align}}}"
-    end = rf"\bottomrule\end{{tabular}}\end{{{environment}}}"
-    return "\n".join([begin, r"\toprule", head, r"\midrule", *lines, end, ""])
-
-
-def latex_text(text: str) -> str:
-    r"""
-    *text* in one line for LaTeX, every command in it made literal.
-
-    Letters beyond Latin-1, which pdfTeX does not know by itself, are written as their numbers.
-
-    >>> print(latex_text(r"50 % of \input{a_b}"), latex_text("\u03b2 --x"))
-    50~\% of \textbackslash{}input\{a\_b\} U+03B2 -{}-x
-    """
-    plain = typographic(one_line(text))
-    chars = (_LATEX.get(char, char if char <= "\xff" else f"U+{ord(char):04X}") for char in plain)
-    return "".join(chars).replace("--", "-{}-").replace("--", "-{}-")
 
 
 def junit(run: Run) -> str:

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli import completion
-from harness.cli.console import print_json, show_table, show_text
 from harness.cli.export import picture_option
+from harness.cli.present import Note, Part, Rows, present, save, save_rows, show
 from harness.cli.reading import open_evaluation
 from harness.cli.steps import file_option, json_option, results_option
-from harness.text import printable
 
-_several = partial(click.option, multiple=True)
+if TYPE_CHECKING:
+    from harness.evaluate.ask import Basis
+    from harness.evaluate.flow import Evaluation
+    from harness.evaluate.own_code import OwnCode
+    from harness.experiment.file import KnownNames
+
+_repeatable = partial(click.option, multiple=True)
 
 
 @click.command("ask")
 @click.argument("source", metavar="RUN|PROFILE", shell_complete=completion.runs)
 @results_option
-@_several("--set", "settings", metavar="KEY=VALUE", help="One setting to change; repeatable.")
-@_several("--grid", metavar="KEY=A,B,...", help="One axis to vary; repeatable.")
-@_several("--model", "models", help="A model to ask (default: the run's, or whatif); repeatable.")
+@_repeatable("--set", "settings", metavar="KEY=VALUE", help="One setting to change; repeatable.")
+@_repeatable("--grid", metavar="KEY=A,B,...", help="One axis to vary; repeatable.")
+@_repeatable(
+    "--model", "models", help="A model to ask (default: the run's, or whatif); repeatable."
+)
 @click.option("--workload", help="The workload, where the run has several.")
 @file_option("--csv", "table", help="Write all answers there.")
 @picture_option
@@ -46,87 +53,130 @@ def ask_models(
         harness ask experiments/demo.yaml --set input='10 GiB' --set mapreduce.task.io.sort.mb=256
         harness ask 20261121T0323 --model whatif --grid mapreduce.job.reduces=1,2,4 -o reduces.svg
     """
-    from harness.evaluate.ask import answers, basis_of_profile, basis_of_run, questions
-    from harness.evaluate.own_code import kept_own, read_own
+    from harness.evaluate.ask import answers, basis_of_run, questions
     from harness.evaluate.own_model import OwnModel
-    from harness.models import require_models
-    from harness.records.profile import Profile
     from harness.run.preflight import known_names
-    from harness.store import os_error_as_machine_error
-    from harness.store.opener import Opener
 
     settings = [*options["settings"]]
     models = options["models"]
-    picture = options["picture"]
-    own = {name: read_own(name) for name in models if ".py:" in name}
-    require_models(sorted(set(models) - own.keys()), "--model")
-    known = known_names()
+    own_code = _own_code(models)
+    names = known_names()
     if source.endswith(".json"):
-        path = Path(source)
-        fix = "name the file profiles/WORKLOAD.json of a run"
-        profile = Opener(path.parent).read_record(Profile, path, fix)
-        basis = basis_of_profile(profile, settings, known)
+        basis = _profile_basis(Path(source), settings, names)
     else:
         evaluation = open_evaluation(source, results_dir, asks=True)
         basis = basis_of_run(evaluation, workload or "")
         if not models:
-            predict = evaluation.experiment.predict
-            models = predict.models
-            own = {n: kept_own(code) for n, code in predict.code.items()}
-    show_text(f"base: {basis.note}")
-    requests = questions(basis.resolved, settings, options["grid"], known)
-    asked_models = [OwnModel(own[name]) if name in own else name for name in models or ["whatif"]]
-    rows = [row for model in asked_models for row in answers(model, requests, basis)]
-    if options["table"] is not None:
-        import pandas as pd
-
-        with os_error_as_machine_error(options["table"]):
-            pd.json_normalize(rows).to_csv(options["table"], index=False)
-    if picture is not None:
-        with os_error_as_machine_error(picture):
-            draw(picture, rows)
-    if as_json:
-        print_json({"base": basis.note, "answers": rows})
-    else:
-        show(rows, requests[len(settings)][0])
+            models, own_code = _models_of_run(evaluation)
+    show(Note(f"base: {basis.note}"))
+    requests = questions(basis.resolved, settings, options["grid"], names)
+    own_models = {name: OwnModel(code) for name, code in own_code.items()}
+    asked_models = [own_models.get(name, name) for name in models or ["whatif"]]
+    rows = list[dict[str, Any]]()
+    for model in asked_models:
+        rows += answers(model, requests, basis)
+    save_rows(options["table"], rows)
+    save(options["picture"], partial(draw, rows=rows))
+    last_name = requests[len(settings)][0]
+    present({"base": basis.note, "answers": rows}, shown(rows, last_name), as_json=as_json)
 
 
-def show(rows: Sequence[dict[str, Any]], last_name: str) -> None:
-    """Print *rows* for people; below them phases of the cell *last_name*, and what it rests on."""
+def _own_code(models: Sequence[str]) -> dict[str, OwnCode]:
+    """Code of *models* that are named by a path; `SpecError` where a name is that of no model."""
+    from harness.evaluate.own_code import read_own
+    from harness.models import require_models
+
+    own_code = {name: read_own(name) for name in models if ".py:" in name}
+    require_models(sorted(set(models) - own_code.keys()), "--model")
+    return own_code
+
+
+def _models_of_run(evaluation: Evaluation) -> tuple[Sequence[str], dict[str, OwnCode]]:
+    """Models that the run was predicted by, with the code of those that are its user's own."""
+    from harness.evaluate.own_code import kept_own
+
+    predict = evaluation.experiment.predict
+    return predict.models, {name: kept_own(code) for name, code in predict.code.items()}
+
+
+def _profile_basis(path: Path, settings: list[str], names: KnownNames) -> Basis:
+    """What a profile alone knows; its input is taken out of *settings*."""
+    from harness.evaluate.ask import basis_of_profile
+    from harness.records.profile import Profile
+    from harness.store.opener import Opener
+
+    fix = "name the file profiles/WORKLOAD.json of a run"
+    profile = Opener(path.parent).read_record(Profile, path, fix)
+    return basis_of_profile(profile, settings, names)
+
+
+def shown(rows: Sequence[dict[str, Any]], last_name: str) -> Iterator[Part]:
+    """*rows* for people; below them phases of the cell *last_name*, and what it rests on."""
+    times = ("job, s", "80 % interval, s", "change", "from base", "its error here")
+    yield Rows(("model", "cell", *times, "range", "takes most"), map(row_texts, rows))
+    yield phase_table(rows, last_name)
+    remarks = list[str]()
+    for row in rows:
+        remarks += _remarks(row, is_last=row["cell"] == last_name)
+    yield from dict.fromkeys(remarks)
+
+
+def row_texts(row: dict[str, Any]) -> tuple[str, ...]:
+    """One model's answer for one cell, as the columns of the table for people."""
     from harness.reports.wording import number, percent
 
-    texts = list[tuple[str, ...]]()
-    lines = list[str]()
+    job_s = row["job_s"]
+    interval = ""
+    if row["low_80_s"]:
+        interval = f"{number(row['low_80_s'])} to {number(row['high_80_s'])}"
+    takes_most = ""
+    if job_s:
+        limiting_s = row["phases"][row["limits"]]["job_s"]
+        takes_most = f"{row['limits']}, {percent(limiting_s / job_s)}"
+    times = (row["model"], row["cell"], number(job_s), interval)
+    return (*times, *change_texts(row), row["range"], takes_most)
+
+
+def change_texts(row: dict[str, Any]) -> tuple[str, str, str]:
+    """Change, change from the base, and whether the model can see so small a one."""
+    from harness.reports.wording import percent
+
+    if row["change"] is None:
+        return "", "", ""
+    model_error = row["error"]
+    certainty = ""
+    if model_error:
+        word = "within" if abs(row["change"]) <= model_error else "beyond"
+        certainty = f"{word} {percent(model_error)}"
+    return percent(row["change"], signed=True), percent(row["from_base"], signed=True), certainty
+
+
+def phase_table(rows: Sequence[dict[str, Any]], cell_name: str) -> Rows:
+    """Seconds of each phase of one cell, a column for each model."""
+    from harness.reports.wording import number
+
+    models = list(dict.fromkeys(row["model"] for row in rows))
     phases: dict[str, dict[str, str]] = {}
     for row in rows:
-        model, cell, job_s, error = (row[name] for name in ("model", "cell", "job_s", "error"))
-        ends = f"{number(row['low_80_s'])} to {number(row['high_80_s'])}" if row["low_80_s"] else ""
-        times_s = [model, cell, number(job_s), ends]
-        if row["change"] is None:
-            times_s += ["", "", ""]
-        else:
-            times_s += [percent(row[each], signed=True) for each in ("change", "from_base")]
-            word = "within" if abs(row["change"]) <= (error or 0.0) else "beyond"
-            times_s.append(f"{word} {percent(error)}" if error else "")
-        share = row["phases"][row["limits"]]["job_s"] / job_s if job_s else 0.0
-        texts.append(
-            (*times_s, row["range"], f"{row['limits']}, {percent(share)}" if job_s else "")
-        )
-        lines += [f"{model} is not applicable: {row['not_applicable']}"] * (job_s is None)
-        if cell != last_name:
+        if row["cell"] != cell_name:
             continue
         for phase, times in row["phases"].items():
             task = f" ({number(times['task_s'])})" if "task_s" in times else ""
-            phases.setdefault(phase, {})[model] = number(times["job_s"]) + task
-        lines += [f"never profiled: {row['outside']}"] * bool(row["outside"])
-        lines += [f"no model reads what {cell} changes"] * (not row["is_read"])
-    times = ("job, s", "80 % interval, s", "change", "from base", "its error here")
-    show_table(("model", "cell", *times, "range", "takes most"), texts)
-    models = list(dict.fromkeys(row["model"] for row in rows))
-    by_phase = [(n, *(times.get(model, "") for model in models)) for n, times in phases.items()]
-    show_table((f"{last_name}: seconds of the job (of a task)", *models), by_phase)
-    for line in dict.fromkeys(lines):
-        click.echo(printable(line))
+            phases.setdefault(phase, {})[row["model"]] = number(times["job_s"]) + task
+    by_phase = [
+        (phase, *(texts.get(model, "") for model in models)) for phase, texts in phases.items()
+    ]
+    return Rows((f"{cell_name}: seconds of the job (of a task)", *models), by_phase)
+
+
+def _remarks(row: dict[str, Any], *, is_last: bool) -> Iterator[str]:
+    """Why there is no answer; of the last cell, whether profile and models know what it changes."""
+    if row["job_s"] is None:
+        yield f"{row['model']} is not applicable: {row['not_applicable']}"
+    if is_last and row["outside"]:
+        yield f"never profiled: {row['outside']}"
+    if is_last and not row["is_read"]:
+        yield f"no model reads what {row['cell']} changes"
 
 
 def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:

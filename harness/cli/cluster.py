@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
 from harness import providers
 from harness.cli import completion
-from harness.cli.console import print_json, show_table, show_text
+from harness.cli.present import Note, Part, Rows, present, show
 from harness.cli.steps import json_option, open_session
 from harness.errors import ClusterError, HarnessError, SpecError
 from harness.providers import lease, state
 from harness.providers.base import Cluster
 from harness.providers.existing.discovery import elements, whole
 from harness.records.trial import format_control
-from harness.text import did_you_mean, excerpt, printable
+from harness.text import did_you_mean, excerpt
 from harness.units import format_bytes, format_duration, parse_duration
 
 _NAME = click.option(
@@ -95,24 +96,29 @@ def up(
     spec = spec.model_copy(update={key: value for key, value in options.items() if value})
     provider_class = providers.PROVIDERS[spec.provider]
     new_cluster = provider_class(name, spec, HadoopHome.find())
-    show_text(f"starting cluster {name!r}: {spec.workers} workers")
-    show_text(f"reach: {provider_class.reach(spec)}")
+    show(
+        Note(f"starting cluster {name!r}: {spec.workers} workers"),
+        Note(f"reach: {provider_class.reach(spec)}"),
+    )
     new_cluster.up(lifetime_s=lifetime)
-    for limitation in new_cluster.limitations:
-        show_text(f"warning: {limitation}")
-    for service, address in new_cluster.endpoints.items():
-        click.echo(f"{service:<16} {address}")
-    secret = new_cluster.services.get("secret")
+    show(*(Note(f"warning: {limitation}") for limitation in new_cluster.limitations))
+    show(*(f"{service:<16} {address}" for service, address in new_cluster.endpoints.items()))
+    show(Note(next_commands(new_cluster, lifetime)))
+
+
+def next_commands(started: Cluster, lifetime_s: int) -> str:
+    """What can be done with a cluster that was *started*, as commands."""
+    secret = started.services.get("secret")
     header = f"-H @{secret} " if secret else ""
-    request = f"curl {header}{new_cluster.endpoints['resourcemanager']}/cluster"
-    if prefix := new_cluster.exec_prefix:
+    request = f"curl {header}{started.endpoints['resourcemanager']}/cluster"
+    if prefix := started.exec_prefix:
         request = f"{prefix} {request}  (addresses are valid only inside the cluster)"
-    show_text(
+    return (
         f"\nquery one:   {request}"
-        f"\nlook at it:  harness cluster status --name {name}"
-        f"\nstop it:     harness cluster down --name {name}"
-        f"\nkeep it:     harness cluster renew --name {name}"
-        f"  (it is removed after {format_duration(lifetime)})"
+        f"\nlook at it:  harness cluster status --name {started.name}"
+        f"\nstop it:     harness cluster down --name {started.name}"
+        f"\nkeep it:     harness cluster renew --name {started.name}"
+        f"  (it is removed after {format_duration(lifetime_s)})"
     )
 
 
@@ -131,36 +137,50 @@ def status(name: str | None, as_json: bool) -> None:
     """
     running = _attach(name)
     facts = cluster_facts(running)
-    if as_json:
-        print_json(facts)
-        return
+    present(facts, shown_cluster(running, facts), as_json=as_json)
+
+
+def shown_cluster(running: Cluster, facts: Mapping[str, Any]) -> Iterator[Part]:
+    """*facts* of a *running* cluster for people, from its daemons to its limits."""
     slots = running.spec.node
     version = f", Hadoop {facts['hadoop']}" if facts["hadoop"] else ""
-    click.echo(
+    yield (
         f"cluster {running.name!r}, {facts['provider']}, {facts['workers']} workers,"
         f" {slots.map_slots} map and {slots.reduce_slots} reduce slots each{version}"
     )
-    click.echo(f"  of {facts['owner']}; its lease ends in {format_duration(facts['lease_s'])}")
-    for daemon in facts["daemons"]:
-        process = f"process {daemon['pid']}" if daemon["pid"] else "runs"
-        answer = "" if daemon["answers"] else ", does not answer"
-        shown = f"{process}{answer}" if daemon["running"] else "not running"
-        click.echo(f"  {daemon['name']:<28} {shown}")
-    for service, address in facts["endpoints"].items():
-        click.echo(printable(f"  {service:<28} {address}"))
-    _show_hosts(facts["hosts"])
+    yield f"  of {facts['owner']}; its lease ends in {format_duration(facts['lease_s'])}"
+    yield from (_line(daemon["name"], daemon_text(daemon)) for daemon in facts["daemons"])
+    yield from (_line(service, address) for service, address in facts["endpoints"].items())
+    yield from shown_hosts(facts["hosts"])
     if facts["nodes"]:
         columns = ["YARN node", "state", "containers", "memory used, MiB", "of", "Hadoop"]
-        show_table(columns, [[*node.values()] for node in facts["nodes"]])
+        yield Rows(columns, [[*node.values()] for node in facts["nodes"]])
+    yield from limit_lines(running)
+    yield from (f"  note: {limitation}" for limitation in facts["limitations"])
+
+
+def _line(title: object, text: object) -> str:
+    """A fact of a cluster, in a line of two columns."""
+    return f"  {title:<28} {text}"
+
+
+def daemon_text(daemon: Mapping[str, Any]) -> str:
+    """Whether a daemon runs, as which process, and whether it answers."""
+    if not daemon["running"]:
+        return "not running"
+    process = f"process {daemon['pid']}" if daemon["pid"] else "runs"
+    return process if daemon["answers"] else f"{process}, does not answer"
+
+
+def limit_lines(running: Cluster) -> Iterator[str]:
+    """Each limit of each node: requested, and measured before the daemons started."""
     for host, limits in running.limits.items():
         for control, limit in limits.items():
             effect = "" if limit.is_enforced else ", not enforced on buffered writes"
             requested = format_control(control, limit.requested)
             measured = format_control(control, limit.measured)
-            title = f"{control} of {host}"
-            click.echo(f"  {title:<28} {requested} requested, {measured} measured{effect}")
-    for limitation in facts["limitations"]:
-        click.echo(printable(f"  note: {limitation}"))
+            text = f"{requested} requested, {measured} measured{effect}"
+            yield _line(f"{control} of {host}", text)
 
 
 @cluster.command("renew")
@@ -176,7 +196,7 @@ def renew(name: str | None, lifetime: int) -> None:
     """
     running = _attach(name)
     lease.renew(running.name, lifetime, running.controls())
-    show_text(f"cluster {running.name!r} is removed after {format_duration(lifetime)}")
+    show(Note(f"cluster {running.name!r} is removed after {format_duration(lifetime)}"))
 
 
 @cluster.command("list")
@@ -198,11 +218,9 @@ def list_clusters(as_json: bool) -> None:
         }
         for name in state.known_names()
     ]
-    if as_json:
-        print_json(facts)
-    elif facts:
-        rows = [[*list(fact.values())[:3], format_duration(fact["lease_s"])] for fact in facts]
-        show_table(["cluster", "provider", "owner", "lease ends in"], rows)
+    rows = [[*list(fact.values())[:3], format_duration(fact["lease_s"])] for fact in facts]
+    shown = Rows(["cluster", "provider", "owner", "lease ends in"], rows)
+    present(facts, [shown] if facts else (), as_json=as_json)
 
 
 @cluster.command("logs")
@@ -225,8 +243,7 @@ def logs(daemon: str, name: str | None, lines: int) -> None:
         what = f"no daemon is called {daemon!r}"
         where = f"cluster {running.name!r}"
         raise SpecError(what, where=where, fix=did_you_mean(daemon, names))
-    for title, text in texts.items():
-        click.echo(f"==> {title} <==\n{text}\n")
+    show(*(f"==> {title} <==\n{text}\n" for title, text in texts.items()))
 
 
 @cluster.command("down")
@@ -255,7 +272,7 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
     errors = list[HarnessError]()
     names = existing_names if everything else [name or _only_name(existing_names)]
     if not any(names):
-        show_text("no cluster is up")
+        show(Note("no cluster is up"))
         return
     for chosen in names:
         try:
@@ -263,20 +280,29 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
                 state.adopt(chosen)
             was_there = providers.remove(chosen)
         except HarnessError as error:  # a host or an engine is away: the others can still go
-            is_foreign = isinstance(error, state.NotOursError) and state.lease_s(chosen)
-            if everything and is_foreign:
-                show_text(f"left alone: {error.what}")
+            if everything and _is_foreign(error, chosen):
+                show(Note(f"left alone: {error.what}"))
             else:
                 errors.append(error)
             continue
-        others = f"; there are: {', '.join(existing_names)}" if existing_names else ""
-        gone = f"cluster {chosen!r} is down"
-        never = f"no cluster {chosen!r} is up{others}"
-        show_text(gone if was_there else never)
-    for failure in errors[:-1]:
-        show_text(f"error: {failure}")
+        if was_there:
+            show(Note(f"cluster {chosen!r} is down"))
+        else:
+            existing = f"; there are: {', '.join(existing_names)}" if existing_names else ""
+            show(Note(f"no cluster {chosen!r} is up{existing}"))
     if errors:
-        raise errors[-1]
+        raise_errors(errors)
+
+
+def _is_foreign(error: HarnessError, name: str) -> bool:
+    """Whether a cluster could not be removed because another machine keeps it alive."""
+    return isinstance(error, state.NotOursError) and bool(state.lease_s(name))
+
+
+def raise_errors(errors: Sequence[HarnessError]) -> NoReturn:
+    """Show all of *errors* but the last one, with which the command ends."""
+    show(*(Note(f"error: {error}") for error in errors[:-1]))
+    raise errors[-1]
 
 
 @click.command("trust")
@@ -298,7 +324,7 @@ def trust(host: str, fingerprint: str, port: int) -> None:
     from harness.providers.ssh.connection import trust as pin_key
 
     kind = pin_key(host, fingerprint, port)
-    show_text(f"{host}: {kind} key pinned in {pins_file()}")
+    show(Note(f"{host}: {kind} key pinned in {pins_file()}"))
 
 
 def _attach(name: str | None) -> Cluster:
@@ -308,10 +334,8 @@ def _attach(name: str | None) -> Cluster:
     state.require_ours(chosen)
     attached = providers.attach(chosen)
     if not attached.is_up():
-        others = sorted(
-            existing_name for existing_name in existing_names if existing_name != attached.name
-        )
-        fix = did_you_mean(attached.name, others) if others else "harness cluster up"
+        remaining = sorted(set(existing_names) - {attached.name})
+        fix = did_you_mean(attached.name, remaining) if remaining else "harness cluster up"
         what = f"no cluster {attached.name!r} is up"
         raise ClusterError(what, where=str(attached.folder), fix=fix)
     return attached
@@ -326,7 +350,7 @@ def _only_name(names: list[str]) -> str:
     return "".join(names)
 
 
-def _show_hosts(hosts: list[dict[str, Any]]) -> None:
+def shown_hosts(hosts: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     """Hosts as a table, then the errors of those that did not answer, then all GPUs."""
     columns = ["host", "address", "clock, s", "cores", "memory", "disk free", "java", "kernel"]
     rows = [
@@ -344,17 +368,21 @@ def _show_hosts(hosts: list[dict[str, Any]]) -> None:
         if not host["error"]
     ]
     if rows:
-        show_table(columns, rows)
+        yield Rows(columns, rows)
     for host in hosts:  # nodes on one machine see the same devices
         if host["error"]:
-            click.echo(printable(f"  {host['name']:<28} {host['error']}"))
+            yield _line(host["name"], host["error"])
         for gpu in host["gpus"].get("devices", ()):
-            memory = f", {format_bytes(gpu['memory_bytes'])}" if "memory_bytes" in gpu else ""
-            driver = f", driver {gpu['driver']}" if "driver" in gpu else ""
-            title = f"GPU of {host['name']}"
-            click.echo(printable(f"  {title:<28} {gpu['name']}{memory}{driver}"))
+            yield _line(f"GPU of {host['name']}", gpu_text(gpu))
         if message := host["gpus"].get("message"):
-            click.echo(printable(f"  note: nvidia-smi on {host['name']}: {message}"))
+            yield f"  note: nvidia-smi on {host['name']}: {message}"
+
+
+def gpu_text(gpu: Mapping[str, Any]) -> str:
+    """Name of a GPU, with its memory and driver where they are known."""
+    memory = f", {format_bytes(gpu['memory_bytes'])}" if "memory_bytes" in gpu else ""
+    driver = f", driver {gpu['driver']}" if "driver" in gpu else ""
+    return f"{gpu['name']}{memory}{driver}"
 
 
 def cluster_facts(running: Cluster) -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """
 What commands print: data on stdout, messages on stderr, nothing untrusted to the terminal.
 
+Commands hand their answers to `harness.cli.present`, which prints them by what is here.
+
 Colours follow ``NO_COLOR``, ``FORCE_COLOR`` and ``TERM`` (rich reads them); rich is imported when
 it is needed, because it costs more than a whole ``harness --help``.
 """
@@ -66,18 +68,17 @@ def show_table(
     from rich.table import Table
     from rich.text import Text
 
-    texts = [[printable(cell) for cell in row] for row in rows]
+    texts = [[*map(printable, row)] for row in rows]
     # Text throughout: rich reads plain strings as markup, and these may come from a log.
     heading = Text(printable(title)) if title else None
     drawn = Table(title=heading, title_justify="left", box=box.SIMPLE)
     for index, column in enumerate(columns):
-        is_numeric = bool(texts) and all(_NUMBER.fullmatch(row[index]) for row in texts)
-        is_long = any(len(row[index]) > _LONG for row in texts)
+        cells = [row[index] for row in texts]
         drawn.add_column(
             Text(printable(column)),
-            justify="right" if is_numeric else "left",
+            justify="right" if _are_numbers(cells) else "left",
             overflow="fold",
-            no_wrap=not is_long,
+            no_wrap=max(map(len, cells), default=0) <= _LONG,
         )
     for row in texts:
         drawn.add_row(*(Text(cell) for cell in row))
@@ -88,6 +89,10 @@ def show_table(
     with console.capture() as capture:  # rich itself would end the process where a pipe breaks
         console.print(drawn)
     sys.stdout.write(capture.get())
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    return bool(cells) and all(map(_NUMBER.fullmatch, cells))
 
 
 class Progress:
@@ -108,20 +113,21 @@ class Progress:
 
     def step(self, done: int, total: int, left_s: float | None, text: str) -> None:
         """Show *done* of *total*, the seconds left and what is under way; first and last always."""
-        left = "" if left_s is None or done >= total else f"{format_duration(left_s)} left"
+        is_over = done >= total
+        left = "" if left_s is None or is_over else f"{format_duration(left_s)} left"
         if self._last_line_s is None and sys.stderr.isatty():
             self._bar = self._open_bar()
         waited_s = math.inf if self._last_line_s is None else time.monotonic() - self._last_line_s
         if self._bar is not None:
             task = self._bar.task_ids[0]
             self._bar.update(task, completed=done, total=total, left=left, note=printable(text))
-        elif done >= total or waited_s >= QUIET_S:
+        elif is_over or waited_s >= QUIET_S:
             parts = (f"{done} of {total} {self._what}", left, text)
-            show_text(", ".join(part for part in parts if part))
+            show_text(", ".join(filter(None, parts)))
         else:
             return
         self._last_line_s = time.monotonic()
-        if done >= total:
+        if is_over:
             self.close()
 
     def note(self, text: str) -> None:

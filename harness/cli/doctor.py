@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.console import print_json
+from harness.cli.present import present
 from harness.cli.steps import json_option, results_option
-from harness.text import printable
+
+if TYPE_CHECKING:
+    from harness.providers.survey import Finding
 
 
 @click.command("doctor")
 @results_option
 @json_option
-def doctor(results_dir: Path, as_json: bool) -> None:
+def doctor(results_dir: Path, as_json: bool) -> int:
     """
     Show what this machine can do, and the command that fixes each problem.
 
@@ -33,20 +35,23 @@ def doctor(results_dir: Path, as_json: bool) -> None:
 
     findings = examine(results_dir)
     lacking = missing_needs(findings)
-    if as_json:
-        ready = [
-            {"name": name, "ready": not lacks, "lacks": lacks} for name, lacks in lacking.items()
-        ]
-        print_json({"machine": machine_facts(), "findings": findings, "ready": ready})
-    else:
-        width = max(len(finding.name) for finding in findings)
-        for finding in findings:
-            mark = "LACKING" if finding.state == "lacking" else finding.state
-            click.echo(f"{mark:<8} {finding.name:<{width}}  {printable(finding.what)}")
-            if finding.fix and finding.state != "ok":
-                click.echo(f"{'':<8} {'':<{width}}  fix: {printable(finding.fix)}")
-        click.echo()
-        for name, missing in lacking.items():
-            click.echo(f"{name}: " + (f"lacks {', '.join(missing)}" if missing else "ready"))
-    if lacking[ClusterSpec().provider]:  # the one of experiments that name none
-        sys.exit(3)
+    ready = [{"name": name, "ready": not lacks, "lacks": lacks} for name, lacks in lacking.items()]
+    answer = {"machine": machine_facts(), "findings": findings, "ready": ready}
+    present(answer, finding_lines(findings, lacking), as_json=as_json)
+    # The provider of experiments that name none.
+    return 3 if lacking[ClusterSpec().provider] else 0
+
+
+def finding_lines(
+    findings: Sequence[Finding], lacking: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """Each finding, with its fix unless it is well; then what each provider lacks."""
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        mark = "LACKING" if finding.state == "lacking" else finding.state
+        yield f"{mark:<8} {finding.name:<{width}}  {finding.what}"
+        if finding.fix and finding.state != "ok":
+            yield f"{'':<8} {'':<{width}}  fix: {finding.fix}"
+    yield ""
+    for name, missing in lacking.items():
+        yield f"{name}: " + (f"lacks {', '.join(missing)}" if missing else "ready")

@@ -52,7 +52,7 @@ COMMANDS = {
     "import": ("harness.cli.imports:import_histories", "Make a run of jobs that have run before."),
     "backtest": ("harness.cli.imports:backtest", "Try the models on an imported run."),
     "runs": ("harness.cli.runs:runs", "List the runs that there are."),
-    "show": ("harness.cli.runs:show", "Show what a run measured, and what was asked of it."),
+    "show": ("harness.cli.runs:show_run", "Show what a run measured, and what was asked of it."),
     "gc": ("harness.cli.runs:gc", "Name and remove empty and abandoned runs."),
     "calibrate": ("harness.cli.calibrate:calibrate", "Measure what a machine costs, in minutes."),
     "hardware": ("harness.cli.calibrate:hardware_group", "Show and compare what machines cost."),
@@ -146,16 +146,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         if instruction := os.environ.get("_HARNESS_COMPLETE"):
             return shell_complete(group, {}, "harness", "_HARNESS_COMPLETE", instruction)
-        words = list(sys.argv[1:] if arguments is None else arguments)
-        try:
-            with group.make_context("harness", words) as context:
-                status = group.invoke(context)
-        except click.exceptions.Exit as end:
-            status = end.exit_code
-        except SystemExit as end:
-            status = end.code
-        sys.stdout.flush()
-        return status if isinstance(status, int) else 0
+        return _invoke(list(sys.argv[1:] if arguments is None else arguments))
     except HarnessError as error:
         show_text(f"error: {error}")
         return error.exit_status
@@ -171,15 +162,33 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort) as interrupt:
         return _interrupted_status(interrupt)
     except Exception as error:  # noqa: BLE001 - the last resort
-        if isinstance(error.__cause__, KeyboardInterrupt):  # some libraries' modules make it theirs
-            return _interrupted_status(error.__cause__)
-        known = system_error(error) if isinstance(error, OSError) else None
-        if known is None:
-            show_text(describe_bug(error))
-            return 70
-        _discard_output()
-        show_text(f"error: {known}")
-        return known.exit_status
+        return _failed_status(error)
+
+
+def _invoke(words: Sequence[str]) -> int:
+    """Run the command that *words* name; the status with which it ends, 0 where it gives none."""
+    try:
+        with group.make_context("harness", [*words]) as context:
+            status = group.invoke(context)
+    except click.exceptions.Exit as end:
+        status = end.exit_code
+    except SystemExit as end:
+        status = end.code
+    sys.stdout.flush()
+    return status if isinstance(status, int) else 0
+
+
+def _failed_status(error: Exception) -> int:
+    """Show an *error* that no command expects: what the user can fix of it, else a bug of ours."""
+    if isinstance(error.__cause__, KeyboardInterrupt):  # some libraries' modules make it theirs
+        return _interrupted_status(error.__cause__)
+    fixable = system_error(error) if isinstance(error, OSError) else None
+    if fixable is None:
+        show_text(describe_bug(error))
+        return 70
+    _discard_output()
+    show_text(f"error: {fixable}")
+    return fixable.exit_status
 
 
 def usage_text(error: click.ClickException) -> str:

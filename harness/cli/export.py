@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import completion
-from harness.cli.console import show_table, show_text
+from harness.cli.present import Note, Rows, save, show
 from harness.cli.reading import open_evaluation, run_argument
 from harness.cli.steps import file_option
 
@@ -35,9 +35,9 @@ picture_option = file_option(
 
 @click.command("export")
 @run_argument
-@click.argument("others", metavar="[RUN]...", nargs=-1, shell_complete=completion.runs)
+@click.argument("further", metavar="[RUN]...", nargs=-1, shell_complete=completion.runs)
 @click.option("-o", "--output", "folder", required=True, type=click.Path(path_type=Path))
-def export(evaluation: Evaluation, others: tuple[str, ...], folder: Path) -> None:
+def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path) -> None:
     """
     Write RUN into a folder: CSV and Parquet, tables for LaTeX (booktabs), JUnit XML.
 
@@ -56,15 +56,19 @@ def export(evaluation: Evaluation, others: tuple[str, ...], folder: Path) -> Non
     from harness.reports.nightly import comparable
 
     results = evaluation.run.measured.path.parent.parent
-    runs = [evaluation, *(open_evaluation(name, results) for name in others)]
+    runs = [evaluation, *(open_evaluation(name, results) for name in further)]
     nights = sorted(map(night, runs), key=attrgetter("time_s"))
-    for each in nights:
-        if each not in comparable(nights):
-            why = "it is of another machine, experiment, Hadoop or number of workers than the last"
-            why = why if each.whole else f"it is not whole: {'; '.join(each.lacks)}"
-            show_text(f"otava.csv leaves out {each.run}: {why}")
+    for row in nights:
+        if row not in comparable(nights):
+            reason = f"it is not whole: {'; '.join(row.lacks)}"
+            if row.whole:
+                reason = (
+                    "it is of another machine, experiment, Hadoop or number of workers than the"
+                    " last"
+                )
+            show(Note(f"otava.csv leaves out {row.run}: {reason}"))
     for path in write(Run(evaluation), folder, nights):
-        click.echo(path)
+        show(path)
 
 
 @click.command("plot")
@@ -88,19 +92,19 @@ def plot(evaluation: Evaluation, name: str, picture: Path | None, width: float |
     """
     from harness.api.run import Run
     from harness.reports.drawing import drawing
-    from harness.store import os_error_as_machine_error
 
     plots = Run(evaluation).plot
     if not name:
-        titles = [(each, figure.title) for each, figure in plots.figures.items()]
-        show_table(("name", "figure"), titles)
+        titles = [(figure_name, figure.title) for figure_name, figure in plots.figures.items()]
+        show(Rows(("name", "figure"), titles))
         return
     if picture is None:
         raise click.UsageError(f"A figure needs a file to be written to, such as -o {name}.svg")
     import matplotlib as mpl
 
     figure = plots.draw(name, width=width)
-    with drawing(), os_error_as_machine_error(picture):
+    metadata = {_DATES[picture.suffix]: None}
+    with drawing():
         mpl.rc("svg", fonttype="path")
         mpl.rc("pdf", fonttype=42)
-        figure.savefig(picture, dpi=300, metadata={_DATES[picture.suffix]: None})
+        save(picture, lambda file: figure.savefig(file, dpi=300, metadata=metadata))

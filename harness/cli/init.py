@@ -13,7 +13,7 @@ from typing import IO
 import click
 
 from harness import experiment
-from harness.cli.console import show_text
+from harness.cli.present import Note, show
 from harness.experiment.model import NAME
 from harness.hadoop.slots import effective
 from harness.monitor.machine import machine_facts
@@ -79,7 +79,7 @@ def init(workload: str, provider: str, output: IO[str]) -> None:
     path = Path(str(getattr(output, "name", "-")))
     output.write(experiment_text(workload, provider, path))
     if path.name != "-" and output is not sys.stdout:
-        show_text(f"its trials, and how long they take: harness plan {path}")
+        show(Note(f"its trials, and how long they take: harness plan {path}"))
 
 
 def experiment_text(workload_name: str, provider_name: str, output: Path) -> str:
@@ -87,15 +87,9 @@ def experiment_text(workload_name: str, provider_name: str, output: Path) -> str
     workload = WORKLOADS[workload_name]
     facts = machine_facts()
     cores = facts["cores_usable"]
-    memory_bytes = facts.get("memory_bytes") or math.inf
-    for at_once, workers in product(range(min(cores, _MOST_AT_ONCE), 0, -1), (3, 2, 1)):
-        slots = math.ceil(at_once / workers)
-        spec = ClusterSpec(workers=workers, node=NodeSpec(map_slots=slots, reduce_slots=slots))
-        if memory_needed(spec, effective(spec, {})) <= _MEMORY_SHARE * memory_bytes:
-            break
-    is_iterative = workload.jobs(WorkloadSpec(name=workload_name, input_bytes=1)) != 1
-    # MiB: maps of some seconds; sleep takes a millisecond for each record of 96 bytes.
-    block = 1 if workload_name == "sleep" else 8 if is_iterative else 32
+    at_once, workers = _most_at_once(cores, facts.get("memory_bytes") or math.inf)
+    block = _block_mib(workload_name)
+    # Shares of a block, and of what all maps that run at once read.
     parts = (0.5, *(at_once * quarters / 4 for quarters in (3, 4, 5, 6, 7, 8, 9)))
     inputs = [f"{block * part:g} MiB" for part in parts]
     schema = Path(experiment.__file__).with_name("experiment.schema.json")
@@ -110,7 +104,7 @@ def experiment_text(workload_name: str, provider_name: str, output: Path) -> str
         provider=provider_name,
         workers=workers,
         hosts=_HOSTS.get(provider_name, ""),
-        slots=slots,
+        slots=math.ceil(at_once / workers),
         block=block,
         inputs=", ".join(inputs),
         profiled=f"{inputs[0]}, {inputs[4]}",
@@ -120,3 +114,22 @@ def experiment_text(workload_name: str, provider_name: str, output: Path) -> str
         trace="spans" if "spans" in PROVIDERS[provider_name].traces else "logs",
         models="spn-gc" if workload.jar == GPU else "whatif, whatif-mr2, prophet, ptc-wave",
     )
+
+
+def _most_at_once(cores: int, memory_bytes: float) -> tuple[int, int]:
+    """How many tasks of a kind run at once, and on how many workers, for the memory to suffice."""
+    for at_once, workers in product(range(min(cores, _MOST_AT_ONCE), 0, -1), (3, 2, 1)):
+        slots = math.ceil(at_once / workers)
+        spec = ClusterSpec(workers=workers, node=NodeSpec(map_slots=slots, reduce_slots=slots))
+        if memory_needed(spec, effective(spec, {})) <= _MEMORY_SHARE * memory_bytes:
+            break
+    return at_once, workers  # the least there is, where nothing suffices
+
+
+def _block_mib(workload_name: str) -> int:
+    """MiB of a block with which a map takes some seconds."""
+    if workload_name == "sleep":  # a millisecond for each record of 96 bytes
+        return 1
+    spec = WorkloadSpec(name=workload_name, input_bytes=1)
+    is_iterative = WORKLOADS[workload_name].jobs(spec) != 1
+    return 8 if is_iterative else 32

@@ -5,12 +5,17 @@ from __future__ import annotations
 import inspect
 import math
 
+from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.console import print_json, show_table
+from harness.cli.present import Part, Rows, present
+from harness.units import format_bytes
+
+if TYPE_CHECKING:
+    from harness.workloads.base import Parameter, Workload
 
 # Kind -> where its dictionary stands.
 KINDS = {
@@ -36,51 +41,71 @@ def list_names(kind: str, as_json: bool) -> None:
         harness list models
         harness list workloads --json
     """
-    from pydantic_core import to_jsonable_python
-
-    from harness.units import format_bytes
-
     module, attribute = KINDS[kind]
     entries: dict[str, Any] = getattr(import_module(module), attribute)
-    if as_json:
-        documents = []
-        for name, entry in entries.items():
-            document: dict[str, Any] = {"name": name, "description": describe(entry)}
-            if kind == "metrics":
-                document |= {"unit": entry.unit, "best": entry.best}
-            if kind == "workloads":
-                document["scales"] = dict(entry.scales)
-                # Infinite bounds have no word in JSON, and none is needed.
-                document["parameters"] = [
-                    {"name": key, **to_jsonable_python(parameter, inf_nan_mode="null")}
-                    for key, parameter in entry.parameters.items()
-                ]
-            documents.append(document)
-        print_json(documents)
-        return
-    rows = [(key, describe(entry)) for key, entry in entries.items()]
-    show_table(["name", "description"], rows)
-    if kind != "workloads":
-        return
-    scales = list(dict.fromkeys(scale for entry in entries.values() for scale in entry.scales))
-    sizes = [
-        (name, *(format_bytes(each.scales[key]) if key in each.scales else "" for key in scales))
-        for name, each in entries.items()
-    ]
-    click.echo()
-    show_table(["name", *scales], sizes, title="sizes by name")
-    arguments = []
-    for name, workload in entries.items():
+    documents = [entry_document(kind, name, entry) for name, entry in entries.items()]
+    present(documents, shown_entries(kind, entries), as_json=as_json)
+
+
+def entry_document(kind: str, name: str, entry: Any) -> dict[str, Any]:
+    """What programs are told of *entry*, which is of the *kind*."""
+    from pydantic_core import to_jsonable_python
+
+    document: dict[str, Any] = {"name": name, "description": describe(entry)}
+    if kind == "metrics":
+        document |= {"unit": entry.unit, "best": entry.best}
+    if kind == "workloads":
+        document["scales"] = dict(entry.scales)
+        # Infinite bounds have no word in JSON, and none is needed.
+        document["parameters"] = [
+            {"name": key, **to_jsonable_python(parameter, inf_nan_mode="null")}
+            for key, parameter in entry.parameters.items()
+        ]
+    return document
+
+
+def shown_entries(kind: str, entries: Mapping[str, Any]) -> Iterator[Part]:
+    """Names with their descriptions; of workloads their sizes and arguments, too."""
+    yield Rows(["name", "description"], [(key, describe(entry)) for key, entry in entries.items()])
+    if kind == "workloads":
+        yield ""
+        yield size_table(entries)
+        yield ""
+        yield argument_table(entries)
+
+
+def size_table(workloads: Mapping[str, Workload]) -> Rows:
+    """Bytes of each name of a size, by workload."""
+    scales = dict[str, None]()
+    for workload in workloads.values():
+        scales |= dict.fromkeys(workload.scales)
+    rows = []
+    for name, workload in workloads.items():
+        sizes = (workload.scales.get(scale) for scale in scales)
+        rows.append((name, *("" if size is None else format_bytes(size) for size in sizes)))
+    return Rows(["name", *scales], rows, title="sizes by name")
+
+
+def argument_table(workloads: Mapping[str, Workload]) -> Rows:
+    """Further arguments of each workload."""
+    rows = []
+    for name, workload in workloads.items():
         for key, parameter in workload.parameters.items():
-            values = ", ".join(parameter.choices)
-            if not values:
-                ends = [f"from {parameter.least:g}"] * (parameter.least > -math.inf)
-                ends += [f"to {parameter.most:g}"] * (parameter.most < math.inf)
-                values = " ".join(ends)
-            arguments.append((name, key, str(parameter.default), values, parameter.meaning))
-    click.echo()
-    columns = ["name", "argument", "default", "values", "meaning"]
-    show_table(columns, arguments, title="arguments")
+            values = allowed_values(parameter)
+            rows.append((name, key, str(parameter.default), values, parameter.meaning))
+    return Rows(["name", "argument", "default", "values", "meaning"], rows, title="arguments")
+
+
+def allowed_values(parameter: Parameter) -> str:
+    """The choices of a parameter, or the ends of its range; nothing where it may be anything."""
+    if parameter.choices:
+        return ", ".join(parameter.choices)
+    ends = list[str]()
+    if parameter.least > -math.inf:
+        ends.append(f"from {parameter.least:g}")
+    if parameter.most < math.inf:
+        ends.append(f"to {parameter.most:g}")
+    return " ".join(ends)
 
 
 def describe(value: object) -> str:

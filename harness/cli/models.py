@@ -12,13 +12,12 @@ from typing import Any
 import click
 
 from harness import models
-from harness.cli.console import print_json, show_text
+from harness.cli.present import Note, present, show
 from harness.cli.steps import choice_option, json_option
 from harness.errors import DataError, HarnessError
 from harness.models.spn_gc.phases import PHASES
 from harness.models.vectors import Case, Evaluator, VectorFile, compare, compute, read_vectors
 from harness.scoring import i_accu
-from harness.text import printable
 
 # The accuracy indicator belongs to the scores, which models do not know.
 _TIMES = ("actual_s", "prophet_s", "whatif_s")
@@ -64,9 +63,11 @@ def check(files: tuple[str, ...]) -> None:
             answer = json.dumps(mismatch.answer)
             expected = json.dumps(mismatch.expected)
             where = f"{name}: {case.input.name}: {mismatch.field}"
-            click.echo(printable(f"{where}: got {answer}, expected {expected}"))
-    show_text(f"{case_count} cases, {mismatch_count} mismatches")
-    sys.exit(1 if mismatch_count else 2 if failed else 0)
+            show(f"{where}: got {answer}, expected {expected}")
+    show(Note(f"{case_count} cases, {mismatch_count} mismatches"))
+    if mismatch_count:
+        sys.exit(1)
+    sys.exit(2 if failed else 0)
 
 
 @vectors.command("compute")
@@ -84,7 +85,7 @@ def compute_answers(files: tuple[str, ...]) -> None:
     """
     failed = list[str]()
     for name, _, case, output in answered_cases(files, failed):
-        click.echo(json.dumps({"file": name, "case": case.input.name, "output": output}))
+        show(json.dumps({"file": name, "case": case.input.name, "output": output}))
     sys.exit(2 if failed else 0)
 
 
@@ -105,7 +106,7 @@ def answered_cases(
                 yield name, document, case, compute(document.model, case.input, EVALUATORS)
         except HarnessError as error:
             failed.append(name)
-            show_text(f"{name}: {error}")
+            show(Note(f"{name}: {error}"))
 
 
 @click.command("check")
@@ -130,24 +131,21 @@ def check_own(path: str, as_json: bool) -> int:
     from harness.records.trial import WorkloadSpec
     from harness.units import MIB
 
-    own = read_own(path)
-    if "predict" in own.lines:
+    code = read_own(path)
+    if "predict" in code.lines:
         noun = "model"
-        model = OwnModel(own)
+        model = OwnModel(code)
         complaints = [*model_complaints(model)]
         if model.printed:
-            show_text(model.printed)
+            show(Note(model.printed))
     else:
         noun = "workload"
-        workload = own_workload(own.code)
-        spec = WorkloadSpec(name=own.name, input_bytes=64 * MIB, code=own.code)
+        workload = own_workload(code.code)
+        spec = WorkloadSpec(name=code.name, input_bytes=64 * MIB, code=code.code)
         complaints = [*workload_complaints(workload, spec, *workload.example())]
-    if as_json:
-        print_json({"name": own.name, "kind": noun, "code": own.code, "complaints": complaints})
-    elif complaints:
-        click.echo(printable("\n".join(complaints)))
-    else:
-        click.echo(f"the {noun} {own.name} keeps its contract")
+    answer = {"name": code.name, "kind": noun, "code": code.code, "complaints": complaints}
+    kept = f"the {noun} {code.name} keeps its contract"
+    present(answer, complaints or [kept], as_json=as_json)
     return int(bool(complaints))
 
 
@@ -188,4 +186,4 @@ def net(
     timed = timed_net(dict.fromkeys(PHASES, 1.0) | dict(means), maps, reduces, variant)
     title = f"SPN-GC, {variant}: {maps} maps, {reduces} reduces"
     text = to_pnml(timed, title) if format_name == "pnml" else to_mermaid(timed)
-    click.echo(text, nl=False)
+    show(text.removesuffix("\n"))

@@ -92,9 +92,9 @@ def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: b
 
 @nightly.command("judge")
 @click.argument("history", type=click.Path(path_type=Path))
-@click.option("--each", is_flag=True, help="Every column of a CSV file by itself.")
+@click.option("--each", "separate", is_flag=True, help="Every column of a CSV file by itself.")
 @json_option
-def judge(history: Path, each: bool, as_json: bool) -> int:
+def judge(history: Path, separate: bool, as_json: bool) -> int:
     """
     Replay the detector night by night: on a history, or on a CSV file of columns time,NAME...
 
@@ -106,20 +106,23 @@ def judge(history: Path, each: bool, as_json: bool) -> int:
         harness nightly judge nights.csv --each --json
     """
     from harness.evaluate.alarms import Judge, judged, read_csv
-    from harness.records.nightly import Night
+    from harness.records.nightly import Alarm, Night
     from harness.reports.nightly import nightly_document
 
+    alarms = list[Alarm]()
+    notes = list[str]()
+    nights = list[Night]()
     if history.suffix == ".jsonl" or history.is_dir():
         entries = open_history(history).entries()
         alarms, notes = judged(entries)
-        nights = [entry for entry in entries if isinstance(entry, Night)]
+        nights += [entry for entry in entries if isinstance(entry, Night)]
         count = len(nights)
     else:
-        tables = read_csv(history, each=each)
-        alarms = [alarm for table in tables for alarm in Judge(table).judge()]
-        notes = [note for table in tables for note in table.notes]
-        nights = []
+        tables = read_csv(history, separate=separate)
         count = len(tables[0].numbers)
+        for table in tables:
+            alarms += Judge(table).judge()
+            notes += table.notes
     if as_json:
         print_json({"nights": count, "alarms": alarms, "notes": notes})
     else:

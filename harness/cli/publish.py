@@ -79,11 +79,7 @@ def publish(
         harness publish 20261121T0323 -o bundle --licence CC-BY-4.0
         harness publish --check bundle
     """
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if epoch and not re.fullmatch("[0-9]{1,11}", epoch):  # libraries read it when they are imported
-        what = f"{epoch!a} is not a moment"
-        fix = "give seconds since 1970, or unset it"
-        raise SpecError(what, where="SOURCE_DATE_EPOCH", fix=fix)
+    _check_epoch()  # libraries read it when they are imported
     from harness.publish import bundle, crate
     from harness.publish.rules import check
     from harness.store import os_error_as_machine_error
@@ -126,6 +122,15 @@ def publish(
     show_text(f"bundle: {output}")
     show_text(f"check it: python3 -I -S {output}/verify.py")
     return int(not published.check.is_met)
+
+
+def _check_epoch() -> None:
+    """`SpecError` where the moment that the environment gives for all dates is none."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if epoch and not re.fullmatch("[0-9]{1,11}", epoch):
+        what = f"{epoch!a} is not a moment"
+        fix = "give seconds since 1970, or unset it"
+        raise SpecError(what, where="SOURCE_DATE_EPOCH", fix=fix)
 
 
 def show_check(checked_rules: Check, folder: Path, *, as_json: bool) -> None:

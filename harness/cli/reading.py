@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
-from harness.cli.console import print_json, show_table, show_text
+from harness.cli.present import Note, Part, Rows, present, show
 from harness.cli.steps import choice_option, json_option, open_session, source_argument
 from harness.errors import SpecError
-from harness.text import excerpt, printable
+from harness.text import excerpt
 
 if TYPE_CHECKING:
     from harness.evaluate.flow import Evaluation
     from harness.experiment.model import Experiment
+    from harness.publish.compare import Replication
+    from harness.records.prediction import Prediction
     from harness.records.profile import Profile
     from harness.store import Run
+    from harness.store.compare import Difference
 
 _MOST_DIFFERENCES = 20  # shown to people; --json has all
 
@@ -44,7 +48,7 @@ def open_evaluation(
         raise SpecError(what, where="--set", fix=fix)
     else:
         evaluation = Evaluation.of(Store(results_dir).find(name))
-    show_text(f"run: {evaluation.run.path}")
+    show(Note(f"run: {evaluation.run.path}"))
     return evaluation
 
 
@@ -66,7 +70,7 @@ def collect(evaluation: Evaluation) -> None:
     run = evaluation.run.measured
     with run.lock():
         count = sum(remake_trace(run, record) for record in run.trials().values())
-    show_text(f"trace tables of {count} trials made")
+    show(Note(f"trace tables of {count} trials made"))
 
 
 @click.command("profile")
@@ -86,18 +90,21 @@ def profile(evaluation: Evaluation, as_json: bool) -> None:
     else:
         with evaluation.run.lock():
             profiles = evaluation.profile()
-    if as_json:
-        print_json({"profiles": [*profiles.values()]})
-        return
+    present({"profiles": [*profiles.values()]}, [profile_table(profiles)], as_json=as_json)
+
+
+def profile_table(profiles: Mapping[str, Profile]) -> Rows:
+    """Every statistic and cost of each workload's profile."""
     rows = []
     for workload, fitted in profiles.items():
         for name, statistic in {**fitted.statistics, **fitted.costs, **fitted.frame}.items():
-            shared = f"assumed: a share of one sum with {', '.join(statistic.group)}"
-            source = shared if statistic.group else statistic.source
+            source = statistic.source
+            if statistic.group:
+                source = f"assumed: a share of one sum with {', '.join(statistic.group)}"
             value = f"{statistic.value:.4g}"
             spread = f"{statistic.spread:.2g}"
             rows.append((workload, name, value, spread, statistic.count, source))
-    show_table(("workload", "statistic", "value", "spread", "count", "source"), rows)
+    return Rows(("workload", "statistic", "value", "spread", "count", "source"), rows)
 
 
 @click.command("predict")
@@ -142,45 +149,62 @@ def predict(
         harness predict 20261121T0323 --profile-on 'input=16 MiB,48 MiB' --json
         harness predict 20261122T0411 --from 20261121T0323 --hardware plain.json slow.json
     """
-    from harness.evaluate.reporting import REPORT_FILES
-    from harness.run.asking import analyse, asked_anew
+    from harness.run.asking import asked_anew
 
     run = evaluation.run
     experiment = evaluation.experiment
     if models or profile_on:
         experiment = asked_anew(run, models or "", profile_on)
-    files = list[Path]()
-    verdict = ""
     profiles = None
     if bool(origin) != bool(hardware):
         raise click.UsageError("--from RUN and --hardware A B go together")
     if origin and hardware:
         experiment, profiles = _moved(evaluation, experiment, origin, hardware, strict=strict)
     if run.seal.exists() or experiment.predict != run.experiment().predict:
-        with analyse(run, experiment, profiles) as (analysis, document):
-            verdict = document.headline
-            predictions = analysis.predictions
-        folder = analysis.run.path.with_name(analysis.run.id.lstrip("."))
-        files = [folder / name for name in REPORT_FILES.values()]
+        answer = analysed(run, experiment, profiles)
     else:
         with run.lock():
-            predictions = evaluation.predict()
-    if as_json:
-        print_json({"predictions": predictions, "verdict": verdict, "files": files})
-        return
+            answer = Predicted(evaluation.predict())
+    present(answer._asdict(), shown_predictions(evaluation, answer), as_json=as_json)
+
+
+class Predicted(NamedTuple):
+    """*predictions*; of an analysis of a run its *verdict* and *files*, too."""
+
+    predictions: Sequence[Prediction]
+    verdict: str = ""
+    files: Sequence[Path] = ()
+
+
+def analysed(run: Run, experiment: Experiment, profiles: Mapping[str, Profile] | None) -> Predicted:
+    """Ask *experiment* of what *run* measured: an analysis in a folder beside its others."""
+    from harness.evaluate.reporting import REPORT_FILES
+    from harness.run.asking import analyse
+
+    with analyse(run, experiment, profiles) as (analysis, document):
+        predictions = analysis.predictions
+    folder = analysis.run.path.with_name(analysis.run.id.lstrip("."))
+    files = [folder / name for name in REPORT_FILES.values()]
+    return Predicted(predictions, document.headline, files)
+
+
+def shown_predictions(evaluation: Evaluation, answer: Predicted) -> Iterator[Part]:
+    """Times that each model predicts of each cell, smaller inputs first; the analysis, if any."""
     sizes = {key: cell.workload.input_bytes for key, cell in evaluation.cells.items()}
     times = ("body_s", "job_s", "published_s", "map_task_s", "reduce_task_s")
     rows = []
-    for prediction in sorted(predictions, key=lambda each: (sizes[each.cell], each.cell)):
-        seconds = (getattr(prediction, name) for name in times)
-        texts = ("not applicable" if value is None else f"{value:.2f}" for value in seconds)
-        rows.append((evaluation.labels[prediction.cell], prediction.model, *texts))
+    for prediction in sorted(answer.predictions, key=lambda it: (sizes[it.cell], it.cell)):
+        texts = [evaluation.labels[prediction.cell], prediction.model]
+        for name in times:
+            seconds = getattr(prediction, name)
+            texts.append("not applicable" if seconds is None else f"{seconds:.2f}")
+        rows.append(texts)
     columns = ("body, s", "job, s", "as published, s", "map task, s", "reduce task, s")
-    show_table(("cell", "model", *columns), rows)
-    if files:
-        click.echo(f"{printable(verdict)}\n")
-        show_text(f"analysis, sealed after the measurement: {files[0].parent}")
-        show_text(f"report: {files[0]}")
+    yield Rows(("cell", "model", *columns), rows)
+    if answer.files:
+        yield f"{answer.verdict}\n"
+        yield Note(f"analysis, sealed after the measurement: {answer.files[0].parent}")
+        yield Note(f"report: {answer.files[0]}")
 
 
 def _moved(
@@ -199,11 +223,11 @@ def _moved(
     results_dir = evaluation.run.measured.path.parent.parent
     source = Store(results_dir).find(origin)
     cells = evaluation.cells.values()
-    profiles, others = profiles_for(source, hardware, cells)
-    for other in others:
-        show_text(f"warning: its costs were measured on another machine: {other}")
-    if others and strict:
-        what = f"costs of another machine: {'; '.join(others)}"
+    profiles, foreign_costs = profiles_for(source, hardware, cells)
+    for cost in foreign_costs:
+        show(Note(f"warning: its costs were measured on another machine: {cost}"))
+    if foreign_costs and strict:
+        what = f"costs of another machine: {'; '.join(foreign_costs)}"
         fix = f"harness calibrate measures those of this one; {hardware[1]} is of another"
         raise EvidenceError(what, where=str(hardware[1]), fix=fix)
     changes = {"source": source.id, "hardware": tuple(map(str, hardware)), "profile_on": {}}
@@ -226,15 +250,17 @@ def score(evaluation: Evaluation, strict: bool, as_json: bool) -> None:
         harness score experiments/quick.yaml
         harness score 20261121T0323 --strict
     """
-    from harness.reports import REPORTS
-    from harness.reports.sections import make_document
-
     with evaluation.run.lock():
         scores = evaluation.score(strict=strict)
-    if as_json:
-        print_json(scores.model_dump(mode="json"))
-        return
-    click.echo(REPORTS["terminal"].render(make_document(evaluation.report_data())))
+    answer = partial(scores.model_dump, mode="json")
+    present(answer, shown_scores(evaluation), as_json=as_json)
+
+
+def shown_scores(evaluation: Evaluation) -> Iterator[Part]:
+    """The first screen of the report."""
+    from harness.reports.sections import make_document
+
+    yield make_document(evaluation.report_data())
 
 
 @click.command("report")
@@ -257,19 +283,23 @@ def report(evaluation: Evaluation, into: Path | None, as_json: bool) -> None:
     """
     with nullcontext() if into else evaluation.run.lock():
         paths, _ = evaluation.report(into)
-    if as_json:
-        print_json({"files": paths})
-        return
-    for path in paths:
-        click.echo(path)
+    present({"files": paths}, paths, as_json=as_json)
+
+
+class Bundle(NamedTuple):
+    """The *folder* of a bundle, and where and how its experiments may be measured again."""
+
+    folder: Path
+    results_dir: Path
+    overrides: tuple[str, ...]
 
 
 def open_result(
     name: str, results_dir: Path, overrides: tuple[str, ...] = ()
-) -> Evaluation | tuple[Path, Path, tuple[str, ...]]:
-    """Open the run *name*, or give the folder of a bundle with what it may be measured by."""
+) -> Evaluation | Bundle:
+    """Open the run *name*, or give the bundle in the folder of that name."""
     if (Path(name) / "SHA256SUMS").is_file():
-        return Path(name), results_dir, overrides
+        return Bundle(Path(name), results_dir, overrides)
     return open_evaluation(name, results_dir, overrides)
 
 
@@ -284,7 +314,7 @@ def open_result(
 @click.option("--measure", "is_measured", is_flag=True, help="Measure a BUNDLE's experiment again.")
 @json_option
 def reproduce(
-    source: Evaluation | tuple[Path, Path, tuple[str, ...]],
+    source: Evaluation | Bundle,
     given: str,
     is_measured: bool,
     as_json: bool,
@@ -304,45 +334,66 @@ def reproduce(
         harness reproduce results/quick/20261121T032309Z-4f26 --from profiles --json
         harness reproduce bundle --measure --set cluster.provider=docker
     """
+    if isinstance(source, Bundle) and is_measured:
+        return _measure_again(source, as_json=as_json)
+    has_overrides = isinstance(source, Bundle) and bool(source.overrides)
+    if is_measured or has_overrides:
+        raise click.UsageError("--measure is for a BUNDLE, and --set of a BUNDLE for --measure")
+    stages = remade_stages(source, given)
+    answer = {"stages": [stage_document(stage, compared) for stage, compared in stages]}
+    present(answer, shown_stages(stages), as_json=as_json)
+    return int(any(map(differing, (compared for _, compared in stages))))
+
+
+Stages: TypeAlias = "Sequence[tuple[str, Sequence[Difference]]]"
+
+
+def remade_stages(source: Evaluation | Bundle, given: str) -> Stages:
+    """Make each stage after *given* again in a scratch folder; what of it differs is beside it."""
     from harness.run.reproduce import reproduce as reproduce_stages
 
-    if isinstance(source, tuple) and is_measured:
-        return _measure_again(*source, as_json=as_json)
-    if is_measured or (isinstance(source, tuple) and source[2]):
-        raise click.UsageError("--measure is for a BUNDLE, and --set of a BUNDLE for --measure")
     with TemporaryDirectory(prefix="harness-reproduce-") as folder:
-        if isinstance(source, tuple):
+        if isinstance(source, Bundle):
             from harness.publish.compare import reproduce_bundle
 
-            stages = list(reproduce_bundle(source[0], Path(folder), given))
+            return list(reproduce_bundle(source.folder, Path(folder), given))
+        return list(reproduce_stages(source.run, Path(folder), given))
+
+
+def differing(compared: Sequence[Difference]) -> list[Difference]:
+    """Those that are more than rounding."""
+    return [difference for difference in compared if not difference.is_equal]
+
+
+def stage_document(stage: str, compared: Sequence[Difference]) -> dict[str, Any]:
+    """What programs are told of a stage; where nothing was *compared*, its bytes are equal."""
+    differs = differing(compared)
+    return {
+        "stage": stage,
+        "equal": not differs,
+        "by": "1e-9" if compared else "bytes",
+        "differs": [difference._asdict() for difference in differs],
+    }
+
+
+def shown_stages(stages: Stages) -> Iterator[Part]:
+    """Whether each stage came out the same, and what did not."""
+    all_differing: list[Difference] = []
+    for stage, compared in stages:
+        differs = differing(compared)
+        all_differing += differs
+        if differs:
+            yield f"{stage}: {len(differs)} values differ"
+        elif compared:
+            yield f"{stage}: equal to 1e-9 ({len(compared)} values differ beyond it)"
         else:
-            stages = list(reproduce_stages(source.run, Path(folder), given))
-    differs = [each for _, several in stages for each in several if not each.is_equal]
-    if as_json:
-        documents = [
-            {
-                "stage": stage,
-                "equal": all(each.is_equal for each in several),
-                "by": "1e-9" if several else "bytes",
-                "differs": [each._asdict() for each in several if not each.is_equal],
-            }
-            for stage, several in stages
-        ]
-        print_json({"stages": documents})
-        return int(bool(differs))
-    for stage, several in stages:
-        count = sum(not each.is_equal for each in several)
-        equal = f"equal to 1e-9 ({len(several)} values differ beyond it)" if several else "equal"
-        click.echo(f"{stage}: {count} values differ" if count else f"{stage}: {equal}")
-    if differs:
+            yield f"{stage}: equal"
+    if all_differing:
         columns = ("model", "name", "stored", "made again", "relative difference")
-        show_table(columns, differs[:_MOST_DIFFERENCES])
-    return int(bool(differs))
+        yield Rows(columns, all_differing[:_MOST_DIFFERENCES])
 
 
-def _measure_again(
-    bundle: Path, results_dir: Path, overrides: tuple[str, ...], *, as_json: bool
-) -> int:
+def _measure_again(bundle: Bundle, *, as_json: bool) -> int:
     """Measure the experiments of *bundle* once more, and say which conclusions carry over."""
     from harness.cli.steps import measure
     from harness.publish.compare import replicate
@@ -350,32 +401,34 @@ def _measure_again(
     def measure_run(run: Run) -> Evaluation:
         from harness.evaluate.flow import Evaluation
 
-        given = (*run.read_manifest().overrides, *overrides, "predict.order=blind")
-        session = open_session(run.path / "experiment.yaml", results_dir, given)
+        overrides = (*run.read_manifest().overrides, *bundle.overrides, "predict.order=blind")
+        session = open_session(run.path / "experiment.yaml", bundle.results_dir, overrides)
         evaluation = Evaluation.of(measure(session)[0])
         with evaluation.run.lock():
             evaluation.score()
             evaluation.report()
         return evaluation
 
-    replication = replicate(bundle, measure_run)
-    if as_json:
-        print_json(replication.model_dump(mode="json"))
-    else:
-        pairs = [
-            (excerpt(name), *map(excerpt, pair)) for name, pair in replication.differences.items()
-        ]
-        show_table(("what differs", "published", "here"), pairs)
-        columns = ("conclusion", "published", "measured again", "outcome")
-        show_table(
-            columns,
-            [
-                (conclusion.what, *[*vars(conclusion).values()][2:])
-                for conclusion in replication.conclusions
-            ],
-        )
-        for outcome in ("holds", "does not hold", "undecided"):
-            count = sum(conclusion.outcome == outcome for conclusion in replication.conclusions)
-            click.echo(f"{outcome}: {count} of {len(replication.conclusions)} conclusions")
-        show_text(f"record: {bundle}/replications/{replication.runs[0]}/replication.json")
+    replication = replicate(bundle.folder, measure_run)
+    parts = shown_replication(replication, bundle.folder)
+    present(replication.model_dump(mode="json"), parts, as_json=as_json)
     return int(any(conclusion.outcome == "does not hold" for conclusion in replication.conclusions))
+
+
+def shown_replication(replication: Replication, bundle: Path) -> Iterator[Part]:
+    """What differs between the two clusters, each conclusion, and how many of them hold."""
+    pairs = [(excerpt(name), *map(excerpt, pair)) for name, pair in replication.differences.items()]
+    yield Rows(("what differs", "published", "here"), pairs)
+    conclusions = replication.conclusions
+    columns = ("conclusion", "published", "measured again", "outcome")
+    yield Rows(
+        columns,
+        [
+            (conclusion.what, conclusion.published, conclusion.measured, conclusion.outcome)
+            for conclusion in conclusions
+        ],
+    )
+    for outcome in ("holds", "does not hold", "undecided"):
+        count = sum(conclusion.outcome == outcome for conclusion in conclusions)
+        yield f"{outcome}: {count} of {len(conclusions)} conclusions"
+    yield Note(f"record: {bundle}/replications/{replication.runs[0]}/replication.json")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import shutil
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.console import print_json, show_table, show_text
+from harness.cli.present import Note, Part, Rows, present, show
 from harness.cli.reading import run_argument
 from harness.cli.steps import json_option, results_option
 from harness.errors import HarnessError, MachineError
-from harness.text import first_line, printable
+from harness.text import first_line
+from harness.units import format_bytes
 
 if TYPE_CHECKING:
     from harness.evaluate.flow import Evaluation
@@ -34,25 +37,28 @@ def runs(results_dir: Path, as_json: bool) -> None:
         harness runs --results-dir elsewhere --json
     """
     from harness.store import Store
-    from harness.units import format_bytes
 
-    found_runs = Store(results_dir).all_runs()
-    listed = [describe(each) for run in found_runs for each in (run, *run.analyses())]
-    if as_json:
-        print_json({"runs": listed})
-        return
+    listed = list[dict[str, Any]]()
+    for run in Store(results_dir).all_runs():
+        listed += map(describe, (run, *run.analyses()))
+    present({"runs": listed}, shown_runs(listed, results_dir), as_json=as_json)
+
+
+def shown_runs(listed: Sequence[Mapping[str, Any]], results_dir: Path) -> Iterator[Part]:
+    """The runs as a table; where there is none, how to make one."""
     if not listed:
-        show_text(f"there is no run in {results_dir.absolute()}: harness run FILE makes one")
+        yield Note(f"there is no run in {results_dir.absolute()}: harness run FILE makes one")
         return
     columns = ("experiment", "run", "when", "machine", "done", "failed", "planned", "verdict")
-    rows = [(*(each[name] for name in columns), format_bytes(each["bytes"])) for each in listed]
-    show_table((*columns, "size"), rows)
+    get_texts = itemgetter(*columns)
+    rows = [(*get_texts(facts), format_bytes(facts["bytes"])) for facts in listed]
+    yield Rows((*columns, "size"), rows)
 
 
 @click.command("show")
 @run_argument
 @json_option
-def show(evaluation: Evaluation, as_json: bool) -> None:
+def show_run(evaluation: Evaluation, as_json: bool) -> None:
     """
     Show what RUN measured, on what, and what was asked of it.
 
@@ -84,12 +90,9 @@ def show(evaluation: Evaluation, as_json: bool) -> None:
         "limitations": manifest.limitations,
         "analyses": {analysis.id: _verdict(analysis) for analysis in run.analyses()},
     }
-    if as_json:
-        print_json(facts)
-        return
-    for name, value in facts.items():
-        if text := _text(value):
-            click.echo(printable(f"{name:<12} {text}"))
+    texts = {name: _text(value) for name, value in facts.items()}
+    lines = (f"{name:<12} {text}" for name, text in texts.items() if text)
+    present(facts, lines, as_json=as_json)
 
 
 @click.command("gc")
@@ -107,33 +110,42 @@ def gc(results_dir: Path, remove: bool, as_json: bool) -> None:
         harness gc
         harness gc --remove
     """
-    from harness.store import Run, Store
-    from harness.units import format_bytes
+    from harness.store import Store
 
     rows = list[dict[str, Any]]()
     for run in Store(results_dir).all_runs():
-        unfinished = map(Run, run.path.glob("analyses/.*"))
-        reasons = dict.fromkeys(unfinished, "an analysis that was interrupted")
-        reasons |= {} if run.trial_ids() else {run: "no trial has ended"}
-        for each, reason in reasons.items():
+        for leftover, reason in removable(run).items():
             try:
-                with each.lock():
-                    size_bytes = _size_bytes(each.path)
+                with leftover.lock():
+                    size_bytes = _size_bytes(leftover.path)
                     if remove:
-                        shutil.rmtree(each.path)
+                        shutil.rmtree(leftover.path)
             except MachineError as error:  # another harness works on it
-                show_text(f"left alone: {error.what}")
+                show(Note(f"left alone: {error.what}"))
                 continue
-            rows.append({"path": each.path, "reason": reason, "bytes": size_bytes})
-    if as_json:
-        print_json({"removed": remove, "paths": rows})
-        return
+            rows.append({"path": leftover.path, "reason": reason, "bytes": size_bytes})
+    present({"removed": remove, "paths": rows}, shown_leftovers(rows, remove), as_json=as_json)
+
+
+def removable(run: Run) -> dict[Run, str]:
+    """Interrupted analyses of *run*, and the run itself where it has no trial; why they can go."""
+    from harness.store import Run
+
+    unfinished = map(Run, run.path.glob("analyses/.*"))
+    reasons = dict.fromkeys(unfinished, "an analysis that was interrupted")
+    if not run.trial_ids():
+        reasons[run] = "no trial has ended"
+    return reasons
+
+
+def shown_leftovers(rows: Sequence[Mapping[str, Any]], is_removed: bool) -> Iterator[Part]:
+    """What can go, or is gone."""
     if not rows:
-        show_text("nothing to remove: every run has a trial")
+        yield Note("nothing to remove: every run has a trial")
         return
     texts = [(row["path"], row["reason"], format_bytes(row["bytes"])) for row in rows]
-    show_table(("what", "why", "size"), texts)
-    show_text("removed" if remove else "harness gc --remove removes them")
+    yield Rows(("what", "why", "size"), texts)
+    yield Note("removed" if is_removed else "harness gc --remove removes them")
 
 
 def describe(run: Run) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import completion
-from harness.cli.console import Progress, print_json, show_table, show_text
+from harness.cli.console import Progress
+from harness.cli.present import Note, Part, Rows, present, show
 
 if TYPE_CHECKING:
     from harness.run.session import Session
@@ -102,7 +103,7 @@ def measure(session: Session, **options: Any) -> tuple[Run, int]:
     """Run the trials that are not done, and show how many are done and failed."""
     run, failed = session.measure(**options)
     done = len(run.read_plan()) - failed
-    show_text(f"run {run.path}: {done} trials done, {failed} failed")
+    show(Note(f"run {run.path}: {done} trials done, {failed} failed"))
     return run, failed
 
 
@@ -118,21 +119,22 @@ def plan(session: Session, as_json: bool) -> None:
         harness plan experiments/quick.yaml
         harness plan experiments/quick.yaml --set repeat=1 --json
     """
+    document = session.plan()
+    present(document, shown_plan(document), as_json=as_json)
+
+
+def shown_plan(document: Mapping[str, Any]) -> Iterator[Part]:
+    """Every trial with its state and what it is for, and how long those take that are left."""
     from harness.units import format_duration
 
-    document = session.plan()
-    if as_json:
-        print_json(document)
-        return
     columns = ("id", "label", "repetition", "state")
     rows = []
     for trial in document["trials"]:
         use = "profile" if trial["profiling"] else "score"
         rows.append((*(trial[name] for name in columns), use))
-    show_table((*columns, "use"), rows)
+    yield Rows((*columns, "use"), rows)
     left = format_duration(document["estimate_s"])
-    basis = document["estimated"]
-    click.echo(f"{len(rows)} trials, about {left} to go ({basis})")
+    yield f"{len(rows)} trials, about {left} to go ({document['estimated']})"
 
 
 @click.command("run")
@@ -151,9 +153,8 @@ def run(session: Session, as_json: bool, **options: Any) -> None:
         harness run experiments/quick.yaml --retries 1
     """
     measured_run, failed = measure(session, **options)
-    if as_json:
-        done = len(measured_run.read_plan()) - failed
-        print_json({"run": measured_run.path, "done": done, "failed": failed})
+    done = len(measured_run.read_plan()) - failed
+    present({"run": measured_run.path, "done": done, "failed": failed}, as_json=as_json)
     if failed:
         raise SystemExit(6)
 
@@ -175,7 +176,6 @@ def run_all(session: Session, as_json: bool, **options: Any) -> None:
         harness all experiments/quick.yaml --set cluster.workers=2
     """
     from harness.evaluate.flow import Evaluation
-    from harness.reports import REPORTS
 
     measured_run, failed = measure(session, **options)
     evaluation = Evaluation.of(measured_run)
@@ -185,8 +185,8 @@ def run_all(session: Session, as_json: bool, **options: Any) -> None:
             evaluation.predict()
         evaluation.score()
         paths, document = evaluation.report()
-    click.echo(REPORTS["json" if as_json else "terminal"].render(document))
-    show_text(f"report: {paths[0]}")
+    present(document, as_json=as_json)
+    show(Note(f"report: {paths[0]}"))
     if failed:
         raise SystemExit(6)
 
@@ -210,22 +210,26 @@ def unpack(archive: Path, into: Path, as_json: bool) -> None:
         harness unpack run.tar.gz --into elsewhere --json
     """
     from harness.store.unpack import unpack as take_in
-    from harness.text import printable
 
     run, has_evidence, unchecked = take_in(archive, into)
     manifest = run.read_manifest()
     trials = run.trials().values()
     done = sum(record.state == "done" for record in trials)
-    if as_json:
-        document = {"run": run.path, "trials": len(trials), "done": done}
-        print_json({**document, "has_evidence": has_evidence, "unchecked": unchecked})
-        return
-    click.echo(f"run {run.path}: {len(trials)} trials, {done} done")
-    click.echo(
-        printable(f"measured by harness {manifest.harness or 'unknown'}: {manifest.command}")
-    )
-    checked = "checked: every file is as the chain and the seals have it, and they agree"
-    never = "not checked: it has no evidence, and nothing shows whether it was changed"
-    click.echo(checked if has_evidence else never)
+    answer = {
+        "run": run.path,
+        "trials": len(trials),
+        "done": done,
+        "has_evidence": has_evidence,
+        "unchecked": unchecked,
+    }
+    checked = "not checked: it has no evidence, and nothing shows whether it was changed"
+    if has_evidence:
+        checked = "checked: every file is as the chain and the seals have it, and they agree"
+    lines = [
+        f"run {run.path}: {len(trials)} trials, {done} done",
+        f"measured by harness {manifest.harness or 'unknown'}: {manifest.command}",
+        checked,
+    ]
     if unchecked:
-        click.echo(f"not checked, as no hash is about them: {', '.join(unchecked)}")
+        lines.append(f"not checked, as no hash is about them: {', '.join(unchecked)}")
+    present(answer, lines, as_json=as_json)

@@ -7,16 +7,26 @@ import json
 import shutil
 import sys
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli import completion
-from harness.cli.console import Progress, print_json, show_table, show_text
+from harness.cli.console import Progress
+from harness.cli.present import Note, Part, Rows, present, save
+from harness.cli.present import show as show_parts
 from harness.cli.steps import FirstByDefault, file_option, json_option, results_option
 from harness.errors import DataError
+
+if TYPE_CHECKING:
+    from harness.records.tasks import TaskSpans
+    from harness.records.trace import JobTrace
+    from harness.reports.document import Section
+    from harness.store import Run
 
 _WIDTH = 120  # columns where no terminal says how many it has
 
@@ -72,59 +82,89 @@ def show(
         harness trace show 3f0a --job 2
         harness trace show 3f0a --chrome job.json.gz
     """
-    from harness.records.trace import joined
-    from harness.reports.waterfall import chrome_events, render_task, render_tasks
-    from harness.store import Store, os_error_as_machine_error
+    from harness.store import Store
 
     run, trial_id = Store(results_dir).find_trial(trial)
-    traces = run.read_trace(trial_id)
-    if not traces or (job_number or 1) > len(traces):
-        what = f"trial {trial_id} left the history of {len(traces)} jobs"
-        fix = "leave out --job for all of them; its trial.json says why there are no more"
-        raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)
-    if job_number is None and len(traces) > 1:
-        show_text(f"{len(traces)} jobs, one after the other; --job K shows one of them")
-    job = joined(traces) if job_number is None else traces[job_number - 1]
-    attempts = {attempt.attempt_id: attempt for attempt in job.attempts}
-    recordings = [
-        recording
-        for recording in run.read_recordings(trial_id)
-        if job_number is None or recording.attempt_id in attempts
-    ]
+    job = read_job(run, trial_id, job_number)
+    attempts = {attempt.attempt_id for attempt in job.attempts}
+    recordings = [*run.read_recordings(trial_id)]
+    if job_number is not None:
+        recordings = [recording for recording in recordings if recording.attempt_id in attempts]
     if chrome is not None:
-        opener: Any = gzip.open if chrome.suffix == ".gz" else open
-        with os_error_as_machine_error(chrome), opener(chrome, "wt", encoding="utf-8") as stream:
-            events = [*chrome_events(job, recordings)]
-            json.dump({"displayTimeUnit": "ms", "traceEvents": events}, stream)
-        show_text(f"wrote {chrome}: open it at https://ui.perfetto.dev")
+        save(chrome, partial(write_chrome, job, recordings))
+        show_parts(Note(f"wrote {chrome}: open it at https://ui.perfetto.dev"))
         return
     if not recordings:
         what = f"nothing was recorded in the tasks of trial {trial_id}"
         fix = "measure it with 'trace: spans' in the experiment"
         raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)
-    chosen = [recording for recording in recordings if (task or "") in recording.attempt_id]
+    chosen = choose_tasks(job, recordings, task or "")
+    answer = partial(tasks_document, trial_id, job, chosen)
+    listed = recordings if task is None else ()
+    present(answer, shown_tasks(job, listed, chosen[0]), as_json=as_json)
+
+
+def read_job(run: Run, trial_id: str, job_number: int | None) -> JobTrace:
+    """The job with that number of a trial; without a number all of them, joined."""
+    from harness.records.trace import joined
+
+    traces = run.read_trace(trial_id)
+    if not traces or (job_number or 1) > len(traces):
+        what = f"trial {trial_id} left the history of {len(traces)} jobs"
+        fix = "leave out --job for all of them; its trial.json says why there are no more"
+        raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)
+    if job_number is not None:
+        return traces[job_number - 1]
+    if len(traces) > 1:
+        show_parts(Note(f"{len(traces)} jobs, one after the other; --job K shows one of them"))
+    return joined(traces)
+
+
+def choose_tasks(job: JobTrace, recordings: Sequence[TaskSpans], part: str) -> list[TaskSpans]:
+    """*recordings* that have *part* in their attempt's id, longest first; `DataError`: none has."""
+    chosen = [recording for recording in recordings if part in recording.attempt_id]
     if not chosen:
         fix = f"write an id, or a part of it, such as {recordings[0].attempt_id}"
-        raise DataError(f"no recorded attempt is called {task!a}", where=job.job_id, fix=fix)
-    durations = {key: attempt.duration_s for key, attempt in attempts.items()}
-    chosen.sort(key=lambda recording: -durations.get(recording.attempt_id, 0.0))
-    if as_json:
-        tasks = [
-            {
-                **asdict(recording),
-                "spans": [span._asdict() for span in recording.spans],
-                "sampled": [*recording.loop.sampled],
-                "outcome": getattr(attempts.get(recording.attempt_id), "state", None),
-            }
-            for recording in chosen
-        ]
-        print_json({"trial": trial_id, "job": job.job_id, "tasks": tasks})
-        return
+        raise DataError(f"no recorded attempt is called {part!a}", where=job.job_id, fix=fix)
+    durations = {attempt.attempt_id: attempt.duration_s for attempt in job.attempts}
+    return sorted(chosen, key=lambda recording: -durations.get(recording.attempt_id, 0.0))
+
+
+def write_chrome(job: JobTrace, recordings: Sequence[TaskSpans], path: Path) -> None:
+    """Write the *job* for Perfetto, compressed where the name of the file says so."""
+    from harness.reports.waterfall import chrome_events
+
+    opener: Any = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt", encoding="utf-8") as stream:
+        events = [*chrome_events(job, recordings)]
+        json.dump({"displayTimeUnit": "ms", "traceEvents": events}, stream)
+
+
+def tasks_document(trial_id: str, job: JobTrace, recordings: Sequence[TaskSpans]) -> dict[str, Any]:
+    """What programs are told of recorded tasks; the outcome of each is that of its attempt."""
+    states = {attempt.attempt_id: attempt.state for attempt in job.attempts}
+    tasks = [
+        {
+            **asdict(recording),
+            "spans": [span._asdict() for span in recording.spans],
+            "sampled": [*recording.loop.sampled],
+            "outcome": states.get(recording.attempt_id),
+        }
+        for recording in recordings
+    ]
+    return {"trial": trial_id, "job": job.job_id, "tasks": tasks}
+
+
+def shown_tasks(job: JobTrace, listed: Sequence[TaskSpans], longest: TaskSpans) -> Iterator[Part]:
+    """A list of the tasks that are to be *listed*, if any, and the *longest* as a waterfall."""
+    from harness.reports.waterfall import render_task, render_tasks
+
+    if listed:
+        yield render_tasks(job, listed)
+    attempts = {attempt.attempt_id: attempt for attempt in job.attempts}
     width = shutil.get_terminal_size((_WIDTH, 24)).columns if sys.stdout.isatty() else _WIDTH
-    if task is None:
-        click.echo(render_tasks(job, recordings))
-    longest = chosen[0]
-    click.echo(render_task(longest, attempts.get(longest.attempt_id), width), nl=False)
+    drawn = render_task(longest, attempts.get(longest.attempt_id), width)
+    yield drawn.removesuffix("\n")
 
 
 @trace.command("selftest")
@@ -150,14 +190,15 @@ def selftest(as_json: bool) -> None:
     failed = [check for check in checks if not check.ok]
     columns = ("job", "name", "expected", "found", "ok")
     rows = [(check.job, check.name, check.expected, check.observed, check.ok) for check in checks]
-    if as_json:
-        documents = [dict(zip(columns, row, strict=True)) for row in rows]
-        print_json({"ok": not failed, "checks": documents})
-    else:
-        show_table(columns, [(*texts, "ok" if ok else "WRONG") for *texts, ok in rows])
+    answer = {"ok": not failed, "checks": Rows(columns, rows).records()}
+    shown = Rows(columns, [(*texts, "ok" if ok else "WRONG") for *texts, ok in rows])
+    present(answer, [shown], as_json=as_json)
     if failed:
-        what = (f"{one.job}, {one.name}: expected {one.expected}; {one.observed}" for one in failed)
-        show_text("\n".join([f"{len(failed)} of {len(checks)} checks failed", *what]))
+        found = (
+            f"{check.job}, {check.name}: expected {check.expected}; {check.observed}"
+            for check in failed
+        )
+        show_parts(Note("\n".join([f"{len(failed)} of {len(checks)} checks failed", *found])))
         sys.exit(1)
 
 
@@ -179,13 +220,12 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
     """
     from harness.evaluate.flow import Evaluation
     from harness.reports.data import ReportData
-    from harness.reports.document import Table, Text
     from harness.reports.sections import vet as vet_section
     from harness.store import Store
 
     store = Store(results_dir)
     trial_id = None
-    if target and any(known.startswith(target) for known in store.trial_ids()):
+    if target and any(stored_id.startswith(target) for stored_id in store.trial_ids()):
         run, trial_id = store.find_trial(target)
     else:
         run = store.find(target)
@@ -202,11 +242,16 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
         fix = "measure it with 'trace: units'"
         raise DataError(what, where=target, fix=f"{fix} in the experiment")
     section = vet_section.section(data)
-    if as_json:
-        print_json(dict(section.values()["vet"]))
-        return
+    values: Mapping[str, Any] = section.values()["vet"]
+    present(dict(values), shown_section(section), as_json=as_json)
+
+
+def shown_section(section: Section) -> Iterator[Part]:
+    """All tables of a *section* with their captions, and its texts beside them."""
+    from harness.reports.document import Table, Text
+
     for block in section.shown():
         if isinstance(block, Table):
-            show_table(block.columns, block.texts(), title=block.caption)
+            yield Rows(block.columns, block.texts(), title=block.caption)
         elif isinstance(block, Text):
-            show_text(block.text)
+            yield Note(block.text)

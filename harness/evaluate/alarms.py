@@ -12,13 +12,14 @@ from __future__ import annotations
 import csv
 import math
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,15 +37,16 @@ _NEAR = 3  # nights by which two estimates of one change may lie apart
 _SUSPECTED = 0.65  # of the threshold: cells are measured again
 _EXACT = ("code", "input")
 _FOLLOWS = ("profile", "model", "unknown")  # from a change of the machine or the cluster
+# Of factors, common ones first.
 _KINDS = ("all", "workload", "phase", "resource", "cell", "cost", "model")
 
 Size = tuple[float, float | None, float | None]  # a change as a logarithm, and its interval
 
 
 class Factor(NamedTuple):
-    """The mean of the columns *members*; *of* is what kind of factor it is, common ones first."""
+    """The mean of the columns *members*; *kind* is one of `_KINDS`."""
 
-    of: str
+    kind: str
     name: str
     members: tuple[int, ...]
 
@@ -71,37 +73,46 @@ class Table:
         """All factors, common ones first; a column that never varies is in none."""
         groups = dict[tuple[str, str], list[int]]()
         for place, point in enumerate(self.points):
-            known = self.values[~np.isnan(self.values[:, place]), place]
-            if len(known) < 2 or np.ptp(known) < 1e-12:
-                if len(known) > 1 and point.kind != "cost":  # of which many are but counts
-                    self.notes.append(f"{point.name} never varies: nothing is said of it")
-                continue
-            for named in point.factors:
-                groups.setdefault(named, []).append(place)
+            measured = self.values[~np.isnan(self.values[:, place]), place]
+            if len(measured) > 1 and np.ptp(measured) >= 1e-12:
+                for named_kind in point.factors:
+                    groups.setdefault(named_kind, []).append(place)
+            elif len(measured) > 1 and point.kind != "cost":  # of which many are but counts
+                self.notes.append(f"{point.name} never varies: nothing is said of it")
         by_kind = sorted(groups.items(), key=lambda item: _KINDS.index(item[0][0]))
-        lowest = {tuple(places): named for named, places in by_kind}  # of those with its columns
-        return [
-            Factor(*named, tuple(places))
-            for named, places in by_kind
-            if lowest[tuple(places)] == named
-        ]
+        # Of factors with the same columns the lowest stands for all.
+        lowest = {tuple(places): named_kind for named_kind, places in by_kind}
+        factors = list[Factor]()
+        for (kind, name), places in by_kind:
+            if lowest[tuple(places)] == (kind, name):
+                factors.append(Factor(kind, name, tuple(places)))
+        return factors
 
 
 def tables(entries: Sequence[Entry]) -> list[Table]:
     """One table per series, of its whole nights."""
+    numbers_by_series = defaultdict[str, list[int]](list)
+    nights_by_series = defaultdict[str, list[Night]](list)
+    nights = [entry for entry in entries if isinstance(entry, Night)]
+    for number, night in enumerate(nights, 1):
+        if night.whole:
+            numbers_by_series[night.series.id].append(number)
+            nights_by_series[night.series.id].append(night)
+    return [
+        series_table(numbers, nights_by_series[series])
+        for series, numbers in numbers_by_series.items()
+    ]
+
+
+def series_table(numbers: Sequence[int], nights: Sequence[Night]) -> Table:
+    """The table of *nights* of one series with these *numbers* in the history."""
     import pandas as pd
 
-    nights = [entry for entry in entries if isinstance(entry, Night)]
-    whole = [(number, night) for number, night in enumerate(nights, 1) if night.whole]
-    made = list[Table]()
-    for series in dict.fromkeys(night.series.id for _, night in whole):
-        numbers, own = zip(*(row for row in whole if row[1].series.id == series), strict=True)
-        points = {point.name: point for night in own for point in night.points}
-        values = pd.DataFrame([levels(night.points, night.offsets) for night in own])
-        again = pd.DataFrame([{point.name: point.again for point in one.points} for one in own])
-        columns = [points[name] for name in values]
-        made.append(Table(numbers, columns, values.to_numpy(), (again > 0).to_numpy(), own))
-    return made
+    points = {point.name: point for point in chain.from_iterable(n.points for n in nights)}
+    values = pd.DataFrame([levels(night.points, night.offsets) for night in nights])
+    repeated = pd.DataFrame([{point.name: point.again for point in n.points} for n in nights])
+    columns = [points[name] for name in values]
+    return Table(numbers, columns, values.to_numpy(), (repeated > 0).to_numpy(), nights)
 
 
 class Judge:
@@ -110,32 +121,33 @@ class Judge:
     def __init__(self, table: Table) -> None:
         import pandas as pd
 
-        self.table, self.alarms = table, list[Alarm]()
-        self.factors, self.columns = table.factors(), pd.DataFrame(table.values)
+        self.table = table
+        self.alarms = list[Alarm]()
+        self.factors = table.factors()
+        self.columns = pd.DataFrame(table.values)
         # Each column from its median: a night that lacks one shifts no mean.
         centred = self.columns - self.columns.median()
         firm = pd.DataFrame(table.firm)
         members = [[*factor.members] for factor in self.factors]
         shape = len(members), len(centred)
-        self.values = np.reshape([centred[member].mean(axis=1) for member in members], shape).T
-        is_firm: list[Flags] = [firm[member].any(axis=1) for member in members]
+        self.values = np.reshape([centred[places].mean(axis=1) for places in members], shape).T
+        is_firm: list[Flags] = [firm[places].any(axis=1) for places in members]
         self.firm = np.reshape(np.asarray(is_firm, dtype=bool), shape).T
         self.clips = np.asarray([shifts.clip_of(len(factor.members)) for factor in self.factors])
         # Kinds of factors share the chance of a false alarm as 1, 1/2, 1/3 ..., common ones first.
-        self.kinds = np.asarray([factor.of for factor in self.factors])
+        self.kinds = np.asarray([factor.kind for factor in self.factors])
         counts = Counter(self.kinds)
         shares = 1 / np.arange(1, len(counts) + 1)
-        limits = {
-            of: shifts.threshold(count, shifts.FALSE_ALARMS * share / shares.sum())
-            for (of, count), share in zip(counts.items(), shares, strict=True)
-        }
-        self.thresholds = np.asarray([limits[of] for of in self.kinds])
+        limits = dict[str, float]()
+        for (kind, count), share in zip(counts.items(), shares, strict=True):
+            limits[kind] = shifts.threshold(count, shifts.FALSE_ALARMS * share / shares.sum())
+        self.thresholds = np.asarray([limits[kind] for kind in self.kinds])
 
     def judge(self, *, last: bool = True) -> list[Alarm]:
         """All alarms, in the order in which they were raised; of all nights, or but the *last*."""
         for night in range(len(self.table.numbers) - (not last)):
-            self._exact(night)
-            while self.factors and self._shifted(night):
+            self._raise_exact(night)
+            while self.factors and self._raise_shift(night):
                 pass
         return self.alarms
 
@@ -145,127 +157,132 @@ class Judge:
         firm = self.firm.copy()
         firm[-1:] = True  # as if it had been measured again
         _, scores = shifts.scan(self.values, self.clips, firm)
-        suspect = (scores > _SUSPECTED * self.thresholds).any(axis=0)
-        chosen = [self.factors[place] for place in np.flatnonzero(suspect)]
-        points = [self.table.points[place] for each in chosen for place in each.members]
-        return list(dict.fromkeys(point.cell for point in points if point.cell))
+        is_suspect = (scores > _SUSPECTED * self.thresholds).any(axis=0)
+        cells = dict[str, None]()
+        for suspect in np.flatnonzero(is_suspect):
+            for place in self.factors[suspect].members:
+                cells[self.table.points[place].cell] = None
+        return [*filter(None, cells)]
 
-    def _exact(self, night: int) -> None:
+    def _raise_exact(self, night: int) -> None:
         """Raise what code and inputs changed in *night*, which is known without statistics."""
         nights = self.table.nights
-        points = self.table.points
         if not nights or not night:
             return
-        now = nights[night]
-        before = nights[night - 1]
-        for name in sorted(set(now.code) - set(before.code)):
-            own = now.changed_by(name)
-            size = median(own.values() or [0.0])
-            cells = [p.cell for p in points if p.name in own]
+        for name in sorted(set(nights[night].code) - set(nights[night - 1].code)):
+            offsets = nights[night].changed_by(name)
+            size = median(offsets.values() or [0.0])
+            cells = [point.cell for point in self.table.points if point.name in offsets]
             self._raise(f"code: {name}", name, night, night, size=(size,) * 3, cells=cells)
-        cells = [
-            name.removeprefix(INPUT_OF)
-            for name, fact in now.facts.items()
-            if name.startswith(INPUT_OF) and before.facts.get(name, fact) != fact
-        ]
+        cells = changed_inputs(nights[night - 1], nights[night])
         if cells:
-            places = [
-                place
-                for place, each in enumerate(self.factors)
-                if any(points[column].cell in cells for column in each.members)
-            ]
-            sizes = [
-                shifts.estimate(self.values[: night + 1, place], 1)[0]
-                for place in places
-                if self.factors[place].name in cells
-            ]
-            largest = max(sizes, key=abs, default=0.0), None, None
-            self._raise("input", ", ".join(cells), night, night, size=largest, cells=cells)
-            self.values[:night, places] = np.nan
+            self._raise_inputs(night, cells)
 
-    def _shifted(self, night: int) -> bool:
+    def _raise_inputs(self, night: int, cells: Sequence[str]) -> None:
+        """Raise that *cells* read something else since *night*, and begin anew what has them."""
+        places = list[int]()
+        sizes = list[float]()
+        for place, factor in enumerate(self.factors):
+            if any(self.table.points[column].cell in cells for column in factor.members):
+                places.append(place)
+                if factor.name in cells:
+                    sizes.append(shifts.estimate(self.values[: night + 1, place], 1)[0])
+        largest = max(sizes, key=abs, default=0.0)
+        size = (largest, None, None)
+        self._raise("input", ", ".join(cells), night, night, size=size, cells=cells)
+        self.values[:night, places] = np.nan
+
+    def _raise_shift(self, night: int) -> bool:
         """Raise the largest shift that ends with *night*; whether there was one."""
         values = self.values[: night + 1]
-        firm = self.firm[: night + 1]
-        deviates, scores = shifts.scan(values, self.clips, firm)
+        deviates_by_lag, scores = shifts.scan(values, self.clips, self.firm[: night + 1])
         excess = scores - self.thresholds
         largest = int(excess.max(axis=0).argmax())
         if not excess[:, largest].max() > 0:
             return False
         # The stretch that says it most clearly begins with the change.
-        row = int(np.nanargmax(np.abs(deviates[:, largest])))
+        row = int(np.nanargmax(np.abs(deviates_by_lag[:, largest])))
+        deviates = deviates_by_lag[row]
         lag = int(shifts.LAGS[row])
-        z = deviates[row]
         since = night + 1 - lag
-        direction = np.sign(z[largest])
+        chosen = self._explaining_factor(values, row, deviates, largest)
+        factor = self.factors[chosen]
+        alike = deviates * np.sign(deviates[largest])  # above 0 what went the same way
+        sizes = [shifts.estimate(column, lag) for column in values.T]
+        cause = self._cause(deviates, np.asarray([size[0] for size in sizes]))
+        if not self._is_known(since, cause, factor, sizes[chosen]):
+            state: AlarmState = "confirmed" if self.firm[night, chosen] else "open"
+            cells = self._cells_of(factor, alike)
+            size = sizes[chosen]
+            self._raise(cause, factor.name, since, night, size=size, cells=cells, state=state)
+        has_moved = np.abs(np.nan_to_num(deviates)) > _SAME
+        if cause in _FOLLOWS:  # a cell that went the other way has an alarm of its own
+            has_moved &= (self.kinds != "cell") | (alike > 0)
+        members = {*factor.members}
+        has_moved |= [members.issuperset(part.members) for part in self.factors]
+        self.values[:since, has_moved] = np.nan
+        return True
+
+    def _explaining_factor(self, values: Numbers, row: int, deviates: Numbers, largest: int) -> int:
+        """
+        Index of the highest factor that leaves nothing of what moved most.
+
+        *deviates* are how far each factor has moved since the lag in that *row* of `shifts.LAGS`;
+        *largest* is the factor whose shift is beyond its threshold by most.
+        """
         # A factor is shared if most of its columns moved as it did: else one of them moved it.
         began = int((~np.isnan(values[:, largest])).argmax())
-        columns = self.columns[began : night + 1]
+        columns = self.columns[began : len(values)]
+        lag = int(shifts.LAGS[row])
         steps = columns[-lag:].median() - columns[:-lag].median()
-        of_columns = [steps[[*factor.members]] for factor in self.factors]
         is_shared = np.asarray(
-            [
-                len(own) < 2 or own.median() * np.sign(own.mean()) > abs(own.mean()) / 2
-                for own in of_columns
-            ]
+            [is_shared_step(steps[[*factor.members]]) for factor in self.factors]
         )
-        strongest = int(np.where(is_shared, np.abs(np.nan_to_num(z)), 0.0).argmax())
-        strongest = largest if is_shared[largest] else strongest
-        # The highest one that leaves nothing of the strongest.
+        strongest = largest
+        if not is_shared[largest]:
+            strongest = int(np.where(is_shared, np.abs(np.nan_to_num(deviates)), 0.0).argmax())
         clips = np.full_like(self.clips, self.clips[strongest])
-        left, _ = shifts.scan(values[:, [strongest]] - values, clips)
-        explains = is_shared & (z * np.sign(z[strongest]) > MOVED) & ~(np.abs(left[row]) > MOVED)
+        remainders, _ = shifts.scan(values[:, [strongest]] - values, clips)
+        has_moved_alike = deviates * np.sign(deviates[strongest]) > MOVED
+        explains = is_shared & has_moved_alike & ~(np.abs(remainders[row]) > MOVED)
         explains[strongest] = True
-        chosen = int(explains.argmax())
-        factor = self.factors[chosen]
-        # Of a common factor all cells, else those that moved.
-        cells = [self.table.points[place].cell for place in factor.members]
-        if factor.of not in ("all", "workload"):
-            cells = [
-                each.name
-                for each, deviate in zip(self.factors, z, strict=True)
-                if each.of == "cell" and deviate * direction > _SAME
-            ]
-        sizes = [shifts.estimate(column, lag) for column in values.T]
-        cause = self._cause(z, np.asarray([size[0] for size in sizes]))
-        moved = np.abs(np.nan_to_num(z)) > _SAME
-        if cause in _FOLLOWS:  # a cell that went the other way has an alarm of its own
-            moved &= (self.kinds != "cell") | (z * direction > 0)
-        moved |= [{*factor.members}.issuperset(each.members) for each in self.factors]
-        if not self._is_known(since, cause, factor, size := sizes[chosen]):
-            state: AlarmState = "confirmed" if firm[-1, chosen] else "open"
-            self._raise(cause, factor.name, since, night, size=size, cells=cells, state=state)
-        self.values[:since, moved] = np.nan
-        return True
+        return int(explains.argmax())
+
+    def _cells_of(self, factor: Factor, alike: Numbers) -> list[str]:
+        """Cells of an alarm about *factor*: of a common one all, else those that moved alike."""
+        if factor.kind in ("all", "workload"):
+            return [self.table.points[place].cell for place in factor.members]
+        is_cell = (self.kinds == "cell") & (alike > _SAME)
+        return [self.factors[place].name for place in np.flatnonzero(is_cell)]
 
     def _is_known(self, since: int, cause: str, factor: Factor, size: Size) -> bool:
         """Whether an alarm of before has said it: the same change, or the end of one."""
         number = self.table.numbers[since]
-        (_, low, high) = size
         for place, alarm in enumerate(self.alarms):
             if alarm.state == "gone" or alarm.cause.startswith(_EXACT):
                 continue
             is_near = alarm.since - _NEAR <= number <= alarm.raised + _NEAR
-            is_new = factor.of == "cell" and factor.name not in alarm.cells
-            if alarm.cause in _FOLLOWS:  # a cause of which others are no consequence
-                is_near = is_near and alarm.cause == cause and not is_new
-            if is_near and cause in (alarm.cause, *_FOLLOWS):
+            if is_near and is_part(alarm, cause, factor):
                 return True
-            # Back where it was: as far the other way.
-            back = -alarm.change if self.table.is_plain else -math.log1p(max(alarm.change, -0.999))
-            if alarm.series == factor.name and low is not None and low <= back <= (high or 0.0):
+            if alarm.series == factor.name and self._is_return(alarm, size):
                 self.alarms[place] = alarm.model_copy(update={"state": "gone"})
                 return True
         return False
 
-    def _cause(self, z: Numbers, sizes: Numbers) -> str:
+    def _is_return(self, alarm: Alarm, size: Size) -> bool:
+        """Whether a change of that *size* leads back from an alarm's: as far the other way."""
+        (_, low, high) = size
+        back = -alarm.change if self.table.is_plain else -math.log1p(max(alarm.change, -0.999))
+        return low is not None and low <= back <= (high or 0.0)
+
+    def _cause(self, deviates: Numbers, sizes: Numbers) -> str:
         """Say why, by what moved and what did not: the rules of docs/nightly.md."""
-        has_moved = np.abs(np.nan_to_num(z)) > MOVED
+        has_moved = np.abs(np.nan_to_num(deviates)) > MOVED
         is_probe = np.asarray([factor.name == PROBE for factor in self.factors])
         is_cell = has_moved & np.isin(self.kinds, ("cell", "all"))
         is_control = has_moved & (self.kinds == "resource") & ~is_probe
         followers = sizes[is_cell | is_control]
-        if (np.abs(z[is_probe]) > (_SAME if len(followers) else MOVED)).any():
+        if (np.abs(deviates[is_probe]) > (_SAME if len(followers) else MOVED)).any():
             shares = followers / -sizes[is_probe]
             if not len(shares) or -0.3 < np.median(shares) < 1.3:
                 return "machine"
@@ -291,16 +308,16 @@ class Judge:
         numbers = self.table.numbers
         nights = self.table.nights
         is_plain = self.table.is_plain
-        ends = [end if end is None or is_plain else math.expm1(end) for end in size]
+        change, low, high = (end if end is None or is_plain else math.expm1(end) for end in size)
         alarm = Alarm(
             id=digest([nights[since].run if nights else numbers[since], series, cause])[:8],
             cause=cause,
             series=series,
             since=numbers[since],
             raised=numbers[raised],
-            change=ends[0] or 0.0,
-            low=ends[1],
-            high=ends[2],
+            change=change or 0.0,
+            low=low,
+            high=high,
             cells=tuple(dict.fromkeys(filter(None, cells))),
             suspects=nights[since].facts_since(nights[since - 1]) if nights and since else (),
             state=state,
@@ -308,20 +325,47 @@ class Judge:
         self.alarms.append(alarm)
 
 
+def is_part(alarm: Alarm, cause: str, factor: Factor) -> bool:
+    """Whether a change of *factor* for that *cause*, near that of *alarm*, is a part of it."""
+    if alarm.cause in _FOLLOWS:  # a cause of which others are no consequence
+        is_new_cell = factor.kind == "cell" and factor.name not in alarm.cells
+        return alarm.cause == cause and not is_new_cell
+    return cause in (alarm.cause, *_FOLLOWS)
+
+
+def changed_inputs(before: Night, after: Night) -> list[str]:
+    """Cells whose jobs have read something else in the night *after* than in the one *before*."""
+    cells = list[str]()
+    for name, fact in after.facts.items():
+        if name.startswith(INPUT_OF) and before.facts.get(name, fact) != fact:
+            cells.append(name.removeprefix(INPUT_OF))
+    return cells
+
+
+def is_shared_step(steps: Any) -> bool:
+    """Whether most columns of a factor moved as their mean did, by the *steps* of its columns."""
+    if len(steps) < 2:
+        return True
+    mean = steps.mean()
+    return bool(steps.median() * np.sign(mean) > abs(mean) / 2)
+
+
 def judged(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
     """Alarms of a history, replayed night by night by each series, and what else is to be said."""
     nights = [entry for entry in entries if isinstance(entry, Night)]
-    every = tables(entries)
+    series_tables = tables(entries)
     alarms = list[Alarm]()
     notes = [
         f"night {number} is in no comparison: {'; '.join(night.lacks)}"
         for number, night in enumerate(nights, 1)
         if not night.whole
     ]
-    if len(every) > 1:
-        names = (f"{table.nights[0].series.id} from night {table.numbers[0]}" for table in every)
-        notes.append(f"{len(every)} series are kept apart: {', '.join(names)}")
-    for table in every:
+    if len(series_tables) > 1:
+        names = [
+            f"{table.nights[0].series.id} from night {table.numbers[0]}" for table in series_tables
+        ]
+        notes.append(f"{len(names)} series are kept apart: {', '.join(names)}")
+    for table in series_tables:
         alarms += Judge(table).judge()
         notes += table.notes
         if len(table.numbers) < shifts.FEWEST_NIGHTS:
@@ -336,14 +380,14 @@ def current(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
 
     An alarm that was raised stays, whatever the detector of today makes of the same nights.
     """
-    again, notes = judged(entries)
-    gone = {alarm.id: alarm.state for alarm in again if alarm.state == "gone"}
-    alarms = [
-        alarm.model_copy(update={"state": gone.get(alarm.id, alarm.state)})
-        for night in entries
-        if isinstance(night, Night)
-        for alarm in night.alarms
-    ]
+    replayed, notes = judged(entries)
+    gone = {alarm.id: alarm.state for alarm in replayed if alarm.state == "gone"}
+    alarms = list[Alarm]()
+    for entry in entries:
+        if isinstance(entry, Night):
+            for alarm in entry.alarms:
+                state = gone.get(alarm.id, alarm.state)
+                alarms.append(alarm.model_copy(update={"state": state}))
     return _accepted(alarms, entries), notes
 
 
@@ -354,52 +398,72 @@ def _accepted(alarms: Sequence[Alarm], entries: Sequence[Entry]) -> list[Alarm]:
     ]
 
 
-def read_csv(path: Path, *, each: bool = False) -> list[Table]:
+def read_csv(path: Path, *, separate: bool = False) -> list[Table]:
     """
     Read nights from columns `time,NAME...`: a row per night, nothing or NaN where it has no value.
 
-    They are one table, or with *each* one for each column; a column `commit` is left out.
+    They are one table, or where *separate* one for each column; a column `commit` is left out.
     `DataError` names the line, and what in it is no number or a clock that goes back.
     """
+    fix = "write time,NAME,... and a line per night: 2026-11-23T02:00:00Z,12.5,... in order"
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        what = f"it cannot be read: {excerpt(error)}"
+        raise DataError(what, where=str(path), fix=fix) from error
     number = 1
-    last = -math.inf
     rows = list[list[float]]()
     try:
-        lines = csv.reader(path.read_text(encoding="utf-8").splitlines())
-        head = [name.strip() for name in next(lines, [])]
-        chosen = [place for place, name in enumerate(head) if place and name != "commit"]
-        if not chosen or head[0] != "time" or len(set(head)) < len(head):
-            raise ValueError(f"the first line is '{','.join(head)}', and not time,NAME,...")
-        for line in lines:
+        reader = csv.reader(lines)
+        head = [name.strip() for name in next(reader, [])]
+        chosen = number_columns(head)
+        last_s = -math.inf
+        for line in reader:
             number += 1
             if len(line) != len(head):
                 raise ValueError(f"{len(line)} values, and {len(head)} names are in the first line")
-            try:
-                now = float(line[0])
-            except ValueError:
-                now = datetime.fromisoformat(line[0].strip()).timestamp()
-            if not now > last:
-                raise ValueError(f"the time '{line[0]}' is not after that of the line before")
-            rows.append([float(line[place] or "nan") for place in chosen])
-            if any(map(math.isinf, rows[-1])):
-                raise ValueError("a number is infinite")
-            last = now
-    except (OSError, ValueError, csv.Error) as error:
-        fix = "write time,NAME,... and a line per night: 2026-11-23T02:00:00Z,12.5,... in order"
-        is_read = not isinstance(error, OSError | UnicodeDecodeError)
-        what = excerpt(error) if is_read else f"it cannot be read: {excerpt(error)}"
-        where = f"{path}:{number}" if is_read else str(path)
-        raise DataError(what, where=where, fix=fix) from error
+            last_s = seconds_after(last_s, line[0])
+            rows.append(finite_numbers([line[place] for place in chosen]))
+    except (ValueError, csv.Error) as error:
+        raise DataError(excerpt(error), where=f"{path}:{number}", fix=fix) from error
     values = np.reshape(rows, (-1, len(chosen)))
-    names = [excerpt(head[n], 60) for n in chosen]
+    names = [excerpt(head[place], 60) for place in chosen]
+    if separate:
+        return [csv_table([name], values[:, [place]]) for place, name in enumerate(names)]
+    return [csv_table(names, values)]
+
+
+def number_columns(head: Sequence[str]) -> list[int]:
+    """Places of the columns of numbers; `ValueError`: the *head* of the file is another one."""
+    chosen = [place for place, name in enumerate(head) if place and name != "commit"]
+    if not chosen or head[0] != "time" or len(set(head)) < len(head):
+        raise ValueError(f"the first line is '{','.join(head)}', and not time,NAME,...")
+    return chosen
+
+
+def seconds_after(last_s: float, text: str) -> float:
+    """A time in seconds since 1970, or as ISO 8601 has it; `ValueError`: not after *last_s*."""
+    try:
+        time_s = float(text)
+    except ValueError:
+        time_s = datetime.fromisoformat(text.strip()).timestamp()
+    if not time_s > last_s:
+        raise ValueError(f"the time '{text}' is not after that of the line before")
+    return time_s
+
+
+def finite_numbers(texts: Sequence[str]) -> list[float]:
+    """Numbers of a line, NaN for nothing; `ValueError`: one is infinite, or none."""
+    numbers = [float(text or "nan") for text in texts]
+    if any(map(math.isinf, numbers)):
+        raise ValueError("a number is infinite")
+    return numbers
+
+
+def csv_table(names: Sequence[str], values: Numbers) -> Table:
+    """The table of columns with *names*, each of them a cell: of logarithms where it can be."""
     points = [Point(kind="measured", cell=name, quantity="job_s", raw=()) for name in names]
-    made = list[Table]()
-    every = [*range(len(names))]
-    for places in [[place] for place in every] if each else [every]:
-        columns = values[:, places]
-        is_plain = bool((columns <= 0).any())
-        logs = columns if is_plain else np.log(columns)
-        firm = np.zeros(columns.shape, bool)
-        own = [points[place] for place in places]
-        made.append(Table(range(1, len(rows) + 1), own, logs, firm, is_plain=is_plain))
-    return made
+    is_plain = bool((values <= 0).any())
+    firm = np.zeros(values.shape, bool)
+    logs = values if is_plain else np.log(values)
+    return Table(range(1, len(values) + 1), points, logs, firm, is_plain=is_plain)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from statistics import fmean, stdev
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from typing import NamedTuple
 from harness.errors import DataError, SpecError
 from harness.evaluate.flow import Evaluation
 from harness.experiment.grid import axis_values, label, readable, varying
+from harness.records.profile import Profile
 from harness.records.score import Measurement, ScoreBook
 from harness.records.trial import Cell
 from harness.reports.sections.method import flatten
@@ -71,95 +72,133 @@ class Side:
 
     def __init__(self, evaluation: Evaluation) -> None:
         """Read it; `DataError` where it has not come to its end, or is not as it was measured."""
-        self.run, self.scores = evaluation.run, ScoreBook()
-        if not self.run.measured.finished:
-            ended = len(self.run.trial_ids())
-            planned = len(evaluation.plan)
-            what = f"run {self.run.id} is not finished: {ended} of {planned} trials have ended"
-            fix = "go on with it (harness all FILE), then compare again"
-            raise DataError(what, where=str(self.run.path), fix=fix)
+        self.run = evaluation.run
+        _require_finished(evaluation)
         self.run.check_evidence()
         self.profiles = self.run.read_profiles()
         self.predictions = evaluation.predictions
-        if self.run.is_scored:
-            self.scores = self.run.read_scores()
-        parts = {"profile": self.profiles, "score": self.scores.scores}
-        self.missing = [
-            f"{self.run.id} has no {noun}s: harness {noun} makes them"
-            for noun, given in parts.items()
-            if not given
-        ]
-        self.rates = [rate for each in evaluation.done.values() if (rate := evaluation.rate(each))]
-        self.trials = defaultdict[str, list[Measurement]](list)
-        measurements = evaluation.measurements(self.scores.measurements, profiling=True)
-        sizes = {cell: each.workload.input_bytes for cell, each in evaluation.cells.items()}
-        for measurement in sorted(measurements, key=lambda each: sizes[each.cell]):
-            self.trials[measurement.cell].append(measurement)
+        self.scores = self.run.read_scores() if self.run.is_scored else ScoreBook()
+        self.missing = list[str]()
+        for noun, stored in (("profile", self.profiles), ("score", self.scores.scores)):
+            if not stored:
+                self.missing.append(f"{self.run.id} has no {noun}s: harness {noun} makes them")
+        self.rates = [rate for rate in map(evaluation.rate, evaluation.done.values()) if rate]
+        self.trials = trials_by_cell(evaluation, self.scores)
         self.cells = {cell: evaluation.cells[cell] for cell in self.trials}
-        self.axes = defaultdict[str, set[str]](set)
-        for axis, value in chain(*(axis_values(cell).items() for cell in self.cells.values())):
-            self.axes[axis].add(readable(axis, value))
+        self.axes = texts_by_axis(self.cells.values())
+        self.varying = {axis for axis, texts in self.axes.items() if len(texts) > 1}
+        self.facts = self._facts()
+
+    def _facts(self) -> dict[str, str]:
+        """Values of axes, how many trials were disturbed, the manifest, and codes of models."""
+        facts = {axis: ", ".join(sorted(texts)) for axis, texts in self.axes.items()}
+        trials = [*chain.from_iterable(self.trials.values())]
+        share = fmean(bool(trial.disturbed) for trial in trials) if trials else 0.0
+        facts["disturbed trials"] = f"{100 * share:.0f} %"
         manifest = self.run.read_manifest().document()
         experiment = manifest["experiment"]
-        cluster = manifest["experiment"]["cluster"]
         document = {name: {**manifest, **experiment}.get(name) for name in _FACTS}
-        document |= {"hosts": cluster.get("hosts"), "limits": cluster.get("nodes")}
+        document["hosts"] = experiment["cluster"].get("hosts")
+        document["limits"] = experiment["cluster"].get("nodes")
         document["jars"] = manifest.get("versions", {}).get("jars")
-        disturbed = [bool(each.disturbed) for each in chain(*self.trials.values())] or [False]
-        self.facts = {axis: ", ".join(sorted(texts)) for axis, texts in self.axes.items()}
-        self.facts["disturbed trials"] = f"{100 * fmean(disturbed):.0f} %"
         for name, value in flatten(document):
             if not name.endswith(_VARIES):
-                self.facts[name] = excerpt(value, 40)
-        self.facts |= {
-            f"code of {prediction.model}": prediction.code[:12] for prediction in self.predictions
-        }
+                facts[name] = excerpt(value, 40)
+        for prediction in self.predictions:
+            facts[f"code of {prediction.model}"] = prediction.code[:12]
+        return facts
 
     def estimates(self, labels: Mapping[str, str]) -> Iterator[tuple[Key, Estimate]]:
         """Logarithms of times and errors of the cells of *labels*, which it names; all costs."""
-        import numpy as np
-
-        freedoms = dict[str, int]()
+        freedoms = dict[str, int]()  # of the last quantity that a cell has
         for quantity, workload in product(LEVELS, sorted(self.axes["workload"])):
-            times_s = {
-                cell: times_s
-                for cell, trials in self.trials.items()
-                if trials[0].workload == workload
-                and (times_s := [t for trial in trials if (t := trial.raw_s.get(quantity, 0)) > 0])
-            }
-            every = sum(map(len, times_s.values()))
-            floors = mean_floors([*times_s.values()])
-            for (cell, repeats_s), floor in zip(times_s.items(), floors, strict=True):
-                few = len(repeats_s) < ENOUGH_REPEATS  # which share their spread
-                freedoms[cell] = every - len(times_s) if few else len(repeats_s) - 1
+            for cell, estimate in self.time_estimates(quantity, workload):
+                freedoms[cell] = int(estimate[2])
                 if cell in labels:
-                    estimate = math.log(fmean(repeats_s)), floor or math.nan, freedoms[cell], 0.0
                     yield ("time", workload, "", quantity, labels[cell]), estimate
-        refits = {
-            (prediction.model, prediction.cell): prediction.refits
-            for prediction in self.predictions
-        }
-        for score in self.scores.scores:
-            if score.speed == "raw" and score.quantity in LEVELS and score.cell in labels:
-                workload = self.cells[score.cell].workload.name
-                times = refits.get((score.model, score.cell), {}).get(score.quantity, ())
-                errors = abs(np.asarray(times, dtype=float) / score.measured_s - 1)
-                is_known = len(errors) >= FEWEST_REFITS
-                of_profile = float(jackknife_variance(errors)) ** 0.5 if is_known else math.nan
-                noise = (score.floor or math.nan) * score.predicted_s / score.measured_s
-                key = "error", workload, score.model, score.quantity, labels[score.cell]
-                yield key, (score.relative_error, noise, freedoms[score.cell], of_profile)
+        yield from self.error_estimates(labels, freedoms)
         if len(self.rates) > 1:
             rate = fmean(self.rates)
             spread = stdev(self.rates) / len(self.rates) ** 0.5
             yield ("cost", "", "", "speed_probe_rate", ""), (rate, spread, len(self.rates) - 1, 0.0)
         for workload, profile in self.profiles.items():
-            for name, cost in {**profile.statistics, **profile.frame, **profile.costs}.items():
-                # Tasks of one trial vary together: their mean is no better than that of the trials.
-                is_error = name in profile.costs or cost.assumed
-                root = 1.0 if is_error else min(cost.count, len(profile.trials) or 1) ** 0.5
-                spread = cost.spread / root if cost.count > 1 else math.nan
-                yield ("cost", workload, "", name, ""), (cost.value, spread, cost.count - 1, 0.0)
+            for name, estimate in cost_estimates(profile):
+                yield ("cost", workload, "", name, ""), estimate
+
+    def time_estimates(self, quantity: str, workload: str) -> Iterator[tuple[str, Estimate]]:
+        """Logarithm of the time of each cell of a workload."""
+        times_s = dict[str, list[float]]()
+        for cell, trials in self.trials.items():
+            repeats_s = [trial.raw_s.get(quantity, 0) for trial in trials]
+            repeats_s = [time_s for time_s in repeats_s if time_s > 0]
+            if repeats_s and trials[0].workload == workload:
+                times_s[cell] = repeats_s
+        shared_freedom = sum(map(len, times_s.values())) - len(times_s)
+        floors = mean_floors([*times_s.values()])
+        for (cell, repeats_s), floor in zip(times_s.items(), floors, strict=True):
+            has_spread = len(repeats_s) >= ENOUGH_REPEATS  # of its own: fewer repeats share theirs
+            freedom = len(repeats_s) - 1 if has_spread else shared_freedom
+            yield cell, (math.log(fmean(repeats_s)), floor or math.nan, freedom, 0.0)
+
+    def error_estimates(
+        self, labels: Mapping[str, str], freedoms: Mapping[str, int]
+    ) -> Iterator[tuple[Key, Estimate]]:
+        """Relative error of each model in each cell; the profile's error is common to the cells."""
+        import numpy as np
+
+        refits = {(p.model, p.cell): p.refits for p in self.predictions}
+        for score in self.scores.scores:
+            if score.speed != "raw" or score.quantity not in LEVELS or score.cell not in labels:
+                continue
+            workload = self.cells[score.cell].workload.name
+            times = refits.get((score.model, score.cell), {}).get(score.quantity, ())
+            errors = abs(np.asarray(times, dtype=float) / score.measured_s - 1)
+            profile_error = math.nan
+            if len(errors) >= FEWEST_REFITS:
+                profile_error = float(jackknife_variance(errors)) ** 0.5
+            noise = (score.floor or math.nan) * score.predicted_s / score.measured_s
+            key = ("error", workload, score.model, score.quantity, labels[score.cell])
+            yield key, (score.relative_error, noise, freedoms[score.cell], profile_error)
+
+
+def texts_by_axis(cells: Iterable[Cell]) -> defaultdict[str, set[str]]:
+    """What *cells* have on each of their axes, as texts."""
+    axes = defaultdict[str, set[str]](set)
+    for cell in cells:
+        for axis, value in axis_values(cell).items():
+            axes[axis].add(readable(axis, value))
+    return axes
+
+
+def cost_estimates(profile: Profile) -> Iterator[tuple[str, Estimate]]:
+    """Each statistic and each cost of a profile, with its standard error."""
+    for name, cost in {**profile.statistics, **profile.frame, **profile.costs}.items():
+        # Tasks of one trial vary together: their mean is no better than that of the trials.
+        is_error = name in profile.costs or cost.assumed
+        root = 1.0 if is_error else min(cost.count, len(profile.trials) or 1) ** 0.5
+        spread = cost.spread / root if cost.count > 1 else math.nan
+        yield name, (cost.value, spread, cost.count - 1, 0.0)
+
+
+def _require_finished(evaluation: Evaluation) -> None:
+    """Raise `DataError` where a run has not come to its end."""
+    run = evaluation.run
+    if not run.measured.finished:
+        ended = len(run.trial_ids())
+        planned = len(evaluation.plan)
+        what = f"run {run.id} is not finished: {ended} of {planned} trials have ended"
+        fix = "go on with it (harness all FILE), then compare again"
+        raise DataError(what, where=str(run.path), fix=fix)
+
+
+def trials_by_cell(evaluation: Evaluation, scores: ScoreBook) -> dict[str, list[Measurement]]:
+    """All measurements of each cell, those of smaller inputs first."""
+    measurements = evaluation.measurements(scores.measurements, profiling=True)
+    sizes = {cell: spec.workload.input_bytes for cell, spec in evaluation.cells.items()}
+    trials = defaultdict[str, list[Measurement]](list)
+    for measurement in sorted(measurements, key=lambda measurement: sizes[measurement.cell]):
+        trials[measurement.cell].append(measurement)
+    return trials
 
 
 def differences(base: Side, other: Side) -> list[tuple[str, str, str]]:
@@ -179,16 +218,17 @@ def shared_cells(base: Side, other: Side) -> dict[str, str]:
     """
     cells = [*base.cells.values(), *other.cells.values()]
     kept = {"workload", "input"}.union(*(cell.workload.parameters for cell in cells))
-    kept |= {axis for side in (base, other) for axis in side.axes if len(side.axes[axis]) > 1}
+    kept |= base.varying | other.varying
 
     def point(cell: Cell) -> tuple[tuple[str, object], ...]:
         return tuple(pair for pair in sorted(axis_values(cell).items()) if pair[0] in kept)
 
     twins = {point(cell): cell_id for cell_id, cell in other.cells.items()}
     points = {cell_id: point(cell) for cell_id, cell in base.cells.items()}
-    if shared := {cell_id: twins[each] for cell_id, each in points.items() if each in twins}:
+    shared = {cell_id: twins[values] for cell_id, values in points.items() if values in twins}
+    if shared:
         return shared
-    apart = [f"{name} {one} and {two}" for name, one, two in differences(base, other)]
+    apart = [f"{name} {old} and {new}" for name, old, new in differences(base, other)]
     what = f"the runs share no cell: {'; '.join(apart[:_MOST_NAMED])}"
     fix = "compare runs that measured a workload with the same input"
     raise SpecError(what, where=f"{base.run.path}, {other.run.path}", fix=fix)
@@ -200,32 +240,43 @@ def changes(base: Side, other: Side) -> list[Change]:
     axes = varying(base.cells.values())
     labels = {cell: label(base.cells[cell], axes) for cell in shared}
     is_same = base.run.measured.path.samefile(other.run.measured.path)
-    one = dict(base.estimates(labels))
-    two = dict(other.estimates({shared[cell]: text for cell, text in labels.items()}))
+    old = dict(base.estimates(labels))
+    new = dict(other.estimates({shared[cell]: text for cell, text in labels.items()}))
     wholes = defaultdict[Key, list[Key]](list)
     families = defaultdict[str, list[Key]](list)
-    for key in one:
-        if key in two and not (is_same and key[0] == "time"):
-            families[f"{key[0]} {key[3] if key[0] != 'cost' else ''}"].append(key)
-            wholes[*key[:4], ""].append(key)
+    for key in filter(new.__contains__, [*old]):
+        if is_same and key[0] == "time":
+            continue
+        families[family_of(key)].append(key)
+        wholes[*key[:4], ""].append(key)
     for whole, keys in wholes.items():
-        if whole not in one:
-            families[f"{whole[0]} {whole[3]}"].insert(0, whole)
-            for side in (one, two):
-                values, errors, freedoms, commons = zip(*(side[key] for key in keys), strict=True)
-                error = math.hypot(*errors) / len(keys)
-                freedom = max(freedoms)
-                side[whole] = fmean(values), error, freedom, fmean(commons)
-    return [*chain(*(_judged(keys, one, two, other.run.id) for keys in families.values()))]
+        if whole not in old:  # the mean over cells; costs are of none
+            families[family_of(whole)].insert(0, whole)
+            old[whole] = mean_estimate([old[key] for key in keys])
+            new[whole] = mean_estimate([new[key] for key in keys])
+    return [*chain(*(judged_family(keys, old, new, other.run.id) for keys in families.values()))]
 
 
-def _judged(
-    keys: Sequence[Key], one: Mapping[Key, Estimate], two: Mapping[Key, Estimate], run: str
+def family_of(key: Key) -> str:
+    """The numbers that a number is judged with: all costs, or those of its kind and quantity."""
+    (kind, _, _, name, _) = key
+    return "cost " if kind == "cost" else f"{kind} {name}"
+
+
+def mean_estimate(estimates: Sequence[Estimate]) -> Estimate:
+    """Mean of *estimates* whose errors are independent, but for those that they share."""
+    values, errors, freedoms, shared_errors = zip(*estimates, strict=True)
+    error = math.hypot(*errors) / len(estimates)
+    return fmean(values), error, max(freedoms), fmean(shared_errors)
+
+
+def judged_family(
+    keys: Sequence[Key], old: Mapping[Key, Estimate], new: Mapping[Key, Estimate], run: str
 ) -> Iterator[Change]:
     """Judge the numbers of one family."""
     import numpy as np
 
-    table = np.asarray([[side[key] for key in keys] for side in (one, two)])
+    table = np.asarray([[old[key] for key in keys], [new[key] for key in keys]])
     values, spreads, freedoms, commons = np.moveaxis(table, -1, 0)
     scale = np.ones(len(keys))
     if keys[0][0] == "cost":  # where both are 0, the spread is all that there is
@@ -248,29 +299,39 @@ def _judged(
     )
     numbers = np.asarray([*values, *spreads, *ends, chances[0]]).T
     for key, row, verdict in zip(keys, numbers.tolist(), verdicts.tolist(), strict=True):
-        known = (None if math.isnan(number) else number for number in row)
-        yield Change._make((*key, run, *known, verdict))
+        fields = (None if math.isnan(number) else number for number in row)
+        yield Change._make((*key, run, *fields, verdict))
 
 
 def sentence(base: Side, other: Side, changed: Sequence[Change]) -> str:
     """Say what moved in the *other* run, and what else differs."""
-    moved = [each for each in changed if each.verdict in ("larger", "smaller")]
-    jobs = [each for each in moved if (each.kind, each.name) == ("time", "job_s")]
-    texts = list[str]()
-    for each in [job for job in jobs if not job.cell] or jobs:
-        power, word = (1, "slower") if each.change > 0 else (-1, "faster")
-        ends = (each.change, each.low or 0.0, each.high or 0.0)
-        low, middle, high = sorted((1 + end) ** power for end in ends)
-        name = each.cell or each.workload
-        texts.append(f"{name} is {middle:.3g} times {word} ({low:.3g} to {high:.3g})")
+    moved = [change for change in changed if change.verdict in ("larger", "smaller")]
     if not moved:
         return f"nothing moved beyond the noise in run {other.run.id}"
-    what = ", ".join(texts) or f"no job time moved beyond the noise, but {len(moved)} numbers did,"
-    apart = [
-        f"{name} {there} there, {here} here"
-        for name, here, there in differences(base, other)
-        if name not in ("workload", "input")  # by which, and by what varies, cells are matched
-        and max(len(side.axes.get(name, ())) for side in (base, other)) < 2
-    ]
+    what = ", ".join(map(job_sentence, moved_jobs(moved)))
+    what = what or f"no job time moved beyond the noise, but {len(moved)} numbers did,"
+    matched = {"workload", "input"} | base.varying | other.varying  # by which cells are matched
+    apart = list[str]()
+    for name, old, new in differences(base, other):
+        if name not in matched:
+            apart.append(f"{name} {new} there, {old} here")
     cause = "; ".join(apart[:_MOST_NAMED]) or "nothing that the runs say of themselves differs"
     return f"{what} in run {other.run.id}: {cause}"
+
+
+def moved_jobs(moved: Sequence[Change]) -> list[Change]:
+    """Job times among the numbers that *moved*: of all cells together, or else of each."""
+    jobs = [change for change in moved if (change.kind, change.name) == ("time", "job_s")]
+    wholes = [change for change in jobs if not change.cell]
+    return wholes or jobs
+
+
+def job_sentence(change: Change) -> str:
+    """Say how many times slower or faster a job is."""
+    is_slower = change.change > 0
+    power = 1 if is_slower else -1
+    ends = (change.change, change.low or 0.0, change.high or 0.0)
+    low, middle, high = sorted((1 + end) ** power for end in ends)
+    word = "slower" if is_slower else "faster"
+    name = change.cell or change.workload
+    return f"{name} is {middle:.3g} times {word} ({low:.3g} to {high:.3g})"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import cache
 from math import isnan, nan
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness.errors import DataError
-from harness.evaluate.alarms import Judge, tables
+from harness.evaluate.alarms import Judge, Table, tables
 from harness.records.nightly import PROBE, Entry, Point
 from harness.stats.shifts import FALSE_ALARMS, FEWEST_NIGHTS, HORIZON, Numbers, clip_of, scan
 
@@ -30,45 +31,25 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
 
     `DataError` where too few nights of the last series can be compared.
     """
-    (*_, table) = (None, *tables(entries))
-    count = len(table.numbers) if table else 0
-    if table is None or count < FEWEST_NIGHTS:
-        what = f"{FEWEST_NIGHTS} whole nights are needed, and the last series has {count}"
-        raise DataError(what, where="the history", fix="measure more nights: harness nightly FILE")
+    table = last_table(entries)
     judge = Judge(table)
     judge.judge()  # what is left of each factor after its last change
     variance = list[dict[str, str]]()
-    shifts = list[dict[str, str]]()
     helps = dict[str, str]()
-    by_name = dict[str, list[Point]]()
-    for each in (point for night in table.nights for point in night.points):
-        by_name.setdefault(each.name, []).append(each)
-    for nights in by_name.values():
-        point = nights[0]
-        name = point.cell or point.quantity
-        is_time = point.quantity == "job_s" and point.kind != "residual"
-        if not (is_time or point.quantity == PROBE):
-            continue
-        count, repeat, start, night = levels_of(nights)
-        texts = [_percent(each) for each in (repeat, start, night)]
-        variance.append(dict(zip(_LEVELS, (name, str(count), *texts), strict=True)))
-        now = repeat / count + np.nan_to_num(start) + night
-        helps[f"{name}: a repeat more"] = _gain(repeat / (count + 1) + now - repeat / count, now)
-        if not isnan(start):
-            helps[f"{name}: a start more"] = _gain(now - np.nan_to_num(start) / 2, now)
+    for name, nights in job_times(table):
+        levels = levels_of(nights)
+        texts = [_percent(share) for share in (levels.repeat, levels.start, levels.night)]
+        variance.append(dict(zip(_LEVELS, (name, str(levels.repeats), *texts), strict=True)))
+        helps |= gains_of(name, levels)
+    shifts = list[dict[str, str]]()
     for place, factor in enumerate(judge.factors):
         column = judge.values[~np.isnan(judge.values[:, place]), place]
-        if factor.of in ("cost", "model") or len(column) < FEWEST_NIGHTS:
+        if factor.kind in ("cost", "model") or len(column) < FEWEST_NIGHTS:
             continue
-        spread = float(column.std(ddof=1))
         clip = clip_of(len(factor.members))
         limits = smallest(len(column), clip, float(judge.thresholds[place]))
-        sizes = (f"{100 * np.expm1(spread * size):.1f}" if size else "none" for size in limits)
-        shifts.append(
-            {"what": factor.name, "a night": _percent(spread**2)}
-            | dict(zip((f"within {n} nights" for n in _WITHIN), sizes, strict=True))
-        )
-        if factor.of in ("all", "workload"):
+        shifts.append(shift_row(factor.name, float(column.std(ddof=1)), limits))
+        if factor.kind in ("all", "workload"):
             cells = len(factor.members)
             helps[f"{factor.name}: a cell more"] = f"up to {_gain(cells / (cells + 1), 1.0)}"
     rate = FALSE_ALARMS * _YEAR / HORIZON
@@ -79,6 +60,49 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
         "false_alarms": f"{rate:.2f} false alarms a year, as simulated",
         "notes": table.notes,
     }
+
+
+def last_table(entries: Sequence[Entry]) -> Table:
+    """The nights of the last series; `DataError`: they are too few."""
+    table = next(reversed(tables(entries)), None)
+    count = len(table.numbers) if table else 0
+    if table is None or count < FEWEST_NIGHTS:
+        what = f"{FEWEST_NIGHTS} whole nights are needed, and the last series has {count}"
+        raise DataError(what, where="the history", fix="measure more nights: harness nightly FILE")
+    return table
+
+
+def shift_row(name: str, spread: float, limits: Sequence[float | None]) -> dict[str, str]:
+    """The smallest shifts of a factor that are seen, of which *limits* are in units of *spread*."""
+    row = {"what": name, "a night": _percent(spread**2)}
+    for within, size in zip(_WITHIN, limits, strict=True):
+        text = f"{100 * np.expm1(spread * size):.1f}" if size else "none"
+        row[f"within {within} nights"] = text
+    return row
+
+
+def job_times(table: Table) -> Iterator[tuple[str, list[Point]]]:
+    """The nights of each job time and of the speed probe, with the name of its cell or quantity."""
+    points = defaultdict[str, list[Point]](list)
+    for night in table.nights:
+        for point in night.points:
+            points[point.name].append(point)
+    for nights in points.values():
+        first = nights[0]
+        is_time = first.quantity == "job_s" and first.kind != "residual"
+        if is_time or first.quantity == PROBE:
+            yield first.cell or first.quantity, nights
+
+
+def gains_of(name: str, levels: Levels) -> dict[str, str]:
+    """By how much one repeat or one start more makes the spread of a night smaller."""
+    spread = levels.repeat / levels.repeats + np.nan_to_num(levels.start) + levels.night
+    less_repeat = levels.repeat / (levels.repeats + 1) + spread - levels.repeat / levels.repeats
+    gains = {f"{name}: a repeat more": _gain(less_repeat, spread)}
+    if not isnan(levels.start):
+        less_start = spread - np.nan_to_num(levels.start) / 2
+        gains[f"{name}: a start more"] = _gain(less_start, spread)
+    return gains
 
 
 @cache
@@ -102,29 +126,55 @@ def smallest(nights: int, clip: float, threshold: float) -> tuple[float | None, 
     return tuple(answers)
 
 
-def levels_of(nights: Sequence[Point]) -> tuple[int, float, float, float]:
+class Levels(NamedTuple):
+    """Repeats of a night, and variances of logarithms between repeats, starts and nights."""
+
+    repeats: int
+    repeat: float
+    start: float
+    night: float
+
+
+def levels_of(nights: Sequence[Point]) -> Levels:
     """
-    Repeats of a night; variances of logarithms between repeats, starts, and nights.
+    Where the variance of a number comes from, of which *nights* are the points.
 
     NaN: no night has a second repeat, or a second start.  That of nights is by the differences of
     neighbours, because a change moves but one of them.
     """
     logs = [np.log(night.raw[: len(night.raw) - night.again]) for night in nights]
-    groups = list[Numbers]()
-    starts = list[float]()
-    for each, values in zip(nights, logs, strict=True):
-        of_start = np.asarray(each.starts[: len(values)] or [0] * len(values))
-        own = [values[of_start == start] for start in np.unique(of_start)]
-        groups += own
-        starts += [float(np.var([group.mean() for group in own], ddof=1))] if len(own) > 1 else []
-    freedom = sum(len(group) - 1 for group in groups)
-    repeat = sum(float(group.var()) * len(group) for group in groups) / freedom if freedom else nan
+    groups = list[Numbers]()  # repeats on one start
+    start_variances = list[float]()
+    for point, values in zip(nights, logs, strict=True):
+        starts = np.asarray(point.starts[: len(values)] or [0] * len(values))
+        night_groups = [values[starts == start] for start in np.unique(starts)]
+        groups += night_groups
+        if len(night_groups) > 1:
+            start_means = [group.mean() for group in night_groups]
+            start_variances.append(float(np.var(start_means, ddof=1)))
+    repeat = pooled_variance(groups)
+    repeat_variance = float(np.nan_to_num(repeat))
+    start = nan
+    if start_variances:
+        group_size = len(np.concatenate(groups)) / len(groups)
+        start = max(0.0, fmean(start_variances) - repeat_variance / group_size)
     count = int(np.median([len(values) for values in logs]))
-    size = len(np.concatenate(groups)) / len(groups)
-    start = max(0.0, fmean(starts) - np.nan_to_num(repeat) / size) if starts else nan
-    steps = np.diff([values.mean() for values in logs])
-    means = float(np.median(steps**2)) / 2 / _MEDIAN_SQUARE if len(steps) else nan
-    return count, repeat, start, max(0.0, means - float(np.nan_to_num(repeat)) / count)
+    means = [values.mean() for values in logs]
+    night = max(0.0, neighbour_variance(means) - repeat_variance / count)
+    return Levels(count, repeat, start, night)
+
+
+def neighbour_variance(values: Sequence[float]) -> float:
+    """Variance of *values* by the steps from each to the next; NaN: there is but one."""
+    steps = np.diff(values)
+    return float(np.median(steps**2)) / 2 / _MEDIAN_SQUARE if len(steps) else nan
+
+
+def pooled_variance(groups: Sequence[Numbers]) -> float:
+    """Variance within *groups*, each about its mean; NaN: none has two values."""
+    freedom = sum(len(group) - 1 for group in groups)
+    squares = sum(float(group.var()) * len(group) for group in groups)
+    return squares / freedom if freedom else nan
 
 
 def _percent(variance: float) -> str:

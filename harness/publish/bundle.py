@@ -26,6 +26,7 @@ from harness.publish.rules import RULES_FILE, VERSION, Check, check, rules_docum
 from harness.publish.system import disclosure, system_document
 from harness.records.trial import SCHEMA_VERSION
 from harness.reports import REPORTS
+from harness.reports.document import Document, Section
 from harness.reports.sections import make_document
 from harness.store import Run, os_error_as_machine_error
 from harness.store.evidence import differences
@@ -102,7 +103,7 @@ def publish(
     """
     _refuse_existing(folder)
     people = authors or crate.NOBODY
-    evaluations = [*map(_complete, runs)]
+    evaluations = [*map(complete_evaluation, runs)]
     if len({run.id for run in runs}) < len(runs):
         raise SpecError("a run is named twice", where=" ".join(run.id for run in runs))
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
@@ -123,14 +124,13 @@ def publish(
             _write(scratch / "verify.py", Path(__file__).with_name("verify.py").read_text())
             rules_check = check(scratch)
             claimed = division or rules_check.division
-            if claimed == "closed" and (unmet := rules_check.unmet.values()):
+            if claimed == "closed" and rules_check.unmet:
+                unmet = rules_check.unmet.values()
                 what = "\n  ".join(["the closed division is not met:", *unmet])
                 raise DataError(what, where=folder.name, fix="publish it as open: --division open")
             _write(scratch / RULES_FILE, json_bytes(rules_document(rules_check, claimed)).decode())
-            _write(scratch / "README.md", _readme(claim, rules_check, claimed, level, licence))
-            if private := [f"  {each}: {what}" for each, what in pseudonyms.found_in(scratch)]:
-                what = "\n".join(["names or secrets would become public:", *private[:_MOST_SHOWN]])
-                raise DataError(what, where=folder.name, fix="report it: nothing was published")
+            _write(scratch / "README.md", readme(claim, rules_check, claimed, level, licence))
+            _refuse_private(pseudonyms, scratch, folder.name)
             _write(scratch / "CITATION.cff", crate.citation(claim, people, licence))
             metadata = crate.crate(claim, people, licence, _hashes(scratch), scratch)
             _write(scratch / "ro-crate-metadata.json", metadata)
@@ -149,7 +149,15 @@ def _refuse_existing(folder: Path) -> None:
         raise SpecError("the folder is there already", where=str(folder), fix=fix)
 
 
-def _complete(run: Run) -> Evaluation:
+def _refuse_private(pseudonyms: Pseudonyms, scratch: Path, where: str) -> None:
+    """Raise `DataError` where a name or a secret would become public with *scratch*."""
+    private = [f"  {name}: {what}" for name, what in pseudonyms.found_in(scratch)]
+    if private:
+        what = "\n".join(["names or secrets would become public:", *private[:_MOST_SHOWN]])
+        raise DataError(what, where=where, fix="report it: nothing was published")
+
+
+def complete_evaluation(run: Run) -> Evaluation:
     """Evaluation of a run that can be published; `DataError` says what it lacks."""
     evaluation = Evaluation.of(run)
     version = run.read_manifest().schema_version
@@ -187,9 +195,10 @@ def _write_reports(
     level: str,
 ) -> str:
     """
-    Write the report of each run in each format, and the paper; why there is no PDF, if so.
+    Write the report of each run in each format, and the paper.
 
-    What happened in tasks is shown where a reader has what it was made from.
+    What happened in tasks is shown where a reader has what it was made from.  Returned is why there
+    is no PDF; nothing: there is one.
     """
     documents = {}
     without_pdf = ""
@@ -198,13 +207,7 @@ def _write_reports(
         results = public_data(evaluation, clean, with_tasks=with_tasks)
         document = make_document(results)
         if not with_tasks:
-            # All numbers of folded tables are in data/.
-            sections = [
-                replace(section, blocks=[b for b in section.blocks if not getattr(b, "folded", 0)])
-                for section in document.sections
-                if section.id not in _OF_TASKS
-            ]
-            document = replace(document, sections=sections)
+            document = without_tasks(document)
         suffix = f"-{evaluation.run.id}" if len(evaluations) > 1 else ""
         documents[suffix] = (results, document)
         for kind, ending in _REPORTS.items():
@@ -214,7 +217,17 @@ def _write_reports(
     return without_pdf
 
 
-def _readme(claim: Claim, rules_check: Check, division: str, level: str, licence: str) -> str:
+def without_tasks(document: Document) -> Document:
+    """A report without what happened in tasks, and without folded tables: those are in data/."""
+    sections = list[Section]()
+    for section in document.sections:
+        if section.id not in _OF_TASKS:
+            blocks = [block for block in section.blocks if not getattr(block, "folded", 0)]
+            sections.append(replace(section, blocks=blocks))
+    return replace(document, sections=sections)
+
+
+def readme(claim: Claim, rules_check: Check, division: str, level: str, licence: str) -> str:
     """Say what is claimed, how to check it, and what is missing."""
     failed = ", ".join(rules_check.unmet)
     return _README.format(
@@ -238,8 +251,8 @@ def _write(path: Path, text: str) -> None:
 def _hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every file of a bundle but the sums themselves and what was added to it since."""
     hashes = Opener(folder).hashes(folder)
-    others = (SUMS, f"{REPLICATIONS}/")
-    return {name: hashes[name] for name in sorted(hashes) if not name.startswith(others)}
+    without = (SUMS, f"{REPLICATIONS}/")
+    return {name: hashes[name] for name in sorted(hashes) if not name.startswith(without)}
 
 
 def write_sums(folder: Path) -> None:

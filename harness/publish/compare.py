@@ -13,7 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
@@ -127,42 +127,48 @@ def reproduce_bundle(
     evaluations = [*map(Evaluation.of, runs)]
     write_tables(evaluations, folder / "data", str)
     for name in TABLES:
-        yield f"data/{name}.csv", list(_compare_tables(opener, Opener(folder), name))
+        yield f"data/{name}.csv", list(compare_tables(opener, Opener(folder), name))
     text = opener.read(bundle / "README.md", FIX).decode(errors="replace")
     stated = re.search(CLAIM.format("(.*?)"), text, re.DOTALL)
-    lines = stated[1].splitlines() if stated else []
-    made = make_claim(evaluations).lines
-    differing = [
-        Difference("", f"README.md: line {number} of the claim", old, new, None)
-        for number, (old, new) in enumerate(zip_longest(lines, made), 1)
+    stated_lines = stated[1].splitlines() if stated else []
+    differing = list[Difference]()
+    lines = zip_longest(stated_lines, make_claim(evaluations).lines)
+    for number, (old, new) in enumerate(lines, 1):
         # Whether it is blind is shown by logs, and by what the rules say of trials.csv.
-        if old != new and "were sealed" not in (old or "")
-    ]
+        if old != new and "were sealed" not in (old or ""):
+            place = f"README.md: line {number} of the claim"
+            differing.append(Difference("", place, old, new, None))
     yield "README.md: claim", differing
 
 
-def _compare_tables(stored: Opener, made: Opener, name: str) -> Iterator[Difference]:
+def compare_tables(stored: Opener, remade: Opener, name: str) -> Iterator[Difference]:
     """What differs between the tables *name* of a bundle and of what was made again."""
-    old_rows, new_rows = (
-        {
-            " ".join(row[key] for key in _KEYS if row.get(key)): row
-            for row in read_table(opener, name)
-        }
-        for opener in (stored, made)
-    )
+    old_rows = _rows_by_key(stored, name)
+    new_rows = _rows_by_key(remade, name)
     for key in sorted({*old_rows, *new_rows}):
         old_row = old_rows.get(key, {})
         new_row = new_rows.get(key, {})
         for column in old_row | new_row:
             old = old_row.get(column)
             new = new_row.get(column)
-            relative = None
             place = f"data/{name}.csv: {key}: {column}"
-            if old == new or _OF_LOGS.fullmatch(place):
-                continue
-            with suppress(ValueError, ZeroDivisionError):
-                relative = (float(new or "") - float(old or "")) / abs(float(old or ""))
-            yield Difference("", place, old, new, relative)
+            if old != new and not _OF_LOGS.fullmatch(place):
+                yield Difference("", place, old, new, relative_change(old, new))
+
+
+def _rows_by_key(opener: Opener, name: str) -> dict[str, dict[str, str]]:
+    """Rows of a table by what they are about, as a text."""
+    rows = dict[str, dict[str, str]]()
+    for row in read_table(opener, name):
+        rows[" ".join(row[key] for key in _KEYS if row.get(key))] = row
+    return rows
+
+
+def relative_change(old: str | None, new: str | None) -> float | None:
+    """By which part of itself a number has changed; `None`: one of both is no number, or 0."""
+    with suppress(ValueError, ZeroDivisionError):
+        return (float(new or "") - float(old or "")) / abs(float(old or ""))
+    return None
 
 
 def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication:
@@ -174,16 +180,15 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
     published = bundled_runs(bundle)
     opener = Opener(bundle)
     runs = [measure(run).run for run in published]
+    conclusions = list[Conclusion]()
+    for first, second in zip(published, runs, strict=True):
+        conclusions += conclude(first.id, first.read_scores(), second.read_scores())
     system = Pseudonyms.of(runs).text(json.dumps(system_document(runs)))
     old, new = map(system_facts, (opener.read(bundle / "system.json", FIX).decode(), system))
     replication = Replication(
         bundle=opener.sha256(bundle / SUMS),
         runs=tuple(run.id for run in runs),
-        conclusions=tuple(
-            conclusion
-            for first, second in zip(published, runs, strict=True)
-            for conclusion in conclude(first.id, first.read_scores(), second.read_scores())
-        ),
+        conclusions=tuple(conclusions),
         differences={
             name: (old.get(name, ""), new.get(name, ""))
             for name in sorted({name for name, _ in old.items() ^ new.items()})
@@ -198,8 +203,21 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
 
 def system_facts(text: str) -> dict[str, str]:
     """What of a `system.json` can be compared with that of another run, by dotted names."""
-    values = ((_EXPERIMENT.sub("", name, 1), each) for name, each in flatten(json.loads(text)))
-    return {name: _NAMES.sub("", str(each)) for name, each in values if not _OF_A_RUN.match(name)}
+    facts = dict[str, str]()
+    for dotted_name, value in flatten(json.loads(text)):
+        name = _EXPERIMENT.sub("", dotted_name, 1)
+        if not _OF_A_RUN.match(name):
+            facts[name] = _NAMES.sub("", str(value))
+    return facts
+
+
+class Finding(NamedTuple):
+    """What a run says, as *published* and *measured* again; *is_same* is `None` where undecided."""
+
+    what: str
+    published: str
+    measured: str
+    is_same: bool | None
 
 
 def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Conclusion]:
@@ -208,66 +226,94 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
 
     Of fewer than six cells a mean error has no interval, and nothing is concluded from it.
     """
+    ranking = published.ranking("raw")
+    quantity = ranking.quantity if ranking else ""
+    findings = [
+        *verdict_findings(published, measured),
+        *error_findings(published, measured, quantity),
+        *bias_findings(published, measured, quantity),
+    ]
+    for finding in findings:
+        yield Conclusion(
+            run=run,
+            what=finding.what,
+            published=finding.published,
+            measured=finding.measured,
+            outcome=_OUTCOMES[finding.is_same],
+        )
 
-    def pair_key(pair: Comparison) -> tuple[str, ...]:
-        return (pair.quantity, pair.speed, *sorted((pair.better, pair.worse)))
 
-    again = {pair_key(pair): _verdict(pair) for pair in measured.comparisons}
-    compared = list[tuple[str, str, str, bool | None]]()  # what, there, here, if the same
-    is_same: bool | None
+def verdict_findings(published: ScoreBook, measured: ScoreBook) -> Iterator[Finding]:
+    """The verdicts about pairs of models that are decided."""
+    new_verdicts = {_pair_key(pair): _verdict(pair) for pair in measured.comparisons}
     for pair in published.comparisons:
         old = _verdict(pair)
-        new = again.get(pair_key(pair), "none")
+        new = new_verdicts.get(_pair_key(pair), "none")
         if old != "undecided":
             what = f"{pair.quantity}, {pair.speed}: {pair.better} and {pair.worse}"
-            compared.append((what, old, new, None if new in ("none", "undecided") else new == old))
-    ranking = published.ranking("raw")
-    of = (ranking.quantity if ranking else "", "raw")
-    old_errors, new_errors = (
-        {
-            summary.model: (100 * error.value, 100 * error.low, 100 * error.high)
-            for summary in score_book.summaries
-            if (summary.quantity, summary.speed) == of and summary.workload == "*"
-            if summary.cells >= FEWEST_CELLS and (error := summary.metrics.get("mape"))
-            if error.low is not None and error.high is not None
-        }
-        for score_book in (published, measured)
-    )
-    for model, there in old_errors.items():
-        here = new_errors.get(model)
-        shown = "no answer"
-        is_same = None
-        if here is not None:
-            is_within = there[1] <= here[0] <= there[2]
-            is_apart = here[2] < there[1] or there[2] < here[1]
-            is_same = is_within if is_within or is_apart else None
-            shown = _ERROR.format(*here)
-        compared.append((f"mean error of {model}", _ERROR.format(*there), shown, is_same))
-    old_signs, new_signs = (_signs(score_book, of) for score_book in (published, measured))
-    for model, sign in old_signs.items():
-        other = new_signs.get(model)
-        is_same = None if other is None else other == sign
-        compared.append((f"sign of the bias of {model}", sign, other or "none", is_same))
-    for what, old, new, is_same in compared:
-        outcome = _OUTCOMES[is_same]
-        yield Conclusion(run=run, what=what, published=old, measured=new, outcome=outcome)
+            yield Finding(what, old, new, None if new in ("none", "undecided") else new == old)
+
+
+def _pair_key(pair: Comparison) -> tuple[str, ...]:
+    """What a pair is known by, whichever model is better."""
+    return (pair.quantity, pair.speed, *sorted((pair.better, pair.worse)))
 
 
 def _verdict(pair: Comparison) -> str:
     return f"{pair.better} nearer" if pair.verdict == "nearer" else pair.verdict
 
 
-def _signs(score_book: ScoreBook, of: tuple[str, str]) -> dict[str, str]:
+def error_findings(published: ScoreBook, measured: ScoreBook, quantity: str) -> Iterator[Finding]:
+    """The mean errors: the same where the new one is in the old interval."""
+    new_errors = _mean_errors(measured, quantity)
+    for model, (old, old_low, old_high) in _mean_errors(published, quantity).items():
+        what = f"mean error of {model}"
+        text = _ERROR.format(old, old_low, old_high)
+        if model not in new_errors:
+            yield Finding(what, text, "no answer", None)
+            continue
+        new, new_low, new_high = new_errors[model]
+        is_within = old_low <= new <= old_high
+        is_apart = new_high < old_low or old_high < new_low
+        is_same = is_within if is_within or is_apart else None
+        yield Finding(what, text, _ERROR.format(new, new_low, new_high), is_same)
+
+
+def _mean_errors(score_book: ScoreBook, quantity: str) -> dict[str, tuple[float, float, float]]:
+    """Mean error of each model over enough cells, in percent, and its low and its high end."""
+    errors = dict[str, tuple[float, float, float]]()
+    for summary in score_book.summaries:
+        is_asked = (summary.quantity, summary.speed, summary.workload) == (quantity, "raw", "*")
+        error = summary.metrics.get("mape")
+        if not is_asked or summary.cells < FEWEST_CELLS or error is None:
+            continue
+        if error.low is not None and error.high is not None:
+            errors[summary.model] = (100 * error.value, 100 * error.low, 100 * error.high)
+    return errors
+
+
+def bias_findings(published: ScoreBook, measured: ScoreBook, quantity: str) -> Iterator[Finding]:
+    """The signs of the biases."""
+    new_signs = _signs(measured, quantity)
+    for model, old in _signs(published, quantity).items():
+        new = new_signs.get(model)
+        is_same = None if new is None else new == old
+        yield Finding(f"sign of the bias of {model}", old, new or "none", is_same)
+
+
+def _signs(score_book: ScoreBook, quantity: str) -> dict[str, str]:
     """Models that err to one side in each of six cells or more: by chance 3 % of them would."""
     errors = defaultdict[str, list[float]](list)
     for score in score_book.scores:
-        if (score.quantity, score.speed) == of:
+        if (score.quantity, score.speed) == (quantity, "raw"):
             errors[score.model].append(score.signed_error)
-    return {
-        model: "too long" if min(several) > 0 else "too short"
-        for model, several in errors.items()
-        if len(several) >= FEWEST_CELLS and (min(several) > 0 or max(several) < 0)
-    }
+    signs = dict[str, str]()
+    for model, signed_errors in errors.items():
+        if len(signed_errors) >= FEWEST_CELLS and min(signed_errors) > 0:
+            signs[model] = "too long"
+        elif len(signed_errors) >= FEWEST_CELLS and max(signed_errors) < 0:
+            signs[model] = "too short"
+    return signs
 
 
 def side_by_side(bundles: Sequence[Path]) -> SideBySide:
@@ -292,30 +338,54 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
         if rules_check.claimed == "open":
             why_open[name] = [*rules_check.unmet.values()]
         for evaluation in evaluations:
-            score_book = evaluation.run.read_scores()
-            ranking = score_book.ranking("raw")
-            for each in score_book.summaries if ranking else ():
-                error = each.metrics.get("mape")
-                of = (each.workload, each.quantity, each.speed)
-                if error and ranking and of == ("*", ranking.quantity, "raw"):
-                    ends = (error.value, error.low, error.high)
-                    experiment = evaluation.experiment.name
-                    rows.append(Row(experiment, each.model, each.quantity, name, *ends))
+            rows += error_rows(evaluation, name)
         footnote = f"{claim.title}; bundle {opener.sha256(bundle / SUMS)[:16]}, rules {VERSION},"
         footnote += f" {rules_check.claimed} division, {claim.date}; {_status(bundle)}."
         sentences = [line.removeprefix("- ") for line in claim.lines if line.startswith("- ")]
         quotes[name] = (sentences, footnote)
-    head = {
-        key: values
-        for key in dict.fromkeys(key for side in sides for key in side)
-        if len({*(values := [side.get(key, "") for side in sides])}) > 1
-    }
-    others = [key for key in head if not key.startswith("system: ")]
-    not_ranked = "not ranked: they were measured on different systems" if head else ""
-    if others:
-        not_ranked = f"not ranked: their {' and '.join(others)} differ"
+    head = differing_facts(sides)
+    not_ranked = why_not_ranked(head)
     rows.sort(key=lambda row: row[:4] if not_ranked else (row.experiment, row.error, row.model))
     return SideBySide([*map(str, bundles)], head, not_ranked, why_open, rows, quotes)
+
+
+def error_rows(evaluation: Evaluation, bundle: str) -> Iterator[Row]:
+    """The mean errors of the models of a run by the quantity that they are ranked by."""
+    score_book = evaluation.run.read_scores()
+    ranking = score_book.ranking("raw")
+    if ranking is None:
+        return
+    ranked = ("*", ranking.quantity, "raw")
+    for summary in score_book.summaries:
+        error = summary.metrics.get("mape")
+        if error and (summary.workload, summary.quantity, summary.speed) == ranked:
+            yield Row(
+                experiment=evaluation.experiment.name,
+                model=summary.model,
+                quantity=summary.quantity,
+                bundle=bundle,
+                error=error.value,
+                low=error.low,
+                high=error.high,
+            )
+
+
+def differing_facts(sides: Sequence[dict[str, str]]) -> dict[str, list[str]]:
+    """What is not the same on all *sides*, with the value of each, none being an empty one."""
+    head = dict[str, list[str]]()
+    for key in dict.fromkeys(chain.from_iterable(sides)):
+        values = [side.get(key, "") for side in sides]
+        if len({*values}) > 1:
+            head[key] = values
+    return head
+
+
+def why_not_ranked(head: dict[str, list[str]]) -> str:
+    """Why bundles that differ by *head* are not ranked; nothing: they are."""
+    but_systems = [key for key in head if not key.startswith("system: ")]
+    if but_systems:
+        return f"not ranked: their {' and '.join(but_systems)} differ"
+    return "not ranked: they were measured on different systems" if head else ""
 
 
 def _status(bundle: Path) -> str:
@@ -324,7 +394,6 @@ def _status(bundle: Path) -> str:
         return f"measured again {count} times" if count > 1 else "measured again once"
     with TemporaryDirectory(prefix="harness-reproduce-") as folder:
         stages = reproduce_bundle(bundle, Path(folder), "predictions")
-        is_equal = all(
-            difference.is_equal for _, differences in stages for difference in differences
-        )
+        differences = chain.from_iterable(differences for _, differences in stages)
+        is_equal = all(difference.is_equal for difference in differences)
     return "recomputed" if is_equal else "unverified"

@@ -108,7 +108,11 @@ def rewrite(data: bytes, change: Change) -> bytes:
         raise DataError("a packed file, into which nobody looks")
     if data.startswith(_UNITS):
         return data  # numbers alone
-    for magic, rewritten in ((_PARQUET, _table), (_AVRO, _history), (_RECORDING, _recording)):
+    for magic, rewritten in (
+        (_PARQUET, rewrite_table),
+        (_AVRO, rewrite_history),
+        (_RECORDING, rewrite_recording),
+    ):
         if data.startswith(magic):
             try:
                 return rewritten(data, change)
@@ -118,7 +122,7 @@ def rewrite(data: bytes, change: Change) -> bytes:
                 raise DataError(f"a damaged file: {excerpt(error, 200)}") from error
     text = data.decode("utf-8", "surrogateescape")
     is_json = text.startswith(("{", "Avro-Json"))
-    changed = _documents(text, change) if is_json else change(text, "")
+    changed = rewrite_documents(text, change) if is_json else change(text, "")
     return data if changed == text else changed.encode("utf-8", "surrogateescape")
 
 
@@ -129,17 +133,16 @@ def _walked(value: Any, change: Change, key: str = "") -> Any:
     if isinstance(value, tuple):  # of a union: the name of its type, and the value
         return value[0], _walked(value[1], change, key)
     if isinstance(value, list):
-        return [_walked(each, change, key) for each in value]
+        return [_walked(element, change, key) for element in value]
     if isinstance(value, dict):
         if value.keys() == {"string"}:  # of a union, too
             return {"string": _walked(value["string"], change, key)}
-        return {
-            change(name, KEYS + key): _walked(each, change, name) for name, each in value.items()
-        }
+        fields = value.items()
+        return {change(name, KEYS + key): _walked(field, change, name) for name, field in fields}
     return value
 
 
-def _documents(text: str, change: Change) -> str:
+def rewrite_documents(text: str, change: Change) -> str:
     """A JSON document, or lines of them among which others may be."""
     try:
         value = read_json(text)
@@ -147,9 +150,13 @@ def _documents(text: str, change: Change) -> str:
         lines = text.splitlines(keepends=True)
         if len(lines) < 2:
             return change(text, "")
-        return "".join(
-            _documents(line, change) if line[0] == "{" else change(line, "") for line in lines
-        )
+        changed_lines = list[str]()
+        for line in lines:
+            is_document = line[0] == "{"
+            changed_lines.append(
+                rewrite_documents(line, change) if is_document else change(line, "")
+            )
+        return "".join(changed_lines)
     changed = _walked(value, change)
     if changed == value:
         return text
@@ -160,7 +167,7 @@ def _documents(text: str, change: Change) -> str:
     return written + text[len(body) :]
 
 
-def _history(data: bytes, change: Change) -> bytes:
+def rewrite_history(data: bytes, change: Change) -> bytes:
     """A history in Avro's binary form."""
     from fastavro import schemaless_reader, schemaless_writer
 
@@ -174,7 +181,7 @@ def _history(data: bytes, change: Change) -> bytes:
     return b"\n".join([first, schema_line, written.getvalue()])
 
 
-def _recording(data: bytes, change: Change) -> bytes:
+def rewrite_recording(data: bytes, change: Change) -> bytes:
     """A recording: the thread of each chunk, and texts, which go on from slot to slot of a span."""
     written = bytearray(data)
     for start in range(HEAD, len(data) - SLOT + 1, CHUNK):
@@ -182,9 +189,9 @@ def _recording(data: bytes, change: Change) -> bytes:
         kinds = np.ndarray((count, SLOT // 4), "<i4", data, start)[1:, 0]
         slots = np.flatnonzero(kinds == _TEXT)
         spans = np.cumsum(kinds > 0)[slots]
-        texts = [(start + SLOT * (1 + slots[spans == n])).tolist() for n in np.unique(spans)]
+        texts = [(start + SLOT * (1 + slots[spans == span])).tolist() for span in np.unique(spans)]
         for offsets in ([start], *texts):
-            parts = [data[at + _START : at + SLOT].rstrip(b"\0") for at in offsets]
+            parts = [data[offset + _START : offset + SLOT].rstrip(b"\0") for offset in offsets]
             before = b"".join(parts)
             room = _ROOM * len(offsets)
             changed = change(before.decode("utf-8", "surrogateescape"), "")
@@ -193,45 +200,54 @@ def _recording(data: bytes, change: Change) -> bytes:
                 continue
             if offsets == [start]:
                 written[start + 4 : start + _START] = len(after).to_bytes(4, "little")
-            for number, at in enumerate(offsets):
+            for number, offset in enumerate(offsets):
                 part = after.ljust(room, b"\0")[_ROOM * number :][:_ROOM]
-                written[at + _START : at + SLOT] = part
+                written[offset + _START : offset + SLOT] = part
     return bytes(written)
 
 
-def _table(data: bytes, change: Change) -> bytes:
+def rewrite_table(data: bytes, change: Change) -> bytes:
     """A table, written as `harness.store.tables` does."""
     arrow = import_module("pyarrow")
     parquet = import_module("pyarrow.parquet")
-    text = arrow.string()
-    numbers = (arrow.int64(), arrow.float64(), arrow.bool_())
-    known = (text, *numbers, arrow.list_(arrow.int64()))
     written = BytesIO()
     with parquet.ParquetFile(BytesIO(data), page_checksum_verification=True) as file:
-        columns = {
-            field.name: next((each for each in known if each == field.type), None)
-            for field in file.schema_arrow
-        }
-        if None in columns.values() or file.metadata.num_rows * len(columns) > _MOST_ROWS:
-            raise DataError("a column or a number of rows that no table has")
-        texts = [name for name in columns if columns[name] == text]
-        groups = file.num_row_groups
-        if not any(
-            word is not None and change(word, name) != word
-            for group in range(groups)
-            for name in texts
-            for word in file.read_row_group(group, [name])[name].unique().to_pylist()
-        ):
+        types = _column_types(file)
+        texts = [name for name, kind in types.items() if kind == arrow.string()]
+        if not _is_changed(file, texts, change):
             return data
-        schema = arrow.schema(columns)
+        schema = arrow.schema(types)
         options = {"compression": "zstd", "write_page_checksum": True}
         with parquet.ParquetWriter(written, schema, **options) as writer:
-            for group in range(groups):
+            for group in range(file.num_row_groups):
                 table = file.read_row_group(group, use_threads=False).cast(schema)
                 for name in texts:
                     column = table[name].combine_chunks().dictionary_encode()
                     words = [change(word, name) for word in column.dictionary.to_pylist()]
-                    values = arrow.array(words, text).take(column.indices)
+                    values = arrow.array(words, arrow.string()).take(column.indices)
                     table = table.set_column(schema.get_field_index(name), name, values)
                 writer.write_table(table.cast(schema))
     return written.getvalue()
+
+
+def _column_types(file: Any) -> dict[str, Any]:
+    """Types of the columns of a table by their names; `DataError`: it is none of ours."""
+    arrow = import_module("pyarrow")
+    numbers = (arrow.int64(), arrow.float64(), arrow.bool_())
+    known_types = (arrow.string(), *numbers, arrow.list_(arrow.int64()))
+    types = dict[str, Any]()
+    for field in file.schema_arrow:
+        types[field.name] = next((kind for kind in known_types if kind == field.type), None)
+    if None in types.values() or file.metadata.num_rows * len(types) > _MOST_ROWS:
+        raise DataError("a column or a number of rows that no table has")
+    return types
+
+
+def _is_changed(file: Any, texts: list[str], change: Change) -> bool:
+    """Whether *change* makes something else of a word in the columns *texts* of a table."""
+    for group in range(file.num_row_groups):
+        for name in texts:
+            words = file.read_row_group(group, [name])[name].unique().to_pylist()
+            if any(word is not None and change(word, name) != word for word in words):
+                return True
+    return False

@@ -32,12 +32,18 @@ def read_authors(text: str, where: str) -> list[Author]:
         people = YAML(typ="safe").load(text)
     except YAMLError as error:
         raise SpecError("the authors are not YAML", where=where, fix=fix) from error
-    for person in people if isinstance(people, list) and people else [None]:
-        fields = person if isinstance(person, dict) else {}
-        is_named = bool({"family-names", "name"} & fields.keys()) and fields.keys() <= _PERSON
-        if not is_named or not all(isinstance(value, str) and value for value in fields.values()):
-            raise SpecError("this is not a list of authors", where=where, fix=fix)
+    if not isinstance(people, list) or not people or not all(map(_is_author, people)):
+        raise SpecError("this is not a list of authors", where=where, fix=fix)
     return [*people]
+
+
+def _is_author(person: object) -> bool:
+    """Whether *person* has a name, and nothing but texts in fields of CFF."""
+    if not isinstance(person, dict):
+        return False
+    is_named = "family-names" in person or "name" in person
+    are_texts = all(isinstance(value, str) and value for value in person.values())
+    return is_named and are_texts and person.keys() <= _PERSON
 
 
 def check_licence(licence: str) -> None:
@@ -77,36 +83,21 @@ def crate(
     claim: Claim, authors: Sequence[Author], licence: str, hashes: Mapping[str, str], folder: Path
 ) -> str:
     """`ro-crate-metadata.json`: the bundle, its files with *hashes*, who made it, and by what."""
-    people = [
-        {
-            "@id": author.get("orcid", f"#author-{number}"),
-            "@type": "Person" if "family-names" in author else "Organization",
-            "name": author.get("name")
-            or f"{author.get('given-names', '')} {author['family-names']}".strip(),
-        }
-        for number, author in enumerate(authors, 1)
-    ]
+    people = [person_node(author, number) for number, author in enumerate(authors, 1)]
     rights = f"https://spdx.org/licenses/{licence}" if licence else "#no-licence"
-    parts = [
-        {
-            "@id": name,
-            "@type": "File",
-            "name": name,
-            "sha256": sha,
-            "encodingFormat": mimetypes.guess_type(name)[0] or "application/octet-stream",
-            "contentSize": str((folder / name).stat().st_size),
-        }
-        for name, sha in hashes.items()
-        if not name.startswith("runs/")
-    ] + [
-        {
-            "@id": f"runs/{path.name}/",
-            "@type": "Dataset",
-            "name": f"runs/{path.name}",
-            "description": "A run: its files have their hashes in SHA256SUMS.",
-        }
-        for path in folders(folder / "runs")
-    ]
+    parts = list[dict[str, Any]]()
+    for name, sha in hashes.items():
+        if not name.startswith("runs/"):
+            parts.append(file_node(folder / name, name, sha))
+    for path in folders(folder / "runs"):
+        parts.append(
+            {
+                "@id": f"runs/{path.name}/",
+                "@type": "Dataset",
+                "name": f"runs/{path.name}",
+                "description": "A run: its files have their hashes in SHA256SUMS.",
+            }
+        )
     graph: list[dict[str, Any]] = [
         {
             "@id": "ro-crate-metadata.json",
@@ -148,3 +139,25 @@ def crate(
     ]
     document = {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph}
     return json.dumps(document, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def person_node(author: Author, number: int) -> dict[str, Any]:
+    """An author as a node of the crate."""
+    full_name = f"{author.get('given-names', '')} {author.get('family-names', '')}".strip()
+    return {
+        "@id": author.get("orcid", f"#author-{number}"),
+        "@type": "Person" if "family-names" in author else "Organization",
+        "name": author.get("name") or full_name,
+    }
+
+
+def file_node(path: Path, name: str, sha: str) -> dict[str, Any]:
+    """A file of the bundle as a node of the crate."""
+    return {
+        "@id": name,
+        "@type": "File",
+        "name": name,
+        "sha256": sha,
+        "encodingFormat": mimetypes.guess_type(name)[0] or "application/octet-stream",
+        "contentSize": str(path.stat().st_size),
+    }

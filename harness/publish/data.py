@@ -6,8 +6,10 @@ import csv
 import io
 import math
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -17,6 +19,7 @@ from harness.errors import DataError
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.provenance import blind_refusals, named_seals
 from harness.experiment.grid import axis_values, label, limit_texts, varying
+from harness.records.score import Ranking, ScoreBook
 from harness.records.trial import Cell, Record
 from harness.scoring.comparisons import FAMILY_ERROR, FRAMED, MOST_FRAME
 from harness.scoring.score import LEVELS, frame_shares, predicted_times
@@ -57,7 +60,8 @@ def hardware(cell: Cell) -> str:
     cluster = cell.cluster
     texts = [cluster.provider, f"{cluster.workers} workers"]
     for node, limits in {"": cluster.node, **cluster.nodes}.items():
-        texts += [f"{text} of {node}" if node else text for text in limit_texts(limits)]
+        node_suffix = f" of {node}" if node else ""
+        texts += [text + node_suffix for text in limit_texts(limits)]
     return ", ".join(texts)
 
 
@@ -191,29 +195,28 @@ def write_tables(
     evaluations: Sequence[Evaluation], folder: Path, clean: Callable[[str], str]
 ) -> None:
     """Write each table of `TABLES` into *folder*; *clean* replaces what is not for the public."""
-
-    def text_of(value: object) -> str:
-        if value is None or (isinstance(value, float) and not math.isfinite(value)):
-            return ""
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, str):
-            text = printable(clean(value))
-            return f"'{text}" if text.startswith(FORMULA) else text
-        return repr(value)
-
     folder.mkdir()
     in_order = sorted(evaluations, key=lambda evaluation: evaluation.run.id)
     for name, rows_of in TABLES.items():
-        rows = [
-            {"run": number, **row}
-            for number, evaluation in enumerate(in_order, 1)
-            for row in rows_of(evaluation)
-        ]
-        columns = [*dict.fromkeys(column for row in rows for column in row)]
-        lines = sorted([text_of(row.get(column)) for column in columns] for row in rows)
+        rows = list[Row]()
+        for number, evaluation in enumerate(in_order, 1):
+            rows += [{"run": number, **row} for row in rows_of(evaluation)]
+        columns = [*dict.fromkeys(chain.from_iterable(rows))]
+        lines = sorted([table_field(row.get(column), clean) for column in columns] for row in rows)
         with (folder / f"{name}.csv").open("x", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([columns, *lines])
+
+
+def table_field(value: object, clean: Callable[[str], str]) -> str:
+    """A value as a table has it: cleaned, and safe in a spreadsheet, where it is a text."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        text = printable(clean(value))
+        return f"'{text}" if text.startswith(FORMULA) else text
+    return repr(value)
 
 
 def read_table(bundle: Opener, name: str) -> list[dict[str, str]]:
@@ -244,52 +247,74 @@ class Claim(NamedTuple):
 def make_claim(evaluations: Sequence[Evaluation], end_s: float | None = None) -> Claim:
     """Claim of a bundle of *evaluations*, whose date is that of *end_s*, or of the last trial."""
     names = dict.fromkeys(evaluation.experiment.name for evaluation in evaluations)
-    by_name = sorted(evaluations, key=lambda each: (each.experiment.name, each.run.id))
-    lines = [line for evaluation in by_name for line in _lines(evaluation)]
+    by_name = sorted(
+        evaluations, key=lambda evaluation: (evaluation.experiment.name, evaluation.run.id)
+    )
+    lines = [*chain.from_iterable(map(run_lines, by_name))]
     title = f"Performance models of Hadoop MapReduce compared: {', '.join(names)}"
     if end_s is None:
-        runs = (evaluation.run for evaluation in evaluations)
-        end_s = max(record.finished_s for run in runs for record in run.trials().values())
+        trials = (evaluation.run.trials().values() for evaluation in evaluations)
+        end_s = max(record.finished_s for record in chain.from_iterable(trials))
     return Claim(title, datetime.fromtimestamp(end_s, UTC).date().isoformat(), tuple(lines))
 
 
-def _lines(evaluation: Evaluation) -> list[str]:
+def run_lines(evaluation: Evaluation) -> list[str]:
     """Four lines about one run; the form is fixed (docs/rules.md), as it is computed again."""
     run = evaluation.run
-    score_book = evaluation.run.read_scores()
+    score_book = run.read_scores()
     ranking = score_book.ranking("raw")
-    name = f"- {evaluation.experiment.name} ({run.id}):"
+    first = "no model can be ranked."
     noise = "not known"
-    first = f"{name} no model can be ranked."
     if ranking is not None and ranking.models:
-        floors: dict[str, dict[str, float | None]] = {model: {} for model in ranking.models}
-        for score in score_book.scores:
-            if (score.quantity, score.speed) == (ranking.quantity, "raw") and score.model in floors:
-                floors[score.model][score.cell] = score.floor
-        common = set.intersection(*map(set, floors.values()))
-        if ranking.quantity in FRAMED:
-            shares = frame_shares(score_book.measurements)
-            common = {cell for cell in common if shares.get(cell, 0.0) <= MOST_FRAME}
-        known = [floors[ranking.models[0]][cell] for cell in common]
-        if numbers := [floor for floor in known if floor is not None]:
-            noise = f"{100 * median(numbers):.1f} %"
-        errors = dict(zip(ranking.models, ranking.errors, strict=True))
-        lowest, highest = (f"{100 * errors[ranking.nearest[place]]:.1f} %" for place in (0, -1))
-        over = f"off on average over {ranking.cells} cells"
-        (*others, last) = ranking.nearest
-        first = f"{name} {last} is nearest by {ranking.quantity}, {lowest} {over}."
-        if others:
-            first = f"{name} no model is nearest by {ranking.quantity}: {', '.join(others)} and"
-            first += f" {last}, {lowest} to {highest} {over}, cannot be told apart."
-    done = [each for each in evaluation.done.values() if not each.trial.profiling]
-    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
-    disturbed = sum(bool(record.disturbed) for record in done)
-    failed = sum(record.state != "done" for record in run.trials().values())
-    rests_on = f"  It rests on {len(done)} trials of {len(scored)} scored cells, of which"
-    rests_on += f" {disturbed} are disturbed and {failed} failed; the noise of a cell's mean is"
+        first = nearest_sentence(ranking)
+        floors = known_floors(score_book, ranking)
+        noise = f"{100 * median(floors):.1f} %" if floors else noise
     order = "  The predictions were sealed before what they are scored on was measured."
     if blind_refusals(run, evaluation.done.values()):
         order = "  The predictions were sealed after the measurement: their models could have been"
         order += " chosen by it."
     reach = f"  It holds for {hardware_of(evaluation)} and these inputs; nothing is said of other"
-    return [first, f"{rests_on} {noise} (median).", order, f"{reach} systems."]
+    return [
+        f"- {evaluation.experiment.name} ({run.id}): {first}",
+        basis_sentence(evaluation, noise),
+        order,
+        f"{reach} systems.",
+    ]
+
+
+def basis_sentence(evaluation: Evaluation, noise: str) -> str:
+    """On how many trials the claim rests, and what *noise* their means have."""
+    done = [record for record in evaluation.done.values() if not record.trial.profiling]
+    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
+    disturbed = sum(bool(record.disturbed) for record in done)
+    failed = sum(record.state != "done" for record in evaluation.run.trials().values())
+    basis = f"  It rests on {len(done)} trials of {len(scored)} scored cells, of which"
+    basis += f" {disturbed} are disturbed and {failed} failed; the noise of a cell's mean is"
+    return f"{basis} {noise} (median)."
+
+
+def nearest_sentence(ranking: Ranking) -> str:
+    """Which models of a ranking are nearest, and how far they are off."""
+    errors = dict(zip(ranking.models, ranking.errors, strict=True))
+    lowest, highest = (f"{100 * errors[ranking.nearest[place]]:.1f} %" for place in (0, -1))
+    over = f"off on average over {ranking.cells} cells"
+    *models, last = ranking.nearest
+    if not models:
+        return f"{last} is nearest by {ranking.quantity}, {lowest} {over}."
+    sentence = f"no model is nearest by {ranking.quantity}: {', '.join(models)} and {last},"
+    return f"{sentence} {lowest} to {highest} {over}, cannot be told apart."
+
+
+def known_floors(score_book: ScoreBook, ranking: Ranking) -> list[float]:
+    """The noise floors that are known, of the cells that all models of a ranking answer."""
+    floors = defaultdict[str, dict[str, float | None]](dict)
+    for score in score_book.scores:
+        is_ranked = (score.quantity, score.speed) == (ranking.quantity, "raw")
+        if is_ranked and score.model in ranking.models:
+            floors[score.model][score.cell] = score.floor
+    common = set.intersection(*map(set, floors.values()))
+    if ranking.quantity in FRAMED:
+        shares = frame_shares(score_book.measurements)
+        common = {cell for cell in common if shares.get(cell, 0.0) <= MOST_FRAME}
+    cell_floors = [floors[ranking.models[0]][cell] for cell in common]
+    return [floor for floor in cell_floors if floor is not None]

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from harness.records.trial import SCHEMA_VERSION
 from harness.store import Run
 from harness.store.evidence import CHAIN, EVIDENCE, SCORES, Chain, Evidence, hash_folder
 from harness.store.files import folders, json_bytes
-from harness.store.opener import PACKED
+from harness.store.opener import PACKED, Opener
 from harness.store.run import FINISHED
 from harness.store.seal import PLAN, PREDICTIONS, PROFILES, SEAL, Seal
 
@@ -49,47 +50,73 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
     order = {PROFILES: 0, PLAN: 1, PREDICTIONS: 1, SEAL: 2}
     names = [*published(run, level), *([SEAL] if run.seal.exists() else [])]
     for name in sorted(names, key=lambda name: order.get(name, order.get(name.split("/")[0], 3))):
-        path = target / pseudonyms.name(name)
+        path = target / pseudonyms.file_name(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         is_packed = level != "raw" and name.startswith((PROFILES, PREDICTIONS, SCORES))
         if name == SEAL:
-            seal = run.opener.read_record(Seal, run.path / SEAL, "")
-            new = {
-                name: copy.opener.sha256(target / name)
-                for name in map(pseudonyms.name, seal.sha256)
-            }
-            seal = seal.model_copy(update={"sha256": new})
-            path.write_bytes(json_bytes(seal.model_dump(mode="json")))
+            write_seal(run, copy, path, pseudonyms)
         elif not _write(run, name, path, change, is_packed=is_packed):
             left_out[_OPAQUE] += 1
         if name == SEAL or name.startswith(PROFILES):
             before = run.opener.sha256(run.path / name)
             after = copy.opener.sha256(path)
-            hashes |= {before: after} if before != after else {}
-    if pseudonyms.ids and run.is_scored:  # scores are in the order of the ids of cells
-        stored = copy.read_scores()
-        scores = tuple(sorted(stored.scores, key=lambda each: (each.model, each.cell)))
-        document = stored.model_copy(update={"scores": scores}).model_dump(mode="json")
-        data = json_bytes(document, indent=None)
-        (path,) = (target / SCORES).iterdir()
-        path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == PACKED else data)
-    _make_evidence(run, copy, pseudonyms)
+            if before != after:
+                hashes[before] = after
+    if pseudonyms.ids and run.is_scored:
+        sort_scores(copy)
+    make_evidence(run, copy, pseudonyms)
+    write_originals(run, target, level=level, pseudonyms=pseudonyms, names=names, left_out=left_out)
+    copy.check_evidence()
+    copy.seal.check()
+
+
+def write_originals(
+    run: Run,
+    target: Path,
+    *,
+    level: str,
+    pseudonyms: Pseudonyms,
+    names: Sequence[str],
+    left_out: Counter[str],
+) -> None:
+    """Write the hashes of what was measured, of which *names* are published, and what is not."""
+    stored = {*run.opener.names(run.path)}
     anew = {CHAIN, FINISHED, *(f"trials/{key}/{EVIDENCE}" for key in run.trial_ids())}
-    measured = {*names, *anew} & {*run.opener.names(run.path)}
-    for name in {*run.opener.names(run.path)} - measured:
+    measured = {*names, *anew} & stored
+    for name in stored - measured:
         parts = name.split("/")
         left_out["/".join(["trials", "*", parts[2]] if parts[0] == "trials" else parts[:1])] += 1
+    hashes = dict[str, str]()
+    for name in measured:
+        hashes[pseudonyms.file_name(name)] = run.opener.sha256(run.path / name)
     originals = {
         "schema_version": SCHEMA_VERSION,
         "level": level,
-        "files": {pseudonyms.name(name): run.opener.sha256(run.path / name) for name in measured},
+        "files": hashes,
         "chain": next(reversed(Chain(run.opener).lines()), ""),
         "ids": {new: old for old, new in pseudonyms.ids.items()},
         "left_out": left_out,
     }
     (target / ORIGINALS).write_bytes(json_bytes(originals))
-    copy.check_evidence()
-    copy.seal.check()
+
+
+def write_seal(run: Run, copy: Run, path: Path, pseudonyms: Pseudonyms) -> None:
+    """Write the seal of *run* with the hashes that its files have in *copy*."""
+    seal = run.opener.read_record(Seal, run.path / SEAL, "")
+    names = map(pseudonyms.file_name, seal.sha256)
+    new_hashes = {name: copy.opener.sha256(copy.path / name) for name in names}
+    seal = seal.model_copy(update={"sha256": new_hashes})
+    path.write_bytes(json_bytes(seal.model_dump(mode="json")))
+
+
+def sort_scores(copy: Run) -> None:
+    """Put the scores of *copy* into the order of the ids of its cells, some of which are new."""
+    stored = copy.read_scores()
+    scores = tuple(sorted(stored.scores, key=lambda score: (score.model, score.cell)))
+    document = stored.model_copy(update={"scores": scores}).model_dump(mode="json")
+    data = json_bytes(document, indent=None)
+    (path,) = (copy.path / SCORES).iterdir()
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == PACKED else data)
 
 
 def _write(run: Run, name: str, path: Path, change: Change, *, is_packed: bool) -> bool:
@@ -118,32 +145,25 @@ def _write(run: Run, name: str, path: Path, change: Change, *, is_packed: bool) 
     return True
 
 
-def _make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
+def make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
     """Make the evidence of each trial of *copy*, its chain, and its end, like those of *run*."""
     hashes = dict[str, str]()
-    opener = copy.opener
     for folder in folders(copy.path / "trials"):
-        own = opener.hashes(folder)
-        name = f"trials/{folder.name}"
-        tables = {key: sha for key, sha in own.items() if key.startswith("trace/")}
-        evidence = Evidence(measured={key: own[key] for key in own.keys() - tables.keys()})
-        made_from = evidence.hashes(name)[name] if tables else ""
-        evidence = evidence.model_copy(update={"tables": tables, "made_from": made_from})
-        (folder / EVIDENCE).write_bytes(json_bytes(evidence.model_dump(mode="json")))
-        hashes |= evidence.hashes(name)
+        hashes |= make_trial_evidence(copy.opener, folder)
     lines = [*Chain(run.opener).lines().values()]
+    last_hashes = {line.name: line.sha256 for line in lines}
     content = b""
     previous = ""
-    last = {line.name: line.sha256 for line in lines}
     for line in lines:
-        name = pseudonyms.name(line.name)
+        name = pseudonyms.file_name(line.name)
         if name == SCORES:
-            hashes[name] = hash_folder(copy.path / name, opener)
+            hashes[name] = hash_folder(copy.path / name, copy.opener)
         elif not name.startswith("trials/"):
-            hashes[name] = opener.sha256(copy.path / name)
+            hashes[name] = copy.opener.sha256(copy.path / name)
         if name not in hashes:
             continue  # tables that are left out at this level
-        sha = line.sha256 if hashes[name] == last[line.name] else hashes[name]
+        is_unchanged = hashes[name] == last_hashes[line.name]
+        sha = line.sha256 if is_unchanged else hashes[name]
         changes = {"name": name, "sha256": sha, "previous": previous}
         document = line.model_copy(update=changes).model_dump(mode="json")
         text = json_bytes(document, indent=None)
@@ -151,3 +171,16 @@ def _make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
         previous = hashlib.sha256(text).hexdigest()
     (copy.path / CHAIN).write_bytes(content)
     (copy.path / FINISHED).write_bytes(previous.encode())
+
+
+def make_trial_evidence(opener: Opener, folder: Path) -> dict[str, str]:
+    """Write the evidence of the trial in *folder*; its hashes, by their names in the chain."""
+    file_hashes = opener.hashes(folder)
+    name = f"trials/{folder.name}"
+    tables = {key: sha for key, sha in file_hashes.items() if key.startswith("trace/")}
+    measured = {key: file_hashes[key] for key in file_hashes.keys() - tables.keys()}
+    evidence = Evidence(measured=measured)
+    made_from = evidence.hashes(name)[name] if tables else ""
+    evidence = evidence.model_copy(update={"tables": tables, "made_from": made_from})
+    (folder / EVIDENCE).write_bytes(json_bytes(evidence.model_dump(mode="json")))
+    return evidence.hashes(name)

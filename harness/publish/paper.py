@@ -7,7 +7,7 @@ import io
 import json
 import re
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib import import_module
 from itertools import compress
 from pathlib import Path
@@ -98,12 +98,13 @@ def cleaned(value: Any, clean: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, Mapping):
-        return {cleaned(key, clean): cleaned(each, clean) for key, each in value.items()}
+        return {cleaned(key, clean): cleaned(field, clean) for key, field in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        several = [cleaned(each, clean) for each in value]
-        return value._make(several) if hasattr(value, "_make") else type(value)(several)
+        elements = [cleaned(element, clean) for element in value]
+        make = getattr(value, "_make", type(value))  # of a named tuple, or of any other
+        return make(elements)
     if isinstance(value, BaseModel):
-        return value.model_copy(update={name: cleaned(each, clean) for name, each in value})
+        return value.model_copy(update={name: cleaned(field, clean) for name, field in value})
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         fields = {name: cleaned(getattr(value, name), clean) for name in names}
@@ -123,17 +124,8 @@ def write_paper(
     (folder / "figures").mkdir()
     parts = list[str]()
     for suffix, (results, document) in documents.items():
-        method = [section for section in document.sections if section.id == "method"]
-        texts = {
-            "Question": [document.question],
-            "Method": [b.text for each in method for b in each.shown() if isinstance(b, Text)],
-            "Results": [document.headline],
-            "Threats to validity": document.facts.caveats,
-        }
-        of_run = f" ({document.name})" if suffix else ""
-        for title, sentences in texts.items():
-            parts.append(rf"\section{{{latex_text(title + of_run)}}}")
-            parts.append(latex_text(" ".join(sentences)))
+        experiment = f" ({document.name})" if suffix else ""
+        parts += paper_sections(document, experiment)
         for name, shown in paper_tables(results).items():
             starts = range(0, len(shown.rows), _MOST_ROWS)
             pages = [shown.rows[start : start + _MOST_ROWS] for start in starts]
@@ -149,16 +141,36 @@ def write_paper(
             caption = latex_text(figure.caption)
             parts.append(_FIGURE % {"place": place, "name": path.stem, "caption": caption})
     lines = [latex_text(line.strip().removeprefix("- ")) for line in claim.lines]
-    first = {"title": latex_text(claim.title), "claim": "\n".join(lines)}
-    text = _PAPER % (first | {"parts": "\n".join(parts)})
-    (folder / "paper.tex").write_text(text, encoding="utf-8")
+    texts = {
+        "title": latex_text(claim.title),
+        "claim": "\n".join(lines),
+        "parts": "\n".join(parts),
+    }
+    (folder / "paper.tex").write_text(_PAPER % texts, encoding="utf-8")
+
+
+def paper_sections(document: Document, experiment: str) -> Iterator[str]:
+    """Sections of a paper about a report, each a title, with the *experiment*, and its text."""
+    method = list[str]()
+    for section in document.sections:
+        if section.id == "method":
+            method += [block.text for block in section.shown() if isinstance(block, Text)]
+    sections = {
+        "Question": [document.question],
+        "Method": method,
+        "Results": [document.headline],
+        "Threats to validity": document.facts.caveats,
+    }
+    for title, sentences in sections.items():
+        yield rf"\section{{{latex_text(title + experiment)}}}"
+        yield latex_text(" ".join(sentences))
 
 
 def paper_figures(results: ReportData, document: Document) -> dict[str, Figure]:
     """Figures by the names of their files: the two of all models, and of the report what fits."""
     figures = [predicted.models_panel(results), predicted.calibration_figure(results)]
-    report = document.figures().values()
-    figures += [each for each in report if each.name.rstrip("0123456789") in _OF_REPORT]
+    report_figures = document.figures().values()
+    figures += [fig for fig in report_figures if fig.name.rstrip("0123456789") in _OF_REPORT]
     return {figure.name: figure for figure in figures if figure}
 
 
@@ -208,8 +220,8 @@ def paper_tables(results: ReportData) -> dict[str, Table]:
             pairs,
         ),
     }
-    for place, (workload, known) in enumerate(results.profiles.items()):
-        shown = profile.statistics_table("", known.costs)
+    for place, (workload, stored_profile) in enumerate(results.profiles.items()):
+        shown = profile.statistics_table("", stored_profile.costs)
         caption = f"{workload}: costs at reference speed, from the profiling trials. {shown.note}"
         heads = set(shown.columns) - {"Source"}
         tables[f"costs{place}"] = _part(shown, heads, caption, {})
@@ -244,33 +256,46 @@ def _drawn(figure: Figure, kind: str) -> bytes:
 
 
 def write_pdf(document: Document, path: Path) -> str:
-    """Write the report without what is folded, the same bytes each time; why not, if so."""
+    """
+    Write the report without what is folded, the same bytes each time.
+
+    Returned is why there is none; nothing: it was written.
+    """
     try:
         typst = import_module("typst")
     except ImportError as error:
         return f"there is no {path.name}: {error} (pip install 'mapreduce-harness[pdf]')"
-    title = f"Experiment {document.name}{document.mark and f', {document.mark}'}."
-    blocks: list[Block] = [Text(document.question, "title"), Text(title)]
-    blocks.append(Text(document.headline, "heading"))
-    for heading, sentences in document.facts.titled():
-        blocks += [Text(heading, "heading"), *(Text(sentence, "fact") for sentence in sentences)]
-    blocks += [Figures([document.figure])] if document.figure else []
-    blocks += [document.overview] if document.overview else []
-    for section in document.sections:
-        blocks += [Text(section.title, "section"), *section.shown()]
-
-    def as_json(value: Any) -> dict[str, Any]:
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        if isinstance(value, Figure):
-            del fields["draw"], fields["data"]
-            fields["svg"] = _drawn(value, "svg").decode()
-        return fields
-
+    blocks = pdf_blocks(document)
     shown = [block for block in blocks if not (isinstance(block, Table) and block.folded)]
     texts = cleaned(shown, lambda text: typographic(printable(text)))
     fonts = Path(import_module("matplotlib").get_data_path(), "fonts", "ttf")  # of the figures
     # Tags, which double its size, are for readers of screens: the report in HTML has them.
     options = {"font_paths": [fonts], "ignore_system_fonts": True, "pdf_tags": False}
-    inputs = {"report": json.dumps(texts, default=as_json)}
+    inputs = {"report": json.dumps(texts, default=_block_fields)}
     path.write_bytes(typst.compile(_PDF.encode(), format="pdf", sys_inputs=inputs, **options))
     return ""
+
+
+def pdf_blocks(document: Document) -> list[Block]:
+    """All blocks of a report in their order, titles and facts among them as texts."""
+    title = f"Experiment {document.name}{document.mark and f', {document.mark}'}."
+    blocks: list[Block] = [Text(document.question, "title"), Text(title)]
+    blocks.append(Text(document.headline, "heading"))
+    for heading, sentences in document.facts.titled():
+        blocks += [Text(heading, "heading"), *(Text(sentence, "fact") for sentence in sentences)]
+    if document.figure:
+        blocks.append(Figures([document.figure]))
+    if document.overview:
+        blocks.append(document.overview)
+    for section in document.sections:
+        blocks += [Text(section.title, "section"), *section.shown()]
+    return blocks
+
+
+def _block_fields(block: Any) -> dict[str, Any]:
+    """Fields of a block for JSON; those of a figure with its drawing in the place of its data."""
+    fields = {field.name: getattr(block, field.name) for field in dataclasses.fields(block)}
+    if isinstance(block, Figure):
+        del fields["draw"], fields["data"]
+        fields["svg"] = _drawn(block, "svg").decode()
+    return fields

@@ -24,12 +24,13 @@ import os
 import re
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, lru_cache, partial
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from harness.errors import DataError
@@ -106,6 +107,12 @@ _IN_TEXT = {
         r"|[bcdlps-](?<!\S.)(?:[r-][w-][xsStT-]){3}[.+@]?\s+\d+\s+([^\s/]+)\s+([^\s/]+)\s+\d"
     ),
 }
+# The names in one entry of a list of names of a kind.
+_NAMES_IN_ENTRY: dict[str, Callable[[str], list[str]]] = {
+    "host": lambda entry: [re.sub(r"^\w+://|^[^@]*@|[:/].*$", "", entry)],
+    "user": lambda entry: re.split("[/@]", entry)[:1],
+    "queue": lambda entry: entry.split("."),
+}
 _RATE = re.compile(r"[\d.]*[kKMGT]?i?(B|bit)/s\W*")
 _LETTERS = re.compile("[a-z]+")
 _WORD = re.compile(r"<?[^\s\"'<>,;]+(?:\"\s*:)?")
@@ -131,23 +138,85 @@ _ADDRESSES = (
 )
 
 
+class _Patterns(NamedTuple):
+    """
+    Patterns of all names that have a pseudonym, and the pseudonym of each form of such a name.
+
+    *names* finds hosts, users, queues and so on, *names_and_paths* paths, too; *words* also finds
+    what is known by its form alone (addresses, paths); *spaced* finds forms that are no one word
+    (`None`: there are none).
+    """
+
+    pseudonyms: dict[str, str]
+    names: re.Pattern[str]
+    names_and_paths: re.Pattern[str]
+    words: re.Pattern[str]
+    spaced: re.Pattern[str] | None
+
+
+def _compile_patterns(
+    pseudonyms: Iterable[tuple[str, str]], vocabulary: Collection[str]
+) -> _Patterns:
+    """Make the patterns of names with *pseudonyms*; a name of the *vocabulary* must stand alone."""
+    pseudonym_by_form = dict[str, str]()
+    forms_by_kind = defaultdict[str, set[str]](set)
+    for name, pseudonym in pseudonyms:
+        kind = "name"
+        if pseudonym.startswith("/path-"):
+            kind = "known"
+        elif name.isalpha() and (len(name) < 4 or name.lower() in vocabulary):
+            kind = "word"
+        for form in written_forms(name, is_host=pseudonym.startswith("host-")):
+            pseudonym_by_form.setdefault(form, pseudonym)
+            forms_by_kind[kind if _WORD.fullmatch(form) else "spaced"].add(form)
+    patterns = {kind: pattern_of(forms) for kind, forms in forms_by_kind.items()}
+    nothing = "(?!)"
+    paths = (
+        rf"(?P<known>(?:(?=/)|{_LEFT})(?:{patterns.get('known', nothing)})"
+        rf"(?![A-Za-z0-9-]){_BELOW})"
+    )
+    names = (
+        rf"(?P<name>{_LEFT}(?:{patterns.get('name', nothing)})(?![A-Za-z0-9]))"
+        rf"|(?P<word>(?<![\w.$-])(?:{patterns.get('word', nothing)})(?![\w$-]|\.\w|\"\s*:))"
+    )
+    spaced = patterns.get("spaced")
+    return _Patterns(
+        pseudonyms=pseudonym_by_form,
+        names=re.compile(names),
+        names_and_paths=re.compile(f"{paths}|{names}"),
+        # Mail addresses and paths have names in them, and names may have an address.
+        words=re.compile(f"{_MAIL_AND_PATHS}|{paths}|{names}|{_ADDRESSES}"),
+        spaced=re.compile(f"(?P<name>{spaced})") if spaced else None,
+    )
+
+
+def written_forms(name: str, *, is_host: bool) -> set[str]:
+    """*name* as it stands in text, XML, JSON and URLs; names of hosts also in one case."""
+    forms = {name, html.escape(name), json.dumps(name)[1:-1], quote(name), quote(name, "")}
+    return forms | {name.lower(), name.upper()} if is_host else forms
+
+
 class Pseudonyms:
     """
     The pseudonym of every name in the runs of a bundle: `originals`, by what it stands for.
 
     `ids` are hashes that follow from such names (of cells that name their hosts), old and new.
+    Names are first collected from all files, by kind; then hosts, users and queues are numbered in
+    their order, so that the pseudonyms do not depend on the order of the files.
     """
 
     def __init__(self, keep: Collection[str] = ()) -> None:
         """Know no name yet; of the kinds in *keep* (hosts, users, queues, paths) all stay."""
         self.originals: dict[str, str] = {}
         self.ids: dict[str, str] = {}
-        self._kept = {kind.removesuffix("s") for kind in keep}
-        self._kept |= {"v4", "v6", "mac"} if "host" in self._kept else set()
-        self._noted = defaultdict[str, set[str]](set)
-        self._numbers = defaultdict[str, int](int)
-        self._versions, self._vocabulary = set[str](), set(own_words())
-        self._search_word = lru_cache(_MOST_WORDS)(partial(self._search, _IN_WORDS))
+        self._kept_kinds = {kind.removesuffix("s") for kind in keep}
+        if "host" in self._kept_kinds:
+            self._kept_kinds |= {"v4", "v6", "mac"}
+        self._collected_names = defaultdict[str, set[str]](set)
+        self._last_numbers = defaultdict[str, int](int)
+        self._versions = set[str]()
+        self._vocabulary = set(own_words())
+        self._collect_from_word = lru_cache(_MOST_WORDS)(partial(self._collect_matches, _IN_WORDS))
         self._compile()
 
     @classmethod
@@ -155,22 +224,17 @@ class Pseudonyms:
         """Give a pseudonym to each name in what is published of *runs* at *level*."""
         self = cls(keep)
         for run in runs:
-            names = {*published(run, level), *filter(_NAMING.search, run.opener.names(run.path))}
-            for name in sorted(names):
-                self._collect(name, "")
-                with suppress(DataError):  # whoever copies the file says what is wrong
-                    for data in pieces(run.opener, run.path / name):
-                        rewrite(data, self._collect)
-        self._number()
+            self._collect_from_run(run, level)
+        self._number_names()
         for value in environment_secrets():
             # What is a short word may be anything: it is searched for, and not replaced.
             if not value.isalnum() or len(value) > 2 * _LEAST_SECRET:
-                self._named("secret", value)
+                self._pseudonym_of("secret", value)
         self._compile()
         for run in runs:
             for line in run.opener.read(run.path / PLAN, "").splitlines():
-                texts = (line, self.data(line))
-                old, new = (Cell.model_validate(json.loads(text)["cell"]) for text in texts)
+                old = Cell.model_validate(json.loads(line)["cell"])
+                new = Cell.model_validate(json.loads(self.data(line))["cell"])
                 pairs = ((old.id, new.id), (old.cluster.id, new.cluster.id))
                 self.ids |= {before: after for before, after in pairs if before != after}
         self._compile()
@@ -182,16 +246,16 @@ class Pseudonyms:
         self = cls()
         for data in files:
             rewrite(data, self._collect)
-        self._number()
+        self._number_names()
         self.originals |= {name: job_names[name] for name in job_names if name.strip()}
         self._compile()
         return self
 
     def text(self, text: str) -> str:
         """*text* with each name replaced, also as XML, JSON or a URL has it."""
-        if self._spaced.pattern:
-            text = self._spaced.sub(self._replace, text)
-        return _WORD.sub(lambda match: self._word(match[0]), text)
+        if self._patterns.spaced is not None:
+            text = self._patterns.spaced.sub(self._replacement, text)
+        return _WORD.sub(lambda match: self._replace_in_word(match[0]), text)
 
     def change(self, text: str, key: str) -> str:
         """*text* of the field *key* with each name replaced; a key that is a word stays."""
@@ -202,7 +266,7 @@ class Pseudonyms:
         """Contents of a file with each name replaced; `DataError`: they cannot be looked into."""
         return rewrite(data, self.change)
 
-    def name(self, path: str) -> str:
+    def file_name(self, path: str) -> str:
         """Name of a file, from the folder of its run, with each name replaced."""
         return "/".join(self.text(part).strip("/").replace("/", "-") for part in path.split("/"))
 
@@ -213,80 +277,95 @@ class Pseudonyms:
         secrets = environment_secrets()
 
         def search(text: str, _: str) -> str:
-            names = (match for match in self._known.finditer(text) if match.lastgroup != "word")
-            remains.update(
-                f"the name {excerpt(name[0])}" for name in names if name[0] not in self.ids
-            )
-            remains.update(f"the value of {secrets[value]}" for value in secrets if value in text)
-            remains.update(["a private key"] if _PRIVATE_KEY.search(text) else [])
+            remains.update(self._private_parts(text, secrets))
             return text
 
         for name in sorted(opener.names(folder)):
             search(name, "")
             for data in pieces(opener, folder / name):
+                plain = data
                 if not is_open(data):
                     rewrite(data, search)
-                    data = data[-_MOST_FOOTER:]  # noqa: PLW2901
-                search(data.decode("utf-8", "surrogateescape"), "")
+                    plain = data[-_MOST_FOOTER:]
+                search(plain.decode("utf-8", "surrogateescape"), "")
             yield from ((name, what) for what in sorted(remains))
             remains.clear()
 
+    def _private_parts(self, text: str, secrets: Mapping[str, str]) -> Iterator[str]:
+        """What of *text* is not for the public, in words; *secrets* are variables by values."""
+        for match in self._patterns.names_and_paths.finditer(text):
+            if match.lastgroup != "word" and match[0] not in self.ids:
+                yield f"the name {excerpt(match[0])}"
+        for value, variable in secrets.items():
+            if value in text:
+                yield f"the value of {variable}"
+        if _PRIVATE_KEY.search(text):
+            yield "a private key"
+
+    def _collect_from_run(self, run: Run, level: str) -> None:
+        """Collect the names in what is published of *run* at *level*, and in what names hosts."""
+        names = {*published(run, level), *filter(_NAMING.search, run.opener.names(run.path))}
+        for name in sorted(names):
+            self._collect(name, "")
+            with suppress(DataError):  # whoever copies the file says what is wrong
+                for data in pieces(run.opener, run.path / name):
+                    rewrite(data, self._collect)
+
     def _collect(self, text: str, key: str) -> str:
-        """Note the names in *text* of the field *key*; give it as it is."""
+        """Collect the names in *text* of the field *key*; give it as it is."""
         self._vocabulary.update(_LETTERS.findall(key.lower()))
         for kind in kinds_of(key):
-            self._note(kind, text)
+            self._collect_names(kind, text)
         if key in ("hadoop", "java"):
             self._versions.update(re.findall(r"\d+(?:\.\d+)+", text))
         elif key == "command":
             for word in text.split():
                 if not _RATE.fullmatch(value := word.rpartition("=")[2]):  # `10 MiB/s`
-                    self._note("path", value)
+                    self._collect_names("path", value)
         if "<property>" in text:
-            for name, value, rest in _PROPERTY.findall(text):
+            for name, value, source in _PROPERTY.findall(text):
                 self._vocabulary.update(_LETTERS.findall(name.lower()))
-                if "-default.xml<" not in rest:  # Hadoop's own
+                if "-default.xml<" not in source:  # Hadoop's own
                     self._collect(html.unescape(value), name)
             return text
         for word in _WORD.findall(text):
-            self._search_word(word)
-        self._search(_IN_TEXT, text)
+            self._collect_from_word(word)
+        self._collect_matches(_IN_TEXT, text)
         self.text(text)  # which numbers what is known by its form
         return text
 
-    def _search(self, forms: Mapping[str, re.Pattern[str]], text: str) -> None:
-        """Note the names that *forms* find in *text*."""
-        for kind, form in forms.items():
-            for match in form.finditer(text):
+    def _collect_matches(self, patterns: Mapping[str, re.Pattern[str]], text: str) -> None:
+        """Collect the names that *patterns*, by kind, find in *text*."""
+        for kind, pattern in patterns.items():
+            for match in pattern.finditer(text):
                 for name in filter(None, match.groups()):
-                    self._note(kind, name)
+                    self._collect_names(kind, name)
 
-    def _note(self, kind: str, text: str) -> None:
-        """Note what is named by *text*, which a field or a context says to be of *kind*."""
+    def _collect_names(self, kind: str, text: str) -> None:
+        """Collect what is named by *text*, which a field or a context says to be of *kind*."""
         if kind == "path":
             for path in map(str.strip, text.split(",")):
                 if "/" in path and ":" not in path:
-                    self._path(path, is_known=True)
+                    self._replace_path(path, is_known=True)  # which gives it a number
             return
-        for name in [] if _COMMON.fullmatch(text) else re.split(r"[,;\s]+", text):
-            names = [name]
-            if kind == "host":
-                names = [re.sub(r"^\w+://|^[^@]*@|[:/].*$", "", name)]
-            elif kind == "user":
-                names = re.split("[/@]", name)[:1]
-            elif kind == "queue":
-                names = name.split(".")
-            known = (name for name in names if len(name) <= _MOST_NAME)
-            self._noted[kind].update(each for each in known if not _COMMON.fullmatch(each))
+        if _COMMON.fullmatch(text):
+            return
+        for entry in re.split(r"[,;\s]+", text):
+            for name in _NAMES_IN_ENTRY[kind](entry):
+                if len(name) <= _MOST_NAME and not _COMMON.fullmatch(name):
+                    self._collected_names[kind].add(name)
 
-    def _number(self) -> None:
-        """Number all hosts, users and queues in their order."""
+    def _number_names(self) -> None:
+        """Give all collected hosts, users and queues their numbers, in the order of their names."""
         for kind in ("host", "user", "queue"):
-            width = len(str(len(self._noted[kind])))
+            if kind in self._kept_kinds:
+                continue
+            names = self._collected_names[kind]
+            width = len(str(len(names)))
             number = 0
             # `dn1.example.org` is before `dn1`, and gives it its number.
-            for name in sorted(self._noted[kind], key=lambda each: ("." not in each, each)):
-                if kind in self._kept or name in self.originals:
+            for name in sorted(names, key=lambda name: ("." not in name, name)):
+                if name in self.originals:
                     continue
                 number += 1
                 pseudonym = f"{kind}-{number:0{width}}"
@@ -294,16 +373,18 @@ class Pseudonyms:
                 if kind == "host" and "." in name:
                     first, _, domain = name.partition(".")
                     self.originals[name] = f"{pseudonym}.example"
-                    self.originals |= {domain: "example"} if "." in domain else {}
+                    if "." in domain:
+                        self.originals[domain] = "example"
                 if not _COMMON.fullmatch(first):
                     self.originals.setdefault(first, pseudonym)
 
-    def _named(self, kind: str, name: str) -> str:
-        """Pseudonym of *name*, a new one where it has none."""
-        if kind in self._kept:
+    def _pseudonym_of(self, kind: str, name: str) -> str:
+        """Pseudonym of *name*, one with the next number of its *kind* where it has none."""
+        if kind in self._kept_kinds:
             return name
         if name not in self.originals:
-            self._numbers[kind] = number = self._numbers[kind] + 1
+            self._last_numbers[kind] += 1
+            number = self._last_numbers[kind]
             high, low = divmod(number, 256)
             forms = {
                 "v4": f"240.0.{high}.{low}" if high else f"192.0.2.{low}",
@@ -315,59 +396,51 @@ class Pseudonyms:
             self.originals[name] = forms.get(kind, f"{kind}-{number}")
         return self.originals[name]
 
-    def _replace(self, match: re.Match[str]) -> str:
-        """What stands in the place of a *match* of the pattern."""
+    def _replacement(self, match: re.Match[str]) -> str:
+        """What stands in the place of a *match* of the patterns."""
         text = match[0]
         kind = match.lastgroup or ""
         if kind in ("name", "word"):
-            return self._forms[text]
+            return self._patterns.pseudonyms[text]
         if kind in ("path", "known"):
-            return self._path(text, is_known=kind == "known")
+            return self._replace_path(text, is_known=kind == "known")
         if kind == "below":
-            below = self._path(match["below"], is_known=True)
-            return self._known.sub(self._replace, match["uri"]) + below
+            below = self._replace_path(match["below"], is_known=True)
+            return self._replace_known(match["uri"]) + below
         is_common = text.startswith("00:00:5e:") or text.endswith("@example.org")
         if kind in ("v4", "v6"):
-            is_common = True  # a moment, a version
-            with suppress(ValueError):
-                address = ipaddress.ip_address(text)
-                is_common = any(address in net for net in _COMMON_NETWORKS)
-                is_common |= text in self._versions
-        return self._known.sub(self._replace, text) if is_common else self._named(kind, text)
+            is_common = self._is_common_address(text)
+        return self._replace_known(text) if is_common else self._pseudonym_of(kind, text)
 
-    def _path(self, text: str, *, is_known: bool = False) -> str:
+    def _replace_known(self, text: str) -> str:
+        """*text* with the names and paths replaced that have a pseudonym already."""
+        return self._patterns.names_and_paths.sub(self._replacement, text)
+
+    def _is_common_address(self, text: str) -> bool:
+        """Whether what looks like an address is everybody's, or none: a moment, a version."""
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            return True
+        return text in self._versions or any(address in network for network in _COMMON_NETWORKS)
+
+    def _replace_path(self, text: str, *, is_known: bool = False) -> str:
         """A path whose parts are replaced down to the last that is not everybody's."""
         parts = text.rstrip(".").split("/")
-        private = [at for at, part in enumerate(parts) if not _PUBLIC_PART.fullmatch(part)]
+        private = [place for place, part in enumerate(parts) if not _PUBLIC_PART.fullmatch(part)]
         is_short = len(parts) < 3 and text[:1] == "/" and not is_known
-        if not private or is_short or _PUBLIC_PATH.fullmatch(text) or "path" in self._kept:
-            return self._names.sub(self._replace, text)
+        replace_names = partial(self._patterns.names.sub, self._replacement)
+        if not private or is_short or _PUBLIC_PATH.fullmatch(text) or "path" in self._kept_kinds:
+            return replace_names(text)
         head = "/".join(parts[: private[-1] + 1])
-        return self._named("path", head) + self._names.sub(self._replace, text[len(head) :])
+        return self._pseudonym_of("path", head) + replace_names(text[len(head) :])
 
     def _compile(self) -> None:
-        """Make the patterns of all names that are known, and of what is known by its form."""
-        self._forms, groups = dict[str, str](), defaultdict[str, set[str]](set)
-        for name, pseudonym in chain(self.originals.items(), self.ids.items()):
-            forms = {name, html.escape(name), json.dumps(name)[1:-1], quote(name), quote(name, "")}
-            forms |= {name.lower(), name.upper()} if pseudonym.startswith("host-") else set()
-            is_word = name.isalpha() and (len(name) < 4 or name.lower() in self._vocabulary)
-            kind = "known" if pseudonym.startswith("/path-") else "word" if is_word else "name"
-            for form in forms:
-                self._forms.setdefault(form, pseudonym)
-                groups[kind if _WORD.fullmatch(form) else "spaced"].add(form)
-        any_of = {kind: pattern_of(forms) for kind, forms in groups.items()}
-        known, name, word = (any_of.get(kind, "(?!)") for kind in ("known", "name", "word"))
-        paths = rf"(?P<known>(?:(?=/)|{_LEFT})(?:{known})(?![A-Za-z0-9-]){_BELOW})"
-        names = (
-            rf"(?P<name>{_LEFT}(?:{name})(?![A-Za-z0-9]))"
-            rf"|(?P<word>(?<![\w.$-])(?:{word})(?![\w$-]|\.\w|\"\s*:))"
-        )
-        self._names, self._known = re.compile(names), re.compile(f"{paths}|{names}")
-        # Mail addresses and paths have names in them, and names may have an address.
-        pattern = re.compile(f"{_MAIL_AND_PATHS}|{paths}|{names}|{_ADDRESSES}")
-        self._word = lru_cache(_MOST_WORDS)(partial(pattern.sub, self._replace))
-        self._spaced = re.compile(f"(?P<name>{any_of['spaced']})" if "spaced" in any_of else "")
+        """Make the patterns of all names that have a pseudonym now; forget what words became."""
+        pseudonyms = chain(self.originals.items(), self.ids.items())
+        self._patterns = _compile_patterns(pseudonyms, self._vocabulary)
+        replace = partial(self._patterns.words.sub, self._replacement)
+        self._replace_in_word = lru_cache(_MOST_WORDS)(replace)
 
 
 def pattern_of(texts: Collection[str], depth: int = 4) -> str:
@@ -375,20 +448,23 @@ def pattern_of(texts: Collection[str], depth: int = 4) -> str:
     longest_first = sorted(texts, key=lambda text: (-len(text), text))
     if depth == 0 or len(longest_first) < 2 or "" in texts:
         return "|".join(map(re.escape, longest_first))
-    branches = groupby(sorted(texts), key=itemgetter(0))
-    below = {first: pattern_of({text[1:] for text in each}, depth - 1) for first, each in branches}
-    return "|".join(f"{re.escape(first)}(?:{rests})" for first, rests in below.items())
+    branches = list[str]()
+    for letter, branch in groupby(sorted(texts), key=itemgetter(0)):
+        rests = pattern_of({text[1:] for text in branch}, depth - 1)
+        branches.append(f"{re.escape(letter)}(?:{rests})")
+    return "|".join(branches)
 
 
 def environment_secrets() -> dict[str, str]:
     """Variables that hold a secret by their names, by each line of their values but plain words."""
-    return {
-        line.strip(): variable
-        for variable, value in os.environ.items()
-        for line in value.splitlines()
-        if _SECRET_NAME.search(variable.upper()) and len(line.strip()) >= _LEAST_SECRET
-        if line.strip() not in own_words()
-    }
+    secrets = dict[str, str]()
+    for variable, value in os.environ.items():
+        if not _SECRET_NAME.search(variable.upper()):
+            continue
+        for line in map(str.strip, value.splitlines()):
+            if len(line) >= _LEAST_SECRET and line not in own_words():
+                secrets[line] = variable
+    return secrets
 
 
 @cache

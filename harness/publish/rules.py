@@ -133,68 +133,83 @@ class BundledRun:
         wanted["run"] = self.number
         return [row for row in self.table(table) if wanted.items() <= row.items()]
 
-    def _is_ready_made(self) -> Decision:
+    def is_ready_made(self) -> Decision:
+        """Whether it is one of experiments/publish, unchanged."""
         experiment = self.run.experiment()
         measured = experiment_digest(experiment)
         is_ready = READY.get(experiment.name) == measured
         return is_ready, f"experiment {experiment.name}, digest {measured}"
 
-    def _is_not_overridden(self) -> Decision:
+    def is_not_overridden(self) -> Decision:
+        """Whether nothing was overridden but where it was measured."""
         overrides = self.run.read_manifest().overrides
         places = [f"cluster.{key}" for key in PLACE]
-        others = [override for override in overrides if not override.startswith(tuple(places))]
-        return not others, f"overrides: {_some(others)}"
+        changes = [override for override in overrides if not override.startswith(tuple(places))]
+        return not changes, f"overrides: {_some(changes)}"
 
-    def _is_blind(self) -> Decision:
-        (row,), done = self.rows("runs"), self.rows("trials", use="score", state="done")
-        others = [each["trial"] for each in done if each["seal"] != row["sealed"]]
-        against = [f"trial {trial} does not name the seal" for trial in others]
+    def is_blind(self) -> Decision:
+        """Whether all scored trials name the seal of predictions that were made before them."""
+        (row,) = self.rows("runs")
+        trials = self.rows("trials", use="score", state="done")
+        unsealed = [trial["trial"] for trial in trials if trial["seal"] != row["sealed"]]
+        against = [f"trial {trial} does not name the seal" for trial in unsealed]
         against += blind_refusals(self.run, self.run.trials().values())
         is_blind = row["blind"] == "true" and row["sealed"] != "" and not against
         return is_blind, f"blind: {row['blind']}, against it: {_some(against)}"
 
-    def _has_repeats(self) -> Decision:
+    def has_repeats(self) -> Decision:
+        """Whether each scored cell has enough trials that are done."""
         counts = Counter({row["cell"]: 0 for row in self.rows("cells", use="score")})
         counts.update(row["cell"] for row in self.rows("trials", use="score", state="done"))
         cell, fewest = counts.most_common()[-1]
         return fewest >= FEWEST_REPEATS, f"{fewest} done, fewest: cell {cell}"
 
-    def _has_cells(self) -> Decision:
+    def has_cells(self) -> Decision:
+        """Whether each workload has enough scored cells."""
         counts = Counter(row["workload"] for row in self.rows("cells", use="score"))
         workload, fewest = counts.most_common()[-1]
         return fewest >= FEWEST_CELLS, f"{fewest} scored, fewest: {workload}"
 
-    def _is_of_release(self) -> Decision:
+    def is_of_release(self) -> Decision:
+        """Whether the models are those of the deciding release, and were committed."""
         manifest = self.run.read_manifest()
         by_model = self.run.read_predictions()
         named = f"harness {manifest.harness}, commit {manifest.commit or 'not known'}"
         if manifest.harness != self.release["harness"] or not manifest.commit:
             return None, f"code: of {named}, and {self.release['harness']} decides"
-        codes = {model: {each.code for each in made} for model, made in by_model.items()}
-        others = [model for model, code in codes.items() if code != {self.release.get(model)}]
-        others += ["what was not committed"] if manifest.commit.endswith("-dirty") else []
-        return bool(codes) and not others, f"code: of {named}, but for: {_some(others)}"
+        changed = list[str]()
+        for model, predictions in by_model.items():
+            if {prediction.code for prediction in predictions} != {self.release.get(model)}:
+                changed.append(model)
+        if manifest.commit.endswith("-dirty"):
+            changed.append("what was not committed")
+        return bool(by_model) and not changed, f"code: of {named}, but for: {_some(changed)}"
 
-    def _has_one_profile(self) -> Decision:
+    def has_one_profile(self) -> Decision:
+        """Whether all predictions for a workload come from its one profile."""
         workloads = {row["cell"]: row["workload"] for row in self.rows("cells", use="score")}
         profiles = self.run.profile_hashes()
-        others = list[str]()
-        for model, made in self.run.read_predictions().items():
-            cells = [each.cell for each in made if each.profile != profiles[workloads[each.cell]]]
-            others += [f"of {model} in cell {cell}" for cell in cells]
-        return not others, f"another profile: {_some(others)}"
+        differing = list[str]()
+        for model, predictions in self.run.read_predictions().items():
+            for prediction in predictions:
+                if prediction.profile != profiles[workloads[prediction.cell]]:
+                    differing.append(f"of {model} in cell {prediction.cell}")
+        return not differing, f"another profile: {_some(differing)}"
 
-    def _has_no_failure(self) -> Decision:
+    def has_no_failure(self) -> Decision:
+        """Whether all trials of scored cells are done."""
         trials = self.rows("trials", use="score")
         failed = [row["trial"] for row in trials if row["state"] != "done"]
         return not failed, f"not done: {_some(failed)}"
 
-    def _is_undisturbed(self) -> Decision:
+    def is_undisturbed(self) -> Decision:
+        """Whether few enough scored trials were disturbed."""
         trials = self.rows("trials", use="score", state="done")
         disturbed = sum(bool(row["disturbed"]) for row in trials)
         return disturbed <= MOST_DISTURBED * len(trials), f"disturbed: {disturbed} of {len(trials)}"
 
-    def _is_quiet(self) -> Decision:
+    def is_quiet(self) -> Decision:
+        """Whether the noise floor of each scored cell is low enough."""
         rows = self.rows("comparisons", speed="raw")
         counts = Counter({row["quantity"]: int(row["cells"]) for row in rows})
         if not counts["job_s"] + counts["body_s"]:
@@ -206,11 +221,12 @@ class BundledRun:
         scored = [row["cell"] for row in self.rows("cells", use="score")]
         if unknown := [cell for cell in scored if cell not in floors]:
             return None, f"floor of {quantity}: not known of cell {_some(unknown)}"
-        cell = max(floors, key=lambda each: floors[each])
-        is_low = all(floor <= MOST_FLOOR for floor in floors.values())
+        cell = max(floors, key=floors.__getitem__)
+        is_low = floors[cell] <= MOST_FLOOR
         return is_low, f"floor of {quantity}: {floors[cell]:.2%}, largest: cell {cell}"
 
-    def _is_mostly_body(self) -> Decision:
+    def is_mostly_body(self) -> Decision:
+        """Whether start-up and gaps are a small enough share of the jobs of each cell."""
         shares = dict[str, float]()
         for cell in (row["cell"] for row in self.rows("cells", use="score")):
             rows = self.rows("measurements", speed="raw", cell=cell)
@@ -220,72 +236,80 @@ class BundledRun:
                 return None, f"frame_s: not known of cell {cell}"
             # A trial without a job time counts as 0 (docs/scores.md).
             shares[cell] = fmean(frames_s) / (sum(jobs_s) / len({row["trial"] for row in rows}))
-        cell = max(shares, key=lambda each: shares[each])
-        is_small = all(share < MOST_FRAME for share in shares.values())
+        cell = max(shares, key=shares.__getitem__)
+        is_small = shares[cell] < MOST_FRAME
         return is_small, f"frame_s: {shares[cell]:.1%} of job_s, largest: cell {cell}"
 
-    def _is_complete(self) -> Decision:
+    def is_complete(self) -> Decision:
+        """Whether every trial of the plan is there."""
         planned = {trial.id for trial in self.run.read_plan()}
         missing = sorted(planned - {row["trial"] for row in self.rows("trials")})
         return bool(planned) and not missing, f"missing of {len(planned)}: {_some(missing)}"
 
-    def _is_disclosed(self) -> Decision:
+    def is_disclosed(self) -> Decision:
+        """Whether `system.json` tells all that it has to, of each run."""
         system = read_json(self.bundle.read(self.bundle.root / "system.json", FIX))
         count = len(system["experiments"])
         lacking = undisclosed(system)
         lacking += ["a run"] if count != len(self.table("runs")) else []
         return not lacking, f"of {count} experiments, not known or missing: {_some(lacking)}"
 
-    def _is_sealed(self) -> Decision:
+    def is_sealed(self) -> Decision:
+        """Whether the predictions are those that were sealed when it was measured."""
         (row,) = self.rows("runs")
         run = self.run
         run.seal.check()
         measured = read_json(run.opener.read(run.path / ORIGINALS, FIX))["files"][SEAL]
         return measured == row["sealed"], f"sealed as measured: {measured[:16]}"
 
-    def _is_whole(self) -> Decision:
+    def is_whole(self) -> Decision:
+        """Whether the evidence holds, and each trial has both its row and its files."""
         run = self.run
         ended = {row["trial"] for row in self.rows("trials")}
-        others = sorted(ended ^ {*run.trial_ids()})
+        unpaired = sorted(ended ^ {*run.trial_ids()})
         has_end = run.opener.read(run.path / FINISHED, FIX).strip() != b""
-        is_whole = run.check_evidence() and has_end and not others
-        return is_whole, f"of {len(ended)} trials, with a row or files alone: {_some(others)}"
+        is_whole = run.check_evidence() and has_end and not unpaired
+        return is_whole, f"of {len(ended)} trials, with a row or files alone: {_some(unpaired)}"
 
     # By its id: what a rule asks for, by which file of the bundle it is decided, and how.
     RULES: ClassVar[dict[str, tuple[str, str, Callable[[BundledRun], Decision]]]] = {
-        "R01": ("a ready-made experiment", "{run}/manifest.json", _is_ready_made),
-        "R02": ("no overrides", "{run}/manifest.json", _is_not_overridden),
-        "R03": ("blind order", "data/runs.csv", _is_blind),
-        "R04": ("five repeats or more", "data/trials.csv", _has_repeats),
-        "R05": ("six scored cells or more per workload", "data/cells.csv", _has_cells),
-        "R06": ("models of a release, unchanged", "{run}/predictions", _is_of_release),
-        "R07": ("one profile for all models", "{run}/predictions", _has_one_profile),
-        "R08": ("no failed trial in a scored cell", "data/trials.csv", _has_no_failure),
-        "R09": ("one disturbed trial in five at most", "data/trials.csv", _is_undisturbed),
-        "R10": ("a noise floor of 5 % at most", "data/scores.csv", _is_quiet),
-        "R11": ("start-up and gaps below 30 %", "data/measurements.csv", _is_mostly_body),
-        "R12": ("every planned trial", "data/trials.csv", _is_complete),
-        "R13": ("full disclosure", "system.json", _is_disclosed),
-        "R14": ("predictions as sealed", "{run}/predictions/sealed.json", _is_sealed),
-        "R15": ("evidence whole", "{run}/trials.jsonl", _is_whole),
+        "R01": ("a ready-made experiment", "{run}/manifest.json", is_ready_made),
+        "R02": ("no overrides", "{run}/manifest.json", is_not_overridden),
+        "R03": ("blind order", "data/runs.csv", is_blind),
+        "R04": ("five repeats or more", "data/trials.csv", has_repeats),
+        "R05": ("six scored cells or more per workload", "data/cells.csv", has_cells),
+        "R06": ("models of a release, unchanged", "{run}/predictions", is_of_release),
+        "R07": ("one profile for all models", "{run}/predictions", has_one_profile),
+        "R08": ("no failed trial in a scored cell", "data/trials.csv", has_no_failure),
+        "R09": ("one disturbed trial in five at most", "data/trials.csv", is_undisturbed),
+        "R10": ("a noise floor of 5 % at most", "data/scores.csv", is_quiet),
+        "R11": ("start-up and gaps below 30 %", "data/measurements.csv", is_mostly_body),
+        "R12": ("every planned trial", "data/trials.csv", is_complete),
+        "R13": ("full disclosure", "system.json", is_disclosed),
+        "R14": ("predictions as sealed", "{run}/predictions/sealed.json", is_sealed),
+        "R15": ("evidence whole", "{run}/trials.jsonl", is_whole),
     }
 
     def labels(self) -> dict[str, str]:
         """What no division takes away, each label with what it stands for."""
         plan = self.run.read_plan()
         records = self.run.trials().values()
+        labels = dict[str, str]()
         limited = {hardware(trial.cell) for trial in plan if trial.cell.cluster.limited}
+        if limited:
+            labels["hardware made on purpose"] = "; ".join(sorted(limited))
         on_cpu = [record.trial.id for record in records if "cpu" in record.device.split(", ")]
+        if on_cpu:
+            labels["device=cpu"] = f"a processor in the place of a GPU: {_some(on_cpu)}"
         local = [row["trial"] for row in self.rows("trials") if row["start"].startswith("local")]
-        is_blind, seal = self._is_blind()
-        labels = {
-            "hardware made on purpose": "; ".join(sorted(limited)),
-            "device=cpu": f"a processor in the place of a GPU: {_some(on_cpu)}" if on_cpu else "",
-            "runner=local": f"Hadoop's local runner, no cluster: {_some(local)}" if local else "",
-            "not blind": "" if is_blind else seal,
-            "limitations": "; ".join(self.run.read_manifest().limitations),
-        }
-        return {label: text for label, text in labels.items() if text}
+        if local:
+            labels["runner=local"] = f"Hadoop's local runner, no cluster: {_some(local)}"
+        is_blind, reason = self.is_blind()
+        if not is_blind:
+            labels["not blind"] = reason
+        if limitations := "; ".join(self.run.read_manifest().limitations):
+            labels["limitations"] = limitations
+        return labels
 
 
 def check(bundle: Path) -> Check:
@@ -302,43 +326,53 @@ def check(bundle: Path) -> Check:
         claimed = str(stored["division"])
         named = {**stored["release"]}
         # What that release decided is decided once more: this one may have other models.
-        then = checked if named == release else _decide(opener, named)
-        follows = rules_document(then, claimed)
+        decided = checked if named == release else _decide(opener, named)
+        follows = rules_document(decided, claimed)
         differing = differences(dict(flatten(follows)), dict(flatten(stored)))
     except _UNREADABLE as error:
         differing = [_reason(error)]
-    texts = tuple(f"{RULES_FILE}: {excerpt(each)}" for each in differing)
+    texts = tuple(f"{RULES_FILE}: {excerpt(difference)}" for difference in differing)
     return checked.model_copy(update={"claimed": claimed, "differing": texts})
 
 
 def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
     """All answers and labels for *bundle*, as *release* decides."""
     table = cache(partial(read_table, bundle))
-    answers = list[Answer]()
     labels = defaultdict[str, list[str]](list)
     runs = [BundledRun(bundle, "", "", table, release)]  # of which nothing can be decided
     try:
-        named = [(row["run"], row["id"]) for row in table("runs")]
-        runs = [BundledRun(bundle, *each, table, release) for each in named] or runs
-        for label, text in (each for run in runs for each in run.labels().items()):
-            labels[label].append(text)
+        rows = table("runs")
+        runs = [BundledRun(bundle, row["run"], row["id"], table, release) for row in rows] or runs
+        for run in runs:
+            for label, text in run.labels().items():
+                labels[label].append(text)
     except _UNREADABLE as error:
         labels["not decidable"].append(_reason(error))
-    for rule, (title, file, decide) in BundledRun.RULES.items():
-        checked = list[Answer]()
-        for run in runs:
-            try:
-                is_met, value = decide(run)
-            except _UNREADABLE as error:
-                is_met = False if isinstance(error, EvidenceError) else None
-                value = _reason(error)
-            value = excerpt(f"{run.id}: {value}" if len(runs) > 1 else value, 300)
-            place = file.format(run=f"runs/{run.id}")
-            outcome = _OUTCOMES[is_met]
-            checked.append(Answer(rule=rule, title=title, outcome=outcome, file=place, value=value))
-        answers.append(min(checked, key=lambda each: [*_OUTCOMES.values()].index(each.outcome)))
+    answers = list[Answer]()
+    worst_first = [*_OUTCOMES.values()]
+    for rule in BundledRun.RULES:
+        run_answers = [_answer(rule, run, is_alone=len(runs) == 1) for run in runs]
+        answers.append(min(run_answers, key=lambda answer: worst_first.index(answer.outcome)))
     joined = {label: "; ".join(dict.fromkeys(texts)) for label, texts in labels.items()}
     return Check(release={**release}, answers=tuple(answers), labels=joined)
+
+
+def _answer(rule: str, run: BundledRun, *, is_alone: bool) -> Answer:
+    """How *run* meets a rule; it is named where it *is_alone* not."""
+    title, file, decide = BundledRun.RULES[rule]
+    is_met: bool | None
+    try:
+        is_met, value = decide(run)
+    except _UNREADABLE as error:
+        is_met = False if isinstance(error, EvidenceError) else None
+        value = _reason(error)
+    return Answer(
+        rule=rule,
+        title=title,
+        outcome=_OUTCOMES[is_met],
+        file=file.format(run=f"runs/{run.id}"),
+        value=excerpt(value if is_alone else f"{run.id}: {value}", 300),
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import unescape
 from typing import Any
 
 from harness.evaluate.flow import Evaluation
+from harness.experiment.model import Experiment
 from harness.hadoop.properties import SEAL
 from harness.hadoop.site import block_bytes, client_properties
 from harness.hadoop.slots import effective
@@ -23,6 +24,7 @@ from harness.providers import PROVIDERS
 from harness.providers.existing.cluster import ExistingCluster
 from harness.publish.data import hardware
 from harness.records.manifest import Manifest
+from harness.reports.data import ReportData
 from harness.reports.document import Section, Text
 from harness.reports.formats import render_markdown
 from harness.reports.sections import make_document
@@ -33,6 +35,7 @@ from harness.run.manifest import installed_packages
 from harness.store import Run
 from harness.store.files import folders
 from harness.store.trials import DISCARDED, read_trial
+from harness.workloads.resolved import ResolvedCell
 
 _OPTIONS = {
     "map": "mapreduce.map.java.opts",
@@ -78,6 +81,7 @@ _MAY_BE_UNKNOWN = re.compile(
 _MISSING = "not known: it is not there"
 _NOT_ASKED = "not known: the run was measured by a harness that did not ask"
 _NO_CONF = "not known: no configuration of such a job is stored"
+_NO_GPU = "none was asked for"
 _PROPERTY = re.compile(
     r"<property><name>([^<]*)</name><value>([^<]*)</value><final>\w+</final><source>([^<]*)<"
 )
@@ -91,7 +95,7 @@ def system_document(runs: Sequence[Run]) -> dict[str, Any]:
         name = evaluation.experiment.name
         while name in experiments:
             name += " again"
-        system = _system(evaluation, evaluation.run.read_manifest())
+        system = system_of(evaluation, evaluation.run.read_manifest())
         experiments[name] = complete(system, FIELDS, _NOT_ASKED)
     return {"version": 1, "experiments": experiments}
 
@@ -99,12 +103,13 @@ def system_document(runs: Sequence[Run]) -> dict[str, Any]:
 def undisclosed(system: Mapping[str, Any]) -> list[str]:
     """Dotted names of what a `system_document` has to tell, and does not; also where it is gone."""
     experiments = system.get("experiments") or {"of any": {}}
-    whole = {name: complete(known, FIELDS, _MISSING) for name, known in experiments.items()}
-    return [
-        name
-        for name, value in flatten({"experiments": whole})
-        if "not known" in str(value) and (value == _MISSING or not _MAY_BE_UNKNOWN.fullmatch(name))
-    ]
+    whole = {name: complete(fields, FIELDS, _MISSING) for name, fields in experiments.items()}
+    names = list[str]()
+    for name, value in flatten({"experiments": whole}):
+        is_known = "not known" not in str(value)
+        if not is_known and (value == _MISSING or not _MAY_BE_UNKNOWN.fullmatch(name)):
+            names.append(name)
+    return names
 
 
 def complete(value: Any, fields: Any, unsaid: str) -> Any:
@@ -119,50 +124,25 @@ def complete(value: Any, fields: Any, unsaid: str) -> Any:
         fields = dict.fromkeys(fields.split(", "))
     elif "*" in fields:
         fields = dict.fromkeys(value, fields["*"])
-    known = {name: complete(value.get(name), below, unsaid) for name, below in fields.items()}
-    return known or unsaid
+    completed = {name: complete(value.get(name), below, unsaid) for name, below in fields.items()}
+    return completed or unsaid
 
 
-def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
+def system_of(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
+    """The system of a run, field by field as in `FIELDS`, which may lack some."""
     stored = manifest.model_dump(mode="json")
-    systems = stored["systems"] or {"every node": _NOT_ASKED}
     gpus = stored["gpus_found"]
-    versions = stored["versions"] or {}
-    copies = ("h2d_bps", "d2h_bps", "rates_missing")
     confs = {label: _conf(evaluation, key) for key, label in evaluation.labels.items()}
-    known = [conf for conf in confs.values() if conf]  # none of cells without a trial that is done
-    common = set.intersection(*(set(conf.items()) for conf in known)) if known else set()
     return {
-        "nodes": {
-            node: f"the same as {answer}"
-            if str(answer) in systems
-            else complete(answer, _NODE, "not known: the node did not say")
-            for node, answer in systems.items()
-        },
+        "nodes": node_facts(stored["systems"] or {"every node": _NOT_ASKED}),
         "client": stored["machine"],
         "gpus": {
             "offered": stored["gpus"] or "none",
-            "found": {node: each["devices"] for node, each in gpus.items()} or "none was asked for",
+            "found": {node: found["devices"] for node, found in gpus.items()} or _NO_GPU,
         },
-        "clusters": _clusters(evaluation, manifest),
-        "jvm": {
-            "tasks": {
-                kind: _jvm({conf.get(name, "as Hadoop sets them") for conf in known} or {_NO_CONF})
-                for kind, name in _OPTIONS.items()
-            },
-            "daemons": {kind: _jvm({each}) for kind, each in stored["daemon_options"].items()}
-            or (stored["systems"] and "not known: not ours"),
-        },
-        "hadoop": {
-            "version": versions.get("hadoop"),
-            "jars": versions.get("jars"),
-            "on the nodes": stored["nodes"],
-            "properties of all jobs": dict(sorted(common)) or _NO_CONF,
-            "properties of a cell's jobs": {
-                label: dict(sorted(conf.items() - common)) if conf else _NO_CONF
-                for label, conf in confs.items()
-            },
-        },
+        "clusters": cluster_facts(evaluation, manifest),
+        "jvm": jvm_facts(stored, [*confs.values()]),
+        "hadoop": hadoop_facts(stored, confs),
         "harness": {
             "version": stored["harness"],
             "commit": stored["commit"] or "not known: it did not run from a source tree",
@@ -170,57 +150,126 @@ def _system(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
             "packages": stored["packages"] or installed_packages(),
             "packages read": "when measured" if stored["packages"] else "when published",
         },
-        "measured": {
-            "rates": stored["rates"] or "not known: no model asked for rates of disks and memory",
-            "limits": stored["limits"] or "not known: nothing was limited on purpose",
-            "network": "not known: only the rate of a limited network is measured: `limits`",
-            "gpus": {node: {name: each[name] for name in copies} for node, each in gpus.items()}
-            or "none was asked for",
-        },
+        "measured": measured_facts(stored),
     }
 
 
-def _jvm(several: Collection[str]) -> Any:
+def measured_facts(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Rates and limits of the machines, as they were measured."""
+    copies = ("h2d_bps", "d2h_bps", "rates_missing")
+    rates_of_gpus = dict[str, Any]()
+    for node, found in stored["gpus_found"].items():
+        rates_of_gpus[node] = {name: found[name] for name in copies}
+    return {
+        "rates": stored["rates"] or "not known: no model asked for rates of disks and memory",
+        "limits": stored["limits"] or "not known: nothing was limited on purpose",
+        "network": "not known: only the rate of a limited network is measured: `limits`",
+        "gpus": rates_of_gpus or _NO_GPU,
+    }
+
+
+def node_facts(systems: Mapping[str, Any]) -> dict[str, Any]:
+    """What each node says of itself, or which one it is the same as."""
+    nodes = dict[str, Any]()
+    for node, answer in systems.items():
+        if str(answer) in systems:
+            nodes[node] = f"the same as {answer}"
+        else:
+            nodes[node] = complete(answer, _NODE, "not known: the node did not say")
+    return nodes
+
+
+def jvm_facts(stored: Mapping[str, Any], confs: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """What is known of the JVMs of tasks, by the *confs* of cells, and of daemons."""
+    tasks = dict[str, Any]()
+    for kind, name in _OPTIONS.items():
+        # A cell without a trial that is done has no configuration.
+        options = {conf.get(name, "as Hadoop sets them") for conf in confs if conf}
+        tasks[kind] = _jvm(options or {_NO_CONF})
+    daemons = {kind: _jvm({options}) for kind, options in stored["daemon_options"].items()}
+    return {"tasks": tasks, "daemons": daemons or (stored["systems"] and "not known: not ours")}
+
+
+def hadoop_facts(stored: Mapping[str, Any], confs: Mapping[str, dict[str, str]]) -> dict[str, Any]:
+    """Hadoop's version and files, and what the *confs* of cells set, in common and beside."""
+    versions = stored["versions"] or {}
+    known_confs = [set(conf.items()) for conf in confs.values() if conf]
+    common = set.intersection(*known_confs) if known_confs else set()
+    cell_properties = dict[str, Any]()
+    for cell, conf in confs.items():
+        cell_properties[cell] = dict(sorted(conf.items() - common)) if conf else _NO_CONF
+    return {
+        "version": versions.get("hadoop"),
+        "jars": versions.get("jars"),
+        "on the nodes": stored["nodes"],
+        "properties of all jobs": dict(sorted(common)) or _NO_CONF,
+        "properties of a cell's jobs": cell_properties,
+    }
+
+
+def _jvm(option_texts: Collection[str]) -> Any:
     """What the options of JVMs of a kind say of them."""
-    options = " | ".join(sorted(several))
+    options = " | ".join(sorted(option_texts))
     heap = re.search(r"-Xmx(\S+)", options)
     collector = re.search(r"-XX:\+Use(\w+)GC", options)
-    known = {"options": options, "heap": heap and heap[1], "collector": collector and collector[1]}
-    return complete(known, _JVM, "not known: no option says so, and the JVM chose")
+    facts = {"options": options, "heap": heap and heap[1], "collector": collector and collector[1]}
+    return complete(facts, _JVM, "not known: no option says so, and the JVM chose")
 
 
-def _clusters(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
+def cluster_facts(evaluation: Evaluation, manifest: Manifest) -> dict[str, Any]:
     """What the cluster of each cell was; one entry where all are the same."""
     entries = dict[str, Any]()
     for key, cell in evaluation.cells.items():
         spec = cell.cluster
-        node = cell.cluster.node
-        provider = PROVIDERS.get(spec.provider, ExistingCluster)  # of imported jobs: not ours
         entry: dict[str, Any] = {"hardware": hardware(cell), "block_bytes": block_bytes(spec)}
         entry["replication"] = client_properties(spec).get("dfs.replication", _NO_CONF)
+        provider = PROVIDERS.get(spec.provider, ExistingCluster)  # of imported jobs: not ours
         if provider.sets_site:
-            slots = effective(spec, evaluation.resolved[key].configuration)
-            tasks = {"map": slots.map_slots, "reduce": slots.reduce_slots}
-            offered = {"map": node.map_slots, "reduce": node.reduce_slots}
-            cores = sum(watched.cores for watched in manifest.machines.values())
-            cores = manifest.machine.get("cores_usable", 0) if provider.on_this_machine else cores
-            cores = node.cores * spec.workers if node.cores else cores
-            shares = {kind: round(most / cores, 3) for kind, most in tasks.items() if cores}
-            entry |= {
-                "topology": "a master, and workers that each have a DataNode and a NodeManager",
-                "slots offered by a worker": offered,
-                "slots effective": tasks,
-                "tasks per core": shares or "not known: the cores of the nodes are not recorded",
-            }
+            entry |= slot_facts(evaluation.resolved[key], manifest)
         unsaid = "not known: the cluster is not ours"
         entries[evaluation.labels[key]] = complete(entry, FIELDS["clusters"]["*"], unsaid)
-    first, *others = entries.values()
-    return {"all cells": first} if all(other == first for other in others) else entries
+    first = next(iter(entries.values()))
+    return {"all cells": first} if all(entry == first for entry in entries.values()) else entries
+
+
+def slot_facts(cell: ResolvedCell, manifest: Manifest) -> dict[str, Any]:
+    """What a worker of a cluster of ours runs at once, and on how many cores."""
+    spec = cell.cell.cluster
+    slots = effective(spec, cell.configuration)
+    tasks = {"map": slots.map_slots, "reduce": slots.reduce_slots}
+    cores = sum(machine.cores for machine in manifest.machines.values())
+    if PROVIDERS[spec.provider].on_this_machine:
+        cores = manifest.machine.get("cores_usable", 0)
+    if spec.node.cores:
+        cores = spec.node.cores * spec.workers
+    tasks_per_core = {kind: round(count / cores, 3) for kind, count in tasks.items() if cores}
+    return {
+        "topology": "a master, and workers that each have a DataNode and a NodeManager",
+        "slots offered by a worker": {
+            "map": spec.node.map_slots,
+            "reduce": spec.node.reduce_slots,
+        },
+        "slots effective": tasks,
+        "tasks per core": tasks_per_core or "not known: the cores of the nodes are not recorded",
+    }
 
 
 def _conf(evaluation: Evaluation, cell: str) -> dict[str, str]:
     """Properties that Hadoop says are not its defaults, of all stored jobs of a cell."""
-    known: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    values_by_job: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for key, job, value in stored_properties(evaluation, cell):
+        values_by_job[key][job].add(value)
+    conf = dict[str, str]()
+    for key, by_job in values_by_job.items():
+        texts = dict[str, None]()
+        for values in by_job.values():
+            texts[values.pop() if len(values) == 1 else "(another in each trial)"] = None
+        conf[key] = " | ".join(texts)
+    return conf
+
+
+def stored_properties(evaluation: Evaluation, cell: str) -> Iterator[tuple[str, str, str]]:
+    """Each property of each stored job of a cell: its name, the file of the job, and its value."""
     folder = re.compile(rf"run-{evaluation.run.id}-[0-9a-f]{{8}}")
     done = [key for key, record in evaluation.done.items() if record.trial.cell.id == cell]
     for raw in map(evaluation.run.raw, done):
@@ -229,16 +278,7 @@ def _conf(evaluation: Evaluation, cell: str) -> dict[str, str]:
                 text = folder.sub("CLUSTER", file.read().decode("utf-8", "replace"))
             for key, value, source in _PROPERTY.findall(text):
                 if not source.endswith("-default.xml") and key != SEAL:
-                    known[unescape(key)][name].add(unescape(value))
-    return {
-        key: " | ".join(
-            dict.fromkeys(
-                values.pop() if len(values) == 1 else "(another in each trial)"
-                for values in by_job.values()
-            )
-        )
-        for key, by_job in known.items()
-    }
+                    yield unescape(key), name, unescape(value)
 
 
 def disclosure(runs: Sequence[Run]) -> str:
@@ -249,59 +289,64 @@ def disclosure(runs: Sequence[Run]) -> str:
         experiment = evaluation.experiment
         results = evaluation.report_data(with_tasks=False)
         manifest = run.read_manifest()
-        attempts = [
-            (kind, read_trial(run.opener, folder, folder.name.split("-")[0]))
-            for kind in DISCARDED
-            for folder in folders(run.path / kind)
-        ]
-        starts = {trial.job_ids[0].split("_")[1] for trial in results.trials if trial.job_ids}
-        is_one_machine = experiment.cluster.provider == "local" or len(manifest.machines) == 1
-        own = {
-            "Attempts that do not count": [
-                *(
-                    f"{kind}: trial {each.trial.id}, {each.reason or each.disturbed or each.state}."
-                    for kind, each in attempts
-                ),
-                *(f"Trial {key} was measured by run {by}." for key, by in manifest.reused.items()),
-            ]
-            or ["None."],
-            "Threats to validity": [
-                "All nodes are of one machine: they share its processors, memory and disks, and no"
-                " packet leaves it."
-                if is_one_machine
-                else "",
-                "Profiling trials come first: slow drift of the machine is not spread over both"
-                " uses."
-                if experiment.predict.order == "blind"
-                else "",
-                "All trials ran on one start of a cluster: what differs between starts is in no"
-                " floor."
-                if len(starts) == 1
-                else "",
-                f"Of the job times {percent(frame_share(results, '*'))} passes around tasks.",
-                *(
-                    f"Disturbed: trial {key}, {rule}."
-                    for key, rule in results.disturbed_trials.items()
-                ),
-                "Taken on trust: Hadoop's counters, the nodes' clocks, that no run was left out.",
-            ],
-            "Inputs and their licences": [
-                "Inputs are those of jobs that had run before: nobody knows what is in them."
-            ]
-            if experiment.was_imported
-            else [
-                "Inputs are generated, by programs under Apache-2.0; nobody's data are in them.",
-                "Those of terasort are made by TeraGen of Hadoop, others by ours, from a seed.",
-                *(
-                    f"{spec.name}: the user's own {spec.code.class_name}; its licence is not known."
-                    for spec in experiment.workloads
-                    if spec.code
-                ),
-            ],
+        lists = {
+            "Attempts that do not count": dropped_attempts(run, manifest) or ["None."],
+            "Threats to validity": threats(experiment, manifest, results),
+            "Inputs and their licences": input_licences(experiment),
         }
         report = make_document(results)
         sections = [section for section in report.sections if section.id in _PARTS]
-        sections += [Section(title, title, [*map(Text, each)]) for title, each in own.items()]
+        for title, sentences in lists.items():
+            sections.append(Section(title, title, [*map(Text, sentences)]))
         name = f"{experiment.name} ({run.id})"
         texts.append(render_markdown(replace(report, name=name, sections=sections)))
     return "\n".join(texts)
+
+
+def dropped_attempts(run: Run, manifest: Manifest) -> list[str]:
+    """A sentence for each attempt that was discarded, and each trial that another run measured."""
+    sentences = list[str]()
+    for kind in DISCARDED:
+        for folder in folders(run.path / kind):
+            record = read_trial(run.opener, folder, folder.name.split("-")[0])
+            reason = record.reason or record.disturbed or record.state
+            sentences.append(f"{kind}: trial {record.trial.id}, {reason}.")
+    for trial, source in manifest.reused.items():
+        sentences.append(f"Trial {trial} was measured by run {source}.")
+    return sentences
+
+
+def threats(experiment: Experiment, manifest: Manifest, results: ReportData) -> list[str]:
+    """Sentences on what limits the claim; empty ones, which are not shown, for what does not."""
+    starts = {trial.job_ids[0].split("_")[1] for trial in results.trials if trial.job_ids}
+    is_one_machine = experiment.cluster.provider == "local" or len(manifest.machines) == 1
+    disturbed = results.disturbed_trials.items()
+    sentences = {
+        "All nodes are of one machine: they share its processors, memory and disks, and no packet"
+        " leaves it.": is_one_machine,
+        "Profiling trials come first: slow drift of the machine is not spread over both"
+        " uses.": experiment.predict.order == "blind",
+        "All trials ran on one start of a cluster: what differs between starts is in no"
+        " floor.": len(starts) == 1,
+    }
+    return [
+        *(sentence if is_true else "" for sentence, is_true in sentences.items()),
+        f"Of the job times {percent(frame_share(results, '*'))} passes around tasks.",
+        *(f"Disturbed: trial {trial}, {rule}." for trial, rule in disturbed),
+        "Taken on trust: Hadoop's counters, the nodes' clocks, that no run was left out.",
+    ]
+
+
+def input_licences(experiment: Experiment) -> list[str]:
+    """Sentences on where the inputs come from, and who may use them."""
+    if experiment.was_imported:
+        return ["Inputs are those of jobs that had run before: nobody knows what is in them."]
+    sentences = [
+        "Inputs are generated, by programs under Apache-2.0; nobody's data are in them.",
+        "Those of terasort are made by TeraGen of Hadoop, others by ours, from a seed.",
+    ]
+    for spec in experiment.workloads:
+        if spec.code:
+            code = f"the user's own {spec.code.class_name}"
+            sentences.append(f"{spec.name}: {code}; its licence is not known.")
+    return sentences

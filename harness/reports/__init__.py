@@ -28,6 +28,7 @@ REPORTS = {
     ),
     "html": Report(formats.render_html, "one file with figures: offline, both themes, prints well"),
     "json": Report(formats.render_json, "everything that was computed, for scripts"),
+    "latex": Report(formats.render_latex, "texts and tables, for a paper"),
     "markdown": Report(formats.render_markdown, "the tables, for a code review or an issue"),
     "terminal": Report(formats.render_terminal, "the short table that ends a run"),
 }

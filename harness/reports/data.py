@@ -173,10 +173,10 @@ class ReportData:
 
     def cell_places(self, cells: Iterable[str]) -> dict[str, tuple[int, int, str, str]]:
         """Keys that sort *cells* by workload, input size, label, then id."""
-        model_rank = {workload_name: index for index, workload_name in enumerate(self.workloads)}
+        workload_rank = {name: index for index, name in enumerate(self.workloads)}
         return {
             cell_id: (
-                model_rank.get(self.workload_of(cell_id), len(model_rank)),
+                workload_rank.get(self.workload_of(cell_id), len(workload_rank)),
                 self.cells[cell_id][0].workload.input_bytes if cell_id in self.cells else 0,
                 self.label(cell_id),
                 cell_id,
@@ -221,5 +221,6 @@ def noise_s(score: Score) -> float | None:
 
 
 def _in_order(first: Iterable[str], seen_names: set[str]) -> tuple[str, ...]:
-    known = dict.fromkeys(workload_name for workload_name in first if workload_name in seen_names)
-    return (*known, *sorted(seen_names - set(known)))
+    """*seen_names*: those of *first* in its order, then the rest by name."""
+    ordered = dict.fromkeys(name for name in first if name in seen_names)
+    return (*ordered, *sorted(seen_names - set(ordered)))

@@ -15,6 +15,7 @@ from harness.records.trial import TrialRecord
 from harness.reports.wording import UNKNOWN, count
 
 _MOST_ROWS = 2_000  # of a table
+_NOTHING = ("", UNKNOWN)  # texts of a place without a value
 _FACTS = ("What the verdict rests on", "What would decide", "What may change it")
 
 
@@ -52,6 +53,10 @@ class Table:
         """Rows without their shades."""
         return [[value.text for value in row] for row in self.rows]
 
+    def is_open(self) -> bool:
+        """Whether there is something to be seen before anything is opened."""
+        return bool(self.rows) and not self.folded
+
 
 def table(
     caption: str,
@@ -67,21 +72,28 @@ def table(
 
     Columns after the first in which no row has anything are left out.
     """
-    if len(align) != len(columns) or any(len(row) != len(columns) for row in rows):
+    if {len(align), *map(len, rows)} - {len(columns)}:
         raise ValueError(f"table {caption!r} has rows that do not fit its {len(columns)} columns")
     hidden = len(rows) - _MOST_ROWS
     if hidden > 0:
         note = f"{note} {count(hidden, 'more row')} not shown; report.json has all.".lstrip()
-    values = [
-        [value if isinstance(value, Value) else Value(value) for value in row] for row in rows
-    ]
-    kept = [
-        place == 0 or not rows or any(row[place].text not in ("", UNKNOWN) for row in values)
-        for place in range(len(columns))
-    ]
-    rest = tuple(tuple(compress(row, kept)) for row in values[:_MOST_ROWS])
+    values = [[*map(_as_value, row)] for row in rows]
+    kept = _filled_columns(values, len(columns))
+    shown_rows = tuple(tuple(compress(row, kept)) for row in values[:_MOST_ROWS])
     heads = tuple(compress(columns, kept))
-    return Table(caption, heads, "".join(compress(align, kept)), rest, note, folded)
+    return Table(caption, heads, "".join(compress(align, kept)), shown_rows, note, folded)
+
+
+def _as_value(place: str | Value) -> Value:
+    return place if isinstance(place, Value) else Value(place)
+
+
+def _filled_columns(values: Sequence[Sequence[Value]], columns: int) -> list[bool]:
+    """Whether each column has anything in it; the first names the rows, and always counts."""
+    if not values:
+        return [True] * columns
+    filled = [any(row[place].text not in _NOTHING for row in values) for place in range(columns)]
+    return [True, *filled[1:]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +131,22 @@ class Figures:
     lead: str = ""
     side_by_side: bool = False
 
+    def data(self) -> list[Table]:
+        """The tables of what is drawn."""
+        return [figure.data for figure in self.figures]
+
 
 Block = Text | Table | Figures
+
+
+def _is_filled(block: Block) -> bool:
+    match block:
+        case Text():
+            return bool(block.text)
+        case Table():
+            return bool(block.rows)
+        case Figures():
+            return bool(block.figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,20 +166,28 @@ class Section:
 
     def shown(self) -> list[Block]:
         """Blocks that hold something; only *missing* where no table or figure does."""
-        filled = [
-            block
-            for block in self.blocks
-            if not (isinstance(block, Table) and not block.rows)
-            and not (isinstance(block, Figures) and not block.figures)
-            and not (isinstance(block, Text) and not block.text)
-        ]
-        if any(isinstance(block, Table | Figures) for block in filled) or not self.missing:
-            return filled
-        return [Text(self.missing)]
+        filled = [block for block in self.blocks if _is_filled(block)]
+        has_data = any(isinstance(block, Table | Figures) for block in filled)
+        return filled if has_data or not self.missing else [Text(self.missing)]
 
     def is_missing(self) -> bool:
         """Whether all that is shown is what is missing."""
         return self.shown() == [Text(self.missing)]
+
+    def undrawn(self) -> list[Text | Table]:
+        """
+        What a format shows that can neither draw nor fold: a figure as the table of its data.
+
+        Of a section of which all is missing that is nothing.
+        """
+        readable: list[Text | Table] = []
+        for block in [] if self.is_missing() else self.shown():
+            if isinstance(block, Text):
+                readable.append(block)
+            else:
+                tables = [block] if isinstance(block, Table) else block.data()
+                readable += [shown for shown in tables if shown.is_open()]
+        return readable
 
 
 class Facts(NamedTuple):
@@ -197,10 +231,12 @@ class Document:
 
     def figures(self) -> dict[str, Figure]:
         """Every figure by its name, in the order of the report."""
-        blocks = (block for section in self.sections for block in section.shown())
-        groups = [block.figures for block in blocks if isinstance(block, Figures)]
-        first = [self.figure] if self.figure else []
-        return {figure.name: figure for group in (first, *groups) for figure in group}
+        figures = [self.figure] if self.figure else []
+        for section in self.sections:
+            for block in section.shown():
+                if isinstance(block, Figures):
+                    figures += block.figures
+        return {figure.name: figure for figure in figures}
 
 
 def signed_tone(error: float, floor: float | None) -> str:

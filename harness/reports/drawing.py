@@ -33,15 +33,22 @@ INK = "#1b1f24"
 MUTED = "#56606c"
 GRID = "#dde2e8"
 SURFACE = "#ffffff"
-_ENTRY = 2.3  # inches: the longest entry of a legend
+_LEGEND_ENTRY = 2.3  # inches: the longest one
 BAND = "#ccd5e0"
 BAD = "#b3261e"
 MERGING = "#5288c7"
 COPYING = "#bd5d0c"
 STARTING = "#6b7683"  # of parts of tasks
 SERIES = (
-    "#1f5fa8", "#b4500a", "#0b7a69", "#7a479f", "#b02f62", "#67660a", "#46525f", "#8a3a2a",
-)  # fmt: skip
+    "#1f5fa8",
+    "#b4500a",
+    "#0b7a69",
+    "#7a479f",
+    "#b02f62",
+    "#67660a",
+    "#46525f",
+    "#8a3a2a",
+)
 VARIABLES = {
     INK: "currentColor",
     MUTED: "var(--muted)",
@@ -77,11 +84,9 @@ _HATCHES: dict[str, dict[str, str]] = {
     SURFACE: {"failed": "xxxx", "killed": _RISING},
     BAND: {"other": ""},
 }  # fmt: skip
-TEXTURES = {
-    texture: (colour, hatch)
-    for colour, hatches in _HATCHES.items()
-    for texture, hatch in hatches.items()
-}
+TEXTURES = dict[str, tuple[str, str]]()
+for _colour, _hatches in _HATCHES.items():
+    TEXTURES |= {texture: (_colour, hatch) for texture, hatch in _hatches.items()}
 _EDGES = {"failed": BAD, "killed": BAD, "other": MUTED}
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "p")
 _FILLS = ("full", "none", "left", "top", "right", "bottom")
@@ -186,7 +191,7 @@ class Canvas:
             self.figure.legend(
                 handles=handles,
                 loc="outside upper left",
-                ncols=min(columns, len(handles), int(self.figure.get_figwidth() / _ENTRY)),
+                ncols=min(columns, len(handles), int(self.figure.get_figwidth() / _LEGEND_ENTRY)),
             )
 
 
@@ -208,42 +213,14 @@ def render_figure(figure: Figure) -> str:
     root = ET.fromstring(raw.getvalue())  # noqa: S314 - our own drawing
     root.remove(root[0])  # a style sheet, which would be the whole page's
     elements = list(root.iter())
-    tips = list[tuple[ET.Element, str]]()
-    values = (attribute for element in elements for attribute in element.attrib.values())
-    referenced = {
-        name for attribute in values if "#" in attribute for name in _REFERENCE.findall(attribute)
-    }
+    referenced = referenced_ids(elements)
+    titles = list[tuple[ET.Element, str]]()
     for element in elements:
-        element.tag = element.tag.rpartition("}")[2]
-        element.tail = None
-        element.text = (element.text or "").strip() or None
         tooltips = canvas.tooltips.get(element.get("id", ""), ())
-        attributes = element.attrib
-        element.attrib = {}
-        for name, attribute in attributes.items():
-            if name == "style":
-                declared = dict(part.split(": ", 1) for part in attribute.split("; "))
-                declared.pop("font-family", None)
-                if element.tag == "use":  # what is drawn there has its line from its definition
-                    declared = {key: what for key, what in declared.items() if key == "fill"}
-                kept = (f"{key}: {VARIABLES.get(what, what)}" for key, what in declared.items())
-                element.set(name, _REFERENCE.sub(rf"{figure.name}-\g<0>", "; ".join(kept)))
-            elif name != "id":
-                plain = " ".join(attribute.split())
-                plain = VARIABLES.get(plain, plain)
-                if "#" in plain:
-                    plain = _REFERENCE.sub(rf"{figure.name}-\g<0>", plain)
-                plain = _DECIMALS.sub(lambda digits: f"{float(digits[0]):.2f}", plain)
-                element.set(name.rpartition("}")[2], plain)
-            elif attribute in referenced:
-                element.set(name, f"{figure.name}-{attribute}")
-        if len(tooltips) > 1:
-            # Half-filled points are drawn twice, one half of all after the other.
-            points = (each for each in element.iter() if each.tag.endswith("use"))
-            tips += zip(points, cycle(tooltips), strict=False)
-        else:
-            tips += [(element, tooltip) for tooltip in tooltips]
-    for element, text in (*tips, (root, one_line(figure.title))):
+        make_inline(element, figure.name, referenced)
+        titles += titled_elements(element, tooltips)
+    titles.append((root, one_line(figure.title)))
+    for element, text in titles:
         title = ET.Element("title")
         title.text = text
         element.insert(0, title)
@@ -256,6 +233,63 @@ def render_figure(figure: Figure) -> str:
         "width": f"{figure.width * 96:.0f}",
     }
     return ET.tostring(root, encoding="unicode")
+
+
+def referenced_ids(elements: Sequence[ET.Element]) -> set[str]:
+    """Ids that other elements refer to: all others are left out."""
+    names = set[str]()
+    for element in elements:
+        for attribute in element.attrib.values():
+            if "#" in attribute:
+                names.update(_REFERENCE.findall(attribute))
+    return names
+
+
+def make_inline(element: ET.Element, prefix: str, referenced: set[str]) -> None:
+    """Take its namespace, its white space and the page's own fonts off *element* and its ids."""
+    element.tag = element.tag.rpartition("}")[2]
+    element.tail = None
+    element.text = (element.text or "").strip() or None
+    attributes = element.attrib
+    element.attrib = {}
+    for name, attribute in attributes.items():
+        if name == "style":
+            element.set(name, inline_style(attribute, prefix, is_used=element.tag == "use"))
+        elif name != "id":
+            element.set(name.rpartition("}")[2], inline_attribute(attribute, prefix))
+        elif attribute in referenced:
+            element.set(name, f"{prefix}-{attribute}")
+
+
+def inline_style(style: str, prefix: str, *, is_used: bool) -> str:
+    """A style in the page's colours; of what *is used* elsewhere the filling alone."""
+    declared = dict(part.split(": ", 1) for part in style.split("; "))
+    declared.pop("font-family", None)
+    if is_used:  # what is drawn there has its line from its definition
+        declared = {key: value for key, value in declared.items() if key == "fill"}
+    kept = (f"{key}: {VARIABLES.get(value, value)}" for key, value in declared.items())
+    return _REFERENCE.sub(rf"{prefix}-\g<0>", "; ".join(kept))
+
+
+def inline_attribute(attribute: str, prefix: str) -> str:
+    """An attribute in one line, with the page's colours, ids of its own and two decimals."""
+    plain = " ".join(attribute.split())
+    plain = VARIABLES.get(plain, plain)
+    if "#" in plain:
+        plain = _REFERENCE.sub(rf"{prefix}-\g<0>", plain)
+    return _DECIMALS.sub(lambda digits: f"{float(digits[0]):.2f}", plain)
+
+
+def titled_elements(
+    element: ET.Element, tooltips: Sequence[str]
+) -> Iterator[tuple[ET.Element, str]]:
+    """*element* with its tooltip; of points that were drawn at once each with its own."""
+    if len(tooltips) > 1:
+        # Half-filled points are drawn twice, one half of all after the other.
+        points = (inner for inner in element.iter() if inner.tag.endswith("use"))
+        yield from zip(points, cycle(tooltips), strict=False)
+    else:
+        yield from ((element, tooltip) for tooltip in tooltips)
 
 
 def draw_alone(figure: Figure, width: float | None = None) -> Drawing:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.records.tasks import RecordLoop, TaskSpans
+from harness.records.tasks import RecordLoop, Span, TaskSpans
 from harness.records.trace import JobTrace, TaskAttempt
 from harness.reports.wording import aligned, one_line
 from harness.units import format_duration
@@ -25,21 +25,42 @@ Place = tuple[str, tuple[str, ...]]
 
 _NUMBERED = re.compile(r"[#-]?\d+$")
 _NAMES = {
-    "main": "process", "configuration": "read the configuration", "get_task": "ask for the task",
-    "configure_task": "configure the task", "local_folders": "find local folders",
-    "job_file": "write job.xml", "file_system": "make a file system", "split": "read the split",
-    "reader_open": "open the input", "reader_close": "close the input",
-    "collector_open": "set up the buffer", "collector_close": "close the output",
-    "writer_open": "open the output", "writer_close": "close the output",
-    "run_mapper": "mapper", "map_loop": "map loop", "blocked": "blocked: buffer full",
-    "spill_single": "spill of one record", "write_file": "write", "merge_pass": "merge pass",
-    "run_reducer": "reducer", "reduce_loop": "reduce loop", "reduce_combine": "combine",
-    "shuffle_open": "set up the shuffle", "events": "ask for map outputs",
-    "visit": "visit a host", "segment": "copy a segment", "wait_memory": "wait for memory",
-    "stall": "no memory for a segment", "memory_merge": "merge in memory",
-    "disk_merge": "merge on disk", "close_merges": "end the merges", "final_merge": "final merge",
-    "done": "report done", "shut_down": "shut down",
-}  # fmt: skip
+    "main": "process",
+    "configuration": "read the configuration",
+    "get_task": "ask for the task",
+    "configure_task": "configure the task",
+    "local_folders": "find local folders",
+    "job_file": "write job.xml",
+    "file_system": "make a file system",
+    "split": "read the split",
+    "reader_open": "open the input",
+    "reader_close": "close the input",
+    "collector_open": "set up the buffer",
+    "collector_close": "close the output",
+    "writer_open": "open the output",
+    "writer_close": "close the output",
+    "run_mapper": "mapper",
+    "map_loop": "map loop",
+    "blocked": "blocked: buffer full",
+    "spill_single": "spill of one record",
+    "write_file": "write",
+    "merge_pass": "merge pass",
+    "run_reducer": "reducer",
+    "reduce_loop": "reduce loop",
+    "reduce_combine": "combine",
+    "shuffle_open": "set up the shuffle",
+    "events": "ask for map outputs",
+    "visit": "visit a host",
+    "segment": "copy a segment",
+    "wait_memory": "wait for memory",
+    "stall": "no memory for a segment",
+    "memory_merge": "merge in memory",
+    "disk_merge": "merge on disk",
+    "close_merges": "end the merges",
+    "final_merge": "final merge",
+    "done": "report done",
+    "shut_down": "shut down",
+}
 _SHADES = " ░▒▓█"
 _SPAN_ARGS = ("amount", "text", "details", "open")  # of an event of Chrome's
 _LEAST_BAR = 20
@@ -65,6 +86,23 @@ class Row:
     sampled: bool = False
     intervals: list[tuple[float, float]] = field(default_factory=list)
 
+    def add(self, span: Span) -> None:
+        """Count *span* in, whose name and place are those of the row."""
+        self.count += 1
+        self.wall_s += span.wall_s
+        self.open = self.open or span.open
+        self.intervals.append((span.start_s, span.finish_s))
+        if span.cpu_s is not None:
+            self.cpu_s = (self.cpu_s or 0.0) + span.cpu_s
+
+    def texts(self) -> tuple[str, str, str, str]:
+        """Name, number of spans, wall and CPU time."""
+        name = "  " * (self.depth + 1) + one_line(self.name)
+        count = f"{self.count:,}" if self.count > 1 else ""
+        wall = ("~" if self.sampled else "") + format_duration(self.wall_s)
+        cpu = "" if self.cpu_s is None else format_duration(self.cpu_s)
+        return name, count, wall, cpu
+
 
 def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
     """
@@ -84,46 +122,58 @@ def rows(task: TaskSpans, attempt: TaskAttempt | None = None) -> list[Row]:
         span_row = by_place.setdefault(
             (kind, paths[-1]), Row(kind, len(outer), _NAMES.get(span.name, span.name))
         )
-        span_row.count += 1
-        span_row.wall_s += span.wall_s
-        span_row.open = span_row.open or span.open
-        span_row.intervals.append((span.start_s, span.finish_s))
-        if span.cpu_s is not None:
-            span_row.cpu_s = (span_row.cpu_s or 0.0) + span.cpu_s
-    # Main thread first; below each row, in the order of their first span, the rows within it.
-    children: dict[Place, list[Place]] = {}
-    for thread, path in by_place:
-        children.setdefault((thread, path[:-1]), []).append((thread, path))
-    outermost = sorted((key for key in children if not key[1]), key=lambda key: key[0] != "main")
-    waiting = [place for key in outermost for place in children[key]][::-1]
+        span_row.add(span)
     ordered: list[Row] = []
-    while waiting:
-        place = waiting.pop()
-        waiting += children.get(place, [])[::-1]
+    for place in nested_places(by_place):
         span_row = by_place[place]
         count = len(threads[place[0]])
-        span_row.threads = f"{span_row.threads} (x{count})" if count > 1 else span_row.threads
+        if count > 1:
+            span_row.threads = f"{span_row.threads} (x{count})"
         ordered += [span_row, *_record_sums(span_row, task.loop)]
+    mains = sum(span_row.threads == "main" for span_row in ordered)
+    before = rows_before(task, attempt)
+    after = rows_after(task, attempt)
+    return [*before, *ordered[:mains], *after, *ordered[mains:]]
 
-    def piece(name: str, start: float, end: float) -> Row:
-        return Row("main", 0, name, 1, end - start, intervals=[(start, end)])
 
-    main_start = min((span.start_s for span in task.spans), default=task.opened_s)
-    main_end = max((span.finish_s for span in task.spans), default=task.opened_s)
-    before = []
-    after = []
+def nested_places(places: Iterable[Place]) -> Iterator[Place]:
+    """Places of the main thread first; below each, in the order given, those within it."""
+    children: dict[Place, list[Place]] = {}
+    for thread, path in places:
+        children.setdefault((thread, path[:-1]), []).append((thread, path))
+    outermost = sorted((key for key in children if not key[1]), key=lambda key: key[0] != "main")
+    waiting = list(itertools.chain.from_iterable(children[key] for key in outermost))
+    waiting.reverse()
+    while waiting:
+        place = waiting.pop()
+        yield place
+        waiting += reversed(children.get(place, []))
+
+
+def rows_before(task: TaskSpans, attempt: TaskAttempt | None) -> Iterator[Row]:
+    """The launch of the container, as far as it is known, and the start of the JVM."""
     process_start = task.process_start_s
-    if process_start:
-        if attempt and process_start > attempt.start_s:
-            before.append(piece("launch the container", attempt.start_s, process_start))
-        if main_start > process_start:
-            before.append(piece("start the JVM", process_start, main_start))
+    if not process_start:
+        return
+    if attempt and process_start > attempt.start_s:
+        yield _whole_row("launch the container", attempt.start_s, process_start)
+    main_start = min((span.start_s for span in task.spans), default=task.opened_s)
+    if main_start > process_start:
+        yield _whole_row("start the JVM", process_start, main_start)
+
+
+def rows_after(task: TaskSpans, attempt: TaskAttempt | None) -> Iterator[Row]:
+    """What came between the last span and the end that the application master saw."""
+    main_end = max((span.finish_s for span in task.spans), default=task.opened_s)
     if attempt is not None and attempt.finish_s > main_end:
         done = attempt.state == "succeeded"
         seen = "the end was seen" if done else f"it was seen as {attempt.state}"
-        after.append(piece(f"until {seen}", main_end, attempt.finish_s))
-    mains = sum(span_row.threads == "main" for span_row in ordered)
-    return [*before, *ordered[:mains], *after, *ordered[mains:]]
+        yield _whole_row(f"until {seen}", main_end, attempt.finish_s)
+
+
+def _whole_row(name: str, start: float, end: float) -> Row:
+    """A row of the main thread for what has no span."""
+    return Row("main", 0, name, 1, end - start, intervals=[(start, end)])
 
 
 def _record_sums(span_row: Row, loop: RecordLoop) -> Iterable[Row]:
@@ -156,15 +206,10 @@ def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) 
     ``>`` spans that were not over when the JVM ended.
     """
     shown = rows(task, attempt)
-    row_texts: list[tuple[str, ...]] = [("", "count", "wall", "CPU")]
-    for span_row in shown:
-        name = "  " * (span_row.depth + 1) + one_line(span_row.name)
-        wall = ("~" if span_row.sampled else "") + format_duration(span_row.wall_s)
-        cpu = "" if span_row.cpu_s is None else format_duration(span_row.cpu_s)
-        row_texts.append((name, f"{span_row.count:,}" if span_row.count > 1 else "", wall, cpu))
-    heads = aligned(row_texts, "lrrr")
+    texts = [("", "count", "wall", "CPU"), *(span_row.texts() for span_row in shown)]
+    heads = aligned(texts, "lrrr")
     columns = max(width - len(heads[0]) - 4, _LEAST_BAR)
-    intervals = [interval for span_row in shown for interval in span_row.intervals]
+    intervals = list(itertools.chain.from_iterable(span_row.intervals for span_row in shown))
     start = min((first for first, _ in intervals), default=0.0)
     end = max((last for _, last in intervals), default=0.0)
     end = max(end, start + 1e-9)
@@ -180,6 +225,13 @@ def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) 
             thread = span_row.threads
             lines.append(one_line(thread))
         lines.append(f"{head}  |{_bar(span_row, start, end, columns)}|")
+    if notes := task_notes(task, shown):
+        lines += ["", *notes]
+    return "\n".join(lines) + "\n"
+
+
+def task_notes(task: TaskSpans, shown: Sequence[Row]) -> list[str]:
+    """What the signs in a waterfall mean, and what the recording lacks."""
     notes = []
     if any(span_row.sampled for span_row in shown):
         samples = {"reads": task.loop.read_samples, "calls": task.loop.output_samples}
@@ -191,23 +243,17 @@ def render_task(task: TaskSpans, attempt: TaskAttempt | None, width: int = 100) 
         notes.append("recording was stopped: no space on the disk")
     if task.lost:
         notes.append(f"{task.lost:,} spans did not fit into the file")
-    return "\n".join([*lines, *(["", *notes] if notes else [])]) + "\n"
+    return notes
 
 
 def render_tasks(traced_job: JobTrace, tasks: Sequence[TaskSpans]) -> str:
     """List the attempts of *job* that were recorded, longest first, with where their time went."""
     attempts = {attempt.attempt_id: attempt for attempt in traced_job.attempts}
-    known = [(attempts[task.attempt_id], task) for task in tasks if task.attempt_id in attempts]
-    known.sort(key=lambda pair: -pair[0].duration_s)
+    recorded = [(attempts[task.attempt_id], task) for task in tasks if task.attempt_id in attempts]
+    recorded.sort(key=lambda pair: -pair[0].duration_s)
     row_texts: list[Sequence[str]] = [("attempt", "on", "took", "longest parts")]
-    for attempt, task in known:
-        shown = rows(task, attempt)
-        # Those that hold nothing else.
-        inner = [
-            span_row
-            for span_row, after in zip(shown, [*shown[1:], None], strict=True)
-            if after is None or after.depth <= span_row.depth or after.threads != span_row.threads
-        ]
+    for attempt, task in recorded:
+        inner = innermost(rows(task, attempt))
         inner.sort(key=lambda span_row: -span_row.wall_s)
         longest = ", ".join(
             f"{span_row.name} {format_duration(span_row.wall_s)}" for span_row in inner[:3]
@@ -215,8 +261,18 @@ def render_tasks(traced_job: JobTrace, tasks: Sequence[TaskSpans]) -> str:
         texts = (attempt.attempt_id, attempt.host, _duration_text(attempt), longest)
         row_texts.append(tuple(map(one_line, texts)))
     lines = [line.rstrip() for line in aligned(row_texts, "llll")]
-    head = f"{traced_job.job_id}: {len(traced_job.attempts)} attempts, {len(known)} recorded"
+    head = f"{traced_job.job_id}: {len(traced_job.attempts)} attempts, {len(recorded)} recorded"
     return "\n".join([one_line(head), "", *lines]) + "\n"
+
+
+def innermost(shown: Sequence[Row]) -> list[Row]:
+    """Rows that hold no other ones."""
+    inner = [
+        span_row
+        for span_row, after in itertools.pairwise(shown)
+        if after.depth <= span_row.depth or after.threads != span_row.threads
+    ]
+    return [*inner, *shown[-1:]]
 
 
 def _duration_text(attempt: TaskAttempt) -> str:

@@ -37,12 +37,12 @@ JOB_TIMES = ("body_s", "job_s", "published_s")
 TIMES = {"job_s": "job time", "body_s": "body"}
 
 
-def one_line(text: object, most: int | None = None) -> str:
-    """*text* printable in one line, cut to *most* characters with an ellipsis in its middle."""
+def one_line(text: object, longest: int | None = None) -> str:
+    """*text* printable in one line, cut to *longest* characters with an ellipsis in its middle."""
     line = " ".join(printable(text).split())
-    if most is None or len(line) <= most:
+    if longest is None or len(line) <= longest:
         return line
-    return f"{line[: most - most // 2 - 1]}…{line[len(line) - most // 2 :]}"
+    return f"{line[: longest - longest // 2 - 1]}…{line[len(line) - longest // 2 :]}"
 
 
 def aligned(rows: Sequence[Sequence[str]], align: str) -> list[str]:
@@ -52,17 +52,15 @@ def aligned(rows: Sequence[Sequence[str]], align: str) -> list[str]:
     >>> aligned([("name", "s"), ("sort", "12")], "lr")
     ['name   s', 'sort  12']
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            text.rjust(width) if letter == "r" else text.ljust(width)
-            for text, width, letter in zip(row, widths, align, strict=True)
-        )
-        for row in rows
-    ]
+    columns = []
+    for letter, texts in zip(align, zip(*rows, strict=True), strict=True):
+        width = max(map(len, texts))
+        pad = str.rjust if letter == "r" else str.ljust
+        columns.append([pad(text, width) for text in texts])
+    return list(map("  ".join, zip(*columns, strict=True)))
 
 
-def decimals(noise: float, most: int = 3) -> int:
+def decimals(noise: float, most_places: int = 3) -> int:
     """
     Decimals that a number with this noise supports.
 
@@ -70,11 +68,11 @@ def decimals(noise: float, most: int = 3) -> int:
     (0, 1, 2, 3, 0)
     """
     if not math.isfinite(noise) or noise <= 0:
-        return most
+        return most_places
     exponent = math.floor(math.log10(noise))
-    if exponent < -most:  # ten to a power far below is 0
-        return most
-    return min(most, max(0, -exponent + (noise / 10.0**exponent < 2)))
+    if exponent < -most_places:  # ten to a power far below is 0
+        return most_places
+    return min(most_places, max(0, -exponent + (noise / 10.0**exponent < 2)))
 
 
 def number(value: float | None, noise: float | None = None, *, most: int = 3) -> str:
@@ -154,9 +152,10 @@ def listing(names: Sequence[str], last: str = "and", *, most: int | None = None)
     >>> listing(["a", "b", "c"]), listing(["a", "b", "c"], most=1)
     ('a, b and c', 'a and 2 more')
     """
-    shown = names[:most]
-    others = [f"{len(names) - len(shown)} more"] if len(names) > len(shown) else []
-    *head, tail = *shown, *others
+    listed = list(names[:most])
+    if hidden := len(names) - len(listed):
+        listed.append(f"{hidden} more")
+    *head, tail = listed
     return f"{', '.join(head)} {last} {tail}" if head else tail
 
 
@@ -167,8 +166,9 @@ def natural(name: str) -> list[str | int]:
     >>> sorted(["worker10", "worker2"], key=natural)
     ['worker2', 'worker10']
     """
-    parts = enumerate(re.split(r"([0-9]{1,18})", name))  # text and digits by turns
-    return [int(part) if place % 2 else part for place, part in parts]
+    parts: list[str | int] = [*re.split(r"([0-9]{1,18})", name)]  # text and digits by turns
+    parts[1::2] = map(int, parts[1::2])
+    return parts
 
 
 def count(amount: int, noun: str) -> str:

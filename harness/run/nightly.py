@@ -13,6 +13,7 @@ import time
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from harness.evaluate.alarms import Judge, current, judged, tables
 from harness.evaluate.flow import Evaluation
 from harness.evaluate.nights import levels, night, points
 from harness.records.nightly import Acceptance, Alarm, Entry, Night
-from harness.records.trial import Trial
+from harness.records.trial import Cell, Trial
 from harness.run import Console
 from harness.run.reproduce import reproduce
 from harness.run.session import Session
@@ -76,12 +77,13 @@ def measure_night(
     with exclusive_lock(history.folder / "lock", f"the history {history.path}"):
         entries = history.entries(repairs=True)
         while True:
-            nights = {entry.run for entry in entries if isinstance(entry, Night)}
+            nights = {line.run for line in nights_of(entries)}
+            # Each night has another seed, and so another order of its trials.
             tonight = (*overrides, f"seed={(seed + len(nights)) % 2**31}")
             session = Session(text, source, results_dir, tonight, console)
             fitting = [run for run in store.fitting(session.experiment) if run.id not in nights]
-            left = [run for run in fitting if run.trial_ids()]
-            ended = next((run for run in left if run.finished), None)
+            begun = [run for run in fitting if run.trial_ids()]
+            ended = next((run for run in begun if run.finished), None)
             if ended is None:
                 break
             console.say(f"run {ended.path} has come to its end, and is not in the history yet")
@@ -90,9 +92,9 @@ def measure_night(
                 return Measured(line, history, 0, on_alarm)
             entries = history.entries()
         lacks = list[str]()
-        if left and time.time() - left[-1].read_manifest().created_s > SAME_NIGHT_S:
-            console.say(f"run {left[-1].path} is of an earlier night: it stays as it is")
-            lacks.append(f"the night before was left unfinished: {left[-1].id}")
+        if begun and time.time() - begun[-1].read_manifest().created_s > SAME_NIGHT_S:
+            console.say(f"run {begun[-1].path} is of an earlier night: it stays as it is")
+            lacks.append(f"the night before was left unfinished: {begun[-1].id}")
         run, failed = session.measure(
             new=bool(lacks), more=lambda run: _trials_again(session, run, entries)
         )
@@ -110,9 +112,8 @@ def _append(
             evaluation.score()
         evaluation.report()
     line = night(evaluation)
-    earlier = [
-        entry for entry in entries if isinstance(entry, Night) and entry.series == line.series
-    ]
+    nights = nights_of(entries)
+    earlier = [night for night in nights if night.series == line.series]
     lacks = [*line.lacks, *further]
     if earlier and line.time_s < earlier[-1].time_s:
         lacks.append(f"the clock is before that of the last night, run {earlier[-1].run}")
@@ -125,25 +126,37 @@ def _append(
         except HarnessError as error:
             lacks.append(f"the code is not checked: {error.what}")
     line = line.model_copy(update={"baseline": baseline, "lacks": tuple(lacks)})
-    number = 1 + sum(isinstance(entry, Night) for entry in entries)
+    alarms, _ = judged([*entries, line])
     # What another detector would have raised before is not raised now.
-    alarms = tuple(each for each in judged([*entries, line])[0] if each.raised == number)
-    line = line.model_copy(update={"alarms": alarms})
+    raised = tuple(alarm for alarm in alarms if alarm.raised == len(nights) + 1)
+    line = line.model_copy(update={"alarms": raised})
     history.append(line)
     return line
 
 
 def baseline_of(entries: Sequence[Entry], line: Night) -> str:
     """Run of the night whose results the code is tried on: the first, or one accepted since."""
-    nights = [entry for entry in entries if isinstance(entry, Night)]
-    baseline = next((each.run for each in nights if each.whole and each.series == line.series), "")
-    accepted = {entry.alarm for entry in entries if isinstance(entry, Acceptance)}
-    for each in (alarm for one in nights for alarm in one.alarms):
-        since = nights[each.since - 1]
-        is_exact = each.cause.startswith(("code", "input"))
-        if each.id in accepted and is_exact and since.series == line.series:
+    nights = nights_of(entries)
+    whole = [entry for entry in nights if entry.whole and entry.series == line.series]
+    baseline = whole[0].run if whole else line.run
+    for alarm in accepted_alarms(entries):
+        since = nights[alarm.since - 1]
+        is_exact = alarm.cause.startswith(("code", "input"))
+        if is_exact and since.series == line.series:
             baseline = since.run
-    return baseline or line.run
+    return baseline
+
+
+def nights_of(entries: Sequence[Entry]) -> list[Night]:
+    """The nights among the lines of a history; an alarm counts them from 1."""
+    return [entry for entry in entries if isinstance(entry, Night)]
+
+
+def accepted_alarms(entries: Sequence[Entry]) -> list[Alarm]:
+    """Alarms that were accepted, in the order in which they were raised."""
+    accepted = {entry.alarm for entry in entries if isinstance(entry, Acceptance)}
+    raised = chain.from_iterable(line.alarms for line in nights_of(entries))
+    return [alarm for alarm in raised if alarm.id in accepted]
 
 
 def replay(run: Run) -> tuple[tuple[str, ...], dict[str, float]]:
@@ -156,57 +169,77 @@ def replay(run: Run) -> tuple[tuple[str, ...], dict[str, float]]:
     names = dict[str, None]()
     given = "raw"
     while given:
-        start = given
-        given = ""
-        with TemporaryDirectory(prefix="harness-nightly-") as folder:
-            for stage, differences in reproduce(run, Path(folder), start):
-                if differences:
-                    models = sorted(
-                        {difference.model for difference in differences if difference.model}
-                    )
-                    made_by = [_MADE_BY[stage]] if stage in _MADE_BY else models
-                    names |= dict.fromkeys(made_by)
-                    given = stage if stage != "scores" else ""
-                    break
+        given, models = first_difference(run, given)
+        if given in _MADE_BY:
+            models = [_MADE_BY[given]]
+        names |= dict.fromkeys(models)
+        if given == "scores":  # the last stage
+            break
     if not names:
         return (), {}
     before = levels(points(Evaluation.of(run)), {})
     with TemporaryDirectory(prefix="harness-nightly-") as folder:
         for _ in reproduce(run, Path(folder), "raw"):
             pass
-        again = Run(Path(folder) / run.path.name, base=run.path.resolve())
-        after = levels(points(Evaluation(again, run.experiment(), run.read_plan())), {})
+        remade = Run(Path(folder) / run.path.name, base=run.path.resolve())
+        after = levels(points(Evaluation(remade, run.experiment(), run.read_plan())), {})
     offsets = {name: after[name] - level for name, level in before.items() if name in after}
     return tuple(names), {name: size for name, size in offsets.items() if abs(size) > 1e-9}
+
+
+def first_difference(run: Run, given: str) -> tuple[str, list[str]]:
+    """
+    Name of the first stage after *given* that makes other results, and the models of which it does.
+
+    The name is empty where all stages make what is stored.
+    """
+    with TemporaryDirectory(prefix="harness-nightly-") as folder:
+        for stage, differences in reproduce(run, Path(folder), given):
+            if differences:
+                return stage, sorted({d.model for d in differences if d.model})
+    return "", []
 
 
 def _trials_again(session: Session, run: Run, entries: Sequence[Entry]) -> list[Trial]:
     """Trials of the cells that tonight seem to have moved, in turn with others; none at the end."""
     evaluation = Evaluation.of(run)
     confirm = session.experiment.nightly.confirm
-    line = night(evaluation)
-    nights = [each for each in (*entries, line) if isinstance(each, Night)]
-    same = tables([each for each in nights if each.series == line.series])
-    suspected = Judge(same[0]).suspected() if line.whole and confirm else []
-    again = {trial.cell.id for trial in evaluation.plan if trial.look}
-    cells = {evaluation.labels[t.cell.id]: t.cell for t in evaluation.plan if not t.profiling}
-    chosen = [cell for name, cell in cells.items() if name in suspected and cell.id not in again]
+    suspected = suspected_cells(evaluation, entries) if confirm else []
+    chosen, remaining = cells_again(evaluation, suspected)
     if not chosen:
         return []
     session.console.say(
         f"{', '.join(suspected)} seem to have moved: measured {confirm} times again"
     )
-    others = [cell for cell in cells.values() if cell not in chosen]
     numbers = Counter(trial.cell.id for trial in evaluation.plan)
     trials = list[Trial]()
     for turn in range(confirm):
-        for cell in (*chosen, *others[turn % max(len(others), 1) :][:1]):
-            number = numbers[cell.id]
-            versions = session.versions
+        in_turn = remaining[turn % max(len(remaining), 1) :][:1]
+        for cell in (*chosen, *in_turn):
             reason = f"it seems to have moved: {evaluation.labels[cell.id]}"
-            trials.append(Trial.of(cell, number, versions, look=1, reason=reason))
+            number = numbers[cell.id]
+            trials.append(Trial.of(cell, number, session.versions, look=1, reason=reason))
             numbers[cell.id] += 1
     return sorted(trials, key=lambda trial: trial.cell.cluster.id)
+
+
+def cells_again(evaluation: Evaluation, suspected: Sequence[str]) -> tuple[list[Cell], list[Cell]]:
+    """Cells with a name among *suspected* that were not measured again yet, and all other ones."""
+    cells = {trial.cell.id: trial.cell for trial in evaluation.plan if not trial.profiling}
+    repeated = {trial.cell.id for trial in evaluation.plan if trial.look}
+    labels = evaluation.labels
+    chosen = [cells[key] for key in cells if labels[key] in suspected and key not in repeated]
+    return chosen, [cell for cell in cells.values() if cell not in chosen]
+
+
+def suspected_cells(evaluation: Evaluation, entries: Sequence[Entry]) -> list[str]:
+    """Names of the cells that a run makes suspect, beside the nights of its series before."""
+    line = night(evaluation)
+    if not line.whole:
+        return []
+    nights = nights_of([*entries, line])
+    (table,) = tables([entry for entry in nights if entry.series == line.series])
+    return Judge(table).suspected()
 
 
 def accept(history: History, prefix: str, reason: str) -> None:
@@ -219,14 +252,13 @@ def accept(history: History, prefix: str, reason: str) -> None:
 
 def _alarm(history: History, entries: Sequence[Entry], prefix: str, cause: str = "") -> Alarm:
     """The one alarm whose id and cause begin so."""
-    alarms = [each for each in current(entries)[0] if each.cause.startswith(cause)]
+    alarms = [alarm for alarm in current(entries)[0] if alarm.cause.startswith(cause)]
     matching = [alarm for alarm in alarms if prefix and alarm.id.startswith(prefix)]
     if len(matching) != 1:
-        known = (
-            ", ".join(f"{alarm.id} ({alarm.cause}, {alarm.state})" for alarm in alarms) or "none"
-        )
+        texts = [f"{alarm.id} ({alarm.cause}, {alarm.state})" for alarm in alarms]
         what = f"'{prefix}' is not one alarm{f' whose cause is {cause[:-2]}' if cause else ''}"
-        raise DataError(what, where=str(history.path), fix=f"name one of these: {known}")
+        fix = f"name one of these: {', '.join(texts) or 'none'}"
+        raise DataError(what, where=str(history.path), fix=fix)
     return matching[0]
 
 
@@ -248,33 +280,40 @@ def find_commit(history: History, prefix: str) -> tuple[str, str]:
     """Commit and subject of what the alarm of this *prefix* is about."""
     entries = history.entries()
     alarm = _alarm(history, entries, prefix, "code: ")
-    nights = [entry for entry in entries if isinstance(entry, Night)]
+    nights = nights_of(entries)
     first = nights[alarm.since - 1]
-    before = [each for each in nights[: alarm.since - 1] if each.series == first.series][-1]
-    commits = [each.facts.get("commit", "") for each in (before, first)]
-    if not all(commits) or commits[0] == commits[1] or any("dirty" in commit for commit in commits):
-        what = f"no commits lie between the nights: '{commits[0]}' and '{commits[1]}'"
-        fix = "bisect needs nights on committed code; compare the files that were changed by hand"
-        raise DataError(what, where=str(history.path), fix=fix)
+    last_before = [night for night in nights[: alarm.since - 1] if night.series == first.series][-1]
+    good, bad = commits_between(history, last_before, first)
     run = history.folder.absolute().parent / first.baseline
     if not run.is_dir():
         what = f"the baseline night's run is not here: {first.baseline}"
         raise DataError(what, where=str(run), fix="restore its folder from a copy")
+    name = alarm.cause.removeprefix("code: ")
+    stages = {made_by: stage for stage, made_by in _MADE_BY.items()}
     source = Path(__file__).resolve().parents[2]
-    good, bad = (commit.rpartition("-g")[2] for commit in commits)
     with TemporaryDirectory(prefix="harness-bisect-") as folder:
         tree = f"{folder}/tree"
         _git(source, "worktree", "add", "--quiet", "--detach", tree, bad)
         try:
             _git(Path(tree), "bisect", "start", bad, good)
-            name = alarm.cause.removeprefix("code: ")
-            name = {made_by: stage for stage, made_by in _MADE_BY.items()}.get(name, name)
-            _git(Path(tree), "bisect", "run", sys.executable, "-c", _TRY, str(run), name)
+            argv = (sys.executable, "-c", _TRY, str(run), stages.get(name, name))
+            _git(Path(tree), "bisect", "run", *argv)
             log = _git(Path(tree), "show", "--no-patch", "--format=%H %s", "refs/bisect/bad")
         finally:
             _git(source, "worktree", "remove", "--force", tree)
     commit, _, subject = log.strip().partition(" ")
     return commit, subject
+
+
+def commits_between(history: History, last_before: Night, first: Night) -> tuple[str, str]:
+    """Commits of two nights as git knows them; `DataError`: nothing was committed in between."""
+    good = last_before.facts.get("commit", "")
+    bad = first.facts.get("commit", "")
+    if not good or not bad or good == bad or "dirty" in good or "dirty" in bad:
+        what = f"no commits lie between the nights: '{good}' and '{bad}'"
+        fix = "bisect needs nights on committed code; compare the files that were changed by hand"
+        raise DataError(what, where=str(history.path), fix=fix)
+    return good.rpartition("-g")[2], bad.rpartition("-g")[2]
 
 
 def _git(folder: Path, *words: str) -> str:

@@ -266,7 +266,7 @@ def test_columns_together_and_each_by_itself(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("time,commit,a,b,c\n" + "\n".join(rows))
     together, each = (
-        [alarm for one in read_csv(path, each=split) for alarm in Judge(one).judge()]
+        [alarm for one in read_csv(path, separate=split) for alarm in Judge(one).judge()]
         for split in (False, True)
     )
     assert [(alarm.series, alarm.since) for alarm in together] == [("all cells", 41)]
@@ -293,6 +293,6 @@ def test_common_factors_have_more_of_the_chance_of_a_false_alarm():
     """
     (table,) = tables(nights())
     judge = Judge(table)
-    limits = dict(zip((each.of for each in judge.factors), judge.thresholds, strict=True))
+    limits = dict(zip((factor.kind for factor in judge.factors), judge.thresholds, strict=True))
     assert [*limits] == ["workload", "phase", "resource", "cell", "cost", "model"]
     assert limits["workload"] == min(limits.values())

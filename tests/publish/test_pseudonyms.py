@@ -58,8 +58,8 @@ def knowing(**names):
     pseudonyms = Pseudonyms()
     for kind, several in names.items():
         for name in several:
-            pseudonyms._note(kind, name)
-    pseudonyms._number()
+            pseudonyms._collect_names(kind, name)
+    pseudonyms._number_names()
     pseudonyms._compile()
     return pseudonyms
 

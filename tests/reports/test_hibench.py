@@ -1,12 +1,12 @@
 """
-Tests for `harness.reports.formats`.
+Tests for `harness.reports.formats.hibench`.
 """
 
 import pytest
 
 from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, Versions, WorkloadSpec
 from harness.reports.document import Document
-from harness.reports.formats import (
+from harness.reports.formats.hibench import (
     DFSIO_MODE,
     HIBENCH_WORKLOADS,
     hibench_name,

@@ -127,7 +127,7 @@ class TestIsAbout:
 
         for factor in numbers.factors():
             cells = {numbers.points[member].cell for member in factor.members}
-            is_of_cells = factor.of in {"all", "workload", "cell"}
+            is_of_cells = factor.kind in {"all", "workload", "cell"}
             moved = alarm("unknown", factor.name, cells=[*cells] if is_of_cells else [])
             about = {each.name for each in nights[-1].points if is_about(moved, each, nights)}
             assert about == {numbers.points[member].name for member in factor.members}

@@ -13,7 +13,9 @@ import pytest
 from harness.reports import REPORTS
 from harness.reports.data import ReportData
 from harness.reports.document import Document, Figure, Figures, Section, Text, table
-from harness.reports.formats import escape, render_json, render_markdown, render_terminal
+from harness.reports.formats import render_json, render_latex, render_markdown, render_terminal
+from harness.reports.formats.latex import latex_text
+from harness.reports.formats.markdown import escape
 from harness.reports.sections import make_document
 from harness.reports.sections.task_times import bars
 from tests.reports.test_html import hostile
@@ -159,6 +161,20 @@ class TestMarkdown:
         Addresses from outside do not become links.
         """
         assert escape("see http://a.b [x](y)") == "see http&#58;//a.b \\[x\\](y)"
+
+
+class TestLatex:
+    def test_holds_every_cell_and_no_command_of_others(self, whole, document):
+        """
+        Tables that are not folded are there, none longer than a page; hostile text stays text.
+        """
+        text = render_latex(document)
+        bodies = [table.partition("\\midrule\n")[2] for table in text.split("\\bottomrule")[:-1]]
+
+        assert len(bodies) > 5
+        assert max(body.count("\\\\\n") for body in bodies) <= 40
+        assert latex_text(document.headline) in text
+        assert "\\input" not in render_latex(Document("n", "\\input{x}", "h", []))
 
 
 class TestTerminal:

@@ -22,17 +22,11 @@ _NOTE = (
 def section(results: ReportData) -> Section:
     """Verdicts on the job time and the body; those on all other quantities on demand."""
     score_book = results.score_book
-    known = {comparison.quantity for comparison in score_book.comparisons}
-    quantities = [
-        *_JOB_QUANTITIES,
-        *(quantity for quantity in QUANTITIES if quantity not in _JOB_QUANTITIES),
-    ]
-    matrices = [
-        matrix(results, quantity, speed)
-        for quantity in quantities
-        for speed in results.speeds()
-        if quantity in known
-    ]
+    compared = {comparison.quantity for comparison in score_book.comparisons}
+    matrices = []
+    for quantity in dict.fromkeys((*_JOB_QUANTITIES, *QUANTITIES)):
+        if quantity in compared:
+            matrices += [matrix(results, quantity, speed) for speed in results.speeds()]
     return Section(
         id="comparisons",
         title="Models compared",
@@ -52,21 +46,15 @@ def matrix(results: ReportData, quantity: str, speed: Speed) -> Table:
     nearer_to = [better for better, _ in pairs]
     models = sorted(dict.fromkeys(sum(pairs, ())), key=lambda model: -nearer_to.count(model))
     table_rows = []
-    for model in models:
-        row = [Value(model)]
-        for other in models:
-            text = UNKNOWN
-            tone = ""
-            if pair := pairs.get((model, other)):
-                low, high = sorted((-pair.low, -pair.high))
-                half_interval = (high - low) / 2 or None
-                points = (abs(pair.difference), low, high)
-                gain, *ends = (percent(point, half_interval).removesuffix(" %") for point in points)
-                text = f"{pair.verdict}: {gain} ({' to '.join(ends)})"
-                tone = "mark" if pair.verdict == "nearer" else ""
-            elif pair := pairs.get((other, model)):
-                text = pair.reason
-            row.append(Value(text, tone))
+    for row_model in models:
+        row = [Value(row_model)]
+        for column_model in models:
+            if pair := pairs.get((row_model, column_model)):
+                row.append(verdict_value(pair))
+            elif pair := pairs.get((column_model, row_model)):
+                row.append(Value(pair.reason))
+            else:
+                row.append(Value(UNKNOWN))
         table_rows.append(row)
     cells = next((pair.cells for pair in pairs.values()), 0)
     caption = f"{QUANTITIES[quantity]}: by how many points the row's model is nearer"
@@ -75,3 +63,13 @@ def matrix(results: ReportData, quantity: str, speed: Speed) -> Table:
     heads = ("Model", *models)
     is_folded = quantity not in _JOB_QUANTITIES
     return table(caption, heads, "l" * len(heads), table_rows, folded=is_folded)
+
+
+def verdict_value(pair: Comparison) -> Value:
+    """The verdict, and by how many points the better model is nearer, with the interval."""
+    low, high = sorted((-pair.low, -pair.high))
+    half_interval = (high - low) / 2 or None
+    points = (abs(pair.difference), low, high)
+    gain, *ends = (percent(point, half_interval).removesuffix(" %") for point in points)
+    tone = "mark" if pair.verdict == "nearer" else ""
+    return Value(f"{pair.verdict}: {gain} ({' to '.join(ends)})", tone)

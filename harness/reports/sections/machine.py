@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from itertools import chain
 from statistics import fmean
 from typing import Any
@@ -11,7 +12,7 @@ from pydantic import TypeAdapter
 
 from harness.experiment.grid import limit_texts
 from harness.records.profile import SpeedCorrection
-from harness.records.trial import LimitedCluster, TrialRecord, format_control
+from harness.records.trial import Limit, LimitedCluster, TrialRecord, format_control
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Text, Value, table
 from harness.reports.drawing import BAD, INK, MUTED, SERIES, SURFACE, WIDE, Canvas, grid
@@ -128,17 +129,13 @@ def hardware_section(results: ReportData) -> Section:
     table_rows = []
     for cell_id, records in trials.items():
         cell = records[0].trial.cell
-        size = cell.workload.input_bytes
-        is_limited = cell.cluster.node.disk_bytes_per_s is not None
-        read, written = (
-            fmean(
-                sum(disk.get(verb, 0) for disk in record.disk_bytes.values()) for record in records
-            )
-            for verb in ("read", "written")
-        )
-        sizes = [format_bytes(amount) for amount in (size, read, written)]
+        size_bytes = cell.workload.input_bytes
+        read_bytes = mean_disk_bytes(records, "read")
+        written_bytes = mean_disk_bytes(records, "written")
+        sizes = [format_bytes(amount) for amount in (size_bytes, read_bytes, written_bytes)]
         table_rows.append((results.label(cell_id), str(len(records)), *sizes))
-        if is_limited and read < size / 2:
+        is_limited = cell.cluster.node.disk_bytes_per_s is not None
+        if is_limited and read_bytes < size_bytes / 2:
             texts.append(
                 f"{results.label(cell_id)}: of {sizes[0]} of input, {sizes[1]} came from the"
                 " limited disks, the rest from memory: reading was hardly limited."
@@ -153,7 +150,14 @@ def hardware_section(results: ReportData) -> Section:
     )
 
 
-def limits_table(results: ReportData, starts: list[LimitedCluster]) -> Table:
+def mean_disk_bytes(records: Sequence[TrialRecord], verb: str) -> float:
+    """Bytes that all disks of a trial have `read` or `written`, mean over the trials."""
+    return fmean(
+        sum(disk.get(verb, 0) for disk in record.disk_bytes.values()) for record in records
+    )
+
+
+def limits_table(results: ReportData, starts: Sequence[LimitedCluster]) -> Table:
     """Each limit of each node: requested, measured, and the setting that gave it."""
     specs = {cell.cluster.id: cell.cluster for cell, _ in results.cells.values()}
     table_rows: list[tuple[str | Value, ...]] = []
@@ -161,22 +165,26 @@ def limits_table(results: ReportData, starts: list[LimitedCluster]) -> Table:
         words = [start.cluster]
         if spec := specs.get(start.cluster):
             words = [*limit_texts(spec.node), *(f"{node} different" for node in spec.nodes)]
+        name = f"{order}: {', '.join(words) or UNKNOWN}"
         for node, limits in start.nodes.items():
             for control, limit in limits.items():
-                remark = Value("")
-                if limit.buffered_write is not None:
-                    rate = format_control(control, limit.buffered_write)
-                    remark = Value(f"not enforced: {rate} for buffered writes", "mark")
-                    if limit.is_enforced:
-                        remark = Value(f"buffered writes {rate}")
                 rates = (limit.requested, limit.measured, limit.setting)
                 table_rows.append(
                     (
-                        *(f"{order}: {', '.join(words) or UNKNOWN}", node),
-                        _CONTROLS.get(control, control),
+                        *(name, node, _CONTROLS.get(control, control)),
                         *(format_control(control, rate) for rate in rates),
-                        remark,
+                        limit_remark(control, limit),
                     )
                 )
     columns = ("Start of a cluster", "Node", "What", "Requested", "Measured", "Set to", "Remark")
     return table("Limits of nodes", columns, "lclrrrl", table_rows)
+
+
+def limit_remark(control: str, limit: Limit) -> Value:
+    """What a limit is for writes that are buffered, where that was measured."""
+    if limit.buffered_write is None:
+        return Value("")
+    rate = format_control(control, limit.buffered_write)
+    if limit.is_enforced:
+        return Value(f"buffered writes {rate}")
+    return Value(f"not enforced: {rate} for buffered writes", "mark")

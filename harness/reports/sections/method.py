@@ -13,40 +13,47 @@ from harness.reports.wording import count, floor_percent, moment
 from harness.stats.spread import split_by_start
 from harness.units import format_bytes, format_duration, format_rate
 
+_FIRST_MOMENT_S = 1e9  # seconds beyond which are a moment, in 2001, and no duration
+# Of the manifest: the experiment has a table of its own, limits a section, the rest is a bundle's.
+_ELSEWHERE = ("limits", "experiment", "systems", "packages")
+
 
 def section(results: ReportData) -> Section:
     """The set-up that was asked for, and what the run says of itself."""
     words = {"repeat": "until decided"} if results.experiment.is_until_decided else {}
     experiment = results.experiment.model_dump(mode="json") | words
-    # The experiment has a table of its own, limits a section, and the rest is a bundle's.
-    elsewhere = ("limits", "experiment", "systems", "packages")
-    manifest = {k: v for k, v in results.manifest.items() if k not in elsewhere}
     if results.experiment.was_imported:
         del experiment["seed"]
-    order = "No trial has been run."
-    if trials := results.trials:
-        profiling = sum(record.trial.profiling for record in trials)
-        done = len(trials) - len(results.failed_trials)
-        first_s = min(record.started_s for record in trials)
-        took = format_duration(max(record.finished_s for record in trials) - first_s)
-        cells = count(len({record.trial.cell.id for record in trials}), "cell")
-        how = f"shuffled with seed {results.experiment.seed} and repeats interleaved"
-        if results.experiment.was_imported:
-            how = "that nobody chose: they are jobs that had run before"
-        order = (
-            f"{count(len(trials), 'trial')} of {cells} within {took}, in an order {how}; {done}"
-            f" done. {profiling} of them fed the profiles and are never scored."
-        )
+    manifest = {key: value for key, value in results.manifest.items() if key not in _ELSEWHERE}
     return Section(
         id="method",
         title="How it was measured",
         blocks=[
-            Text(order),
+            Text(order_text(results)),
             Text(noise_text(results)),
             table("The experiment", ("Name", "Value"), "cl", leaves(experiment)),
             table("Manifest", ("Name", "Value"), "cl", leaves(manifest)),
         ],
         values=lambda: {"manifest": results.manifest, "seal": results.seal},
+    )
+
+
+def order_text(results: ReportData) -> str:
+    """Say how many trials were run, in which order, and how long all of it took."""
+    trials = results.trials
+    if not trials:
+        return "No trial has been run."
+    profiling = sum(record.trial.profiling for record in trials)
+    done = len(trials) - len(results.failed_trials)
+    first_s = min(record.started_s for record in trials)
+    took = format_duration(max(record.finished_s for record in trials) - first_s)
+    cells = count(len({record.trial.cell.id for record in trials}), "cell")
+    how = f"shuffled with seed {results.experiment.seed} and repeats interleaved"
+    if results.experiment.was_imported:
+        how = "that nobody chose: they are jobs that had run before"
+    return (
+        f"{count(len(trials), 'trial')} of {cells} within {took}, in an order {how}; {done}"
+        f" done. {profiling} of them fed the profiles and are never scored."
     )
 
 
@@ -67,24 +74,26 @@ def leaves(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Leaves of nested *values* by their dotted names, in units for people; none that is unset."""
     rows = []
     for name, value in flatten(values):
-        several = value if isinstance(value, list | tuple) else [value]
-        texts = []
-        for each in several:
-            text = str(each)
-            is_number = isinstance(each, int | float)
-            if each is None:  # among others: of limits
-                text = UNLIMITED
-            elif is_number and name.endswith("_s") and each > 1e9:
-                text = moment(each)
-            elif is_number and name.endswith("_bytes_per_s"):
-                text = format_rate(each)
-            elif name.endswith(("_bytes", "input")) and text.isascii() and text.isdigit():
-                text = format_bytes(int(text))
-            texts.append(text)
-        if any(each not in (None, "", {}) for each in several):
+        items = value if isinstance(value, list | tuple) else [value]
+        if any(item not in (None, "", {}) for item in items):
             # The words of a command are one line.
-            rows.append((name, (" " if "command" in name or "argv" in name else ", ").join(texts)))
+            separator = " " if "command" in name or "argv" in name else ", "
+            rows.append((name, separator.join(leaf_text(name, item) for item in items)))
     return rows
+
+
+def leaf_text(name: str, value: object) -> str:
+    """*value* in a unit for people, which follows from what the *name* of it ends in."""
+    text = str(value)
+    if value is None:  # among others: of limits
+        return UNLIMITED
+    if isinstance(value, int | float):
+        if name.endswith("_s") and value > _FIRST_MOMENT_S:
+            return moment(value)
+        if name.endswith("_bytes_per_s"):
+            return format_rate(value)
+    is_size = name.endswith(("_bytes", "input"))
+    return format_bytes(int(text)) if is_size and text.isascii() and text.isdigit() else text
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -96,7 +105,7 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
     """
     for key, value in values.items():
         inner = value
-        if isinstance(value, list | tuple) and all(isinstance(each, Mapping) for each in value):
+        if isinstance(value, list | tuple) and all(isinstance(item, Mapping) for item in value):
             inner = dict(enumerate(value))
         if isinstance(inner, Mapping) and inner:
             yield from flatten(inner, f"{prefix}{key}.")

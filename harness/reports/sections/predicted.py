@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.records.score import Score
+from harness.records.score import MetricValue, Score, Summary
 from harness.reports.data import ReportData, noise_s
-from harness.reports.document import Figure, Figures, Section, table
+from harness.reports.document import Figure, Figures, Section, Table, table
 from harness.reports.drawing import BAND, INK, MUTED, SERIES, Canvas, grid, marker, row_axes
 from harness.reports.sections.cells import error_table
 from harness.reports.sections.scores import score_table
@@ -111,7 +111,7 @@ def draw_points(
             if results.workload_of(score.cell) == workload:
                 time_s = (score.predicted_s, score.measured_s)
                 noise = noise_s(score)
-                predicted, measured = (seconds(each_s, noise) for each_s in time_s)
+                predicted, measured = (seconds(length_s, noise) for length_s in time_s)
                 error = percent(score.signed_error, score.floor, signed=True)
                 tooltip = f"{results.label(score.cell)}: predicted {predicted}, measured {measured}"
                 tooltip += f" ({error}; noise {floor_percent(score.floor)})"
@@ -129,46 +129,85 @@ def scatter_panel(
     """Points of one model, the line of equality with bands of 10 % and 20 %, and the fit."""
     place = results.models.index(model)
     time = TIMES[results.answered]
-    summary = results.summary(model, "raw", quantity=results.answered)
-    slope, intercept_s, r2 = (
-        summary.value(f"calibration_{name}") if summary else None
-        for name in ("slope", "intercept_s", "r2")
-    )
+    fit = fitted_line(results, model)
 
     def draw(canvas: Canvas) -> None:
-        import numpy as np
-
         panel_axes = draw_axes(canvas, ends, time)
         panel_axes.set_title(one_line(model, 40))
-        if slope is not None and intercept_s is not None:  # a line that logarithmic axes bend
-            steps_s = np.geomspace(*ends, 60) if ends[0] else np.linspace(*ends, 60)
-            fit_s = np.array([steps_s, intercept_s + slope * steps_s])
-            colour = SERIES[place % len(SERIES)]
-            panel_axes.plot(*fit_s[:, fit_s[1] > 0], color=colour, linewidth=1.4, label="fit")
+        if fit is not None:
+            draw_fit(panel_axes, fit, ends, SERIES[place % len(SERIES)])
         draw_points(results, canvas, panel_axes, scores, place)
         if panel_axes.get_legend_handles_labels()[0]:
             canvas.figure.legend(loc="outside lower center", ncols=3)
 
+    close = sum(score.relative_error <= 0.1 for score in scores)
+    fair = sum(score.relative_error <= 0.2 for score in scores)
+    title = f"{model}: measured over predicted {time}, one point per cell"
+    caption = (
+        f"{model}: {close} of {len(scores)} cells within 10 % of the measured time (inner"
+        f" band), {fair} within 20 % (outer band)."
+    )
+    if fit is not None:
+        sign = "+" if fit.intercept_s >= 0 else "\u2212"
+        caption += (
+            f" The line through all cells: measured = {fit.slope:.2f} \u00d7 predicted {sign}"
+        )
+        caption += f" {seconds(abs(fit.intercept_s), 0.2)}, R² {number(fit.r2, 0.02)}."
+    data = prediction_table(results, model, scores)
+    return Figure(f"scatter{place}", title, _PANEL, _PANEL + 0.25, caption, data, draw)
+
+
+class FittedLine(NamedTuple):
+    """Measured seconds as *slope* times predicted ones and *intercept_s*, and how well it fits."""
+
+    slope: float
+    intercept_s: float
+    r2: float | None
+
+
+def fitted_line(results: ReportData, model: str) -> FittedLine | None:
+    """The line through the points of a model; `None` where its cells determine none."""
+    summary = results.summary(model, "raw", quantity=results.answered)
+    if summary is None:
+        return None
+    slope = summary.value("calibration_slope")
+    intercept_s = summary.value("calibration_intercept_s")
+    if slope is None or intercept_s is None:
+        return None
+    return FittedLine(slope, intercept_s, summary.value("calibration_r2"))
+
+
+def draw_fit(panel_axes: Axes, fit: FittedLine, ends: tuple[float, float], colour: str) -> None:
+    """Draw the line, which logarithmic axes bend."""
+    import numpy as np
+
+    steps_s = np.geomspace(*ends, 60) if ends[0] else np.linspace(*ends, 60)
+    fit_s = np.array([steps_s, fit.intercept_s + fit.slope * steps_s])
+    panel_axes.plot(*fit_s[:, fit_s[1] > 0], color=colour, linewidth=1.4, label="fit")
+
+
+def prediction_table(results: ReportData, model: str, scores: Sequence[Score]) -> Table:
+    """Each predicted time of a model with its intervals beside what was measured."""
     intervals = {
         prediction.cell: prediction.intervals.get(results.answered, {})
         for prediction in results.predictions
         if prediction.model == model
     }
-    rows = [
-        (
-            results.label(score.cell),
-            number(score.predicted_s, noise_s(score)),
-            number(score.measured_s, noise_s(score)),
-            floor_percent(score.floor),
-            percent(score.signed_error, score.floor, signed=True),
-            *(
-                " to ".join(number(end_s, noise_s(score)) for end_s in interval) or "unbounded"
-                for level in ("80", "90")
-                for interval in [intervals.get(score.cell, {}).get(level) or ()]
-            ),
+    rows = []
+    for score in scores:
+        noise = noise_s(score)
+        cell_intervals = intervals.get(score.cell, {})
+        rows.append(
+            (
+                results.label(score.cell),
+                number(score.predicted_s, noise),
+                number(score.measured_s, noise),
+                floor_percent(score.floor),
+                percent(score.signed_error, score.floor, signed=True),
+                interval_text(cell_intervals.get("80"), noise),
+                interval_text(cell_intervals.get("90"), noise),
+            )
         )
-        for score in scores
-    ]
     columns = (
         "Cell",
         "Predicted, s",
@@ -178,18 +217,12 @@ def scatter_panel(
         "80 % interval, s",
         "90 % interval, s",
     )
-    close, fair = (sum(score.relative_error <= most for score in scores) for most in (0.1, 0.2))
-    title = f"{model}: measured over predicted {time}, one point per cell"
-    caption = (
-        f"{model}: {close} of {len(scores)} cells within 10 % of the measured time (inner"
-        f" band), {fair} within 20 % (outer band)."
-    )
-    if slope is not None and intercept_s is not None:
-        sign = "+" if intercept_s >= 0 else "\u2212"
-        caption += f" The line through all cells: measured = {slope:.2f} \u00d7 predicted {sign}"
-        caption += f" {seconds(abs(intercept_s), 0.2)}, R² {number(r2, 0.02)}."
-    data = table(f"{model}: data of the figure", columns, "lrrrrrr", rows, folded=True)
-    return Figure(f"scatter{place}", title, _PANEL, _PANEL + 0.25, caption, data, draw)
+    return table(f"{model}: data of the figure", columns, "lrrrrrr", rows, folded=True)
+
+
+def interval_text(ends_s: Sequence[float] | None, noise: float | None) -> str:
+    """An interval of seconds; without *ends_s* there were too few cells to bound it."""
+    return " to ".join(number(end_s, noise) for end_s in ends_s or ()) or "unbounded"
 
 
 def models_panel(results: ReportData) -> Figure | None:
@@ -203,7 +236,8 @@ def models_panel(results: ReportData) -> Figure | None:
         handles = list[Any]()
         for model in results.scored_models:
             place = results.models.index(model)
-            draw_points(results, canvas, panel_axes, [s for s in chosen if s.model == model], place)
+            model_scores = [score for score in chosen if score.model == model]
+            draw_points(results, canvas, panel_axes, model_scores, place)
             style = marker(results.workloads.index(workloads[0]), place)
             handles += panel_axes.plot([], [], **style, label=one_line(model, 24))
         for workload in workloads if len(workloads) > 1 else ():
@@ -226,28 +260,37 @@ def models_panel(results: ReportData) -> Figure | None:
 
 def calibration_figure(results: ReportData) -> Figure | None:
     """Calibration metrics of each model beside what is best, for a page of its own."""
-    every = (results.summary(m, "raw", quantity=results.answered) for m in results.scored_models)
-    summaries = [summary for summary in every if summary]
-    known = [name for name in _BEST if any(name in summary.metrics for summary in summaries)]
+    summaries = list[Summary]()
+    for model in results.scored_models:
+        if summary := results.summary(model, "raw", quantity=results.answered):
+            summaries.append(summary)
+    names = [name for name in _BEST if any(name in summary.metrics for summary in summaries)]
+    if not names:
+        return None
     rows = [(row, one_line(summary.model, 20)) for row, summary in enumerate(summaries)]
 
     def draw(canvas: Canvas) -> None:
-        all_axes = canvas.figure.subplots(1, len(known), sharey=True, squeeze=False)[0]
-        for plot_axes, name in zip(all_axes, known, strict=True):
+        all_axes = canvas.figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+        for plot_axes, name in zip(all_axes, names, strict=True):
             plot_axes.axvline(_BEST[name], color=INK, linewidth=0.9, zorder=1)
             for row, summary in enumerate(summaries):
                 if value := summary.metrics.get(name):
-                    colour = SERIES[results.models.index(summary.model) % len(SERIES)]
-                    plot_axes.plot(value.value, row, "o", color=colour)
-                    if value.low is not None and value.high is not None:
-                        plot_axes.plot([value.low, value.high], [row, row], color=colour)
+                    place = results.models.index(summary.model)
+                    draw_metric(plot_axes, row, value, SERIES[place % len(SERIES)])
             plot_axes.margins(x=0.12)
             row_axes(plot_axes, rows, plot_axes.get_xlim(), results.metrics[name].title)
 
-    metrics = [results.metrics[name] for name in known]
+    metrics = [results.metrics[name] for name in names]
     described = "; ".join(f"{metric.title}: {metric.description}" for metric in metrics)
     caption = f"Calibration, with what is best as a line. {described}."
     data = score_table(results, further="raw")
     height = 1.5 + 0.32 * len(rows)
     title = f"Calibration of the {TIMES[results.answered]}"
-    return Figure("calibration", title, _PANEL, height, caption, data, draw) if known else None
+    return Figure("calibration", title, _PANEL, height, caption, data, draw)
+
+
+def draw_metric(plot_axes: Axes, row: int, value: MetricValue, colour: str) -> None:
+    """Draw a value as a point in its row, with its interval as a line."""
+    plot_axes.plot(value.value, row, "o", color=colour)
+    if value.low is not None and value.high is not None:
+        plot_axes.plot([value.low, value.high], [row, row], color=colour)

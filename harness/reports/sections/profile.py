@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harness.records.profile import Statistic
+from harness.records.profile import Profile, Statistic
 from harness.reports.data import ReportData
 from harness.reports.document import Block, Section, Table, Text, Value, table
 from harness.reports.wording import UNKNOWN, number, percent
@@ -36,36 +36,9 @@ def section(results: ReportData) -> Section:
             statistics_table("Dataflow statistics", profile.statistics),
             statistics_table("Costs at reference speed", profile.costs),
             statistics_table("The frame: what passes around tasks", profile.frame),
-        ]
-        groups = []
-        for group in profile.groups:
-            sums = (
-                number(each_s, group.spread_s or None) for each_s in (group.sum_s, group.spread_s)
-            )
-            groups.append((", ".join(group.names), *sums, group.note))
-        fits = [
-            (fit.phase, str(fit.count), f"{fit.r2:.2f}", percent(fit.median_residual))
-            for fit in profile.fit
-        ]
-        ranges = []
-        for name, ends in profile.ranges.items():
-            is_size = name.endswith("_bytes")
-            ranges.append((name, *(format_bytes(end) if is_size else f"{end:g}" for end in ends)))
-        blocks += [
-            table(
-                "Groups: costs that only occur together",
-                ("Costs", "Sum, s", "Spread ±, s", "Why"),
-                "lrrl",
-                groups,
-                note="Only the sum of a group is measured; its shares among the costs are assumed.",
-            ),
-            table(
-                "How well the costs explain the profiling trials",
-                ("Phase", "Observations", "R²", "Median residual"),
-                "lrrr",
-                fits,
-            ),
-            table("Range that was profiled", ("Axis", "Smallest", "Largest"), "crr", ranges),
+            groups_table(profile),
+            fits_table(profile),
+            ranges_table(profile),
         ]
     return Section(
         id="profile",
@@ -79,6 +52,45 @@ def section(results: ReportData) -> Section:
             }
         },
     )
+
+
+def groups_table(profile: Profile) -> Table:
+    """Costs of which only the sum is measured."""
+    rows = []
+    for group in profile.groups:
+        noise_s = group.spread_s or None
+        sums = (number(group.sum_s, noise_s), number(group.spread_s, noise_s))
+        rows.append((", ".join(group.names), *sums, group.note))
+    return table(
+        "Groups: costs that only occur together",
+        ("Costs", "Sum, s", "Spread ±, s", "Why"),
+        "lrrl",
+        rows,
+        note="Only the sum of a group is measured; its shares among the costs are assumed.",
+    )
+
+
+def fits_table(profile: Profile) -> Table:
+    """What is left of the times of each phase beside its costs."""
+    rows = [
+        (fit.phase, str(fit.count), f"{fit.r2:.2f}", percent(fit.median_residual))
+        for fit in profile.fit
+    ]
+    return table(
+        "How well the costs explain the profiling trials",
+        ("Phase", "Observations", "R²", "Median residual"),
+        "lrrr",
+        rows,
+    )
+
+
+def ranges_table(profile: Profile) -> Table:
+    """Smallest and largest value of each axis that was profiled."""
+    rows = []
+    for name, ends in profile.ranges.items():
+        write = format_bytes if name.endswith("_bytes") else "{:g}".format
+        rows.append((name, *map(write, ends)))
+    return table("Range that was profiled", ("Axis", "Smallest", "Largest"), "crr", rows)
 
 
 def scaled(name: str) -> tuple[float, str]:
@@ -95,15 +107,14 @@ def scaled(name: str) -> tuple[float, str]:
 
 def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table:
     """Statistics or costs; values that stand for a share of a group are marked as assumed."""
-    # Groups of costs that could not be distinguished, numbered from 1.
-    groups = {name: tuple(sorted({name, *s.group})) for name, s in statistics.items() if s.group}
-    numbers = {names: place for place, names in enumerate(dict.fromkeys(groups.values()), start=1)}
+    numbers = group_numbers(statistics)
     rows = []
     for name, statistic in statistics.items():
         factor, unit = scaled(name)
         spread = factor * statistic.spread
         remarks = ["assumed"] if statistic.assumed else []
-        remarks += [f"group {numbers[groups[name]]}"] if name in groups else []
+        if statistic.group:
+            remarks.append(f"group {numbers[group_names(name, statistic)]}")
         rows.append(
             (
                 name,
@@ -116,3 +127,16 @@ def statistics_table(caption: str, statistics: Mapping[str, Statistic]) -> Table
     columns = ("Name", "Value", "Spread \u00b1", "Unit", "Count", "Source", "Remark")
     note = " ".join(f"Group {place}: {', '.join(names)}." for names, place in numbers.items())
     return table(caption, columns, "crrlrll", rows, note=note)
+
+
+def group_names(name: str, statistic: Statistic) -> tuple[str, ...]:
+    """Names of the costs that could not be distinguished from each other, this one among them."""
+    return tuple(sorted({name, *statistic.group}))
+
+
+def group_numbers(statistics: Mapping[str, Statistic]) -> dict[tuple[str, ...], int]:
+    """Groups of costs that could not be distinguished, numbered from 1."""
+    groups = dict.fromkeys(
+        group_names(name, statistic) for name, statistic in statistics.items() if statistic.group
+    )
+    return {names: place for place, names in enumerate(groups, start=1)}

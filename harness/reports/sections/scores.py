@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 
-from harness.records.score import Metric, Speed, Summary
+from harness.records.score import Metric, MetricValue, Ranking, Speed, Summary
 from harness.reports.answer import ANSWERED, error_noise, first_pairs, interval_name
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Table, Value, table
@@ -68,27 +69,44 @@ def metric_text(results: ReportData, metric_name: str, summary: Summary | None) 
     """Value of a metric as people read it, with its interval where it has one."""
     if summary is None or metric_name not in summary.metrics:
         return UNKNOWN
-    metric = results.metrics[metric_name]
-    metric_value = summary.metrics[metric_name]
-    noise = error_noise(summary) if "mape" in summary.metrics else None
-    match metric.unit:
-        case "share" if metric_value.low is not None:
-            few = "range " if interval_name(summary.cells) == "range" else ""
-            return share_with_interval(metric_value.value, metric_value.low, metric_value.high, few)
-        case "share":
-            return percent(metric_value.value, summary.value("noise_floor"))
-        case "signed share":
-            return percent(metric_value.value, noise, signed=True)
-        case "spread":
-            return floor_percent(metric_value.value)
-        case "points":
-            return percent(metric_value.value / 100, noise, signed=True).removesuffix(" %")
-        case "cells":
-            return f"{round(metric_value.value * summary.cells)} of {summary.cells}"
-        case "seconds":
-            return seconds(metric_value.value, 0.2)
-        case "number":
-            return number(metric_value.value, 0.02)
+    write = _WRITERS[results.metrics[metric_name].unit]
+    return write(summary.metrics[metric_name], summary)
+
+
+def _share(metric: MetricValue, summary: Summary) -> str:
+    if metric.low is None:
+        return percent(metric.value, summary.value("noise_floor"))
+    label = "range " if interval_name(summary.cells) == "range" else ""
+    return share_with_interval(metric.value, metric.low, metric.high, label)
+
+
+def _signed_share(metric: MetricValue, summary: Summary) -> str:
+    return percent(metric.value, _noise(summary), signed=True)
+
+
+def _points(metric: MetricValue, summary: Summary) -> str:
+    return percent(metric.value / 100, _noise(summary), signed=True).removesuffix(" %")
+
+
+def _cells(metric: MetricValue, summary: Summary) -> str:
+    return f"{round(metric.value * summary.cells)} of {summary.cells}"
+
+
+def _noise(summary: Summary) -> float | None:
+    """Noise of the mean error, to whose places other errors are written."""
+    return error_noise(summary) if "mape" in summary.metrics else None
+
+
+# How the value of a metric is written, by its unit.
+_WRITERS: dict[str, Callable[[MetricValue, Summary], str]] = {
+    "share": _share,
+    "signed share": _signed_share,
+    "spread": lambda metric, _: floor_percent(metric.value),
+    "points": _points,
+    "cells": _cells,
+    "seconds": lambda metric, _: seconds(metric.value, 0.2),
+    "number": lambda metric, _: number(metric.value, 0.02),
+}
 
 
 def _title(metric: Metric, speed: Speed = "raw") -> str:
@@ -98,30 +116,8 @@ def _title(metric: Metric, speed: Speed = "raw") -> str:
 
 def score_table(results: ReportData, *, further: Speed | None = None) -> Table:
     """Metrics of the times of jobs by workload and model; *further*: the others, at that speed."""
-    columns = [
-        (name, speed)
-        for speed in results.speeds()
-        for name, metric in results.metrics.items()
-        if (not metric.columns and speed == further if further else speed in metric.columns)
-    ]
-    table_rows: list[tuple[str | Value, ...]] = []
-    workloads = results.workloads
-    for workload in (*workloads, "*") if len(workloads) > 1 else workloads:
-        share = percent(frame_share(results, workload))
-        for model, quantity in product(results.models, JOB_TIMES):
-            summaries = {
-                speed: results.summary(model, speed, workload, quantity) for _, speed in columns
-            }
-            if (summary := next(iter(summaries.values()), None)) is not None:
-                lacking = summary.not_applicable
-                table_rows.append(
-                    (
-                        *("all" if workload == "*" else workload, model, QUANTITIES[quantity]),
-                        *(str(summary.cells), share),
-                        *(metric_text(results, name, summaries[speed]) for name, speed in columns),
-                        Value(str(lacking), "mark" if lacking else ""),
-                    )
-                )
+    columns = score_columns(results, further)
+    table_rows = score_rows(results, columns)
     titles = [_title(results.metrics[name], "raw" if further else speed) for name, speed in columns]
     caption = "Error of the predicted body, of the job, and of the job as published"
     if further:
@@ -137,12 +133,49 @@ def score_table(results: ReportData, *, further: Speed | None = None) -> Table:
     notes = [_described(results, shown)]
     if not further:
         notes += [_TIMES_NOTE, "No answer: cells for which the model is not applicable."]
-        notes += (
-            [_SUM_NOTE]
-            if any(len(measurement.jobs_s) > 1 for measurement in results.measurements)
-            else []
-        )
+        if any(len(measurement.jobs_s) > 1 for measurement in results.measurements):
+            notes.append(_SUM_NOTE)
     return replace(shown, note=" ".join(notes))
+
+
+def score_columns(results: ReportData, further: Speed | None) -> list[tuple[str, Speed]]:
+    """Metrics and speeds that are columns; *further*: metrics that are none, at that speed."""
+    columns = list[tuple[str, Speed]]()
+    for speed in results.speeds():
+        for name, metric in results.metrics.items():
+            is_shown = speed in metric.columns
+            if further:
+                is_shown = speed == further and not metric.columns
+            if is_shown:
+                columns.append((name, speed))
+    return columns
+
+
+def score_rows(
+    results: ReportData, columns: Sequence[tuple[str, Speed]]
+) -> list[tuple[str | Value, ...]]:
+    """A row for each workload, model and time of it that has a summary; last, those of all."""
+    table_rows: list[tuple[str | Value, ...]] = []
+    workloads = results.workloads
+    for workload in (*workloads, "*") if len(workloads) > 1 else workloads:
+        share = percent(frame_share(results, workload))
+        for model, quantity in product(results.models, JOB_TIMES):
+            summaries = {
+                speed: results.summary(model, speed, workload, quantity) for _, speed in columns
+            }
+            summary = next(iter(summaries.values()), None)
+            if summary is None:
+                continue
+            lacking = summary.not_applicable
+            table_rows.append(
+                (
+                    *("all" if workload == "*" else workload, model, QUANTITIES[quantity]),
+                    *(str(summary.cells), share),
+                    *(metric_text(results, name, summaries[speed]) for name, speed in columns),
+                    Value(str(lacking), "mark" if lacking else ""),
+                )
+            )
+    return table_rows
 
 
 def _described(results: ReportData, shown: Table) -> str:
@@ -167,25 +200,16 @@ def overview_table(results: ReportData) -> Table | None:
     ranking = results.score_book.ranking("raw")
     if ranking is None or not ranking.models:
         return None
-    columns = [
-        (name, speed)
-        for name, metric in results.metrics.items()
-        for speed in results.speeds()
-        if speed in metric.brief
-    ]
-    pairs = first_pairs(results, ranking)
+    columns = list[tuple[str, Speed]]()
+    for name, metric in results.metrics.items():
+        columns += [(name, speed) for speed in results.speeds() if speed in metric.brief]
+    verdicts = model_verdicts(results, ranking)
     table_rows = []
-    for model in (*ranking.models, *ranking.left_out):
-        summaries = {
-            speed: results.summary(model, speed, quantity=ranking.quantity)
-            for speed in results.speeds()
-        }
-        verdict = _VERDICTS[pairs[model].verdict] if model in pairs else "undecided"
-        if model in ranking.left_out:
-            verdict = "not ranked"
-        elif ranking.nearest == (model,):
-            verdict = "nearest"
-        values = [metric_text(results, name, summaries[speed]) for name, speed in columns]
+    for model, verdict in verdicts.items():
+        values = list[str]()
+        for name, speed in columns:
+            summary = results.summary(model, speed, quantity=ranking.quantity)
+            values.append(metric_text(results, name, summary))
         table_rows.append((model, *values, verdict))
     titles = [_title(results.metrics[name], speed) for name, speed in columns]
     shown = table(
@@ -195,3 +219,14 @@ def overview_table(results: ReportData) -> Table | None:
         table_rows,
     )
     return replace(shown, note=_described(results, shown))
+
+
+def model_verdicts(results: ReportData, ranking: Ranking) -> dict[str, str]:
+    """What is said of each model beside the one with the smallest error; last those left out."""
+    verdicts = dict.fromkeys(ranking.models, "undecided")
+    for model, pair in first_pairs(results, ranking).items():
+        if model in verdicts:
+            verdicts[model] = _VERDICTS[pair.verdict]
+    if len(ranking.nearest) == 1:
+        verdicts[ranking.nearest[0]] = "nearest"
+    return verdicts | dict.fromkeys(ranking.left_out, "not ranked")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import fmean
+from typing import Any
 
 from harness.records.tasks import (
     MapTimes,
@@ -38,21 +39,36 @@ from harness.reports.wording import (
 # What people call the parts, in the order of a task.  Where there are logs alone, some parts are
 # known only as a sum; such a part lists what is in it.
 PARTS: dict[str, str] = {
-    "launch": "launch of the container", "jvm": "start of the JVM", "init": "initialisation",
+    "launch": "launch of the container",
+    "jvm": "start of the JVM",
+    "init": "initialisation",
     "start": "launch, JVM, initialisation",
-    "read": "read", "map_function": "map function", "collect": "collect",
-    "map_loop": "read, map, collect", "map_loop_blocked": "read, map, collect, blocked",
-    "blocked": "blocked: buffer full", "wait_spill": "waiting for the spill thread",
-    "spill_sort": "spill: sort", "spill_combine": "spill: combine", "spill_write": "spill: write",
-    "spill": "spill: sort, combine, write", "merge": "merge of the spills",
-    "wait": "waiting for map outputs", "stall": "no memory for a map output",
+    "read": "read",
+    "map_function": "map function",
+    "collect": "collect",
+    "map_loop": "read, map, collect",
+    "map_loop_blocked": "read, map, collect, blocked",
+    "blocked": "blocked: buffer full",
+    "wait_spill": "waiting for the spill thread",
+    "spill_sort": "spill: sort",
+    "spill_combine": "spill: combine",
+    "spill_write": "spill: write",
+    "spill": "spill: sort, combine, write",
+    "merge": "merge of the spills",
+    "wait": "waiting for map outputs",
+    "stall": "no memory for a map output",
     "copy": "copying",
-    "memory_merge": "merge in memory", "disk_merge": "merge on disk",
+    "memory_merge": "merge in memory",
+    "disk_merge": "merge on disk",
     "last_merges": "merging after the last copy",
-    "read_merge": "read with the last merge", "reduce_function": "reduce function",
-    "output": "write", "reduce_loop": "read, reduce, write",
-    "commit": "commit", "end": "end", "other": "other, not distinguished",
-}  # fmt: skip
+    "read_merge": "read with the last merge",
+    "reduce_function": "reduce function",
+    "output": "write",
+    "reduce_loop": "read, reduce, write",
+    "commit": "commit",
+    "end": "end",
+    "other": "other, not distinguished",
+}
 KINDS: tuple[TaskKind, ...] = ("map", "reduce")
 
 # Parts that rest on a field of the task's record; a source may only estimate it.
@@ -74,14 +90,13 @@ _SOURCES = {"spans": "recorded", "logs": "from logs"}
 
 def section(results: ReportData) -> Section:
     """A stacked bar for all nodes and for each; and what logs show beside the tracer."""
-    known = [
-        (record.trial, record.trial.cell.workload.name, times)
-        for record, _ in results.timelines
-        for times in [results.task_times.get(record.trial.id, JobTaskTimes())]
-    ]
+    jobs = list[tuple[str, str, JobTaskTimes]]()
+    for record, _ in results.timelines:
+        times = results.task_times.get(record.trial.id, JobTaskTimes())
+        jobs.append((record.trial.id, record.trial.cell.workload.name, times))
     figures = [
         time_bars(place, workload, bars(times.parts))
-        for place, (_, workload, times) in enumerate(known)
+        for place, (_, workload, times) in enumerate(jobs)
         if times.parts
     ]
     return Section(
@@ -89,41 +104,38 @@ def section(results: ReportData) -> Section:
         title="Where the time of a job went",
         blocks=[
             Figures(figures, _LEAD),
-            *(differences_table(workload, times.differences) for _, workload, times in known),
+            *(differences_table(workload, times.differences) for _, workload, times in jobs),
         ],
         missing="The parts of tasks are not known: there is no recording, and no log of theirs.",
-        values=lambda: {
-            "inside": [
-                {
-                    "trial": trial.id,
-                    "workload": workload,
-                    "parts": [
-                        asdict(bar) | {"estimated": sorted(bar.estimated), "total_s": bar.total_s}
-                        for bar in bars(times.parts)
-                    ],
-                    "logs_beside_spans": times.differences,
-                }
-                for trial, workload, times in known
-            ]
-        },
+        values=lambda: {"inside": [_job_document(*job) for job in jobs]},
     )
 
 
-def time_bars(place: int, workload: str, every: Sequence[TaskParts]) -> Figure:
+def _job_document(trial_id: str, workload: str, times: JobTaskTimes) -> dict[str, Any]:
+    """What the JSON report has of one job."""
+    parts = [
+        asdict(bar) | {"estimated": sorted(bar.estimated), "total_s": bar.total_s}
+        for bar in bars(times.parts)
+    ]
+    return {
+        "trial": trial_id,
+        "workload": workload,
+        "parts": parts,
+        "logs_beside_spans": times.differences,
+    }
+
+
+def time_bars(place: int, workload: str, all_bars: Sequence[TaskParts]) -> Figure:
     """Mean seconds of each part of a task, stacked: all nodes, then each kind's first nodes."""
-    by_kind = ([task_bar for task_bar in every if task_bar.kind == kind] for kind in KINDS)
-    drawn = [task_bar for of_kind in by_kind for task_bar in of_kind[: 1 + _MOST_HOSTS]]
+    drawn = list[TaskParts]()
+    for kind in KINDS:
+        drawn += [task_bar for task_bar in all_bars if task_bar.kind == kind][: 1 + _MOST_HOSTS]
     stacks = []
     for task_bar in drawn:
-        pieces = []
-        for part, part_s in task_bar.seconds.items():
-            tooltip = f"{PARTS[part]}: {seconds(part_s)}, {percent(part_s / task_bar.total_s)}"
-            tooltip += " (estimated)" if part in task_bar.estimated else ""
-            pieces.append((part, part_s, tooltip))
         where = one_line(task_bar.host, 24) or "all nodes"
-        stacks.append(Stack(task_bar.kind, f"{task_bar.kind} tasks, {where}", pieces))
-
-    whole = [task_bar for task_bar in every if not task_bar.host]
+        name = f"{task_bar.kind} tasks, {where}"
+        stacks.append(Stack(task_bar.kind, name, part_pieces(task_bar)))
+    whole = [task_bar for task_bar in all_bars if not task_bar.host]
     tasks = [
         f"{count(task_bar.tasks, f'{task_bar.kind} task')} ({_SOURCES[task_bar.source]})"
         for task_bar in whole
@@ -132,31 +144,41 @@ def time_bars(place: int, workload: str, every: Sequence[TaskParts]) -> Figure:
         f"{workload}: where the time of a task of one job went, means over {listing(tasks)}."
         " What other threads did at the same time is not in the bars."
     )
-    estimated = [
-        name
-        for part, name in PARTS.items()
-        if any(part in task_bar.estimated for task_bar in whole)
-    ]
-    caption += f" Estimated from samples: {listing(estimated)}." if estimated else ""
-    if hidden := len(every) - len(drawn):
+    sampled = frozenset[str]().union(*(task_bar.estimated for task_bar in whole))
+    if estimated := [name for part, name in PARTS.items() if part in sampled]:
+        caption += f" Estimated from samples: {listing(estimated)}."
+    if hidden := len(all_bars) - len(drawn):
         caption += f" {count(hidden, 'more bar')} of single nodes in the table."
     title = f"{workload}: mean seconds of the parts of a task"
     height, draw = stacked(stacks, "mean seconds per task", PARTS)
-    return Figure(f"parts{place}", title, WIDE, height, caption, parts_table(workload, every), draw)
+    data = parts_table(workload, all_bars)
+    return Figure(f"parts{place}", title, WIDE, height, caption, data, draw)
 
 
-def parts_table(workload: str, every: Sequence[TaskParts]) -> Table:
+def part_pieces(task_bar: TaskParts) -> list[tuple[str, float, str]]:
+    """Pieces of a stacked bar: each part with its seconds and a tooltip."""
+    pieces = []
+    for part, part_s in task_bar.seconds.items():
+        tooltip = f"{PARTS[part]}: {seconds(part_s)}, {percent(part_s / task_bar.total_s)}"
+        if part in task_bar.estimated:
+            tooltip += " (estimated)"
+        pieces.append((part, part_s, tooltip))
+    return pieces
+
+
+def parts_table(workload: str, all_bars: Sequence[TaskParts]) -> Table:
     """Mean seconds of each part, a row for each kind, node and part."""
-    rows = [
-        (
-            *(task_bar.kind, task_bar.host or "all", PARTS[part]),
-            *(number(mean_s), percent(mean_s / task_bar.total_s), str(task_bar.tasks)),
-            _SOURCES[task_bar.source],
-            Value("estimated", "mark") if part in task_bar.estimated else "",
-        )
-        for task_bar in every
-        for part, mean_s in task_bar.seconds.items()
-    ]
+    rows: list[tuple[str | Value, ...]] = []
+    for task_bar in all_bars:
+        for part, mean_s in task_bar.seconds.items():
+            remark = Value("estimated", "mark") if part in task_bar.estimated else ""
+            rows.append(
+                (
+                    *(task_bar.kind, task_bar.host or "all", PARTS[part]),
+                    *(number(mean_s), percent(mean_s / task_bar.total_s), str(task_bar.tasks)),
+                    *(_SOURCES[task_bar.source], remark),
+                )
+            )
     columns = ("Tasks", "Node", "Part", "Mean, s", "Share", "Count", "Source", "Remark")
     return table(f"{workload}: where the time of a task went", columns, "lllrrrll", rows)
 
@@ -201,48 +223,16 @@ def task_parts(
     """
     rest_name = "other"
     if isinstance(times, MapTimes):
-        parts: dict[str, float | None] = {
-            "blocked": times.blocked_s,
-            "merge": times.merge_s,
-            "end": times.end_s,
-        }
-        if times.alone_s is not None and times.spilling_s is not None:
-            loop_s = times.alone_s + times.spilling_s
-            if times.read_s is None:
-                parts["map_loop"] = loop_s
-            else:
-                collect_s = times.collect_s or 0.0
-                function_s = loop_s - times.read_s - collect_s
-                parts |= {"read": times.read_s, "map_function": function_s, "collect": collect_s}
-        last = next((spill for spill in times.spills if spill.last), None)
-        parts["wait_spill"] = times.flush_s
-        if times.flush_s is not None and last is not None:
-            parts["wait_spill"] = times.flush_s - last.duration_s
-            if last.sort_s is None:
-                parts["spill"] = last.duration_s
-            else:
-                parts["spill_sort"] = last.sort_s
-                parts |= {"spill_combine": last.combine_s, "spill_write": last.write_s}
-        known = (times.start_up_s, times.flush_s, times.merge_s, times.end_s)
-        if times.spilling_s is None and None not in known:
+        parts = {**map_loop_parts(times), **map_tail_parts(times)}
+        tail = (times.start_up_s, times.flush_s, times.merge_s, times.end_s)
+        if times.spilling_s is None and None not in tail:
             rest_name = "map_loop_blocked"
     else:
-        parts = _reduce_parts(times, attempt)
-    mains = [] if recording is None else [span.start_s for span in recording.named("main")]
-    if recording is None or not mains or times.start_up_s is None:
-        parts["start"] = times.start_up_s
-    else:
-        before_main_s = max(mains[0] - attempt.start_s, 0.0)
-        parts["init"] = times.start_up_s - before_main_s
-        if recording.process_start_s is None:
-            parts["start"] = before_main_s
-        else:
-            # The start of a process is known to a few hundredths of a second.
-            launch_s = min(max(recording.process_start_s - attempt.start_s, 0.0), before_main_s)
-            parts |= {"launch": launch_s, "jvm": before_main_s - launch_s}
+        parts = reduce_parts(times, attempt)
+    parts |= start_parts(times.start_up_s, attempt, recording)
     known_s = {name: part_s for name in PARTS if (part_s := parts.get(name)) and part_s > 0}
     rest_s = attempt.duration_s - sum(known_s.values())
-    sampled = {part for name in times.sampled for part in _RESTS_ON.get(name, ())}
+    sampled = set[str]().union(*(_RESTS_ON.get(name, ()) for name in times.sampled))
     return TaskParts(
         kind=attempt.kind,
         host=attempt.host,
@@ -253,19 +243,77 @@ def task_parts(
     )
 
 
-def _reduce_parts(times: ReduceTimes, attempt: TaskAttempt) -> dict[str, float | None]:
-    """Parts of a reduce; a fetcher without memory counts only while no other copies."""
+# Seconds of parts by their names; of a part that is not known, none.
+Parts = dict[str, float | None]
+
+
+def map_loop_parts(times: MapTimes) -> Parts:
+    """The record loop of a map: as a whole, or split where single records were timed."""
+    if times.alone_s is None or times.spilling_s is None:
+        return {}
+    loop_s = times.alone_s + times.spilling_s
+    if times.read_s is None:
+        return {"map_loop": loop_s}
+    collect_s = times.collect_s or 0.0
+    function_s = loop_s - times.read_s - collect_s
+    return {"read": times.read_s, "map_function": function_s, "collect": collect_s}
+
+
+def map_tail_parts(times: MapTimes) -> Parts:
+    """What a map waits for within its loop and does behind it: the last spill, merge and end."""
+    parts: Parts = {
+        "blocked": times.blocked_s,
+        "merge": times.merge_s,
+        "end": times.end_s,
+        "wait_spill": times.flush_s,
+    }
+    last = next((spill for spill in times.spills if spill.last), None)
+    if times.flush_s is None or last is None:
+        return parts
+    parts["wait_spill"] = times.flush_s - last.duration_s
+    if last.sort_s is None:
+        return parts | {"spill": last.duration_s}
+    return parts | {
+        "spill_sort": last.sort_s,
+        "spill_combine": last.combine_s,
+        "spill_write": last.write_s,
+    }
+
+
+def start_parts(
+    start_up_s: float | None, attempt: TaskAttempt, recording: TaskSpans | None
+) -> Parts:
+    """What came before the work of a task; a recording distinguishes its parts."""
+    mains = [] if recording is None else [span.start_s for span in recording.named("main")]
+    if recording is None or not mains or start_up_s is None:
+        return {"start": start_up_s}
+    before_main_s = max(mains[0] - attempt.start_s, 0.0)
+    init_s = start_up_s - before_main_s
+    if recording.process_start_s is None:
+        return {"init": init_s, "start": before_main_s}
+    # The start of a process is known to a few hundredths of a second.
+    launch_s = min(max(recording.process_start_s - attempt.start_s, 0.0), before_main_s)
+    return {"init": init_s, "launch": launch_s, "jvm": before_main_s - launch_s}
+
+
+def reduce_parts(times: ReduceTimes, attempt: TaskAttempt) -> Parts:
+    """Parts of a reduce behind its start."""
     commit_s = times.commit_s or 0.0
-    parts = {
+    return {
         "read_merge": times.read_s,
         "reduce_function": times.function_s,
         "output": times.write_s,
         "reduce_loop": times.loop_s if times.read_s is None else None,
         "commit": commit_s,
         "end": None if times.end_s is None else times.end_s - commit_s,
+        **shuffle_parts(times, attempt),
     }
+
+
+def shuffle_parts(times: ReduceTimes, attempt: TaskAttempt) -> Parts:
+    """Parts of the shuffle; a fetcher without memory counts only while no other copies."""
     if times.shuffle_s is None or times.start_up_s is None:
-        return parts
+        return {}
     start = attempt.start_s + times.start_up_s
     last_copy = max((segment.finish_s for segment in times.segments), default=start)
     window_s = min(max(last_copy - start, 0.0), times.shuffle_s)
@@ -277,7 +325,7 @@ def _reduce_parts(times: ReduceTimes, attempt: TaskAttempt) -> dict[str, float |
     copying_s = covered_s(copies, (start, start + times.shuffle_s))
     idle_s = max(window_s - waited_s - copying_s, 0.0)
     stalled_s = min(times.stalled_s or 0.0, idle_s)
-    return parts | {
+    return {
         "wait": waited_s,
         "stall": stalled_s,
         "copy": window_s - waited_s - stalled_s,
@@ -292,16 +340,29 @@ def bars(tasks: Sequence[TaskParts]) -> list[TaskParts]:
     Where any task of a kind was recorded, those that were not are left out: their sums would stand
     beside the others' parts.
     """
-    made = []
+    means = []
     for kind in KINDS:
-        of_kind = [task for task in tasks if task.kind == kind]
-        source: Source = "spans" if any(task.source == "spans" for task in of_kind) else "logs"
-        of_kind = [task for task in of_kind if task.source == source]
-        hosts = sorted({task.host for task in of_kind}, key=natural)
-        for host in ["", *(hosts if len(hosts) > 1 else [])] if of_kind else []:
-            chosen = [task for task in of_kind if host in ("", task.host)]
-            means = {part: fmean(task.seconds.get(part, 0.0) for task in chosen) for part in PARTS}
-            known_s = {part: mean_s for part, mean_s in means.items() if mean_s > 0}
-            estimated = frozenset(part for task in chosen for part in task.estimated)
-            made.append(TaskParts(kind, host, len(chosen), source, known_s, estimated))
-    return made
+        chosen = from_best_source([task for task in tasks if task.kind == kind])
+        if not chosen:
+            continue
+        means.append(mean_parts(chosen, ""))
+        hosts = sorted({task.host for task in chosen}, key=natural)
+        if len(hosts) > 1:
+            means += [mean_parts(chosen, host) for host in hosts]
+    return means
+
+
+def from_best_source(tasks: Sequence[TaskParts]) -> list[TaskParts]:
+    """Those that were recorded; where none was, those from logs."""
+    source: Source = "spans" if any(task.source == "spans" for task in tasks) else "logs"
+    return [task for task in tasks if task.source == source]
+
+
+def mean_parts(tasks: Sequence[TaskParts], host: str) -> TaskParts:
+    """Mean of each part over *tasks* of one kind and source that ran on *host*; empty: on any."""
+    chosen = [task for task in tasks if host in ("", task.host)]
+    means = {part: fmean(task.seconds.get(part, 0.0) for task in chosen) for part in PARTS}
+    known_s = {part: mean_s for part, mean_s in means.items() if mean_s > 0}
+    estimated = frozenset[str]().union(*(task.estimated for task in chosen))
+    first = chosen[0]
+    return TaskParts(first.kind, host, len(chosen), first.source, known_s, estimated)

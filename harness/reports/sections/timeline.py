@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from statistics import median_low
 from typing import TYPE_CHECKING
@@ -35,6 +35,8 @@ _LEAD = (
 _MOST_TOOLTIPS = 400
 _MOST_DRAWN = 2000  # attempts, or tasks of a schedule; more would be drawn as dust
 _MOST_LANES = 100
+_MOST_WIDE_LANES = 24  # of more, all share the height of a page
+_MOST_NAMED_LANES = 60
 _STEPS = 1000  # pieces narrower than this part of the axis become one with their neighbours
 _LEAST_END = 80  # this part of the axis at least shows that an attempt failed or was killed
 _RESOLUTION_S = 0.05
@@ -59,7 +61,10 @@ _by_start = attrgetter("start_s", "attempt_id")
 
 def section(results: ReportData) -> Section:
     """One timeline for each workload's representative job."""
-    figures = [timeline(results, place, *each) for place, each in enumerate(results.timelines)]
+    figures = [
+        timeline(results, place, record, traced_job)
+        for place, (record, traced_job) in enumerate(results.timelines)
+    ]
     return Section(
         id="timeline",
         title="Timeline of a job",
@@ -90,49 +95,79 @@ def timeline(results: ReportData, place: int, record: TrialRecord, traced_job: J
         for attempt in sorted(traced_job.attempts, key=_by_start)
         if lanes[attempt.attempt_id] in rows
     ]
-    known = results.task_times.get(record.trial.id, JobTaskTimes()).pieces
-    details = {name: pieces for name, pieces in known.items() if any(pieces)}
+    task_pieces = results.task_times.get(record.trial.id, JobTaskTimes()).pieces
+    details = {name: pieces for name, pieces in task_pieces.items() if any(pieces)}
     trial_jobs = results.jobs.get(record.trial.id, (traced_job,))
-    pitch = 0.42 if details else 0.27
-    pitch = pitch if len(lane_names) <= 24 else max(0.05, 6.5 / len(lane_names))
-    few = len(traced_job.attempts) <= _MOST_DRAWN
+    are_too_many = len(traced_job.attempts) > _MOST_DRAWN
 
     def draw(canvas: Canvas) -> None:
         lane_axes = canvas.figure.add_subplot()
-        by_row: dict[int, list[Piece]] = {}
-        for attempt, lane_row in shown:
-            if few and attempt.attempt_id in details:
-                _draw_pieces(
-                    canvas, lane_axes, lane_row, (attempt, traced_job), details[attempt.attempt_id]
-                )
-            elif not few:  # so many attempts that neighbours have to share a bar
-                by_row.setdefault(lane_row, []).extend(phases(attempt))
-            else:
-                for phase in phases(attempt):
-                    length = seconds(phase.end - phase.start, _RESOLUTION_S)
-                    tooltip = f"{_name(attempt)}: {PHASE_NAMES[phase.part]} {length}"
-                    tooltip = tooltip if len(shown) <= _MOST_TOOLTIPS else ""
-                    times_s = phase.since(traced_job.submit_s)
-                    canvas.bar(lane_axes, lane_row, times_s, phase.part, tooltip=tooltip)
-        for lane_row, pieces in by_row.items():
-            for piece in thinned(pieces, traced_job.job_s * len(rows) / _MOST_DRAWN):
-                canvas.bar(lane_axes, lane_row, piece.since(traced_job.submit_s), piece.part)
+        if are_too_many:
+            _draw_thinned(canvas, lane_axes, shown, traced_job)
+        else:
+            _draw_attempts(canvas, lane_axes, shown, traced_job, details)
         _draw_axes(canvas, lane_axes, lane_names, traced_job, trial_jobs)
         canvas.texture_legend(_DRAWN | PHASE_NAMES, columns=4 if details else 8)
 
     caption = _caption(results, record, traced_job, trial_jobs)
     if hidden := len(all_lanes) - len(lane_names):
         caption += f" {count(hidden, 'slot')} between these not drawn."
-    if not few:
+    if are_too_many:
         caption += " Neighbouring attempts share a bar where they are too short to be seen."
-    if any(beside for _, beside in details.values()):
+    if any(pieces.beside for pieces in details.values()):
         caption += " A thinner bar is what other threads of a task did meanwhile."
     what = f"{len(trial_jobs)} jobs" if len(trial_jobs) > 1 else "one job"
     job_name = traced_job.name or traced_job.job_id
     title = f"{job_name}: attempts of {what} over time, by node and slot"
-    height = 1.45 + pitch * max(1, len(lane_names))
+    height = 1.45 + _pitch(len(lane_names), is_detailed=bool(details)) * max(1, len(lane_names))
     attempts = attempts_table(traced_job)
     return Figure(f"timeline{place}", title, WIDE, height, caption, attempts, draw)
+
+
+def _pitch(lanes: int, *, is_detailed: bool) -> float:
+    """Inches from one lane to the next."""
+    if lanes > _MOST_WIDE_LANES:
+        return max(0.05, 6.5 / lanes)
+    return 0.42 if is_detailed else 0.27
+
+
+def _draw_thinned(
+    canvas: Canvas,
+    lane_axes: Axes,
+    shown: Sequence[tuple[TaskAttempt, int]],
+    traced_job: JobTrace,
+) -> None:
+    """Draw so many attempts that neighbours have to share a bar."""
+    by_row = defaultdict[int, list[Piece]](list)
+    for attempt, lane_row in shown:
+        by_row[lane_row].extend(phases(attempt))
+    lanes = len({lane_row for _, lane_row in shown})
+    for lane_row, pieces in by_row.items():
+        for piece in thinned(pieces, traced_job.job_s * lanes / _MOST_DRAWN):
+            canvas.bar(lane_axes, lane_row, piece.since(traced_job.submit_s), piece.part)
+
+
+def _draw_attempts(
+    canvas: Canvas,
+    lane_axes: Axes,
+    shown: Sequence[tuple[TaskAttempt, int]],
+    traced_job: JobTrace,
+    details: Mapping[str, TaskPieces],
+) -> None:
+    """Draw each attempt by what its threads did, or by its phases where that is not known."""
+    has_tooltips = len(shown) <= _MOST_TOOLTIPS
+    for attempt, lane_row in shown:
+        if attempt.attempt_id in details:
+            run = (attempt, traced_job)
+            _draw_pieces(canvas, lane_axes, lane_row, run, details[attempt.attempt_id])
+            continue
+        for phase in phases(attempt):
+            length = seconds(phase.end - phase.start, _RESOLUTION_S)
+            tooltip = f"{_name(attempt)}: {PHASE_NAMES[phase.part]} {length}"
+            times_s = phase.since(traced_job.submit_s)
+            canvas.bar(
+                lane_axes, lane_row, times_s, phase.part, tooltip=tooltip if has_tooltips else ""
+            )
 
 
 def _name(attempt: TaskAttempt) -> str:
@@ -147,18 +182,12 @@ def _draw_pieces(
     threads: TaskPieces,
 ) -> None:
     """Draw what the threads of an attempt of a job did, and at its end what became of it."""
-    (attempt, traced_job) = run
-    (main, beside) = threads
+    attempt, traced_job = run
+    main, beside = threads
     if attempt.state != "succeeded":
         # A task may outlive what its master records of it.
-        main, beside = (
-            [
-                piece._replace(end=min(piece.end, attempt.finish_s))
-                for piece in thread
-                if piece.start < attempt.finish_s
-            ]
-            for thread in threads
-        )
+        main = _until(main, attempt.finish_s)
+        beside = _until(beside, attempt.finish_s)
         known_until = main[-1].end if main else attempt.start_s
         start = min(known_until, attempt.finish_s - traced_job.job_s / _LEAST_END)
         end = Piece(max(start, attempt.start_s), attempt.finish_s, attempt.state)
@@ -175,6 +204,13 @@ def _draw_pieces(
             )
 
 
+def _until(pieces: Sequence[Piece], finish_s: float) -> list[Piece]:
+    """What of *pieces* came before *finish_s*."""
+    return [
+        piece._replace(end=min(piece.end, finish_s)) for piece in pieces if piece.start < finish_s
+    ]
+
+
 def assign_lanes(attempts: Iterable[TaskAttempt]) -> dict[str, Lane]:
     """
     Slot of each attempt: (host, kind, number from 1), the lowest that is free when it starts.
@@ -185,12 +221,11 @@ def assign_lanes(attempts: Iterable[TaskAttempt]) -> dict[str, Lane]:
     for attempt in attempts:
         task = Piece(attempt.start_s, attempt.finish_s, attempt.attempt_id)
         groups[attempt.host, attempt.kind].append(task)
-    return {
-        task.part: (*group, slot)
-        for group, tasks in groups.items()
-        for slot, lane in enumerate(in_lanes(tasks), start=1)
-        for task in lane
-    }
+    lanes = dict[str, Lane]()
+    for group, tasks in groups.items():
+        for slot, lane in enumerate(in_lanes(tasks), start=1):
+            lanes |= {task.part: (*group, slot) for task in lane}
+    return lanes
 
 
 def phases(attempt: TaskAttempt) -> Iterator[Piece]:
@@ -220,7 +255,7 @@ def _draw_axes(
     """Name the lanes, and mark the events above them."""
     from matplotlib.ticker import MaxNLocator
 
-    if len(lane_names) <= 60:
+    if len(lane_names) <= _MOST_NAMED_LANES:
         texts = [
             f"{one_line(host.partition(':')[0], 22)}  {kind} {slot}"
             for host, kind, slot in lane_names
@@ -239,26 +274,14 @@ def _draw_axes(
     lane_axes.xaxis.set_major_formatter(lambda tick, _: f"{tick:g}")
     lane_axes.spines["left"].set_visible(False)
     grid(lane_axes, "x")
-    first = trial_jobs[0]
-    several = len(trial_jobs) > 1
-    which = "first job" if several else "job"
+    which = "first job" if len(trial_jobs) > 1 else "job"
     lane_axes.set_xlabel(f"seconds since the {which} was submitted")
-    end_s = trial_jobs[-1].finish_s - first.submit_s
     raised = 1 + 0.16 / (canvas.figure.get_figheight() - 1.3)
-    events = []
-    for place in range(0, len(trial_jobs), math.ceil(len(trial_jobs) / _MOST_NUMBERS)):
-        text = f"job {place + 1}" if several else "submitted"
-        events.append((trial_jobs[place].submit_s - first.submit_s, text, "left", 1.0))
-    launch_s = first.launch_s - first.submit_s
-    if not several and 0 < launch_s < end_s:
-        side = "right" if launch_s > end_s / 2 else "left"
-        events.append((launch_s, f"application master started, {launch_s:.1f} s", side, raised))
-    events.append((end_s, f"finished, {end_s:.1f} s", "right", raised if several else 1.0))
-    for at_s, text, side, top in events:
+    for at_s, text, side, is_raised in job_events(trial_jobs):
         lane_axes.axvline(at_s, color=INK, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
         lane_axes.text(
             at_s,
-            top,
+            raised if is_raised else 1.0,
             text,
             ha=side,
             va="bottom",
@@ -267,19 +290,34 @@ def _draw_axes(
         )
 
 
+def job_events(trial_jobs: Sequence[JobTrace]) -> Iterator[tuple[float, str, str, bool]]:
+    """When jobs began and ended: seconds, text, the side it stands on, whether above others."""
+    first = trial_jobs[0]
+    end_s = trial_jobs[-1].finish_s - first.submit_s
+    are_several = len(trial_jobs) > 1
+    for place in range(0, len(trial_jobs), math.ceil(len(trial_jobs) / _MOST_NUMBERS)):
+        text = f"job {place + 1}" if are_several else "submitted"
+        yield trial_jobs[place].submit_s - first.submit_s, text, "left", False
+    launch_s = first.launch_s - first.submit_s
+    if not are_several and 0 < launch_s < end_s:
+        side = "right" if launch_s > end_s / 2 else "left"
+        yield launch_s, f"application master started, {launch_s:.1f} s", side, True
+    yield end_s, f"finished, {end_s:.1f} s", "right", are_several
+
+
 def _caption(
     results: ReportData, record: TrialRecord, traced_job: JobTrace, trial_jobs: Sequence[JobTrace]
 ) -> str:
     unfinished = sum(attempt.state != "succeeded" for attempt in traced_job.attempts)
-    several = ""
+    job_count = ""
     sums = ""
     if len(trial_jobs) > 1:
-        several = f"{len(trial_jobs)} jobs, one after the other, "
+        job_count = f"{len(trial_jobs)} jobs, one after the other, "
         jobs_s = math.fsum(trial_job.job_s for trial_job in trial_jobs)
         sums = f", {seconds(jobs_s, 0.3)} of them in jobs"
     tasks = f"{count(traced_job.num_maps, 'map')}, {count(traced_job.num_reduces, 'reduce')}"
     caption = (
-        f"{results.label(record.trial.cell.id)}, trial {record.trial.id}: {several}{tasks},"
+        f"{results.label(record.trial.cell.id)}, trial {record.trial.id}: {job_count}{tasks},"
         f" {seconds(traced_job.job_s, 0.3)} from submission to end{sums}."
     )
     caption += f" {count(unfinished, 'attempt')} failed or was killed." if unfinished else ""
@@ -321,35 +359,20 @@ def schedule_figure(
     times_s = [traced_job.job_s for traced_job in jobs]
     cell = record.trial.cell.id
     median_job = times_s.index(median_low(times_s))
-    done = (*jobs[median_job].succeeded("map"), *jobs[median_job].succeeded("reduce"))
-    tasks = {"measured": [Piece(task.start_s, task.finish_s, task.kind) for task in done]}
-    timelines = {
-        prediction.model: prediction.timeline
-        for prediction in results.predictions
-        if prediction.cell == cell
-    }
-    for model in results.models:
-        if spans := timelines.get(model):
-            tasks[model] = [Piece(span.start_s, span.end_s, span.kind) for span in spans]
-    sizes = [len(of_source) for of_source in tasks.values()]
+    schedules = task_schedules(results, cell, jobs[median_job])
+    sizes = [len(tasks) for tasks in schedules.values()]
     if len(sizes) < 2 or not 0 < min(sizes) <= max(sizes) <= _MOST_DRAWN:
         return None
-    lanes = {}
-    ends_s = {}
-    for source, of_source in tasks.items():
-        first_s = min(task.start for task in of_source)
-        shifted = [Piece(*task.since(first_s), task.part) for task in of_source]
-        by_kind = ([task for task in shifted if task.part == kind] for kind in KINDS)
-        lanes[source] = [lane for of_kind in by_kind for lane in in_lanes(of_kind)]
-        ends_s[source] = max(task.end for task in shifted)
+    lanes = {source: schedule_lanes(tasks) for source, tasks in schedules.items()}
+    ends_s = {source: max(task.end for task in tasks) for source, tasks in schedules.items()}
 
     def draw(canvas: Canvas) -> None:
         lane_axes = canvas.figure.add_subplot()
         names = []
         lane_row = 0.0
-        for source, of_source in lanes.items():
-            names.append((lane_row + (len(of_source) - 1) / 2, one_line(source, 26)))
-            for lane in of_source:
+        for source, source_lanes in lanes.items():
+            names.append((lane_row + (len(source_lanes) - 1) / 2, one_line(source, 26)))
+            for lane in source_lanes:
                 for start_s, end_s, kind in lane:
                     tooltip = f"{source}, {kind}: {seconds(end_s - start_s)}"
                     canvas.bar(lane_axes, lane_row, (start_s, end_s), kind, tooltip=tooltip)
@@ -369,8 +392,34 @@ def schedule_figure(
     rows = [(source, number(end_s)) for source, end_s in ends_s.items()]
     columns = ("Source", "Last task ends, s")
     data = table(f"{title}: data of the figure", columns, "lr", rows, folded=True)
-    height = 1.0 + _LANE * sum(len(of_source) + _GAP for of_source in lanes.values())
+    height = 1.0 + _LANE * sum(len(source_lanes) + _GAP for source_lanes in lanes.values())
     return Figure(f"schedule{place}", title, WIDE, height, caption, data, draw)
+
+
+def task_schedules(results: ReportData, cell: str, traced_job: JobTrace) -> dict[str, list[Piece]]:
+    """Tasks of *traced_job* from the start of the first, as measured and by each model with any."""
+    done = (*traced_job.succeeded("map"), *traced_job.succeeded("reduce"))
+    schedules = {"measured": [Piece(task.start_s, task.finish_s, task.kind) for task in done]}
+    timelines = {
+        prediction.model: prediction.timeline
+        for prediction in results.predictions
+        if prediction.cell == cell
+    }
+    for model in results.models:
+        if spans := timelines.get(model):
+            schedules[model] = [Piece(span.start_s, span.end_s, span.kind) for span in spans]
+    for source, tasks in schedules.items():
+        first_s = min((task.start for task in tasks), default=0.0)
+        schedules[source] = [Piece(*task.since(first_s), task.part) for task in tasks]
+    return schedules
+
+
+def schedule_lanes(tasks: Sequence[Piece]) -> list[list[Piece]]:
+    """Tasks in lanes, those of maps above those of reduces."""
+    lanes = list[list[Piece]]()
+    for kind in KINDS:
+        lanes += in_lanes([task for task in tasks if task.part == kind])
+    return lanes
 
 
 def in_lanes(tasks: Iterable[Piece]) -> list[list[Piece]]:

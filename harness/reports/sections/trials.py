@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from statistics import fmean
 from typing import Any
 
 from harness.records.score import Measurement
+from harness.records.trial import TrialRecord
 from harness.reports.data import ReportData
 from harness.reports.document import Section, Table, Text, Value, table
 from harness.reports.wording import UNKNOWN, floor_percent, number, percent
@@ -28,29 +30,11 @@ def jobs_table(results: ReportData, workload: str) -> Table:
     for measurement in results.measurements:
         if measurement.workload == workload:
             cells.setdefault(measurement.cell, []).append(measurement)
-    models = results.models
-    table_rows = []
+    table_rows = list[tuple[str, ...]]()
     places = results.cell_places(cells)
     for cell in sorted(cells, key=lambda cell: places[cell]):
-        if all(len(trial.jobs_s) <= 1 for trial in cells[cell]):
-            continue
-        predicted = {
-            prediction.model: prediction.each_job_s
-            for prediction in results.predictions
-            if prediction.cell == cell
-        }
-        by_job = zip_longest(*(repeat.jobs_s for repeat in cells[cell]))
-        for job_number, times_s in enumerate(by_job, start=1):
-            known = [time_s for time_s in times_s if time_s is not None]
-            floor = coefficient_of_variation(known)
-            noise = fmean(known) * floor if floor else None
-            table_rows.append(
-                (
-                    *(results.label(cell), str(job_number), str(len(known))),
-                    *(number(fmean(known), noise), floor_percent(floor)),
-                    *(number(predicted.get(model), noise) for model in models),
-                )
-            )
+        if any(len(trial.jobs_s) > 1 for trial in cells[cell]):
+            table_rows += job_rows(results, cell, cells[cell])
     note = "All jobs of a trial are of one kind, and models predict the same for each."
     counts = sorted(
         prediction.jobs
@@ -60,6 +44,7 @@ def jobs_table(results: ReportData, workload: str) -> Table:
     if counts:
         ends = dict.fromkeys(f"{round(jobs, 1):g}" for jobs in (counts[0], counts[-1]))
         note += f" They assume that a trial has {' to '.join(ends)} of them."
+    models = results.models
     return table(
         f"{workload}: each job of a trial, means over the repeats, s",
         ("Cell", "Job", "Trials", "Measured", "Noise floor", *models),
@@ -67,6 +52,27 @@ def jobs_table(results: ReportData, workload: str) -> Table:
         table_rows,
         note=note,
     )
+
+
+def job_rows(
+    results: ReportData, cell: str, repeats: Sequence[Measurement]
+) -> Iterator[tuple[str, ...]]:
+    """A row for each job of a trial of *cell*: its mean over the *repeats*, and what models say."""
+    predicted = {
+        prediction.model: prediction.each_job_s
+        for prediction in results.predictions
+        if prediction.cell == cell
+    }
+    by_job = zip_longest(*(repeat.jobs_s for repeat in repeats))
+    for job_number, repeated_s in enumerate(by_job, start=1):
+        times_s = [time_s for time_s in repeated_s if time_s is not None]
+        floor = coefficient_of_variation(times_s)
+        noise = fmean(times_s) * floor if floor else None
+        yield (
+            *(results.label(cell), str(job_number), str(len(times_s))),
+            *(number(fmean(times_s), noise), floor_percent(floor)),
+            *(number(predicted.get(model), noise) for model in results.models),
+        )
 
 
 def failed_section(results: ReportData) -> Section:
@@ -137,37 +143,31 @@ def _documents(results: ReportData) -> list[dict[str, Any]]:
 def trial_table(results: ReportData) -> Table:
     """Trials in the order in which they ran; several jobs of a trial have a column."""
     ordered = results.ordered_trials
-    rates = results.relative_rates
     times = {measurement.trial: measurement for measurement in results.measurements}
     first_s = min((trial_record.started_s for trial_record in ordered), default=0.0)
-    several = any(len(trial_record.job_ids) > 1 for trial_record in ordered)
-    rules = results.disturbed_trials
+    has_several_jobs = any(len(trial_record.job_ids) > 1 for trial_record in ordered)
     table_rows = []
     for position, trial_record in enumerate(ordered, start=1):
         trial = trial_record.trial
-        measured = times.get(trial_record.trial.id)
+        is_done = trial_record.state == "done"
+        measured = times.get(trial.id)
         swap_bps = trial_record.most("swap_bytes_per_s")
-        remark = Value(f"device={trial_record.device}" if trial_record.device else "")
-        if trial_record.state != "done":
-            remark = Value("see failed trials", "mark")
-        elif trial.id in rules:
-            remark = Value(f"disturbed: {rules[trial.id]}", "mark")
         minutes, second = divmod(round(trial_record.started_s - first_s), 60)
         table_rows.append(
             (
                 *(str(position), trial.id, results.label(trial.cell.id), str(trial.repetition + 1)),
                 "profile" if trial.profiling else "score",
-                Value(_STATES[trial_record.state], "" if trial_record.state == "done" else "mark"),
+                Value(_STATES[trial_record.state], "" if is_done else "mark"),
                 f"{minutes // 60}:{minutes % 60:02d}:{second:02d}",
-                str(len(trial_record.job_ids)) if several else "",
+                str(len(trial_record.job_ids)) if has_several_jobs else "",
                 number(measured.raw_s.get("job_s"), 0.1) if measured else UNKNOWN,
                 number(measured.reference_s.get("job_s"), 0.1) if measured else UNKNOWN,
-                percent(rates.get(trial.id), 0.004),
+                percent(results.relative_rates.get(trial.id), 0.004),
                 percent(trial_record.most("busy"), 0.05),
                 percent(trial_record.most("others"), 0.004),
                 percent(trial_record.most("steal"), 0.004),
                 UNKNOWN if swap_bps is None else format_rate(swap_bps),
-                remark,
+                trial_remark(results, trial_record),
             )
         )
     columns = (
@@ -189,3 +189,12 @@ def trial_table(results: ReportData) -> Table:
         "Remark",
     )
     return table("Every trial in the order of running", columns, "rclrllrrrrrrrrrl", table_rows)
+
+
+def trial_remark(results: ReportData, record: TrialRecord) -> Value:
+    """What deserves a look, or the device that did the work."""
+    if record.state != "done":
+        return Value("see failed trials", "mark")
+    if rule := results.disturbed_trials.get(record.trial.id):
+        return Value(f"disturbed: {rule}", "mark")
+    return Value(f"device={record.device}" if record.device else "")

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from harness.records.vet import FLAGS, MULTI_SPILL, SUBPHASES, JobVet, VetCurve
+from harness.records.vet import FLAGS, MULTI_SPILL, SUBPHASES, JobVet, VetCurve, VetKind
 from harness.reports.data import ReportData
 from harness.reports.document import Figure, Figures, Section, Table, Text, Value, table
 from harness.reports.drawing import INK, SERIES, WIDE, Canvas, grid
@@ -51,24 +51,7 @@ def section(results: ReportData) -> Section:
     lead = ""
     if len(drawn) > MOST_FIGURES:
         lead = f"{MOST_FIGURES} of {len(drawn)} jobs are drawn, the first repeats first."
-    tests = [
-        (
-            results.label(repeat.cell),
-            SUBPHASES[repeat.kind],
-            "{} and {}".format(*repeat.repetitions),
-            ratio(repeat.ks.statistic),
-            Value(number(repeat.ks.p_value), "mark" if repeat.ks.p_value < _UNLIKELY else ""),
-        )
-        for repeat in sorted(results.vet.repeats, key=lambda each: places[each.cell])
-    ]
-    repeats = table(
-        "Vet of the tasks of two repeats: one distribution?",
-        ("Cell", "Sub-phase", "Repeats", "D", "p"),
-        "llrrr",
-        tests,
-        note="Two-sample Kolmogorov-Smirnov test. A small p says that the repeats differ; with many"
-        " pairs some p is small by chance.",
-    )
+    repeats = repeats_table(results)
     texts = map(Text, _texts(results, jobs) if jobs else ())
     return Section(
         id="vet",
@@ -81,6 +64,31 @@ def section(results: ReportData) -> Section:
                 "repeats": results.vet.repeats,
             }
         },
+    )
+
+
+def repeats_table(results: ReportData) -> Table:
+    """The test of each pair of repeats, in the order of their cells."""
+    places = results.cell_places({repeat.cell for repeat in results.vet.repeats})
+    rows = []
+    for repeat in sorted(results.vet.repeats, key=lambda repeat: places[repeat.cell]):
+        is_unlikely = repeat.ks.p_value < _UNLIKELY
+        rows.append(
+            (
+                results.label(repeat.cell),
+                SUBPHASES[repeat.kind],
+                "{} and {}".format(*repeat.repetitions),
+                ratio(repeat.ks.statistic),
+                Value(number(repeat.ks.p_value), "mark" if is_unlikely else ""),
+            )
+        )
+    return table(
+        "Vet of the tasks of two repeats: one distribution?",
+        ("Cell", "Sub-phase", "Repeats", "D", "p"),
+        "llrrr",
+        rows,
+        note="Two-sample Kolmogorov-Smirnov test. A small p says that the repeats differ; with many"
+        " pairs some p is small by chance.",
     )
 
 
@@ -100,13 +108,30 @@ def _job_document(results: ReportData, job_vet: JobVet) -> dict[str, Any]:
 def _texts(results: ReportData, jobs: Sequence[JobVet]) -> Iterator[str]:
     """What a reader must know to read tables and figures, and section 5.5 of the paper."""
     yield _MEANING
-    kinds = [vet_kind for job_vet in jobs for vet_kind in job_vet.kinds]
+    kinds = [vet_kind for _, vet_kind in kinds_of_jobs(jobs)]
     sizes = sorted({vet_kind.unit_records for vet_kind in kinds})
     records = listing([str(size) for size in sizes], "or")
     yield f"A unit is {records} records, read one after the other."
     trials = {job_vet.trial for job_vet in jobs}
     if any(len(record.job_ids) > 1 for record in results.trials if record.trial.id in trials):
         yield "Where a trial has several jobs, its vet is over the tasks of all of them."
+    yield from spill_texts(kinds)
+    if crowded := crowded_cells(results, jobs):
+        yield (
+            "The mean vet of a task is above the number of tasks that run at once on a node, which"
+            f" suggests fewer at once: {listing(crowded, most=_MOST_NAMED)}."
+        )
+
+
+def kinds_of_jobs(jobs: Sequence[JobVet]) -> Iterator[tuple[JobVet, VetKind]]:
+    """Each job with each of its kinds of tasks."""
+    for job_vet in jobs:
+        for vet_kind in job_vet.kinds:
+            yield job_vet, vet_kind
+
+
+def spill_texts(kinds: Sequence[VetKind]) -> Iterator[str]:
+    """What spills of maps do to their units, where they do much."""
     maps = [vet_kind for vet_kind in kinds if vet_kind.kind == "map"]
     spilled = sum(vet_kind.flags.get(MULTI_SPILL, 0) for vet_kind in kinds)
     if spilled:
@@ -115,24 +140,26 @@ def _texts(results: ReportData, jobs: Sequence[JobVet]) -> Iterator[str]:
             f"{spilled} of {count(tasks, 'map task')} spilled more than once: their units hold the"
             " waiting for room in the sort buffer, and the paper's best case is not given."
         )
-    shares = [each.spill_share for each in maps if each.spill_share is not None]
+    shares = [vet_kind.spill_share for vet_kind in maps if vet_kind.spill_share is not None]
     if shares and max(shares) >= _MUCH_SPILLING:
         yield (
             f"Spills ran for up to {percent(max(shares))} of the time of a map task. They are not"
             " in its units: vet assumes that they are short."
         )
-    crowded: dict[str, None] = {}
+
+
+def crowded_cells(results: ReportData, jobs: Sequence[JobVet]) -> list[str]:
+    """Labels of the cells in which the mean vet of a task is above the slots of a node."""
+    crowded = dict[str, None]()
     for job_vet in jobs:
-        vets = [vet for kind in job_vet.kinds for vet in kind.job.vet_tasks if vet is not None]
+        vets = list[float]()
+        for kind in job_vet.kinds:
+            vets += [vet for vet in kind.job.vet_tasks if vet is not None]
         if vets and job_vet.cell in results.cells:
             node = results.cells[job_vet.cell][0].cluster.node
             if fmean(vets) > node.map_slots + node.reduce_slots:
                 crowded[results.label(job_vet.cell)] = None
-    if crowded:
-        yield (
-            "The mean vet of a task is above the number of tasks that run at once on a node, which"
-            f" suggests fewer at once: {listing(list(crowded), most=_MOST_NAMED)}."
-        )
+    return list(crowded)
 
 
 def ratio(value: float | None) -> str:
@@ -140,32 +167,26 @@ def ratio(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.2f}"
 
 
+def part_of(part: int, whole: int) -> str:
+    """How many of all; only how many where that is all."""
+    return str(whole) if part == whole else f"{part} of {whole}"
+
+
 def vet_table(results: ReportData, jobs: Sequence[JobVet]) -> Table:
     """A row for each job and kind of task."""
-
-    def part_of(part: int, whole: int) -> str:
-        return str(whole) if part == whole else f"{part} of {whole}"
-
     rows: list[tuple[str | Value, ...]] = []
-    for job_vet, vet_kind in ((job, kind) for job in jobs for kind in job.kinds):
+    for job_vet, vet_kind in kinds_of_jobs(jobs):
         vet = vet_kind.job
-        tasks = len(vet_kind.attempts)
-        buckets = vet_kind.buckets
-        on_buckets = [buckets[size].vet_job if size in buckets else None for size in (1000, 100)]
-        low = ratio(vet.vet_quartile_1)
-        high = ratio(vet.vet_quartile_3)
-        remarks = [
-            f"{name}: {part_of(flagged, tasks)}"
-            for flag, name in zip(FLAGS, _FLAG_TEXTS, strict=True)
-            if (flagged := vet_kind.flags.get(flag))
-        ]
+        quartiles = UNKNOWN
+        if vet.vet_quartile_1 is not None:
+            quartiles = f"{ratio(vet.vet_quartile_1)} to {ratio(vet.vet_quartile_3)}"
+        remarks = flag_remarks(vet_kind)
         rows.append(
             (
                 *(results.label(job_vet.cell), str(job_vet.repetition), SUBPHASES[vet_kind.kind]),
                 part_of(vet.tasks_used, vet.tasks_used + vet.tasks_skipped),
-                ratio(vet.vet_job),
-                UNKNOWN if vet.vet_quartile_1 is None else f"{low} to {high}",
-                *map(ratio, on_buckets),
+                *(ratio(vet.vet_job), quartiles),
+                *(ratio(bucket_vet(vet_kind, size)) for size in (1000, 100)),
                 *map(number, (vet.pr_mean_s, vet.ei_mean_s, vet.oc_mean_s)),
                 *map(ratio, (vet.ratio_of_means, vet_kind.alpha, vet.pearson_vet_vs_task_seconds)),
                 Value("; ".join(remarks), "mark" if remarks else ""),
@@ -190,6 +211,22 @@ def vet_table(results: ReportData, jobs: Sequence[JobVet]) -> Table:
     )
     caption = "Overhead of finished tasks"
     return table(caption, columns, "lrlrrrrrrrrrrrl", rows)
+
+
+def bucket_vet(vet_kind: VetKind, size: int) -> float | None:
+    """Vet on sums of *size* ordered units, where that is known."""
+    bucket = vet_kind.buckets.get(size)
+    return None if bucket is None else bucket.vet_job
+
+
+def flag_remarks(vet_kind: VetKind) -> list[str]:
+    """How many tasks have what makes vet doubtful."""
+    tasks = len(vet_kind.attempts)
+    remarks = []
+    for flag, name in zip(FLAGS, _FLAG_TEXTS, strict=True):
+        if flagged := vet_kind.flags.get(flag):
+            remarks.append(f"{name}: {part_of(flagged, tasks)}")
+    return remarks
 
 
 def vet_figure(results: ReportData, position: int, job_vet: JobVet) -> Figure:
