@@ -86,8 +86,12 @@ class Side:
         self.trials = trials_by_cell(evaluation, self.scores)
         self.cells = {cell: evaluation.cells[cell] for cell in self.trials}
         self.axes = texts_by_axis(self.cells.values())
-        self.varying = {axis for axis, texts in self.axes.items() if len(texts) > 1}
         self.facts = self._facts()
+
+    @property
+    def varying(self) -> set[str]:
+        """Axes on which its cells differ."""
+        return {axis for axis, texts in self.axes.items() if len(texts) > 1}
 
     def _facts(self) -> dict[str, str]:
         """Values of axes, how many trials were disturbed, the manifest, and codes of models."""
