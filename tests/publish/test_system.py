@@ -143,7 +143,7 @@ def test_cores_are_those_of_the_nodes(cluster, machines, per_core):
         cells={"id": cell}, resolved={"id": resolve_cell(cell)}, labels={"id": "label"}
     )
 
-    entry = module._clusters(evaluation, manifest)["all cells"]["tasks per core"]
+    entry = module.cluster_facts(evaluation, manifest)["all cells"]["tasks per core"]
     assert entry.startswith(per_core) if isinstance(per_core, str) else entry == per_core
 
 
