@@ -222,7 +222,8 @@ class BundledRun:
         if unknown := [cell for cell in scored if cell not in floors]:
             return None, f"floor of {quantity}: not known of cell {_some(unknown)}"
         cell = max(floors, key=floors.__getitem__)
-        is_low = floors[cell] <= MOST_FLOOR
+        # Of all, and not of the largest: a floor that is no number is not low.
+        is_low = all(floor <= MOST_FLOOR for floor in floors.values())
         return is_low, f"floor of {quantity}: {floors[cell]:.2%}, largest: cell {cell}"
 
     def is_mostly_body(self) -> Decision:

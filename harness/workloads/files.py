@@ -208,26 +208,26 @@ def _byte_reader(chunks: Iterable[bytes]) -> ReadBytes:
     pending = bytearray()
     following = iter(chunks)
 
-    def read_bytes(count: int) -> bytes:  # no method: each record costs three calls
+    def take_bytes(count: int) -> bytes:  # no method: each record costs three calls
         while len(pending) < count and (chunk := next(following, None)) is not None:
             pending.extend(chunk)
         taken = bytes(pending[:count])
         del pending[:count]
         return taken
 
-    return read_bytes
+    return take_bytes
 
 
-def _sequence_lines(name: str, read_bytes: ReadBytes) -> Iterator[bytes]:
+def _sequence_lines(name: str, take_bytes: ReadBytes) -> Iterator[bytes]:
     """Records of the sequence file *name* as lines."""
-    value_class, mark = _read_head(name, read_bytes)
+    value_class, mark = _read_head(name, take_bytes)
     is_text = value_class == _TEXT
-    while length := read_bytes(4):
-        if length == b"\xff" * 4 and read_bytes(16) == mark:
+    while length := take_bytes(4):
+        if length == b"\xff" * 4 and take_bytes(16) == mark:
             continue
         size = int.from_bytes(length)
-        key_size = int.from_bytes(read_bytes(4))
-        record = read_bytes(size) if key_size <= size <= _MOST_RECORD else b""
+        key_size = int.from_bytes(take_bytes(4))
+        record = take_bytes(size) if key_size <= size <= _MOST_RECORD else b""
         if not record or len(record) < size:
             raise JobError(f"{name}: it is damaged, or ends within a record")
         key = _read_text(name, record[:key_size])
@@ -238,13 +238,13 @@ def _sequence_lines(name: str, read_bytes: ReadBytes) -> Iterator[bytes]:
             yield b"%s\t%d\n" % (key, int.from_bytes(value, signed=True))
 
 
-def _read_head(name: str, read_bytes: ReadBytes) -> tuple[bytes, bytes]:
+def _read_head(name: str, take_bytes: ReadBytes) -> tuple[bytes, bytes]:
     """Class of the values, and the mark that comes again between records."""
-    start = read_bytes(30)
-    value_class = read_bytes(1)
-    value_class += read_bytes(value_class[0] if value_class else 0)
-    is_plain = read_bytes(6) == bytes(6)  # neither compressed nor with metadata
-    mark = read_bytes(16)
+    start = take_bytes(30)
+    value_class = take_bytes(1)
+    value_class += take_bytes(value_class[0] if value_class else 0)
+    is_plain = take_bytes(6) == bytes(6)  # neither compressed nor with metadata
+    mark = take_bytes(16)
     if start != b"SEQ\6" + _TEXT or value_class not in (_TEXT, _NUMBER) or not is_plain:
         raise JobError(f"{name}: it is not a plain sequence file of texts")
     return value_class, mark
