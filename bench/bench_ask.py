@@ -8,13 +8,13 @@ at once.  Rates are points per second of the core.
 
 import time
 
-from harness.evaluate.ask import MANY, Basis, answers, questions
-from harness.evaluate.resolved import resolve_cell
+from harness.base.records.profile import FRAME, Profile, Statistic
+from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
+from harness.base.units import MIB
+from harness.core.evaluate.resolved import resolve_cell
+from harness.core.run.preflight import known_names
 from harness.models.whatif.inputs import COSTS
-from harness.records.profile import FRAME, Profile, Statistic
-from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
-from harness.run.preflight import known_names
-from harness.units import MIB
+from harness.tuning.ask import MANY, Basis, answers, questions
 
 ROUNDS, LOOPED = 5, 400
 GRID = (

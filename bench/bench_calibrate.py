@@ -16,11 +16,11 @@ import statistics
 
 from pathlib import Path
 
-from harness.cli.console import show_table
-from harness.evaluate.transfer import read_hardware
-from harness.run.calibrate import TEXT, Calibration
-from harness.run.session import Session
-from harness.units import parse_duration
+from harness.base.units import parse_duration
+from harness.cli.console.talk import show_table
+from harness.core.run.session import Session
+from harness.hardware.calibrate import TEXT, Calibration
+from harness.hardware.transfer import read_hardware
 from tests.run.fakes import RecordingConsole
 
 CLUSTER = "{provider: local, workers: 3, site: {dfs.blocksize: 32 MiB}}"

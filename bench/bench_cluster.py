@@ -11,11 +11,11 @@ import time
 
 from pathlib import Path
 
-from harness.hadoop_home.home import HadoopHome
-from harness.providers.local.cluster import LocalCluster
-from harness.records.trial import ClusterSpec
-from harness.run.jobs import JobRunner
-from harness.workloads.base import JobCommand
+from harness.base.records.trial import ClusterSpec
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.workloads.base import JobCommand
+from harness.core.run.jobs import JobRunner
 
 REPEATS = 5
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"

@@ -17,11 +17,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.providers.collect import Source, collect
-from harness.providers.ssh.connection import Connection, pins_file, trust
-from harness.providers.ssh.host import SshHost
-from harness.providers.state import agent_file
-from harness.records.trial import SshAccess
+from harness.base.records.trial import SshAccess
+from harness.clusters.collect import Source, collect
+from harness.clusters.ssh.connection import Connection, pins_file, trust
+from harness.clusters.ssh.host import SshHost
+from harness.clusters.state import agent_file
 from tests.live.bare_hosts import BareHosts, lacking
 
 CIPHER = "aes128-ctr"

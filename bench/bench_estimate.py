@@ -14,9 +14,9 @@ import sys
 
 from pathlib import Path
 
-from harness.run.estimate import Estimator
-from harness.run.plan import make_plan
-from harness.store import Store
+from harness.core.run.estimate import Estimator
+from harness.core.run.plan import make_plan
+from harness.core.store import Store
 
 
 def main(results: Path) -> None:

@@ -15,12 +15,12 @@ import tempfile
 
 from pathlib import Path
 
-from harness.cli.console import show_table
-from harness.hadoop_home.home import HadoopHome
-from harness.providers.local.cluster import LocalCluster
-from harness.records.trial import ClusterSpec, WorkloadSpec
-from harness.run.jobs import JobRunner, fetch_history, generator_properties
-from harness.workloads import WORKLOADS
+from harness.base.records.trial import ClusterSpec, WorkloadSpec
+from harness.cli.console.talk import show_table
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.workloads import WORKLOADS
+from harness.core.run.jobs import JobRunner, fetch_history, generator_properties
 
 MIB = 2**20
 BLOCK = 128 * MIB

@@ -41,7 +41,7 @@ KINDS = (0, 100)  # of user counters: none, and so many
 # The process reports its own peak.
 READER = """
 import sys
-from harness.parsing.history import read_history
+from harness.observe.parsing.history import read_history
 with open(sys.argv[1], "rb") as file:
     job = read_history(file, sys.argv[1])
 status = open("/proc/self/status").read()

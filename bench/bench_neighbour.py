@@ -4,8 +4,8 @@ The same job beside a made neighbour: at which load of others its time is off by
 A neighbour is a process that is not ours and uses a share of one core, 0 to 100 %.  Each round has
 a trial beside each of them, in a shuffled order; a trial is compared with that of its round which
 had no neighbour.  What the harness measures of others' load stands beside the share that was made,
-and the threshold of `harness.monitor.machine.MOST_OTHERS` is where the job's time exceeds 2 %, on
-the line through what was measured.
+and the threshold of `harness.clusters.monitor.machine.MOST_OTHERS` is where the job's time exceeds
+2 %, on the line through what was measured.
 
     bench_neighbour.py [ROUNDS [MINUTES]]        4 rounds, 30 minutes at most, on an idle machine
 """
@@ -29,14 +29,14 @@ import numpy as np
 
 from scipy.stats import t as student_t
 
-from harness.hadoop.site import block_bytes
-from harness.hadoop_home.home import HadoopHome
-from harness.monitor.machine import find_disturbance
-from harness.monitor.watch import monitor_cluster
-from harness.providers.local.cluster import LocalCluster
-from harness.run.jobs import Inputs, JobRunner
-from harness.run.session import Session
-from harness.run.trial import TrialRunner
+from harness.base.hadoop.site import block_bytes
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.monitor.machine import find_disturbance
+from harness.clusters.monitor.watch import monitor_cluster
+from harness.core.run.jobs import Inputs, JobRunner
+from harness.core.run.session import Session
+from harness.core.run.trial import TrialRunner
 from tests.run.fakes import RecordingConsole
 
 FILE = Path(__file__).parent / "neighbour.yaml"

@@ -40,8 +40,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.evaluate.alarms import Judge, Table
-from harness.records.nightly import Alarm, Point
+from harness.nightly.alarms import Judge, Table
+from harness.nightly.records import Alarm, Point
 
 NIGHTS, MOVED, WITHIN, SEED = 90, 61, (3, 5, 10, 30), 20
 FEWEST, FEW, MANY = 20, 100, 1000

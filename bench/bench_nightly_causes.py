@@ -29,15 +29,15 @@ import numpy as np
 
 from bench_nightly import MOVED, NIGHTS, SEED, wilson
 
-from harness.errors import HarnessError
-from harness.evaluate.alarms import Judge, tables
-from harness.evaluate.flow import Evaluation
-from harness.evaluate.nights import INPUT_OF, PROBE, night
-from harness.evaluate.predict import predict_cells
-from harness.profiling import fit_profile
-from harness.records.nightly import Alarm, Night, Point
-from harness.records.profile import Profile
-from harness.store.run import Run
+from harness.base.errors import HarnessError
+from harness.base.records.profile import Profile
+from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.predict import predict_cells
+from harness.core.store.run import Run
+from harness.nightly.alarms import Judge, tables
+from harness.nightly.nights import INPUT_OF, PROBE, night
+from harness.nightly.records import Alarm, Night, Point
+from harness.observe.profiling import fit_profile
 
 FILE = Path(__file__).parent / "nightly.json"
 OF_NIGHT, FITS = 0.015, 16

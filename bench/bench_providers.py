@@ -18,10 +18,10 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from harness.cli.console import show_table
-from harness.providers.ssh.connection import trust
-from harness.run.session import Session
-from harness.stats.spread import coefficient_of_variation
+from harness.base.stats.spread import coefficient_of_variation
+from harness.cli.console.talk import show_table
+from harness.clusters.ssh.connection import trust
+from harness.core.run.session import Session
 from tests.live import bare_hosts, engine
 from tests.run.fakes import RecordingConsole
 

@@ -17,11 +17,11 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harness.experiment.file import read_experiment
-from harness.experiment.grid import expand, order
+from harness.base.records.prediction import Prediction
+from harness.core.experiment.file import read_experiment
+from harness.core.experiment.grid import expand, order
+from harness.core.store import Run, Store
 from harness.models import MODELS
-from harness.records.prediction import Prediction
-from harness.store import Run, Store
 from tests.evaluate.test_flow import RATES, commit, evaluation
 from tests.run.fakes import VERSIONS
 

@@ -22,9 +22,9 @@ import bench_ltrace
 from tracer_effects import ALL_MODES, HEAD, MODES, STOCK, Effect, Sample, effects, rows
 from tracer_tasks import SPEC, known, measure
 
-from harness.cli.console import Progress, show_table
-from harness.hadoop_home.home import HadoopHome
-from harness.providers.local.cluster import LocalCluster
+from harness.cli.console.talk import Progress, show_table
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.local.cluster import LocalCluster
 
 MINUTES = 10.0
 

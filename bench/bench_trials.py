@@ -11,10 +11,10 @@ import tempfile
 from itertools import pairwise
 from pathlib import Path
 
-from harness.evaluate.flow import Evaluation
-from harness.profiling import fit_speed
-from harness.run.session import Session
-from harness.stats.spread import coefficient_of_variation
+from harness.base.stats.spread import coefficient_of_variation
+from harness.core.evaluate.flow import Evaluation
+from harness.core.run.session import Session
+from harness.observe.profiling import fit_speed
 from tests.run.fakes import RecordingConsole
 
 FILE = Path(__file__).parent / "terasort.yaml"

@@ -19,12 +19,12 @@ import numpy as np
 
 from scipy.optimize import differential_evolution
 
-from harness.evaluate.ask import basis_of_run
-from harness.evaluate.flow import Evaluation
-from harness.evaluate.tune import job_of
-from harness.store import Run
+from harness.core.evaluate.flow import Evaluation
+from harness.core.store import Run
+from harness.tuning.ask import basis_of_run
 from harness.tuning.objective import Objective
 from harness.tuning.optimizers import choose
+from harness.tuning.proposals import job_of
 
 BUNDLE = Path(__file__).parents[1] / "results/published/quick/runs"
 MODEL, EVALUATIONS, MANY, ROUNDS = "whatif-mr2", 20_000, 10**6, 5

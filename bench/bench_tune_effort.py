@@ -32,13 +32,13 @@ import optuna
 
 from pandas import DataFrame, concat
 
-from harness.evaluate.flow import Evaluation
-from harness.evaluate.predict import predict_cells
-from harness.evaluate.tune import NEAR, regrets
-from harness.experiment.grid import axis_values, varying
-from harness.records.profile import Profile
-from harness.store import Run
+from harness.base.records.profile import Profile
+from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.predict import predict_cells
+from harness.core.experiment.grid import axis_values, varying
+from harness.core.store import Run
 from harness.tuning.learned import Learned, point_of
+from harness.tuning.proposals import NEAR, regrets
 
 NOISE = 0.03  # of one measured time, as a share
 

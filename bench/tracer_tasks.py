@@ -34,24 +34,24 @@ from tracer_effects import (
     least_known,
 )
 
-from harness.errors import JobError
-from harness.hadoop import site
-from harness.hadoop.daemons import IN_PLACE, container_options
-from harness.hadoop.site import PATH_JAR
-from harness.hadoop_home.home import HadoopHome, instrumented_digest
-from harness.monitor.machine import machine_facts, mean_rate
-from harness.monitor.probe import SpeedProbe
-from harness.parsing.lines import read_speed
-from harness.providers.local.cluster import LocalCluster
-from harness.providers.state import clusters_folder
-from harness.records.trace import TASK_COUNTER, SpeedSample, TaskAttempt
-from harness.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
-from harness.run import Console
+from harness.base.errors import JobError
+from harness.base.hadoop import site
+from harness.base.hadoop.daemons import IN_PLACE, container_options
+from harness.base.hadoop.site import PATH_JAR
+from harness.base.records.trace import TASK_COUNTER, SpeedSample, TaskAttempt
+from harness.base.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
+from harness.base.units import MIB
+from harness.clusters.hadoop_home.home import HadoopHome, instrumented_digest
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.monitor.machine import machine_facts, mean_rate
+from harness.clusters.monitor.probe import SpeedProbe
+from harness.clusters.state import clusters_folder
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.base import JobCommand
+from harness.core.run import Console
+from harness.observe.parsing.lines import read_speed
 from harness.tracer.checks import Observed
 from harness.tracer.selftest import JobBench, require_traced
-from harness.units import MIB
-from harness.workloads import WORKLOADS
-from harness.workloads.base import JobCommand
 
 # Maps of some seconds each: TeraSort's of a whole block of Hadoop's default size.
 MAPS = {"wordcount": 36, "terasort": 18}

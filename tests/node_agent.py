@@ -10,7 +10,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from harness.node import agent_bytes
+from harness.clusters.node import agent_bytes
 
 
 @cache

@@ -4,6 +4,7 @@ The rules of the whole package, checked on its syntax trees and on its table of 
 
 import ast
 import re
+import tomllib
 
 from functools import cache
 from pathlib import Path
@@ -16,11 +17,15 @@ from harness.cli.entry import group
 PROJECT = Path(__file__).resolve().parent.parent
 ROOT = PROJECT / "harness"
 
-# Rows of `pyproject.toml` that touch no file and start no process; import-linter proves the layers.
-PURE = {
-    "errors", "units", "text", "records", "sim", "stats", "hadoop", "experiment", "parsing",
-    "models", "scoring", "workloads", "reports", "profiling",
-}  # fmt: skip
+# What touches no file and starts no process: the modules of the contract in `pyproject.toml`.
+PURE = tuple(
+    name.removeprefix("harness.").replace(".", "/")
+    for contract in tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["importlinter"][
+        "contracts"
+    ]
+    if contract["name"] == "pure modules never touch the world"
+    for name in contract["source_modules"]
+)
 WORLD = {
     "asyncio", "ctypes", "docker", "fcntl", "glob", "http", "multiprocessing", "os", "paramiko",
     "pathlib", "requests", "shutil", "signal", "socket", "subprocess", "tempfile", "threading",
@@ -32,7 +37,12 @@ TOUCHES = {"open", "write_text", "write_bytes", "unlink", "mkdir", "touch", "ren
 READS = {"read_text", "read_bytes"}
 
 MODULES = sorted(ROOT.rglob("*.py"))
-PURE_MODULES = [m for m in MODULES if m.relative_to(ROOT).parts[0].removesuffix(".py") in PURE]
+PURE_MODULES = [
+    module
+    for module in MODULES
+    for name in PURE
+    if f"{module.relative_to(ROOT).with_suffix('')}/".startswith(f"{name}/")
+]
 
 
 def name_of(path):
@@ -102,41 +112,46 @@ def test_pure_layers_open_no_file():
 # is what a person names on the command line.
 NOT_STORED = {
     "harness/cli/entry.py": {"open", "os.open"},  # /dev/null
-    "harness/cli/init.py": {"output.open"},  # a new experiment, written
-    "harness/cli/compare.py": {"budgets.read_text"},
-    "harness/cli/publish.py": {"authors.read_text"},
-    "harness/cli/trace.py": {"gzip.open"},  # --chrome FILE, written
-    "harness/cli/models.py": {"Path(name).read_text"},  # vectors
-    "harness/run/manifest.py": {"Path(file.locate()).read_bytes"},  # of an installed package
-    "harness/evaluate/alarms.py": {"path.read_text"},  # CSV of a user's own
-    "harness/evaluate/contract.py": {  # of the package
-        "files('harness.evaluate').joinpath('example-profile.json').read_text"
+    "harness/cli/commands/init.py": {"output.open"},  # a new experiment, written
+    "harness/cli/commands/compare.py": {"budgets.read_text"},
+    "harness/publish/command.py": {"authors.read_text"},
+    "harness/tracer/command.py": {"gzip.open"},  # --chrome FILE, written
+    "harness/cli/commands/models.py": {"Path(name).read_text"},  # vectors
+    "harness/core/run/manifest.py": {"Path(file.locate()).read_bytes"},  # of an installed package
+    "harness/nightly/alarms.py": {"path.read_text"},  # CSV of a user's own
+    "harness/core/evaluate/contract.py": {  # of the package
+        "files('harness.core.evaluate').joinpath('example-profile.json').read_text"
     },
     # What a user named, and the state folder.
-    "harness/evaluate/own_code.py": {"path.read_bytes", "_kept_path(code).read_bytes"},
-    "harness/evaluate/provenance.py": {"Path(sys.modules[module].__file__ or '').read_bytes"},
-    "harness/monitor/machine.py": {"file.open", "self.path.open", "source.open", "target.open",
-                                   "Path(path).read_text"},
-    "harness/monitor/probe.py": {"self.log.open"},
-    "harness/monitor/watch.py": {"self.host.open", "self.speed_log.open", "self.load_log.open"},
-    "harness/run/histories.py": {"source.open"},  # by the opener of its folder
-    "harness/run/jobs.py": {
+    "harness/core/evaluate/own_code.py": {"path.read_bytes", "_kept_path(code).read_bytes"},
+    "harness/core/evaluate/provenance.py": {"Path(sys.modules[module].__file__ or '').read_bytes"},
+    "harness/clusters/monitor/machine.py": {
+        "file.open", "self.path.open", "source.open", "target.open", "Path(path).read_text",
+    },
+    "harness/clusters/monitor/probe.py": {"self.log.open"},
+    "harness/clusters/monitor/watch.py": {
+        "self.host.open", "self.speed_log.open", "self.load_log.open",
+    },
+    "harness/past/histories.py": {"source.open"},  # by the opener of its folder
+    "harness/core/run/jobs.py": {
         "log.read_bytes", "history.open", "path.open", "configuration.read_bytes"
     },
-    "harness/run/secrets.py": {"path.open", "path.read_bytes"},
-    "harness/run/experiment_file.py": {"path.read_text"},  # the experiment file
-    "harness/reports/drawing.py": {  # of the package
-        "files('harness.reports').joinpath('templates/report.css').read_text"
+    "harness/core/run/secrets.py": {"path.open", "path.read_bytes"},
+    "harness/core/run/experiment_file.py": {"path.read_text"},  # the experiment file
+    "harness/base/documents/drawing.py": {  # of the package
+        "files('harness.base.documents').joinpath('templates/report.css').read_text"
     },
-    "harness/reports/formats/html.py": {  # of the package
-        "files('harness.reports').joinpath('templates/report.css').read_text"
+    "harness/base/documents/formats/html.py": {  # of the package
+        "files('harness.base.documents').joinpath('templates/report.css').read_text"
     },
     # Written, locked or packed, by whoever has the lock of a run that has no links.
-    "harness/store/evidence.py": {"os.open", "os.fdopen"},
-    "harness/store/history.py": {"os.open", "os.fdopen"},
-    "harness/store/files.py": {"os.open", "os.fdopen", "Path(root, name).open", "temporary.open"},
-    "harness/store/trials.py": {"log_path.open", "log_path.with_name(f'{log_name}.gz').open"},
-    "harness/store/unpack.py": {"archive.open", "path.open", "packed.open", "tarfile.open"},
+    "harness/core/store/evidence.py": {"os.open", "os.fdopen"},
+    "harness/nightly/history.py": {"os.open", "os.fdopen"},
+    "harness/observe/storage/files.py": {
+        "os.open", "os.fdopen", "Path(root, name).open", "temporary.open",
+    },
+    "harness/core/store/trials.py": {"log_path.open", "log_path.with_name(f'{log_name}.gz').open"},
+    "harness/core/store/unpack.py": {"archive.open", "path.open", "packed.open", "tarfile.open"},
 }  # fmt: skip
 OPENERS = ("opener", "self.opener", "self._opener", "raw", "self._raw", "run.raw(trial_id)")
 OPEN_CALLS = {"open", "fdopen", "read_text", "read_bytes", "memory_map", "OSFile", "loadtxt"}
@@ -144,10 +159,14 @@ OPEN_CALLS = {"open", "fdopen", "read_text", "read_bytes", "memory_map", "OSFile
 
 def test_one_opener_of_stored_files():
     """
-    What reads a run goes through `harness/store/opener.py`: no other module opens a file below it.
+    What reads a run goes through `harness/observe/storage/opener.py`: no other module opens a file
+    below it.
     """
     offenders = []
-    rooms = ("store", "evaluate", "run", "reports", "monitor", "cli/")
+    rooms = (
+        "core/store", "core/evaluate", "core/run", "core/reports", "observe/storage",
+        "clusters/monitor", "cli/", "nightly", "hardware", "past", "tuning",
+    )  # fmt: skip
     for path in MODULES:
         name = name_of(path)
         if not name.startswith(tuple(f"harness/{room}" for room in rooms)):
@@ -161,7 +180,9 @@ def test_one_opener_of_stored_files():
             if opener not in OPENERS and called not in NOT_STORED.get(name, ()):
                 offenders.append(f"{name}:{node.lineno}: {called}")
 
-    offenders = [each for each in offenders if not each.startswith("harness/store/opener.py")]
+    offenders = [
+        each for each in offenders if not each.startswith("harness/observe/storage/opener.py")
+    ]
     assert offenders == []
 
 
@@ -171,7 +192,9 @@ def test_no_fix_asks_to_remove_results():
     """
     offenders = []
     for path in MODULES:
-        if not name_of(path).startswith(("harness/store", "harness/evaluate", "harness/run")):
+        if not name_of(path).startswith(
+            ("harness/core/store", "harness/core/evaluate", "harness/core/run")
+        ):
             continue
         texts = [n for n in syntax_nodes(path) if isinstance(n, ast.Constant)]
         offenders += [

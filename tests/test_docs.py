@@ -6,10 +6,10 @@ import re
 
 from pathlib import Path
 
-from harness import errors
+from harness.base import errors
 from harness.cli import COMMANDS
-from harness.cli.list import KINDS
-from harness.experiment.file import read_experiment
+from harness.cli.commands.list import KINDS
+from harness.core.experiment.file import read_experiment
 
 PROJECT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("bench/*.md")])

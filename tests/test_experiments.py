@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.experiment.file import read_experiment
+from harness.core.experiment.file import read_experiment
 
 PROJECT = Path(__file__).resolve().parent.parent
 BUDGETS = PROJECT / "experiments" / "budgets.yaml"  # no experiment: of `harness compare`

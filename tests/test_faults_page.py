@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.providers import PROVIDERS
+from harness.clusters import PROVIDERS
 
 PROJECT = Path(__file__).resolve().parent.parent
 PAGE = PROJECT / "docs" / "faults.md"

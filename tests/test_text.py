@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.text import did_you_mean, excerpt, nearest_name, printable, read_json
+from harness.base.text import did_you_mean, excerpt, nearest_name, printable, read_json
 
 
 @given(st.text())

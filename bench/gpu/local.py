@@ -25,9 +25,9 @@ import time
 
 from pathlib import Path
 
-from harness.hadoop_home.home import home_path
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.hadoop_home.home import home_path
+from harness.clusters.workloads import WORKLOADS
 
 ROOT = Path(__file__).parents[2]
 JAR = ROOT / "workloads" / "gpu" / "target" / "harness-gpu.jar"

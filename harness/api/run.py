@@ -7,17 +7,17 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import DataError
-from harness.evaluate.ask import asked_cells, basis_of_run
-from harness.evaluate.flow import Evaluation
-from harness.evaluate.predict import predict_cells
-from harness.experiment.grid import axis_values, meaning, varying
-from harness.records.prediction import Prediction
-from harness.records.profile import Profile
-from harness.records.score import Comparison, Measurement
-from harness.reports.document import Document
-from harness.reports.drawing import draw_alone
-from harness.run.preflight import known_names
+from harness.base.documents.document import Document
+from harness.base.documents.drawing import draw_alone
+from harness.base.errors import DataError
+from harness.base.records.prediction import Prediction
+from harness.base.records.profile import Profile
+from harness.base.records.score import Comparison, Measurement
+from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.predict import predict_cells
+from harness.core.experiment.grid import axis_values, meaning, varying
+from harness.core.run.preflight import known_names
+from harness.tuning.ask import asked_cells, basis_of_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -3,7 +3,7 @@ The command line: one module per command, imported when it is called.
 
 What commands may rely on:
 
-- data goes to stdout, talk to stderr (`harness.cli.console`);
+- data goes to stdout, talk to stderr (`harness.cli.console.talk`);
 - a `HarnessError` ends the command with its message and its class's exit status;
 - a command that returns a whole number ends with it as exit status;
 - SIGTERM arrives as `Terminated`, a kind of ``KeyboardInterrupt``: clean up for both in one place.

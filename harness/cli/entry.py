@@ -27,49 +27,49 @@ import click
 
 from click.shell_completion import shell_complete
 
-from harness import __version__
-from harness.cli.console import show_text
-from harness.errors import HarnessError, MachineError, SpecError
-from harness.hadoop.secrets import SECRETS
-from harness.text import nearest_name
+from harness.base.errors import HarnessError, MachineError, SpecError
+from harness.base.hadoop.secrets import SECRETS
+from harness.base.text import nearest_name
+from harness.base.version import __version__
+from harness.cli.console.talk import show_text
 
 # Name -> where the command is, and the line that `harness --help` shows: listing imports none.
 COMMANDS = {
-    "doctor": ("harness.cli.doctor:doctor", "Show what this machine can do, and what it lacks."),
-    "init": ("harness.cli.init:init", "Write an experiment file to begin with."),
-    "all": ("harness.cli.steps:run_all", "Run an experiment from its file to its report."),
-    "plan": ("harness.cli.steps:plan", "Show the trials of an experiment, and how long they take."),
-    "run": ("harness.cli.steps:run", "Measure the trials that are not done yet."),
-    "collect": ("harness.cli.reading:collect", "Make traces from the raw logs of trials."),
-    "profile": ("harness.cli.reading:profile", "Fit statistics and costs to profiling trials."),
-    "predict": ("harness.cli.reading:predict", "Predict every scored cell, and seal the results."),
-    "ask": ("harness.cli.ask:ask_models", "Predict any setting, without a job."),
-    "tune": ("harness.cli.tune:tune", "Choose a job's settings by a model."),
-    "score": ("harness.cli.reading:score", "Compare sealed predictions with measurements."),
-    "report": ("harness.cli.reading:report", "Write the report of a run."),
-    "plot": ("harness.cli.export:plot", "Write a figure of a report as SVG, PDF or PNG."),
-    "export": ("harness.cli.export:export", "Write a run as CSV, Parquet, LaTeX and JUnit."),
-    "import": ("harness.cli.imports:import_histories", "Make a run of jobs that have run before."),
-    "backtest": ("harness.cli.imports:backtest", "Try the models on an imported run."),
-    "runs": ("harness.cli.runs:runs", "List the runs that there are."),
-    "show": ("harness.cli.runs:show_run", "Show what a run measured, and what was asked of it."),
-    "gc": ("harness.cli.runs:gc", "Name and remove empty and abandoned runs."),
-    "calibrate": ("harness.cli.calibrate:calibrate", "Measure what a machine costs, in minutes."),
-    "hardware": ("harness.cli.calibrate:hardware_group", "Show and compare what machines cost."),
-    "catalog": ("harness.cli.catalog:catalog_group", "Keep past jobs, and find similar ones."),
-    "nightly": ("harness.cli.nightly:nightly", "Measure a night, and say what moved since when."),
-    "compare": ("harness.cli.compare:compare", "Say what changed between runs."),
-    "reproduce": ("harness.cli.reading:reproduce", "Make the results of a run again."),
-    "publish": ("harness.cli.publish:publish", "Make a bundle that a stranger can check."),
-    "unpack": ("harness.cli.steps:unpack", "Take in a run that somebody packed, and check it."),
-    "trace": ("harness.cli.trace:trace", "Show what happened inside the tasks of a trial."),
-    "vet": ("harness.cli.trace:vet", "Measure the overhead of finished tasks."),
-    "cluster": ("harness.cli.cluster:cluster", "Start, look at and stop a cluster by hand."),
-    "trust": ("harness.cli.cluster:trust", "Pin the SSH key of a host by its fingerprint."),
-    "check": ("harness.cli.models:check_own", "Check a model or a workload of your own."),
-    "vectors": ("harness.cli.models:vectors", "Check the models against their test vectors."),
-    "net": ("harness.cli.models:net", "Print SPN-GC's Petri net, as a chart or for other tools."),
-    "list": ("harness.cli.list:list_names", "List workloads, models, providers, metrics, reports."),
+    "doctor": ("harness.cli.commands.doctor:doctor", "Show what this machine can do, and what it lacks."),
+    "init": ("harness.cli.commands.init:init", "Write an experiment file to begin with."),
+    "all": ("harness.cli.commands.steps:run_all", "Run an experiment from its file to its report."),
+    "plan": ("harness.cli.commands.steps:plan", "Show the trials of an experiment, and how long they take."),
+    "run": ("harness.cli.commands.steps:run", "Measure the trials that are not done yet."),
+    "collect": ("harness.cli.commands.reading:collect", "Make traces from the raw logs of trials."),
+    "profile": ("harness.cli.commands.reading:profile", "Fit statistics and costs to profiling trials."),
+    "predict": ("harness.cli.commands.reading:predict", "Predict every scored cell, and seal the results."),
+    "ask": ("harness.tuning.ask_command:ask_models", "Predict any setting, without a job."),
+    "tune": ("harness.tuning.command:tune", "Choose a job's settings by a model."),
+    "score": ("harness.cli.commands.reading:score", "Compare sealed predictions with measurements."),
+    "report": ("harness.cli.commands.reading:report", "Write the report of a run."),
+    "plot": ("harness.cli.commands.export:plot", "Write a figure of a report as SVG, PDF or PNG."),
+    "export": ("harness.cli.commands.export:export", "Write a run as CSV, Parquet, LaTeX and JUnit."),
+    "import": ("harness.past.command:import_histories", "Make a run of jobs that have run before."),
+    "backtest": ("harness.past.command:backtest", "Try the models on an imported run."),
+    "runs": ("harness.cli.commands.runs:runs", "List the runs that there are."),
+    "show": ("harness.cli.commands.runs:show_run", "Show what a run measured, and what was asked of it."),
+    "gc": ("harness.cli.commands.runs:gc", "Name and remove empty and abandoned runs."),
+    "calibrate": ("harness.hardware.command:calibrate", "Measure what a machine costs, in minutes."),
+    "hardware": ("harness.hardware.command:hardware_group", "Show and compare what machines cost."),
+    "catalog": ("harness.past.catalog_command:catalog_group", "Keep past jobs, and find similar ones."),
+    "nightly": ("harness.nightly.command:nightly", "Measure a night, and say what moved since when."),
+    "compare": ("harness.cli.commands.compare:compare", "Say what changed between runs."),
+    "reproduce": ("harness.cli.commands.reading:reproduce", "Make the results of a run again."),
+    "publish": ("harness.publish.command:publish", "Make a bundle that a stranger can check."),
+    "unpack": ("harness.cli.commands.steps:unpack", "Take in a run that somebody packed, and check it."),
+    "trace": ("harness.tracer.command:trace", "Show what happened inside the tasks of a trial."),
+    "vet": ("harness.tracer.command:vet", "Measure the overhead of finished tasks."),
+    "cluster": ("harness.cli.commands.cluster:cluster", "Start, look at and stop a cluster by hand."),
+    "trust": ("harness.cli.commands.cluster:trust", "Pin the SSH key of a host by its fingerprint."),
+    "check": ("harness.cli.commands.models:check_own", "Check a model or a workload of your own."),
+    "vectors": ("harness.cli.commands.models:vectors", "Check the models against their test vectors."),
+    "net": ("harness.cli.commands.models:net", "Print SPN-GC's Petri net, as a chart or for other tools."),
+    "list": ("harness.cli.commands.list:list_names", "List workloads, models, providers, metrics, reports."),
 }  # fmt: skip
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -255,7 +255,7 @@ def describe_bug(error: Exception) -> str:
         f"arguments: {sys.argv[1:]}\n{''.join(traceback.format_exception(error))}"
     )
     try:
-        from harness.providers.state import state_folder
+        from harness.clusters.state import state_folder
 
         file_name = time.strftime(f"crash-%Y%m%dT%H%M%SZ-{os.getpid()}.log", time.gmtime())
         path = state_folder() / file_name

@@ -12,7 +12,10 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Protocol
 
-from harness.errors import SpecError
+from harness.base.errors import SpecError
+from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.base.records.profile import Profile
+from harness.base.text import did_you_mean, excerpt
 from harness.models.ernest import Ernest
 from harness.models.nearest import Nearest
 from harness.models.prophet.model import Prophet
@@ -22,9 +25,6 @@ from harness.models.spn_gc.model import SpnGc
 from harness.models.vectors import Evaluator
 from harness.models.vet.assessment import EVALUATORS as VET_EVALUATORS
 from harness.models.whatif.model import WhatIf
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile
-from harness.text import did_you_mean, excerpt
 
 
 class Model(Protocol):

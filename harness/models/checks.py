@@ -15,8 +15,8 @@ from dataclasses import MISSING, field, fields
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
-from harness.errors import MissingStatistic, ModelError
-from harness.records.profile import Profile
+from harness.base.errors import MissingStatistic, ModelError
+from harness.base.records.profile import Profile
 
 # What equations compute with: one number, or an array with one per configuration.  NumPy's
 # arithmetic takes both alike, and there is no other type that both have.

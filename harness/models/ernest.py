@@ -36,12 +36,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.base.records.profile import Profile, ProfiledJob
+from harness.base.units import MIB
 from harness.models.checks import check_number
 from harness.models.nearest import require_jobs, slots_in_use
 from harness.models.vectors import Evaluator
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile, ProfiledJob
-from harness.units import MIB
 
 FEATURES = ("1", "scale/machines", "log(machines)", "machines")
 COEFFICIENTS = ("fixed_s", "s_per_byte", "s_per_log_machine", "s_per_machine")

@@ -15,10 +15,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from harness.errors import MissingStatistic
+from harness.base.errors import MissingStatistic
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.profile import FRAME, Statistic
 from harness.models.checks import check_count, check_number
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.profile import FRAME, Statistic
 
 # Seen only where jobs have more tasks than slots, or reduces that start behind all maps.
 GAPS = frozenset({"task_gap_s", "reduce_gap_s"})

@@ -24,11 +24,11 @@ import statistics
 
 from collections.abc import Iterable, Sequence
 
-from harness.errors import MissingStatistic
+from harness.base.errors import MissingStatistic
+from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.base.records.profile import Profile, ProfiledJob
 from harness.models.checks import check_count, check_number
 from harness.models.vectors import Evaluator
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile, ProfiledJob
 
 SWITCHES = tuple(name for name, field in JobConfig.model_fields.items() if field.annotation is bool)
 NUMERIC = tuple(name for name in JobConfig.model_fields if name not in SWITCHES)

@@ -25,10 +25,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from harness.base.records.prediction import TaskSpan
+from harness.base.records.trace import TaskKind
 from harness.models.checks import check_count, check_number, range_error
 from harness.models.vectors import CaseInput, Evaluator, refuse_too_many_tasks
-from harness.records.prediction import TaskSpan
-from harness.records.trace import TaskKind
 
 Span = tuple[float, float]  # start and end of a task
 

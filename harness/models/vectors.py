@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.errors import DataError, ModelError
-from harness.text import read_json
+from harness.base.errors import DataError, ModelError
+from harness.base.text import read_json
 
 TOLERANCE = 1e-9
 MOST_TASKS = 100_000  # of a job in a vector: some models compute each of them

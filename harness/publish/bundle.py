@@ -14,25 +14,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from harness import __version__
-from harness.errors import DataError, EvidenceError, SpecError
-from harness.evaluate.flow import Evaluation
+from harness.base.documents.document import Document, Section
+from harness.base.errors import DataError, EvidenceError, SpecError
+from harness.base.records.trial import SCHEMA_VERSION
+from harness.base.text import excerpt
+from harness.base.version import __version__
+from harness.core.evaluate.flow import Evaluation
+from harness.core.pseudonyms import Pseudonyms
+from harness.core.reports import REPORTS
+from harness.core.reports.sections import make_document
+from harness.core.store import Run, os_error_as_machine_error
+from harness.core.store.evidence import differences
+from harness.observe.storage.files import json_bytes, remove_tree, rename_durably, sync_tree
+from harness.observe.storage.opener import Opener
 from harness.publish import crate
 from harness.publish.data import CLAIM, Claim, make_claim, write_tables
 from harness.publish.evidence import copy_run
 from harness.publish.paper import public_data, write_paper, write_pdf
-from harness.publish.pseudonyms import Pseudonyms
 from harness.publish.rules import RULES_FILE, VERSION, Check, check, rules_document
 from harness.publish.system import disclosure, system_document
-from harness.records.trial import SCHEMA_VERSION
-from harness.reports import REPORTS
-from harness.reports.document import Document, Section
-from harness.reports.sections import make_document
-from harness.store import Run, os_error_as_machine_error
-from harness.store.evidence import differences
-from harness.store.files import json_bytes, remove_tree, rename_durably, sync_tree
-from harness.store.opener import Opener
-from harness.text import excerpt
 
 SUMS = "SHA256SUMS"
 REPLICATIONS = "replications"

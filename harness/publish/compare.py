@@ -18,23 +18,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
-from harness.errors import DataError
-from harness.evaluate.flow import Evaluation
+from harness.base.errors import DataError
+from harness.base.records.score import Comparison, ScoreBook
+from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
+from harness.base.stats.resampling import FEWEST_CELLS
+from harness.core.evaluate.flow import Evaluation
+from harness.core.pseudonyms import Pseudonyms
+from harness.core.reports.sections.method import flatten
+from harness.core.run.reproduce import reproduce
+from harness.core.store import Run
+from harness.core.store.compare import Difference
+from harness.core.store.run import measured_part
+from harness.observe.storage.files import folders, json_bytes, write_file
+from harness.observe.storage.opener import Opener
 from harness.publish.bundle import REPLICATIONS, SUMS, check_sums
 from harness.publish.data import CLAIM, FIX, TABLES, make_claim, read_table, write_tables
-from harness.publish.pseudonyms import Pseudonyms
 from harness.publish.rules import VERSION, check
 from harness.publish.system import system_document
-from harness.records.score import Comparison, ScoreBook
-from harness.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
-from harness.reports.sections.method import flatten
-from harness.run.reproduce import reproduce
-from harness.stats.resampling import FEWEST_CELLS
-from harness.store import Run
-from harness.store.compare import Difference
-from harness.store.files import folders, json_bytes, write_file
-from harness.store.opener import Opener
-from harness.store.run import measured_part
 
 # What needs the logs of jobs: at a leaner level of evidence it is taken as it stands.
 _OF_LOGS = re.compile(r"data/(trials\.csv: .*: seal|runs\.csv: .*: (blind|sealed))")

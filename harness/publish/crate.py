@@ -11,10 +11,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from harness import __version__
-from harness.errors import SpecError
+from harness.base.errors import SpecError
+from harness.base.version import __version__
+from harness.observe.storage.files import folders
 from harness.publish.data import Claim
-from harness.store.files import folders
 
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
 _PERSON = {"family-names", "given-names", "name", "orcid", "affiliation", "email"}

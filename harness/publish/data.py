@@ -14,18 +14,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from harness.api.export import FORMULA
-from harness.errors import DataError
-from harness.evaluate.flow import Evaluation
-from harness.evaluate.provenance import blind_refusals, named_seals
-from harness.experiment.grid import axis_values, label, limit_texts, varying
-from harness.records.score import Ranking, ScoreBook
-from harness.records.trial import Cell, Record
-from harness.scoring.comparisons import FAMILY_ERROR, FRAMED, MOST_FRAME
-from harness.scoring.score import LEVELS, frame_shares, predicted_times
-from harness.stats.sequential import LOOK_ERROR
-from harness.store.opener import Opener
-from harness.text import excerpt, printable
+from harness.base.errors import DataError
+from harness.base.records.score import Ranking, ScoreBook
+from harness.base.records.trial import Cell, Record
+from harness.base.stats.sequential import LOOK_ERROR
+from harness.base.text import excerpt, printable
+from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.provenance import blind_refusals, named_seals
+from harness.core.experiment.grid import axis_values, label, limit_texts, varying
+from harness.core.scoring.comparisons import FAMILY_ERROR, FRAMED, MOST_FRAME
+from harness.core.scoring.score import LEVELS, frame_shares, predicted_times
+from harness.observe.storage.opener import Opener
+from harness.publish.export import FORMULA
 
 CLAIM = "<!-- claim -->\n{}\n<!-- /claim -->"  # its place in README.md
 Row = Mapping[str, Any]

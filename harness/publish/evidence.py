@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from harness.errors import DataError
-from harness.publish.contents import Change, pieces, published, rewrite
-from harness.publish.pseudonyms import Pseudonyms
-from harness.records.trial import SCHEMA_VERSION
-from harness.store import Run
-from harness.store.evidence import CHAIN, EVIDENCE, SCORES, Chain, Evidence, hash_folder
-from harness.store.files import folders, json_bytes
-from harness.store.opener import PACKED, Opener
-from harness.store.run import FINISHED
-from harness.store.seal import PLAN, PREDICTIONS, PROFILES, SEAL, Seal
+from harness.base.errors import DataError
+from harness.base.records.trial import SCHEMA_VERSION
+from harness.core.contents import Change, pieces, published, rewrite
+from harness.core.pseudonyms import Pseudonyms
+from harness.core.store import Run
+from harness.core.store.evidence import CHAIN, EVIDENCE, SCORES, Chain, Evidence, hash_folder
+from harness.core.store.run import FINISHED
+from harness.core.store.seal import PLAN, PREDICTIONS, PROFILES, SEAL, Seal
+from harness.observe.storage.files import folders, json_bytes
+from harness.observe.storage.opener import PACKED, Opener
 
 ORIGINALS = "originals.json"
 _OPAQUE = "logs that are packed or damaged, into which nobody can look"

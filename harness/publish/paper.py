@@ -15,16 +15,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from harness.api.export import latex, latex_text
-from harness.evaluate.flow import Evaluation
+from harness.base.documents.document import Block, Document, Figure, Figures, Table, Text, table
+from harness.base.documents.drawing import PAGE, draw_alone, drawing
+from harness.base.documents.wording import QUANTITIES, percent, share_with_interval, typographic
+from harness.base.text import printable
+from harness.core.evaluate.flow import Evaluation
+from harness.core.reports.answer import ANSWERED
+from harness.core.reports.data import ReportData
+from harness.core.reports.sections import cells, predicted, profile, scores
 from harness.publish.data import Claim
-from harness.reports.answer import ANSWERED
-from harness.reports.data import ReportData
-from harness.reports.document import Block, Document, Figure, Figures, Table, Text, table
-from harness.reports.drawing import PAGE, draw_alone, drawing
-from harness.reports.sections import cells, predicted, profile, scores
-from harness.reports.wording import QUANTITIES, percent, share_with_interval, typographic
-from harness.text import printable
+from harness.publish.export import latex, latex_text
 
 _OF_REPORT = ("errors", "phases")  # figures, the latter with a number
 _MOST_ROWS = 40  # of a table on one page

@@ -15,24 +15,24 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar, Literal
 
-from harness import __version__
-from harness.errors import EvidenceError, HarnessError
-from harness.evaluate.provenance import blind_refusals, model_code
-from harness.experiment.model import Experiment
+from harness.base.documents.wording import listing
+from harness.base.errors import EvidenceError, HarnessError
+from harness.base.records.trial import Record, digest
+from harness.base.text import excerpt, read_json
+from harness.base.version import __version__
+from harness.core.evaluate.provenance import blind_refusals, model_code
+from harness.core.experiment.model import Experiment
+from harness.core.reports.sections.method import flatten
+from harness.core.scoring.comparisons import MOST_FRAME
+from harness.core.store import Run, check_name
+from harness.core.store.evidence import differences
+from harness.core.store.run import FINISHED
+from harness.core.store.seal import SEAL
 from harness.models import MODELS
+from harness.observe.storage.opener import Opener
 from harness.publish.data import FIX, hardware, read_table
 from harness.publish.evidence import ORIGINALS
 from harness.publish.system import undisclosed
-from harness.records.trial import Record, digest
-from harness.reports.sections.method import flatten
-from harness.reports.wording import listing
-from harness.scoring.comparisons import MOST_FRAME
-from harness.store import Run, check_name
-from harness.store.evidence import differences
-from harness.store.opener import Opener
-from harness.store.run import FINISHED
-from harness.store.seal import SEAL
-from harness.text import excerpt, read_json
 
 VERSION = "1.0"
 RULES_FILE = "rules.json"

@@ -15,27 +15,27 @@ from dataclasses import replace
 from html import unescape
 from typing import Any
 
-from harness.evaluate.flow import Evaluation
-from harness.experiment.model import Experiment
-from harness.hadoop.properties import SEAL
-from harness.hadoop.site import block_bytes, client_properties
-from harness.hadoop.slots import effective
-from harness.providers import PROVIDERS
-from harness.providers.existing.cluster import ExistingCluster
+from harness.base.documents.document import Section, Text
+from harness.base.documents.formats import render_markdown
+from harness.base.documents.wording import percent
+from harness.base.hadoop.properties import SEAL
+from harness.base.hadoop.site import block_bytes, client_properties
+from harness.base.hadoop.slots import effective
+from harness.base.records.manifest import Manifest
+from harness.clusters import PROVIDERS
+from harness.clusters.existing.cluster import ExistingCluster
+from harness.clusters.workloads.resolved import ResolvedCell
+from harness.core.evaluate.flow import Evaluation
+from harness.core.experiment.model import Experiment
+from harness.core.reports.data import ReportData
+from harness.core.reports.sections import make_document
+from harness.core.reports.sections.method import flatten
+from harness.core.reports.sections.scores import frame_share
+from harness.core.run.manifest import installed_packages
+from harness.core.store import Run
+from harness.core.store.trials import DISCARDED, read_trial
+from harness.observe.storage.files import folders
 from harness.publish.data import hardware
-from harness.records.manifest import Manifest
-from harness.reports.data import ReportData
-from harness.reports.document import Section, Text
-from harness.reports.formats import render_markdown
-from harness.reports.sections import make_document
-from harness.reports.sections.method import flatten
-from harness.reports.sections.scores import frame_share
-from harness.reports.wording import percent
-from harness.run.manifest import installed_packages
-from harness.store import Run
-from harness.store.files import folders
-from harness.store.trials import DISCARDED, read_trial
-from harness.workloads.resolved import ResolvedCell
 
 _OPTIONS = {
     "map": "mapreduce.map.java.opts",

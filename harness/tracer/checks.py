@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from harness.profiling.task_times import recorded_segments
-from harness.records.tasks import SegmentTimes, TaskLog, TaskSpans, covered_s
-from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
+from harness.base.records.tasks import SegmentTimes, TaskLog, TaskSpans, covered_s
+from harness.base.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
+from harness.observe.profiling.task_times import recorded_segments
 
 # Seconds of an attempt that its main thread may leave uncovered: the larger of the two.
 LEAST_GAP_S = 0.05

@@ -18,21 +18,21 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 
-from harness.errors import MachineError
-from harness.hadoop.site import SPANS_FILE, block_bytes
-from harness.hadoop_home.home import SOURCE, HadoopHome
-from harness.parsing.ltrace import read_ltrace
-from harness.parsing.task_log import read_task_log
-from harness.providers.local.cluster import LocalCluster
-from harness.records.trial import ClusterSpec, Tracing, WorkloadSpec
-from harness.run import Console
-from harness.run.jobs import Inputs, JobRunner, fetch_history
+from harness.base.errors import MachineError
+from harness.base.hadoop.site import SPANS_FILE, block_bytes
+from harness.base.records.trial import ClusterSpec, Tracing, WorkloadSpec
+from harness.base.units import MIB
+from harness.clusters.hadoop_home.home import SOURCE, HadoopHome
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.base import EXAMPLES, JobCommand
+from harness.clusters.workloads.terasort import ROW_BYTES
+from harness.core.run import Console
+from harness.core.run.jobs import Inputs, JobRunner, fetch_history
+from harness.observe.parsing.ltrace import read_ltrace
+from harness.observe.parsing.task_log import read_task_log
 from harness.tracer import checks
 from harness.tracer.checks import Check, Observed
-from harness.units import MIB
-from harness.workloads import WORKLOADS
-from harness.workloads.base import EXAMPLES, JobCommand
-from harness.workloads.terasort import ROW_BYTES
 
 JOBS_JAR = SOURCE.parent / "jobs" / "target" / "harness-jobs.jar"
 SLEEP = "mapreduce.harness.jobs.Sleep"

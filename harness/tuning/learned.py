@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from harness.records.prediction import JobConfig
+from harness.base.records.prediction import JobConfig
 
 Numbers: TypeAlias = np.ndarray
 

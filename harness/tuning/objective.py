@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import HarnessError
+from harness.base.errors import HarnessError
+from harness.base.records.prediction import JobConfig
+from harness.base.records.profile import Profile
 from harness.models import MODELS
 from harness.models.frame import frame_counts_of_many
 from harness.models.ptc.model import PTC
 from harness.models.whatif.model import WhatIf
-from harness.records.prediction import JobConfig
-from harness.records.profile import Profile
 from harness.tuning.learned import Numbers, points
 from harness.tuning.settings import SPLIT, Job, Values
 

@@ -19,12 +19,13 @@ from functools import partial
 
 import numpy as np
 
-from harness.errors import DataError
-from harness.hadoop.constants import METADATA_BYTES
+from harness.base.errors import DataError
+from harness.base.hadoop.constants import METADATA_BYTES
+from harness.base.records.prediction import JobConfig
+from harness.base.records.profile import Profile
+from harness.base.units import MIB
 from harness.models.checks import require_statistics
 from harness.models.whatif.map_task import grown_share
-from harness.records.prediction import JobConfig
-from harness.records.profile import Profile
 from harness.tuning.learned import Numbers
 from harness.tuning.objective import Objective
 from harness.tuning.settings import (
@@ -38,7 +39,6 @@ from harness.tuning.settings import (
     Values,
     columns,
 )
-from harness.units import MIB
 
 SEARCHED = 20_000  # evaluations of a model that answers many at once
 ASKED_ONE_BY_ONE = 600

@@ -14,17 +14,17 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from harness.hadoop.properties import (
+from harness.base.hadoop.properties import (
     JOB_PROPERTIES,
     SPLIT_LEAST,
     SPLIT_MOST,
     has_serial_heap,
     whole,
 )
-from harness.hadoop.slots import LARGEST_SORT_MB, largest_array_mb
-from harness.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.hadoop.slots import LARGEST_SORT_MB, largest_array_mb
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.units import MIB
 from harness.tuning.learned import Learned, Numbers
-from harness.units import MIB
 
 Values: TypeAlias = dict[str, Numbers]  # of many configurations: an array for each field
 

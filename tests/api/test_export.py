@@ -8,9 +8,9 @@ import duckdb
 import pandas as pd
 import pytest
 
-from harness.api.export import FRAMES, export, junit, latex
+from harness.base.documents.document import table
 from harness.cli import main
-from harness.reports.document import table
+from harness.publish.export import FRAMES, export, junit, latex
 
 HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\uff1dcmd", 'a,b;"c"\nd', "\x1b[31m", "'"]
 

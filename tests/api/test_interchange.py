@@ -18,16 +18,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness import __version__
-from harness.api import interchange
-from harness.api.export import export
-from harness.api.interchange import pkb_samples, read_rumen, rumen_topology, rumen_trace
+from harness.base.errors import ParseError
+from harness.base.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
+from harness.base.version import __version__
 from harness.cli import main
-from harness.errors import ParseError
-from harness.evaluate.nights import night
-from harness.parsing.history import read_history
-from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
-from harness.store import Run
+from harness.core.store import Run
+from harness.nightly.nights import night
+from harness.observe.parsing.history import read_history
+from harness.publish import interchange
+from harness.publish.export import export
+from harness.publish.interchange import pkb_samples, read_rumen, rumen_topology, rumen_trace
 from tests.parsing.histories import JSON, RECORDED
 
 ROOT = Path(__file__).parents[2]

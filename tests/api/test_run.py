@@ -8,9 +8,9 @@ import pytest
 
 import harness
 
-from harness.api.export import FRAMES
-from harness.errors import DataError, HarnessError
-from harness.evaluate.flow import Evaluation
+from harness.base.errors import DataError, HarnessError
+from harness.core.evaluate.flow import Evaluation
+from harness.publish.export import FRAMES
 
 FACTOR = "mapreduce.task.io.sort.factor"
 

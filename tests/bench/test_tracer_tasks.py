@@ -12,11 +12,11 @@ import pytest
 
 from tracer_tasks import Drawn, _add, _draw, _samples, _write_options, load, tied
 
-from harness.errors import JobError
-from harness.hadoop.daemons import Layout, make_members
-from harness.records.tasks import RecordLoop, TaskLog, TaskSpans
-from harness.records.trace import TASK_COUNTER, JobTrace, SpeedSample, TaskAttempt
-from harness.records.trial import ClusterSpec
+from harness.base.errors import JobError
+from harness.base.hadoop.daemons import Layout, make_members
+from harness.base.records.tasks import RecordLoop, TaskLog, TaskSpans
+from harness.base.records.trace import TASK_COUNTER, JobTrace, SpeedSample, TaskAttempt
+from harness.base.records.trial import ClusterSpec
 from harness.tracer.checks import Observed
 
 NAMES = {"map": "attempt_1_0001_m_000000_0", "reduce": "attempt_1_0001_r_000000_0"}

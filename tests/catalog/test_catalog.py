@@ -6,10 +6,10 @@ import pytest
 
 from pyarrow import parquet
 
-from harness.catalog.catalog import Catalog
-from harness.catalog.families import family_rows, job_rows
-from harness.catalog.fill import fill
-from harness.errors import DataError
+from harness.base.errors import DataError
+from harness.core.catalog.catalog import Catalog
+from harness.core.catalog.families import family_rows, job_rows
+from harness.core.catalog.fill import fill
 from tests.catalog.made import put, words
 
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog import places, sources
-from harness.catalog.catalog import Catalog
-from harness.catalog.fill import fill
-from harness.errors import DataError, MachineError, SpecError
-from harness.store.files import exclusive_lock
+from harness.base.errors import DataError, MachineError, SpecError
+from harness.core.catalog import places, sources
+from harness.core.catalog.catalog import Catalog
+from harness.core.catalog.fill import fill
+from harness.observe.storage.files import exclusive_lock
 from tests.catalog.made import CONF, history, put, words
 from tests.parsing.histories import JSON
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.jobs import COLUMNS, FEATURES, WANTED, most_at_once, past_job
-from harness.hadoop.site import read_properties
-from harness.parsing.history import read_history
-from harness.records.trace import TASK_COUNTER, TaskAttempt
+from harness.base.hadoop.site import read_properties
+from harness.base.records.trace import TASK_COUNTER, TaskAttempt
+from harness.core.catalog.jobs import COLUMNS, FEATURES, WANTED, most_at_once, past_job
+from harness.observe.parsing.history import read_history
 from tests.catalog.made import CONF, MAPPER, words
 from tests.parsing.histories import JSON, RECORDED, binary
 

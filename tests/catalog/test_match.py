@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.catalog import Catalog
-from harness.catalog.fill import fill
-from harness.catalog.match import gaps, similar
-from harness.errors import DataError
+from harness.base.errors import DataError
+from harness.core.catalog.catalog import Catalog
+from harness.core.catalog.fill import fill
+from harness.core.catalog.match import gaps, similar
 from tests.catalog.made import put, words
 
 OTHER = "org.example.Other"

@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness.catalog import places
-from harness.catalog.catalog import Catalog
-from harness.catalog.fill import fill
-from harness.catalog.places import list_sources
-from harness.catalog.sources import read_jobs
-from harness.errors import ClusterError, SpecError
+from harness.base.errors import ClusterError, SpecError
+from harness.core.catalog import places
+from harness.core.catalog.catalog import Catalog
+from harness.core.catalog.fill import fill
+from harness.core.catalog.places import list_sources
+from harness.core.catalog.sources import read_jobs
 from tests.catalog.made import put, words
 from tests.fake_webhdfs import FakeWebHdfs, status
 from tests.parsing.histories import DATA

@@ -1,5 +1,5 @@
 """
-Tests for `harness.cli.cluster` on a provider that starts nothing.
+Tests for `harness.cli.commands.cluster` on a provider that starts nothing.
 """
 
 import json
@@ -12,16 +12,16 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness import providers
-from harness.cli.cluster import cluster as command
-from harness.errors import ClusterError, SpecError
-from harness.hadoop_home import home
-from harness.providers import survey
-from harness.providers.host import LocalHost
-from harness.providers.local import namespace
-from harness.providers.local.cluster import LocalCluster
-from harness.providers.survey import Devices, Gpu
-from harness.records.trial import ClusterSpec, Hardware, Limit, NodeSpec
+from harness import clusters as providers
+from harness.base.errors import ClusterError, SpecError
+from harness.base.records.trial import ClusterSpec, Hardware, Limit, NodeSpec
+from harness.cli.commands.cluster import cluster as command
+from harness.clusters import survey
+from harness.clusters.hadoop_home import home
+from harness.clusters.host import LocalHost
+from harness.clusters.local import namespace
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.survey import Devices, Gpu
 from tests.node_agent import node_agent
 
 FILE = """

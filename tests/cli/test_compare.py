@@ -8,10 +8,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from harness.cli import main
-from harness.evaluate.flow import Evaluation
-from harness.experiment.file import read_experiment
-from harness.experiment.grid import expand, order
-from harness.store import Store
+from harness.core.evaluate.flow import Evaluation
+from harness.core.experiment.file import read_experiment
+from harness.core.experiment.grid import expand, order
+from harness.core.store import Store
 from tests.evaluate.test_flow import EXPERIMENT, RATES, commit
 from tests.run.fakes import VERSIONS
 

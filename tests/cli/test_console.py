@@ -1,5 +1,5 @@
 """
-Tests for `harness.cli.console`: what reaches a terminal, a pipe and a program.
+Tests for `harness.cli.console.talk`: what reaches a terminal, a pipe and a program.
 """
 
 import io
@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.console import Progress, print_json, show_table, show_text
-from harness.records.trial import WorkloadSpec
+from harness.base.records.trial import WorkloadSpec
+from harness.cli.console.talk import Progress, print_json, show_table, show_text
 
 ESCAPES = [
     "\x1b[31m",  # a colour

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import init, main
-from harness.cli.init import experiment_text
-from harness.experiment.grid import expand, is_profiling
-from harness.providers import PROVIDERS
-from harness.run.session import Session
-from harness.workloads import WORKLOADS
+from harness.cli import main
+from harness.cli.commands import init
+from harness.cli.commands.init import experiment_text
+from harness.clusters import PROVIDERS
+from harness.clusters.workloads import WORKLOADS
+from harness.core.experiment.grid import expand, is_profiling
+from harness.core.run.session import Session
 from tests.run.fakes import RecordingConsole
 
 

@@ -1,5 +1,5 @@
 """
-Tests for `harness.cli.list`.
+Tests for `harness.cli.commands.list`.
 """
 
 import json
@@ -11,8 +11,8 @@ from importlib import import_module
 import pytest
 
 from harness.cli import main
-from harness.cli.list import KINDS
-from harness.workloads.base import Parameter
+from harness.cli.commands.list import KINDS
+from harness.clusters.workloads.base import Parameter
 
 
 class Described:

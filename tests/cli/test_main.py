@@ -12,7 +12,8 @@ import types
 import click
 import pytest
 
-from harness import __version__, errors
+from harness.base import errors
+from harness.base.version import __version__
 from harness.cli import COMMANDS, main
 
 HEAVY = {"numpy", "scipy", "pyarrow", "matplotlib", "jinja2", "pydantic", "rich", "ruamel"}

@@ -11,8 +11,8 @@ import pytest
 
 from click.testing import CliRunner
 
+from harness.cli.commands.models import net as command
 from harness.cli.entry import main
-from harness.cli.models import net as command
 
 
 def run(*words):

@@ -1,5 +1,5 @@
 """
-Tests for `harness.cli.present`: one answer, for people, for programs and as a file.
+Tests for `harness.cli.console.present`: one answer, for people, for programs and as a file.
 """
 
 import json
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.present import Note, Rows, block_parts, present, save, save_rows, show
-from harness.errors import MachineError
-from harness.reports.document import Document, Text, table
+from harness.base.documents.document import Document, Text, table
+from harness.base.errors import MachineError
+from harness.cli.console.present import Note, Rows, block_parts, present, save, save_rows, show
 
 ROWS = Rows(("job", "seconds"), [("sort", 2)])
 

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.base.records.profile import CostGroup, Profile, Statistic
 from harness.cli import main
-from harness.records.profile import CostGroup, Profile, Statistic
-from harness.run import experiment_file
-from harness.run import session as run_session
+from harness.core.run import experiment_file
+from harness.core.run import session as run_session
 
 
 def json_of(capsys):

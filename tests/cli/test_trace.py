@@ -9,14 +9,14 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness.cli.trace import trace as command
-from harness.errors import DataError, HarnessError
-from harness.experiment.grid import expand, order
-from harness.experiment.model import Experiment, WorkloadAxes
-from harness.records.tasks import RecordLoop, Span, TaskSpans
-from harness.records.trace import JobTrace, TaskAttempt
-from harness.records.trial import TrialRecord, Versions
-from harness.store import Store
+from harness.base.errors import DataError, HarnessError
+from harness.base.records.tasks import RecordLoop, Span, TaskSpans
+from harness.base.records.trace import JobTrace, TaskAttempt
+from harness.base.records.trial import TrialRecord, Versions
+from harness.core.experiment.grid import expand, order
+from harness.core.experiment.model import Experiment, WorkloadAxes
+from harness.core.store import Store
+from harness.tracer.command import trace as command
 
 VERSIONS = Versions(hadoop="3.5.0", java="17.0.1")
 

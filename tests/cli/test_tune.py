@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from harness.base.units import MIB, parse_bytes
 from harness.cli import main
-from harness.evaluate import tune as evaluate_tune
-from harness.experiment.file import read_experiment
-from harness.experiment.grid import expand
-from harness.units import MIB, parse_bytes
+from harness.core.experiment.file import read_experiment
+from harness.core.experiment.grid import expand
+from harness.tuning import proposals as evaluate_tune
 from tests.evaluate.test_flow import stored  # noqa: F401 - a fixture
 
 

@@ -94,7 +94,7 @@ class TestOutput:
         """
         environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
         program = (
-            "import sys, click, harness.cli.list as m; from harness.cli import main;"
+            "import sys, click, harness.cli.commands.list as m; from harness.cli import main;"
             "m.describe = lambda value: 'für'; sys.exit(main(['list', 'models']))"
         )
         done = subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness.cli.models import vectors as command
+from harness.cli.commands.models import vectors as command
 
 CASE = {
     "name": "N28_F10",

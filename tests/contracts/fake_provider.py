@@ -15,13 +15,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from harness import providers
-from harness.hadoop import daemons
-from harness.hadoop.daemons import Layout, Member, make_members
-from harness.providers import state
-from harness.providers.base import Cluster
-from harness.providers.host import LocalHost
-from harness.records.trial import ClusterSpec
+from harness import clusters as providers
+from harness.base.hadoop import daemons
+from harness.base.hadoop.daemons import Layout, Member, make_members
+from harness.base.records.trial import ClusterSpec
+from harness.clusters import state
+from harness.clusters.base import Cluster
+from harness.clusters.host import LocalHost
 
 PROJECT = Path(__file__).parents[2]
 FATAL = "dfs.datanode.failed.volumes.tolerated"

@@ -25,7 +25,7 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from harness.hadoop_home.home import HadoopHome
+from harness.clusters.hadoop_home.home import HadoopHome
 
 HERE = Path(__file__).parent
 LIVE = HERE.parent / "live"

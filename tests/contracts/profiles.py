@@ -3,23 +3,24 @@ The made-up profile of the contracts of models, with every statistic that there 
 
     .venv/bin/python -m tests.contracts.profiles
 
-writes it for `harness check` to harness/evaluate/example-profile.json; a test compares the two.
+writes it for `harness check` to harness/core/evaluate/example-profile.json; a test compares the
+two.
 """
 
 from pathlib import Path
 
-import harness.evaluate
+import harness.core.evaluate
 
+from harness.base.records.prediction import JobConfig
+from harness.base.records.profile import FRAME, Profile, ProfiledJob, Statistic
+from harness.base.records.statistics import JOB_COSTS, TASK_TIMES
+from harness.clusters.monitor.rates import RATES as MACHINE_RATES
 from harness.models.whatif.inputs import COSTS
-from harness.monitor.rates import RATES as MACHINE_RATES
-from harness.profiling.dataflow import DEFINITIONS
-from harness.profiling.fit import JOBS_PER_TRIAL
-from harness.profiling.task_statistics import MAP, REDUCE
-from harness.records.prediction import JobConfig
-from harness.records.profile import FRAME, Profile, ProfiledJob, Statistic
-from harness.records.statistics import JOB_COSTS, TASK_TIMES
+from harness.observe.profiling.dataflow import DEFINITIONS
+from harness.observe.profiling.fit import JOBS_PER_TRIAL
+from harness.observe.profiling.task_statistics import MAP, REDUCE
 
-FILE = Path(harness.evaluate.__file__).with_name("example-profile.json")
+FILE = Path(harness.core.evaluate.__file__).with_name("example-profile.json")
 MIB = 2**20
 FLOW = {
     "input_record_bytes": 100.0,

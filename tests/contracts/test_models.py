@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import MissingStatistic
-from harness.evaluate.contract import model_complaints
+from harness.base.errors import MissingStatistic
+from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.core.evaluate.contract import model_complaints
 from harness.models import MODELS
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from tests.contracts.profiles import MIB, NAMES, profile_of
 
 costs = st.floats(1e-10, 1e-6)

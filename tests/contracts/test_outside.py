@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from harness import providers
-from harness.errors import ClusterError
-from harness.hadoop import site
-from harness.hadoop.daemons import MASTER_PORTS, WORKER_PORTS
-from harness.hadoop_home.home import HadoopHome
-from harness.providers.docker import image, nodes
-from harness.providers.docker.engine import Engine, owner
-from harness.providers.ssh.connection import trust
-from harness.records.trial import ClusterSpec, SshAccess
+from harness import clusters as providers
+from harness.base.errors import ClusterError
+from harness.base.hadoop import site
+from harness.base.hadoop.daemons import MASTER_PORTS, WORKER_PORTS
+from harness.base.records.trial import ClusterSpec, SshAccess
+from harness.clusters.docker import image, nodes
+from harness.clusters.docker.engine import Engine, owner
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.ssh.connection import trust
 from tests.contracts import outside
 from tests.contracts.outside import Outsider
 from tests.live import bare_hosts

@@ -21,15 +21,15 @@ from pathlib import Path
 
 import pytest
 
-from harness import providers
-from harness.errors import ClusterError, SpecError
-from harness.hadoop import fence
-from harness.hadoop_home.home import HadoopHome
-from harness.providers import state
-from harness.providers.host import HostTimeoutError
-from harness.providers.masters import RefusedError
-from harness.providers.ssh.connection import trust
-from harness.records.trial import ClusterSpec
+from harness import clusters as providers
+from harness.base.errors import ClusterError, SpecError
+from harness.base.hadoop import fence
+from harness.base.records.trial import ClusterSpec
+from harness.clusters import state
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.host import HostTimeoutError
+from harness.clusters.masters import RefusedError
+from harness.clusters.ssh.connection import trust
 from tests.contracts import fake_provider
 from tests.live import bare_hosts, engine
 from tests.live.foreign import UNFENCED

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.evaluate.contract import workload_complaints
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.core.evaluate.contract import workload_complaints
 from tests.clouds import read_cloud, slow_steps, steps_file
 from tests.graphs import graph, graph_file, read_links, slow_ranks
 from tests.workloads.gpu_solutions import clustered, deep, floats, multiplied

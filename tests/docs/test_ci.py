@@ -13,7 +13,7 @@ import pytest
 
 from ruamel.yaml import YAML
 
-from harness.reports.nightly import open_metrics
+from harness.nightly.page import open_metrics
 
 CI = Path(__file__).resolve().parents[2] / "docs" / "ci"
 MEASURED = {0, 1, 6}  # statuses with which there is a night

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.experiment.file import read_experiment
+from harness.core.experiment.file import read_experiment
 from tests.experiment.editor_schema import experiment_schema
 
 PROJECT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.evaluate.own_code import read_own
-from harness.experiment.file import read_experiment
-from harness.run.preflight import known_names
+from harness.core.evaluate.own_code import read_own
+from harness.core.experiment.file import read_experiment
+from harness.core.run.preflight import known_names
 from tests.contracts.profiles import NAMES
 
 DOCS = Path(__file__).parents[2] / "docs"

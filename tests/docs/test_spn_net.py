@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.models.sim.petri import to_mermaid
+from harness.models.sim.phasetype import maximum
 from harness.models.spn_gc.net import timed_net
 from harness.models.spn_gc.phases import PHASES, spn_phases
-from harness.sim.petri import to_mermaid
-from harness.sim.phasetype import maximum
 
 PROJECT = Path(__file__).parents[2]
 PAGE = PROJECT / "docs" / "models" / "spn-gc-net.md"

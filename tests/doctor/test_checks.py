@@ -4,10 +4,10 @@ All findings of a machine, and who lacks what.
 
 import pytest
 
-from harness.doctor import checks
-from harness.doctor.checks import examine, missing_needs, needs
-from harness.errors import MachineError
-from harness.providers.survey import Finding
+from harness.base.errors import MachineError
+from harness.clusters.survey import Finding
+from harness.core.doctor import checks
+from harness.core.doctor.checks import examine, missing_needs, needs
 
 pytestmark = pytest.mark.process
 

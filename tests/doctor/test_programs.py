@@ -6,10 +6,10 @@ from zipfile import ZipFile
 
 import pytest
 
-from harness.doctor import checks
-from harness.errors import MachineError
-from harness.monitor import probe
-from harness.providers import survey
+from harness.base.errors import MachineError
+from harness.clusters import survey
+from harness.clusters.monitor import probe
+from harness.core.doctor import checks
 
 pytestmark = pytest.mark.process
 

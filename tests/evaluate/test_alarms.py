@@ -5,9 +5,9 @@ Tests for alarms: what moved, since when, why; and what is never said.
 import numpy as np
 import pytest
 
-from harness.errors import DataError
-from harness.evaluate.alarms import Judge, current, judged, read_csv, tables
-from harness.records.nightly import Acceptance, Night, Point, Series
+from harness.base.errors import DataError
+from harness.nightly.alarms import Judge, current, judged, read_csv, tables
+from harness.nightly.records import Acceptance, Night, Point, Series
 
 SERIES = Series(machine="m", experiment="e", hadoop="3.5.0", workers="3")
 NIGHTS, SINCE = 40, 31  # nights, and the first of a change

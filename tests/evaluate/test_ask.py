@@ -1,11 +1,20 @@
 """
-Tests for `harness.evaluate.ask`: cells that nobody measured.
+Tests for `harness.tuning.ask`: cells that nobody measured.
 """
 
 import pytest
 
-from harness.errors import SpecError
-from harness.evaluate.ask import (
+from harness.base.errors import SpecError
+from harness.base.records.prediction import Prediction
+from harness.base.records.profile import Profile
+from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
+from harness.base.units import MIB
+from harness.clusters.workloads import WORKLOADS
+from harness.core.evaluate.resolved import resolve_cell
+from harness.core.experiment.grid import axis_values
+from harness.core.run.preflight import known_names
+from harness.models import MODELS
+from harness.tuning.ask import (
     MANY,
     Basis,
     Question,
@@ -16,15 +25,6 @@ from harness.evaluate.ask import (
     phases_of,
     questions,
 )
-from harness.evaluate.resolved import resolve_cell
-from harness.experiment.grid import axis_values
-from harness.models import MODELS
-from harness.records.prediction import Prediction
-from harness.records.profile import Profile
-from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
-from harness.run.preflight import known_names
-from harness.units import MIB
-from harness.workloads import WORKLOADS
 from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
 from tests.evaluate.test_predict import BODIES, MeanBody, Says, profile_of
 from tests.run.fakes import Rounds, terasort

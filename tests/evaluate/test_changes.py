@@ -1,5 +1,6 @@
 """
-Tests for `harness.evaluate.changes` and `budgets`: what two runs have in common, and what moved.
+Tests for `harness.core.evaluate.changes` and `budgets`: what two runs have in common, and what
+moved.
 """
 
 import math
@@ -10,15 +11,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from harness.errors import SpecError
-from harness.evaluate.budgets import judge, read_budgets
-from harness.evaluate.changes import Side, changes, differences, sentence, shared_cells
-from harness.experiment.grid import axis_values, readable
-from harness.records.prediction import Prediction
-from harness.records.profile import Profile, Statistic
-from harness.records.score import Measurement, Score, ScoreBook
-from harness.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
-from harness.units import MIB
+from harness.base.errors import SpecError
+from harness.base.records.prediction import Prediction
+from harness.base.records.profile import Profile, Statistic
+from harness.base.records.score import Measurement, Score, ScoreBook
+from harness.base.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
+from harness.base.units import MIB
+from harness.core.evaluate.budgets import judge, read_budgets
+from harness.core.evaluate.changes import Side, changes, differences, sentence, shared_cells
+from harness.core.experiment.grid import axis_values, readable
 
 SIZES = tuple(16 * MIB * count for count in range(1, 9))
 DISK = 20 * MIB

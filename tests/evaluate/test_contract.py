@@ -1,13 +1,13 @@
 """
-Tests for `harness.evaluate.contract`: what `harness check` says of a workload.
+Tests for `harness.core.evaluate.contract`: what `harness check` says of a workload.
 """
 
 import itertools
 
-from harness.evaluate.contract import workload_complaints
-from harness.records.trial import WorkloadSpec
-from harness.workloads.base import InputPlan, JobCommand
-from harness.workloads.wordcount import WordCount
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads.base import InputPlan, JobCommand
+from harness.clusters.workloads.wordcount import WordCount
+from harness.core.evaluate.contract import workload_complaints
 
 COUNT = itertools.count()
 

@@ -1,17 +1,17 @@
 """
-Tests for `harness.workloads.resolved`: what a workload sets itself.
+Tests for `harness.clusters.workloads.resolved`: what a workload sets itself.
 """
 
 import pytest
 
-from harness.errors import SpecError
-from harness.evaluate.resolved import resolve_cell
-from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
-from harness.run.plan import refuse_cells
-from harness.run.preflight import Preflight
-from harness.workloads import WORKLOADS
-from harness.workloads.base import JobCommand
-from harness.workloads.terasort import TeraSort
+from harness.base.errors import SpecError
+from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.base import JobCommand
+from harness.clusters.workloads.terasort import TeraSort
+from harness.core.evaluate.resolved import resolve_cell
+from harness.core.run.plan import refuse_cells
+from harness.core.run.preflight import Preflight
 
 REDUCES = "mapreduce.job.reduces"
 

@@ -1,5 +1,5 @@
 """
-Tests for `harness.evaluate.flow`: a stored run, made of recorded histories, to its report.
+Tests for `harness.core.evaluate.flow`: a stored run, made of recorded histories, to its report.
 """
 
 import re
@@ -10,20 +10,20 @@ from statistics import median
 
 import pytest
 
-from harness.errors import DataError, EvidenceError
-from harness.evaluate.flow import Evaluation
-from harness.evaluate.observations import job_task_times, logged_times
-from harness.evaluate.provenance import model_code
-from harness.evaluate.reporting import REPORT_FILES, task_times
-from harness.experiment.file import read_experiment
-from harness.experiment.grid import expand, order
-from harness.monitor.machine import PROBE_LOG, THIS_MACHINE
-from harness.records.score import ScoreBook
-from harness.records.tasks import MapTimes, RecordLoop, Span, TaskSpans
-from harness.records.trial import MachineLoad, Tracing, TrialRecord
-from harness.reports.data import JobTaskTimes
-from harness.run.traces import remake_trace
-from harness.store import Run, Store
+from harness.base.errors import DataError, EvidenceError
+from harness.base.records.score import ScoreBook
+from harness.base.records.tasks import MapTimes, RecordLoop, Span, TaskSpans
+from harness.base.records.trial import MachineLoad, Tracing, TrialRecord
+from harness.clusters.monitor.machine import PROBE_LOG, THIS_MACHINE
+from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.observations import job_task_times, logged_times
+from harness.core.evaluate.provenance import model_code
+from harness.core.evaluate.reporting import REPORT_FILES, task_times
+from harness.core.experiment.file import read_experiment
+from harness.core.experiment.grid import expand, order
+from harness.core.reports.data import JobTaskTimes
+from harness.core.run.traces import remake_trace
+from harness.core.store import Run, Store
 from tests.run.fakes import DATA, VERSIONS
 
 FACTOR = "mapreduce.task.io.sort.factor"
@@ -343,7 +343,7 @@ class TestMeasurements:
         """
         A report shows what the scores were made from, however many trials there are.
         """
-        monkeypatch.setattr("harness.evaluate.measurements.observe", None)
+        monkeypatch.setattr("harness.core.evaluate.measurements.observe", None)
         known = stored.read_scores().measurements
 
         measurements = evaluation(stored).measurements(known)

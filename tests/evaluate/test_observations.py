@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from harness.errors import DataError, ParseError
-from harness.evaluate.observations import logged_times
-from harness.store import RawLogs
-from harness.store.opener import Opener
+from harness.base.errors import DataError, ParseError
+from harness.core.evaluate.observations import logged_times
+from harness.core.store import RawLogs
+from harness.observe.storage.opener import Opener
 from tests.parsing.recorded import history, text
 
 TAKEN = ("m_000000_0", "r_000000_0")

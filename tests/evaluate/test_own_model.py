@@ -1,5 +1,5 @@
 """
-Tests for `harness.evaluate.own_model`: whatever a user's model does wrong is its own affair.
+Tests for `harness.core.evaluate.own_model`: whatever a user's model does wrong is its own affair.
 """
 
 import signal
@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from harness.errors import DataError, ModelError
-from harness.evaluate import own_model
-from harness.evaluate.contract import example_profile, model_complaints
-from harness.evaluate.own_code import kept_own, read_own
-from harness.evaluate.own_model import OwnModel
+from harness.base.errors import DataError, ModelError
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.trial import Code
+from harness.core.evaluate import own_model
+from harness.core.evaluate.contract import example_profile, model_complaints
+from harness.core.evaluate.own_code import kept_own, read_own
+from harness.core.evaluate.own_model import OwnModel
 from harness.models import MODELS
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.trial import Code
 from tests.contracts.profiles import FILE, NAMES, profile_of
 
 pytestmark = pytest.mark.process

@@ -1,21 +1,21 @@
 """
-Tests for `harness.evaluate.predict`, and what models are given of a resolved cell.
+Tests for `harness.core.evaluate.predict`, and what models are given of a resolved cell.
 """
 
 from statistics import fmean
 
 import pytest
 
-from harness.errors import ModelError
-from harness.evaluate.predict import predict_cell, predict_cells, profiled_range
-from harness.evaluate.resolved import resolve_cell
+from harness.base.errors import ModelError
+from harness.base.records.prediction import JobConfig, Prediction
+from harness.base.records.profile import Profile, ProfiledJob, Statistic
+from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.base import InputPlan, JobCommand, Parameter
+from harness.core.evaluate.predict import predict_cell, predict_cells, profiled_range
+from harness.core.evaluate.resolved import resolve_cell
 from harness.models import MODELS
-from harness.profiling.fit import JOBS_PER_TRIAL
-from harness.records.prediction import JobConfig, Prediction
-from harness.records.profile import Profile, ProfiledJob, Statistic
-from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
-from harness.workloads import WORKLOADS
-from harness.workloads.base import InputPlan, JobCommand, Parameter
+from harness.observe.profiling.fit import JOBS_PER_TRIAL
 from tests.run.fakes import Rounds, terasort
 
 FACTOR = "mapreduce.task.io.sort.factor"

@@ -5,10 +5,14 @@ import json
 import numpy as np
 import pytest
 
+from harness.base.errors import DataError
+from harness.base.records.hardware import Cost, MachineCosts
+from harness.base.records.profile import SpeedCorrection
+from harness.base.records.statistics import NETWORK_ALONE
 from harness.cli import main
-from harness.errors import DataError
-from harness.evaluate.ladder import ladder
-from harness.evaluate.transfer import (
+from harness.hardware.calibrate import hardware_of
+from harness.hardware.ladder import ladder
+from harness.hardware.transfer import (
     completed,
     drawn_costs,
     elsewhere,
@@ -17,12 +21,8 @@ from harness.evaluate.transfer import (
     profiles_for,
     transferred,
 )
-from harness.profiling import fit_profile
-from harness.profiling.platform import fit_platform, works
-from harness.records.hardware import Cost, MachineCosts
-from harness.records.profile import SpeedCorrection
-from harness.records.statistics import NETWORK_ALONE
-from harness.run.calibrate import hardware_of
+from harness.observe.profiling import fit_profile
+from harness.observe.profiling.platform import fit_platform, works
 from tests.evaluate.test_flow import copy, evaluation, stored  # noqa: F401 - fixtures
 from tests.profiling.recordings import recorded_grid
 
@@ -380,7 +380,7 @@ def test_what_tasks_took_stands_beside_what_their_work_costs(jobs, here, stored,
     """
     By the file that was fitted to them they are the same; what belongs to a job is not there.
     """
-    monkeypatch.setattr("harness.evaluate.flow.Evaluation.observe", lambda *_: jobs)
+    monkeypatch.setattr("harness.core.evaluate.flow.Evaluation.observe", lambda *_: jobs)
 
     rows = explained(here, stored)
 

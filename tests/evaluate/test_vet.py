@@ -1,5 +1,6 @@
 """
-Tests for `harness.evaluate.observations` and ``harness vet``: from stored units to the vet of jobs.
+Tests for `harness.core.evaluate.observations` and ``harness vet``: from stored units to the vet of
+jobs.
 """
 
 import json
@@ -9,16 +10,16 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness.cli.trace import vet as command
-from harness.errors import DataError
-from harness.evaluate.flow import Evaluation
-from harness.experiment.grid import expand, order
-from harness.experiment.model import Experiment, WorkloadAxes
+from harness.base.errors import DataError
+from harness.base.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
+from harness.base.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
+from harness.base.records.trial import Tracing, TrialRecord, Versions
+from harness.core.evaluate.flow import Evaluation
+from harness.core.experiment.grid import expand, order
+from harness.core.experiment.model import Experiment, WorkloadAxes
+from harness.core.store import Store
 from harness.models.vet.equations import ks_two_sample, vet_job
-from harness.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
-from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
-from harness.records.trial import Tracing, TrialRecord, Versions
-from harness.store import Store
+from harness.tracer.command import vet as command
 
 VERSIONS = Versions(hadoop="3.5.0", java="17.0.1")
 MAPS = ("m_000000_0", "m_000001_0", "m_000002_0")

@@ -1,7 +1,7 @@
 """
 The JSON Schema of experiment files, for editors, made from the models that read them.
 
-    python -m tests.experiment.editor_schema > harness/experiment/experiment.schema.json
+    python -m tests.experiment.editor_schema > harness/core/experiment/experiment.schema.json
 
 A test compares that file with what this prints.
 """
@@ -11,7 +11,7 @@ import sys
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from harness.experiment.model import Experiment
+from harness.core.experiment.model import Experiment
 
 
 class EditorSchema(GenerateJsonSchema):

@@ -1,12 +1,12 @@
 """
-Tests for `harness.experiment.file`: sizes by name, and values of arguments.
+Tests for `harness.core.experiment.file`: sizes by name, and values of arguments.
 """
 
 import pytest
 
-from harness.errors import SpecError
-from harness.experiment.file import KnownNames, read_experiment
-from harness.experiment.grid import expand, is_profiling
+from harness.base.errors import SpecError
+from harness.core.experiment.file import KnownNames, read_experiment
+from harness.core.experiment.grid import expand, is_profiling
 
 SCALES = {
     "sort": {"tiny": 1000, "small": 2_000_000},

@@ -1,5 +1,5 @@
 """
-Tests for `harness.experiment.document.Document`: YAML with the place of each part.
+Tests for `harness.core.experiment.document.Document`: YAML with the place of each part.
 """
 
 import time
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.experiment.document import MAX_CHARACTERS, Document, Scalar
+from harness.base.errors import SpecError
+from harness.core.experiment.document import MAX_CHARACTERS, Document, Scalar
 
 # What YAML is made of, so that random texts are often nearly right.
 PIECES = [

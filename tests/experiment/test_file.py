@@ -1,5 +1,5 @@
 """
-Tests for `harness.experiment.file` and the overrides.
+Tests for `harness.core.experiment.file` and the overrides.
 """
 
 import json
@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.experiment.file import KnownNames, places, read_experiment
-from harness.experiment.grid import expand
-from harness.experiment.model import Experiment
-from harness.run.preflight import known_names
-from harness.stats.resampling import FEWEST_CELLS
+from harness.base.errors import SpecError
+from harness.base.stats.resampling import FEWEST_CELLS
+from harness.core.experiment.file import KnownNames, places, read_experiment
+from harness.core.experiment.grid import expand
+from harness.core.experiment.model import Experiment
+from harness.core.run.preflight import known_names
 from tests.experiment.editor_schema import experiment_schema
 
 FOLDER = Path(__file__).parents[2] / "experiments"
@@ -163,7 +163,7 @@ class TestReading:
 
         assert e.name == path.stem
         assert text.startswith(
-            "# yaml-language-server: $schema=../harness/experiment/experiment.sch"
+            "# yaml-language-server: $schema=../harness/core/experiment/experiment.sch"
         )
 
     def test_the_demo_is_small_and_repeats_what_it_scores(self):
@@ -372,7 +372,7 @@ class TestSchema:
         """
         The file that editors use says what the reader accepts; `editor_schema` writes it again.
         """
-        shipped = files("harness.experiment").joinpath("experiment.schema.json").read_text()
+        shipped = files("harness.core.experiment").joinpath("experiment.schema.json").read_text()
 
         assert json.loads(shipped) == experiment_schema()
 

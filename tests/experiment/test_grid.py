@@ -1,5 +1,5 @@
 """
-Tests for `harness.experiment.grid`.
+Tests for `harness.core.experiment.grid`.
 """
 
 import math
@@ -11,10 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.experiment.grid import expand, is_profiling, label, meaning, order, varying
-from harness.experiment.model import ClusterAxes, Design, Experiment, Node, Predict, WorkloadAxes
-from harness.records.trial import NodeSpec, Versions
+from harness.base.errors import SpecError
+from harness.base.records.trial import NodeSpec, Versions
+from harness.core.experiment.grid import expand, is_profiling, label, meaning, order, varying
+from harness.core.experiment.model import (
+    ClusterAxes,
+    Design,
+    Experiment,
+    Node,
+    Predict,
+    WorkloadAxes,
+)
 
 MIB = 2**20
 REDUCES = "mapreduce.job.reduces"

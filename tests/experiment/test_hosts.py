@@ -4,10 +4,10 @@ Hosts in an experiment file.
 
 import pytest
 
-from harness.errors import SpecError
-from harness.experiment.file import KnownNames, read_experiment
-from harness.experiment.grid import expand
-from harness.records.trial import SshAccess
+from harness.base.errors import SpecError
+from harness.base.records.trial import SshAccess
+from harness.core.experiment.file import KnownNames, read_experiment
+from harness.core.experiment.grid import expand
 
 KNOWN = KnownNames(
     ("wordcount",),

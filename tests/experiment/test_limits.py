@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.experiment.file import read_experiment
-from harness.experiment.grid import axis_values, expand, is_profiling, label, varying
-from harness.experiment.model import Experiment
-from harness.records.trial import ClusterSpec, Hardware, NodeSpec
-from harness.units import MIB, format_bit_rate, format_rate, parse_rate
+from harness.base.errors import SpecError
+from harness.base.records.trial import ClusterSpec, Hardware, NodeSpec
+from harness.base.units import MIB, format_bit_rate, format_rate, parse_rate
+from harness.core.experiment.file import read_experiment
+from harness.core.experiment.grid import axis_values, expand, is_profiling, label, varying
+from harness.core.experiment.model import Experiment
 
 limits = st.builds(
     Hardware,

@@ -4,9 +4,9 @@ Secrets in experiment files: read once, concealed at once, and never where every
 
 import pytest
 
-from harness.errors import SpecError
-from harness.experiment.file import KnownNames, concealed_text, read_experiment
-from harness.hadoop.secrets import DIGEST, Secrets
+from harness.base.errors import SpecError
+from harness.base.hadoop.secrets import DIGEST, Secrets
+from harness.core.experiment.file import KnownNames, concealed_text, read_experiment
 
 HEAD = "schema: 1\nname: x\nquestion: why?\nworkloads: [{name: wordcount, input: 1 MiB}]\n"
 GIVEN = {("env", "TOKEN"): "value-of-env", ("file", "/a b"): 'va"lue\nof-file'}

@@ -1,12 +1,12 @@
 """
-Tests for `harness.hadoop.daemons`.
+Tests for `harness.base.hadoop.daemons`.
 """
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.hadoop import daemons
-from harness.hadoop.daemons import Layout, make_members
+from harness.base.hadoop import daemons
+from harness.base.hadoop.daemons import Layout, make_members
 
 
 def layout(workers=2, **fields):

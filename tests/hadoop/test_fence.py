@@ -4,8 +4,8 @@ What keeps others out of a cluster, in its site files.
 
 import json
 
-from harness.hadoop import fence, site
-from harness.hadoop.daemons import (
+from harness.base.hadoop import fence, site
+from harness.base.hadoop.daemons import (
     Daemon,
     Layout,
     container_options,
@@ -14,7 +14,7 @@ from harness.hadoop.daemons import (
     make_members,
     supervisor_plan,
 )
-from harness.records.trial import ClusterSpec
+from harness.base.records.trial import ClusterSpec
 
 APART = Layout(make_members(2), "/c", "/h")
 FLAT = Layout(make_flat_members(2, 20_000), "/c", "/h")

@@ -1,5 +1,5 @@
 """
-Tests for `harness.hadoop.given`.
+Tests for `harness.base.hadoop.given`.
 """
 
 import pytest
@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given as every
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.hadoop import given, site
-from harness.hadoop.daemons import Layout, Member
-from harness.records.trial import ClusterSpec, NodeSpec
+from harness.base.errors import SpecError
+from harness.base.hadoop import given, site
+from harness.base.hadoop.daemons import Layout, Member
+from harness.base.records.trial import ClusterSpec, NodeSpec
 
 SIMPLE = {"fs.defaultFS": "hdfs://nn:9000/", "yarn.resourcemanager.hostname": "rm"}
 BOTH_TWICE = {

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.hadoop.daemons import Layout, make_members
-from harness.hadoop.properties import is_known, is_own, meant, objection, resembling, successor
-from harness.hadoop.site import client_properties, merged, site_files
-from harness.records.trial import ClusterSpec
+from harness.base.hadoop.daemons import Layout, make_members
+from harness.base.hadoop.properties import is_known, is_own, meant, objection, resembling, successor
+from harness.base.hadoop.site import client_properties, merged, site_files
+from harness.base.records.trial import ClusterSpec
 
 SETTINGS = sorted(
     name

@@ -1,5 +1,5 @@
 """
-Tests for `harness.hadoop.properties`.
+Tests for `harness.base.hadoop.properties`.
 """
 
 from contextlib import suppress
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.hadoop.properties import job_config, serial_max_memory
-from harness.records.prediction import JobConfig
+from harness.base.errors import SpecError
+from harness.base.hadoop.properties import job_config, serial_max_memory
+from harness.base.records.prediction import JobConfig
 
 MIB = 2**20
 OPTS = "mapreduce.reduce.java.opts"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ParseError
-from harness.hadoop.site import read_properties
+from harness.base.errors import ParseError
+from harness.base.hadoop.site import read_properties
 
 REAL = (Path(__file__).parents[1] / "parsing" / "data" / "terasort_conf.xml").read_bytes()
 # Characters that XML can hold and that its readers neither change nor trim.

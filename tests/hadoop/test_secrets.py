@@ -1,5 +1,5 @@
 """
-Tests for `harness.hadoop.secrets`: what is secret, and what stands in its place.
+Tests for `harness.base.hadoop.secrets`: what is secret, and what stands in its place.
 """
 
 import re
@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.hadoop import site
-from harness.hadoop.secrets import (
+from harness.base.errors import SpecError
+from harness.base.hadoop import site
+from harness.base.hadoop.secrets import (
     DIGEST,
     HADOOPS_LIST,
     LEAST_SEARCHED,

@@ -1,5 +1,5 @@
 """
-Tests for `harness.hadoop.site`.
+Tests for `harness.base.hadoop.site`.
 """
 
 from xml.etree import ElementTree as ET
@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.hadoop import site
-from harness.hadoop.daemons import Layout, make_members
-from harness.records.trial import ClusterSpec, NodeSpec
-from harness.units import MIB
+from harness.base.errors import SpecError
+from harness.base.hadoop import site
+from harness.base.hadoop.daemons import Layout, make_members
+from harness.base.records.trial import ClusterSpec, NodeSpec
+from harness.base.units import MIB
 
 nodes = st.builds(
     NodeSpec,

@@ -1,5 +1,5 @@
 """
-Tests for `harness.hadoop.slots`.
+Tests for `harness.base.hadoop.slots`.
 """
 
 import pytest
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.hadoop.slots import effective, refusals
-from harness.records.trial import ClusterSpec, NodeSpec
+from harness.base.hadoop.slots import effective, refusals
+from harness.base.records.trial import ClusterSpec, NodeSpec
 
 specs = st.builds(
     ClusterSpec,

@@ -1,5 +1,5 @@
 """
-Tests for `harness.hadoop.site`.
+Tests for `harness.base.hadoop.site`.
 """
 
 import pytest
@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.hadoop import site
-from harness.hadoop.daemons import Layout, make_members
-from harness.records.trial import ClusterSpec
+from harness.base.errors import SpecError
+from harness.base.hadoop import site
+from harness.base.hadoop.daemons import Layout, make_members
+from harness.base.records.trial import ClusterSpec
 
 LAYOUT = Layout(make_members(2), base="/base", home="/home", archive="/home/classes-1.jsa")
 TASKS = "/home/tasks-1.jsa"

@@ -1,5 +1,5 @@
 """
-Tests for `harness.hadoop_home.home`.
+Tests for `harness.clusters.hadoop_home.home`.
 """
 
 import hashlib
@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import MachineError
-from harness.hadoop_home import home as homes
-from harness.hadoop_home import setup
-from harness.hadoop_home.home import HadoopHome, Java, path_jar_bytes, verify
+from harness.base.errors import MachineError
+from harness.clusters.hadoop_home import home as homes
+from harness.clusters.hadoop_home import setup
+from harness.clusters.hadoop_home.home import HadoopHome, Java, path_jar_bytes, verify
 
 pytestmark = pytest.mark.process
 
@@ -394,7 +394,7 @@ def test_setup_command_tells_what_is_missing(tmp_path):
     """
     environment = {"PATH": str(tmp_path), "PYTHONPATH": str(PROJECT), "HOME": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-m", "harness.hadoop_home.setup"],
+        [sys.executable, "-m", "harness.clusters.hadoop_home.setup"],
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
 

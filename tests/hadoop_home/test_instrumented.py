@@ -1,5 +1,5 @@
 """
-Tests for `harness.hadoop_home.setup.ensure_instrumented`, and for what a home shows of it.
+Tests for `harness.clusters.hadoop_home.setup.ensure_instrumented`, and for what a home shows of it.
 """
 
 import dataclasses
@@ -9,10 +9,10 @@ import zipfile
 
 import pytest
 
-from harness.errors import MachineError
-from harness.hadoop_home import home as homes
-from harness.hadoop_home import setup
-from harness.hadoop_home.home import HadoopHome, Java
+from harness.base.errors import MachineError
+from harness.clusters.hadoop_home import home as homes
+from harness.clusters.hadoop_home import setup
+from harness.clusters.hadoop_home.home import HadoopHome, Java
 
 pytestmark = pytest.mark.process
 

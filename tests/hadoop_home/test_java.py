@@ -1,11 +1,11 @@
 """
-Tests for `harness.hadoop_home.home`.
+Tests for `harness.clusters.hadoop_home.home`.
 """
 
 import pytest
 
-from harness.errors import MachineError
-from harness.hadoop_home.home import find_java
+from harness.base.errors import MachineError
+from harness.clusters.hadoop_home.home import find_java
 
 
 @pytest.fixture

@@ -15,18 +15,19 @@ from typing import Any
 
 from pyarrow import ArrowException, BufferOutputStream, Table, array, parquet
 
-from harness.errors import DataError, HarnessError
-from harness.experiment.model import Experiment
-from harness.records.manifest import Manifest
-from harness.records.prediction import Prediction
-from harness.records.profile import Profile
-from harness.records.score import ScoreBook
-from harness.records.trace import JobTrace, TaskAttempt
-from harness.records.trial import SCHEMA_VERSION, Trial, TrialRecord
-from harness.store import Run, Store, tables
-from harness.store.evidence import Chain, Evidence, Line
-from harness.store.seal import Seal
-from harness.store.unpack import unpack
+from harness.base.errors import DataError, HarnessError
+from harness.base.records.manifest import Manifest
+from harness.base.records.prediction import Prediction
+from harness.base.records.profile import Profile
+from harness.base.records.score import ScoreBook
+from harness.base.records.trace import JobTrace, TaskAttempt
+from harness.base.records.trial import SCHEMA_VERSION, Trial, TrialRecord
+from harness.core.experiment.model import Experiment
+from harness.core.store import Run, Store
+from harness.core.store.evidence import Chain, Evidence, Line
+from harness.core.store.seal import Seal
+from harness.core.store.unpack import unpack
+from harness.observe.storage import tables
 from tests.hostile import generate
 from tests.hostile.hunt import Target
 from tests.hostile.mutate import NUMBERS, TEXTS

@@ -22,40 +22,45 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from harness.cli import models as cli_models
-from harness.errors import DataError, HarnessError, ParseError, SpecError
-from harness.evaluate.flow import Evaluation
-from harness.evaluate.observations import job_task_times
-from harness.evaluate.resolved import resolve_cell
-from harness.experiment import model as experiment_model
-from harness.experiment.file import KnownNames, places, read_experiment
-from harness.experiment.grid import expand, label, order, varying
-from harness.hadoop.properties import job_config
-from harness.hadoop.site import read_properties
-from harness.hadoop.slots import refusals
+from harness.base.errors import DataError, HarnessError, ParseError, SpecError
+from harness.base.hadoop.properties import job_config
+from harness.base.hadoop.site import read_properties
+from harness.base.hadoop.slots import refusals
+from harness.base.records.tasks import TaskLog, TaskSpans, UnitTimes
+from harness.base.records.trace import JobTrace, TaskAttempt, TaskKind
+from harness.base.text import printable
+from harness.cli.commands import models as cli_models
+from harness.clusters.monitor.machine import find_disturbance, machine_load, mean_rate
+from harness.clusters.workloads import WORKLOADS
+from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.observations import job_task_times
+from harness.core.evaluate.resolved import resolve_cell
+from harness.core.experiment import model as experiment_model
+from harness.core.experiment.file import KnownNames, places, read_experiment
+from harness.core.experiment.grid import expand, label, order, varying
+from harness.core.reports import REPORTS
+from harness.core.reports.data import JobTaskTimes, ReportData
+from harness.core.reports.sections import make_document
+from harness.core.reports.sections.task_times import bars, parts_table
+from harness.core.run.estimate import Estimator
+from harness.core.run.plan import make_plan, refuse_cells
+from harness.core.run.traces import write_trace
+from harness.core.scoring import measured
+from harness.core.store import Run, Store
 from harness.models import MODELS
 from harness.models import vectors as v
-from harness.monitor.machine import find_disturbance, machine_load, mean_rate
-from harness.parsing.history import read_history
-from harness.parsing.lines import read_machine, read_speed
-from harness.parsing.ltrace import read_ltrace, read_units
-from harness.parsing.task_log import read_shuffle_log, read_task_log
-from harness.profiling.task_times import logged_map_times, logged_reduce_times, recorded_segments
-from harness.records.tasks import TaskLog, TaskSpans, UnitTimes
-from harness.records.trace import JobTrace, TaskAttempt, TaskKind
-from harness.reports import REPORTS
-from harness.reports.data import JobTaskTimes, ReportData
-from harness.reports.pieces import thinned
-from harness.reports.sections import make_document
-from harness.reports.sections.task_times import bars, parts_table
-from harness.reports.waterfall import chrome_events, render_task, render_tasks
-from harness.run.estimate import Estimator
-from harness.run.plan import make_plan, refuse_cells
-from harness.run.traces import write_trace
-from harness.scoring import measured
-from harness.store import Run, Store
-from harness.store.opener import Opener
-from harness.store.tables import (
+from harness.observe.parsing.history import read_history
+from harness.observe.parsing.lines import read_machine, read_speed
+from harness.observe.parsing.ltrace import read_ltrace, read_units
+from harness.observe.parsing.task_log import read_shuffle_log, read_task_log
+from harness.observe.pieces import thinned
+from harness.observe.profiling.task_times import (
+    logged_map_times,
+    logged_reduce_times,
+    recorded_segments,
+)
+from harness.observe.storage.opener import Opener
+from harness.observe.storage.tables import (
     _SEGMENT,
     read_recordings,
     read_table,
@@ -63,8 +68,7 @@ from harness.store.tables import (
     write_recordings,
     write_traces,
 )
-from harness.text import printable
-from harness.workloads import WORKLOADS
+from harness.observe.waterfall import chrome_events, render_task, render_tasks
 from tests.evaluate.test_flow import VERSIONS, commit
 from tests.hostile import avro, generate, recorded, stored
 from tests.hostile.hunt import Target

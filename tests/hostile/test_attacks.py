@@ -17,22 +17,22 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness.cli.console import show_table
-from harness.cli.models import vectors as command
-from harness.errors import DataError, HarnessError, ModelError, ParseError, SpecError
-from harness.experiment.file import read_experiment
+from harness.base.documents.wording import decimals
+from harness.base.errors import DataError, HarnessError, ModelError, ParseError, SpecError
+from harness.base.records.score import ScoreBook
+from harness.base.text import printable
+from harness.cli.commands.models import vectors as command
+from harness.cli.console.talk import show_table
+from harness.clusters.local.cluster import LocalCluster
+from harness.core.experiment.file import read_experiment
+from harness.core.reports import REPORTS
+from harness.core.reports.sections import make_document
+from harness.core.scoring import relative_error
+from harness.core.store import Run, Store
 from harness.models import EVALUATORS, vectors
-from harness.parsing.history import read_history
-from harness.parsing.lines import read_machine, read_speed
-from harness.parsing.task_log import read_task_log
-from harness.providers.local.cluster import LocalCluster
-from harness.records.score import ScoreBook
-from harness.reports import REPORTS
-from harness.reports.sections import make_document
-from harness.reports.wording import decimals
-from harness.scoring import relative_error
-from harness.store import Run, Store
-from harness.text import printable
+from harness.observe.parsing.history import read_history
+from harness.observe.parsing.lines import read_machine, read_speed
+from harness.observe.parsing.task_log import read_task_log
 from tests.hostile.hunt import time_limit
 from tests.hostile.mutate import BIDI, SCRIPT
 from tests.hostile.targets import EXPERIMENT, KNOWN, evaluation, made_run, spoken
@@ -317,7 +317,7 @@ class TestBombs:
         """
         No trial has as many samples as a bomb: it is refused where they become too many.
         """
-        monkeypatch.setattr("harness.parsing.lines.MOST_SAMPLES", 1000)
+        monkeypatch.setattr("harness.observe.parsing.lines.MOST_SAMPLES", 1000)
 
         with pytest.raises(ParseError, match="more than 1000 samples"):
             list(read((line for _ in range(10**6)), "x"))

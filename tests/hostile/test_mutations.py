@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from harness.errors import ParseError
+from harness.base.errors import ParseError
 from tests.hostile.hunt import SEED, Target, hunt, in_processes, made
 from tests.hostile.targets import GENERATED, NAMES, STORED, targets
 

@@ -24,13 +24,13 @@ import numpy as np
 
 from scipy import stats
 
-from harness.errors import MachineError
-from harness.hadoop_home.home import HadoopHome
-from harness.providers import state
-from harness.providers.docker.engine import LABEL, Engine
-from harness.providers.local.cluster import LocalCluster
-from harness.records.trial import ClusterSpec
-from harness.store import Store
+from harness.base.errors import MachineError
+from harness.base.records.trial import ClusterSpec
+from harness.clusters import state
+from harness.clusters.docker.engine import LABEL, Engine
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.local.cluster import LocalCluster
+from harness.core.store import Store
 from tests.live import engine as engines
 from tests.live.bare_hosts import trusted_hosts
 from tests.live.runs import CLIENT, clusters, command, output, processes, settings, start

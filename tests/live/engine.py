@@ -22,10 +22,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import HarnessError, MachineError
-from harness.hadoop_home.home import HadoopHome
-from harness.providers.docker import image as docker_image
-from harness.providers.docker.engine import DEFAULT, LABEL, Engine, owner
+from harness.base.errors import HarnessError, MachineError
+from harness.clusters.docker import image as docker_image
+from harness.clusters.docker.engine import DEFAULT, LABEL, Engine, owner
+from harness.clusters.hadoop_home.home import HadoopHome
 from tests.live.packages import provide
 
 PROJECT = Path(__file__).parents[2]

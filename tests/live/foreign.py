@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop import daemons, fence
-from harness.hadoop_home.home import HadoopHome, file_digest, find_java, path_jar_bytes
-from harness.hadoop_home.setup import ensure_formatted
-from harness.providers.local.cluster import LocalCluster
-from harness.records.trial import ClusterSpec
+from harness.base.hadoop import daemons, fence
+from harness.base.records.trial import ClusterSpec
+from harness.clusters.hadoop_home.home import HadoopHome, file_digest, find_java, path_jar_bytes
+from harness.clusters.hadoop_home.setup import ensure_formatted
+from harness.clusters.local.cluster import LocalCluster
 
 BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}
 UNFENCED = {"dfs.permissions.enabled": "false"}

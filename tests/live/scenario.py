@@ -18,12 +18,12 @@ import time
 
 from pathlib import Path
 
-from harness.errors import HarnessError
-from harness.hadoop_home.home import HadoopHome
-from harness.providers import state
-from harness.providers.local.cluster import LocalCluster
-from harness.providers.local.supervisor import ClusterState
-from harness.records.trial import ClusterSpec
+from harness.base.errors import HarnessError
+from harness.base.records.trial import ClusterSpec
+from harness.clusters import state
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.local.supervisor import ClusterState
 
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"
 WORDS = b"to be or not to be\n"

@@ -20,18 +20,18 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ClusterError
-from harness.experiment.model import Experiment, WorkloadAxes
-from harness.hadoop_home.home import HadoopHome
-from harness.monitor.rates import record_gpus
-from harness.providers import state
-from harness.providers.ansible.cluster import AnsibleCluster
-from harness.providers.ansible.nodes import HostsState
-from harness.providers.ansible.playbook import play
-from harness.providers.ssh import connection as ssh_connection
-from harness.providers.ssh.connection import trust
-from harness.records.trial import ClusterSpec, NodeSpec, SshAccess
-from harness.store import Store
+from harness.base.errors import ClusterError
+from harness.base.records.trial import ClusterSpec, NodeSpec, SshAccess
+from harness.clusters import state
+from harness.clusters.ansible.cluster import AnsibleCluster
+from harness.clusters.ansible.nodes import HostsState
+from harness.clusters.ansible.playbook import play
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.monitor.rates import record_gpus
+from harness.clusters.ssh import connection as ssh_connection
+from harness.clusters.ssh.connection import trust
+from harness.core.experiment.model import Experiment, WorkloadAxes
+from harness.core.store import Store
 from tests.live.agent import agent
 from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
 from tests.live.packages import unpacked
@@ -370,8 +370,8 @@ def prepared(made):
         raise Stopped
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harness.providers.ansible.cluster.play", instead)
-        patch.setattr("harness.providers.ansible.cluster.AnsibleCluster.remove", lambda *_: False)
+        patch.setattr("harness.clusters.ansible.cluster.play", instead)
+        patch.setattr("harness.clusters.ansible.cluster.AnsibleCluster.remove", lambda *_: False)
         with pytest.raises(Stopped):
             made.up()
     return inventories[0]
@@ -514,7 +514,7 @@ class TestFaults:
         """
         A host that answers without an end is left.
         """
-        monkeypatch.setattr("harness.providers.host.MOST_OUTPUT", 2**20)
+        monkeypatch.setattr("harness.clusters.host.MOST_OUTPUT", 2**20)
         endless = place.add(prepare=program("exec yes"))
 
         text = refused(cluster(place, [place.hosts[0], endless]))

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness.store import Store
+from harness.core.store import Store
 from tests.live.bare_hosts import lacking, trusted_hosts
 from tests.live.runs import clusters, command, mapping, settings, start, wait_for
 

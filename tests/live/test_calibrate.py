@@ -8,10 +8,10 @@ import json
 
 import pytest
 
+from harness.base.units import MIB
 from harness.cli import main
-from harness.run.calibrate import TEXT, Calibration
-from harness.run.session import Session
-from harness.units import MIB
+from harness.core.run.session import Session
+from harness.hardware.calibrate import TEXT, Calibration
 from tests.run.fakes import RecordingConsole
 
 pytestmark = [pytest.mark.live]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop_home.home import HadoopHome
+from harness.clusters.hadoop_home.home import HadoopHome
 
 pytestmark = pytest.mark.live
 

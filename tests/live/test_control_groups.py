@@ -26,7 +26,7 @@ pytestmark = [
 
 SCRIPT = f"""
 import json, os, pathlib, platform, subprocess, sys, time
-from harness.providers import kernel
+from harness.clusters import kernel
 
 def busy(seconds):
     end = time.monotonic() + seconds
@@ -100,10 +100,10 @@ def test_version_two():
     Cores and disks of a node are held to what was asked, by the groups of version 2; a lifted disk
     is fast again; nothing stays.
     """
-    names = ("harness/__init__.py", "harness/errors.py", "harness/text.py")
+    names = ("harness/__init__.py", "harness/base/errors.py", "harness/base/text.py")
     sources = {name: (PROJECT / name).read_text() for name in names}
-    sources["harness/providers/__init__.py"] = ""
-    sources["harness/providers/kernel.py"] = (PROJECT / "harness/providers/kernel.py").read_text()
+    sources["harness/clusters/__init__.py"] = ""
+    sources["harness/clusters/kernel.py"] = (PROJECT / "harness/clusters/kernel.py").read_text()
 
     output = virtual_machine.run(SCRIPT, sources)
     print(output)  # noqa: T201  (the output that docs/clusters/slower.md quotes)

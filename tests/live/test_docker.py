@@ -20,17 +20,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import ClusterError, MachineError
-from harness.hadoop_home.home import HadoopHome
-from harness.node import agent_bytes
-from harness.providers import archives
-from harness.providers.docker import image as images
-from harness.providers.docker import nodes
-from harness.providers.docker.cluster import DockerCluster
-from harness.providers.docker.engine import LABEL, DeathLog, Engine, EngineError, owner
-from harness.providers.docker.host import USER, DockerHost, memory_kills, state_of
-from harness.records.trial import ClusterSpec, NodeSpec
-from harness.store import Store
+from harness.base.errors import ClusterError, MachineError
+from harness.base.records.trial import ClusterSpec, NodeSpec
+from harness.clusters import archives
+from harness.clusters.docker import image as images
+from harness.clusters.docker import nodes
+from harness.clusters.docker.cluster import DockerCluster
+from harness.clusters.docker.engine import LABEL, DeathLog, Engine, EngineError, owner
+from harness.clusters.docker.host import USER, DockerHost, memory_kills, state_of
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.node import agent_bytes
+from harness.core.store import Store
 from tests.live import engine as engines
 from tests.live.runs import CLIENT, LIMIT_S, command, mapping, settings, start, wait_for
 
@@ -455,7 +455,7 @@ def start_or_skip(cluster):
     """
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("harness.providers.masters.await_healthy", lambda *_, **__: None)
+            patch.setattr("harness.clusters.masters.await_healthy", lambda *_, **__: None)
             return cluster.up()
     except ClusterError as error:
         message = str(error)

@@ -11,13 +11,13 @@ import time
 
 import pytest
 
-from harness.catalog.catalog import Catalog
-from harness.errors import ClusterError
-from harness.evaluate.transfer import read_hardware
-from harness.hadoop_home.home import HadoopHome
-from harness.providers.existing.cluster import ExistingCluster
-from harness.records.trial import ClusterSpec
-from harness.store import Store
+from harness.base.errors import ClusterError
+from harness.base.records.trial import ClusterSpec
+from harness.clusters.existing.cluster import ExistingCluster
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.core.catalog.catalog import Catalog
+from harness.core.store import Store
+from harness.hardware.transfer import read_hardware
 from tests.catalog.test_places import assert_equal
 from tests.live.foreign import another_hadoop, client_environment, foreign_cluster, state_of
 from tests.live.runs import (

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.providers.local.cluster import LocalCluster
-from harness.store import Store
+from harness.clusters.local.cluster import LocalCluster
+from harness.core.store import Store
 from tests.live.runs import (
     LIMIT_S,
     PROGRAM,

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.providers.local.cluster import LocalCluster
-from harness.store import Store
+from harness.clusters.local.cluster import LocalCluster
+from harness.core.store import Store
 from tests.live import bare_hosts, engine
 from tests.live.endurance import kernel_objects, kills, seconds_until_nothing_is_left
 from tests.live.runs import (
@@ -376,12 +376,12 @@ def test_two_harnesses_in_two_folders(tmp_path, environment):
 
 KILLED = """
 import os, signal, sys
-from harness.hadoop_home.home import HadoopHome
-from harness.providers.local.cluster import LocalCluster
-from harness.records.trial import ClusterSpec
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.local.cluster import LocalCluster
+from harness.base.records.trial import ClusterSpec
 LocalCluster("killed", ClusterSpec(workers=1), HadoopHome.find()).up()
 if sys.argv[1] == "both":
-    from harness.providers.state import Owner
+    from harness.clusters.state import Owner
     os.kill(Owner.of("killed").watchdog.pid, signal.SIGKILL)
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from harness.records.trace import DEVICE_COUNTER
-from harness.store import Store
+from harness.base.records.trace import DEVICE_COUNTER
+from harness.core.store import Store
 from tests.live.runs import command, output, settings
 
 pytestmark = [

@@ -4,12 +4,12 @@ GPUs as YARN counts them, on a node that declares one and has none.
 
 import pytest
 
-from harness.cli.console import Progress
-from harness.hadoop_home.home import HadoopHome
-from harness.providers.local.cluster import LocalCluster
-from harness.records.trial import ClusterSpec, NodeSpec
+from harness.base.records.trial import ClusterSpec, NodeSpec
+from harness.cli.console.talk import Progress
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.workloads.base import JobCommand
 from harness.tracer.selftest import JOBS_JAR, SLEEP, JobBench
-from harness.workloads.base import JobCommand
 from tests.live.runs import settings
 
 pytestmark = [pytest.mark.live, pytest.mark.long]

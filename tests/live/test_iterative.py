@@ -10,8 +10,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from harness.hadoop_home.home import SOURCE, job_jar
-from harness.workloads.base import JOBS
+from harness.clusters.hadoop_home.home import SOURCE, job_jar
+from harness.clusters.workloads.base import JOBS
 from tests.clouds import cloud, cloud_bytes, slow_steps, steps_file
 from tests.graphs import slow_ranks
 

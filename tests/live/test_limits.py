@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import MachineError
-from harness.hadoop_home.home import HadoopHome
-from harness.providers import kernel
-from harness.providers.adjust import NodeLoad, adjust
-from harness.providers.host import LocalHost
-from harness.providers.kernel import ROOT
-from harness.providers.local.cluster import LocalCluster
-from harness.providers.local.limits import groups_of, require, set_limits
-from harness.records.trial import ClusterSpec, Hardware, NodeSpec
+from harness.base.errors import MachineError
+from harness.base.records.trial import ClusterSpec, Hardware, NodeSpec
+from harness.clusters import kernel
+from harness.clusters.adjust import NodeLoad, adjust
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.host import LocalHost
+from harness.clusters.kernel import ROOT
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.local.limits import groups_of, require, set_limits
 from tests.node_agent import node_agent
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]

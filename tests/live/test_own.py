@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness.store import Store
+from harness.core.store import Store
 from tests.docs.test_own import MODEL, WORKLOAD, blocks
 from tests.live.runs import command
 

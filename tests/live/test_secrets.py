@@ -9,7 +9,7 @@ import subprocess
 import pyarrow.parquet as pq
 import pytest
 
-from harness.store import Store
+from harness.core.store import Store
 from tests.live.runs import LIMIT_S, clusters, command, processes, settings
 
 pytestmark = [pytest.mark.live, pytest.mark.long]

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from harness.providers.docker.engine import Engine
-from harness.store import Store
+from harness.clusters.docker.engine import Engine
+from harness.core.store import Store
 from tests.live import engine as engines
 from tests.live.bare_hosts import lacking, trusted_hosts
 from tests.live.foreign import client_environment, foreign_cluster, state_of

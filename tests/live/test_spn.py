@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from harness.store import Store
+from harness.core.store import Store
 from tests.live.runs import clusters, command, output, settings
 
 pytestmark = [

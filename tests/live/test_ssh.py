@@ -12,15 +12,15 @@ import time
 
 import pytest
 
+from harness.base.errors import ClusterError
+from harness.base.records.trial import SshAccess
 from harness.cli import main
-from harness.errors import ClusterError
-from harness.providers.collect import Source, collect
-from harness.providers.host import HostTimeoutError
-from harness.providers.ssh import connection as ssh_connection
-from harness.providers.ssh import host as ssh
-from harness.providers.ssh.connection import Connection, pins_file, trust
-from harness.providers.ssh.host import SshHost
-from harness.records.trial import SshAccess
+from harness.clusters.collect import Source, collect
+from harness.clusters.host import HostTimeoutError
+from harness.clusters.ssh import connection as ssh_connection
+from harness.clusters.ssh import host as ssh
+from harness.clusters.ssh.connection import Connection, pins_file, trust
+from harness.clusters.ssh.host import SshHost
 from tests.live.agent import agent
 from tests.live.bare_hosts import BareHosts, keygen, lacking
 from tests.node_agent import node_agent_path
@@ -382,7 +382,7 @@ class TestFaults:
         """
         Neither memory nor disk of this machine is filled by a host that does not stop talking.
         """
-        monkeypatch.setattr("harness.providers.host.MOST_OUTPUT", 2**20)
+        monkeypatch.setattr("harness.clusters.host.MOST_OUTPUT", 2**20)
         monkeypatch.setattr(ssh, "MOST_LOG", 2**20)
         with pytest.raises(ClusterError, match="has written more than 1048576 bytes"):
             node.run(["yes"])

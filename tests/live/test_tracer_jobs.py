@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from harness.cli.console import Progress
-from harness.hadoop_home.home import TRACER, HadoopHome
+from harness.cli.console.talk import Progress
+from harness.clusters.hadoop_home.home import TRACER, HadoopHome
+from harness.clusters.workloads.base import EXAMPLES, JobCommand
 from harness.tracer.checks import checks
 from harness.tracer.selftest import JOBS_JAR, SLEEP, SMALL, JobBench, cluster_for
-from harness.workloads.base import EXAMPLES, JobCommand
 from tests.live.runs import settings
 
 pytestmark = [pytest.mark.live, pytest.mark.long]

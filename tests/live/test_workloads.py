@@ -10,14 +10,14 @@ import pytest
 
 from ruamel.yaml import YAML
 
-from harness.errors import JobError
-from harness.hadoop_home.home import HadoopHome
-from harness.providers.local.cluster import LocalCluster
-from harness.records.trial import ClusterSpec, WorkloadSpec
-from harness.run.jobs import JobRunner
-from harness.store import Store
-from harness.workloads import WORKLOADS
-from harness.workloads.base import JOBS, JobCommand
+from harness.base.errors import JobError
+from harness.base.records.trial import ClusterSpec, WorkloadSpec
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.base import JOBS, JobCommand
+from harness.core.run.jobs import JobRunner
+from harness.core.store import Store
 from tests.live.runs import command, settings
 from tests.workloads.generators import printed
 

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness.store import Store
+from harness.core.store import Store
 from tests.live.foreign import client_environment, foreign_cluster
 from tests.live.runs import PROJECT, TWO_TRIALS, command, settings
 

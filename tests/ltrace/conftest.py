@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop_home import home as homes
-from harness.hadoop_home.home import Java, find_java
+from harness.clusters.hadoop_home import home as homes
+from harness.clusters.hadoop_home.home import Java, find_java
 
 HERE = Path(__file__).parent
 LIMIT_S = 120  # for what takes a second on an idle machine

@@ -1,7 +1,7 @@
 """
 The tracer's files read byte by byte: what the tests compare the recorder with.
 
-The simplest way, on purpose; the reader of the product is `harness.parsing.ltrace`.
+The simplest way, on purpose; the reader of the product is `harness.observe.parsing.ltrace`.
 """
 
 import struct

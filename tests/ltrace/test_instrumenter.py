@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from harness.hadoop_home import home as homes
-from harness.hadoop_home import setup
-from harness.hadoop_home.home import HadoopHome
+from harness.clusters.hadoop_home import home as homes
+from harness.clusters.hadoop_home import setup
+from harness.clusters.hadoop_home.home import HadoopHome
 from tests.ltrace.spanfile import read_spans
 
 pytestmark = pytest.mark.process

@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from harness.hadoop_home import home as homes
-from harness.parsing.ltrace import read_ltrace
+from harness.clusters.hadoop_home import home as homes
+from harness.observe.parsing.ltrace import read_ltrace
 from tests.ltrace.spanfile import read_spans, read_units
 
 pytestmark = pytest.mark.process

@@ -2,8 +2,8 @@
 Profiled jobs, clusters and inputs for the models that read `Profile.jobs`.
 """
 
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.profile import Profile, ProfiledJob, Statistic
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.profile import Profile, ProfiledJob, Statistic
 
 MIB = 2**20
 

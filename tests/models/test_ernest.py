@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import MissingStatistic, ModelError
+from harness.base.errors import MissingStatistic, ModelError
 from harness.models.ernest import COEFFICIENTS, FEATURES, Ernest, features, fit, independent_columns
 from tests.models.profiled import MIB, cell_inputs, job, profile
 from tests.strategies import SEEDS

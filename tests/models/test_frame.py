@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import MissingStatistic, ModelError
+from harness.base.errors import MissingStatistic, ModelError
+from harness.base.records.profile import FRAME
 from harness.models.frame import frame_counts, frame_s
-from harness.records.profile import FRAME
 from tests.models.profiled import cell_inputs, stat
 
 # Each part has its own digit, so that the sum shows how often each counts.

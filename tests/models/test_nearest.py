@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import MissingStatistic, ModelError
+from harness.base.errors import MissingStatistic, ModelError
 from harness.models.nearest import NUMERIC, SWITCHES, ZERO_FACTOR, Nearest, cell_distance
 from tests.models.profiled import cell_inputs, job, profile
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
 from harness.models import EVALUATORS
 from harness.models.ptc.equations import METHODS, TIMES, Waves, evaluate_waves, ptc
 from harness.models.ptc.quantities import predict_ptc

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import MissingStatistic, ModelError
+from harness.base.errors import MissingStatistic, ModelError
 from harness.models import MODELS
 from harness.models.ptc.model import PHASES
 from harness.models.ptc.quantities import copy_rate, reduce_buffer_bytes

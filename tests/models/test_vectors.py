@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import DataError
+from harness.base.errors import DataError
 from harness.models import EVALUATORS
 from harness.models.vectors import (
     CaseInput,

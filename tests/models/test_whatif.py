@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import MissingStatistic, ModelError
+from harness.base.errors import MissingStatistic, ModelError
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import COSTS, SIDES
 from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS, cost_terms, measurable

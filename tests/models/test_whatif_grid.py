@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
 from harness.models.whatif import evaluation
 from harness.models.whatif.evaluation import evaluate, evaluate_grid
 from harness.models.whatif.inputs import COSTS

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import MissingStatistic, ModelError
+from harness.base.errors import MissingStatistic, ModelError
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.profile import Profile
 from harness.models import MODELS
 from harness.models.whatif.inputs import COSTS
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.profile import Profile
 from tests.models.profiled import MIB, cell_inputs, stat
 
 COUNTED = ("body_s", "map_task_s", "reduce_task_s", "map_waves", "reduce_waves")

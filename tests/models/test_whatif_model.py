@@ -4,13 +4,13 @@ Tests for What-If behind the models' contract, and for the registry.
 
 import pytest
 
-from harness.errors import MissingStatistic, ModelError
+from harness.base.errors import MissingStatistic, ModelError
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.profile import Profile, Statistic
 from harness.models import MODELS
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import COSTS
 from harness.models.whatif.model import AROUND_TASKS, MAP_PARTS, REDUCE_PARTS, cost_terms
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.profile import Profile, Statistic
 
 MIB = 2**20
 

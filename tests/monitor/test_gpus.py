@@ -1,5 +1,6 @@
 """
-Tests for `harness.monitor.rates`: a run's manifest, and nodes whose driver's tool is a shim.
+Tests for `harness.clusters.monitor.rates`: a run's manifest, and nodes whose driver's tool is a
+shim.
 """
 
 import json
@@ -13,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.hadoop_home.home import find_java, job_jar
-from harness.monitor import rates as module
-from harness.monitor.rates import GPU_RATES, read_copies, record_gpus
-from harness.providers.host import LocalHost
-from harness.records.trial import ClusterSpec, NodeSpec
-from harness.workloads.base import GPU
+from harness.base.records.trial import ClusterSpec, NodeSpec
+from harness.clusters.hadoop_home.home import find_java, job_jar
+from harness.clusters.host import LocalHost
+from harness.clusters.monitor import rates as module
+from harness.clusters.monitor.rates import GPU_RATES, read_copies, record_gpus
+from harness.clusters.workloads.base import GPU
 
 LINE = "0, NVIDIA L4, 23034, 550.54.15"
 L4 = {

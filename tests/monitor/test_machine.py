@@ -1,5 +1,5 @@
 """
-Tests for `harness.monitor.machine`.
+Tests for `harness.clusters.monitor.machine`.
 """
 
 import json
@@ -16,8 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import MachineError
-from harness.monitor.machine import (
+from harness.base.errors import MachineError
+from harness.base.records.trace import MachineSample
+from harness.base.units import MIB
+from harness.clusters.monitor.machine import (
     MOST_SHIFT_S,
     MachineSampler,
     Stopwatch,
@@ -26,10 +28,8 @@ from harness.monitor.machine import (
     machine_load,
     read_counters,
 )
-from harness.node import sample as node_sample
-from harness.parsing.lines import read_machine
-from harness.records.trace import MachineSample
-from harness.units import MIB
+from harness.clusters.node import sample as node_sample
+from harness.observe.parsing.lines import read_machine
 
 QUIET = MachineSample(
     at_s=0.0, busy=0.9, steal=0.0, iowait=0.0, runnable=4, available_bytes=2**32, own=0.9

@@ -1,5 +1,5 @@
 """
-Tests for `harness.monitor.probe` and the Java class that it runs (`make setup` builds it).
+Tests for `harness.clusters.monitor.probe` and the Java class that it runs (`make setup` builds it).
 """
 
 import os
@@ -13,11 +13,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import MachineError
-from harness.hadoop_home.home import find_java
-from harness.monitor import probe
-from harness.monitor.probe import SpeedProbe, probe_jar
-from harness.parsing.lines import read_speed
+from harness.base.errors import MachineError
+from harness.clusters.hadoop_home.home import find_java
+from harness.clusters.monitor import probe
+from harness.clusters.monitor.probe import SpeedProbe, probe_jar
+from harness.observe.parsing.lines import read_speed
 
 pytestmark = pytest.mark.process
 
@@ -115,7 +115,7 @@ class TestSpeedProbe:
         A harness that is killed leaves no probe behind.
         """
         code = (
-            "import sys, time, pathlib; from harness.monitor.probe import SpeedProbe\n"
+            "import sys, time, pathlib; from harness.clusters.monitor.probe import SpeedProbe\n"
             "with SpeedProbe(log=pathlib.Path(sys.argv[1]), threads=1) as probe:\n"
             "    print(probe.pid, flush=True)\n"
             "    time.sleep(600)\n"

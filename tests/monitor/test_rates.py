@@ -1,5 +1,5 @@
 """
-Tests for `harness.monitor.rates` and the Java class that it runs (`make setup` builds it).
+Tests for `harness.clusters.monitor.rates` and the Java class that it runs (`make setup` builds it).
 """
 
 from types import SimpleNamespace
@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import MachineError
-from harness.hadoop_home.home import find_java
-from harness.monitor.probe import probe_jar
-from harness.monitor.rates import (
+from harness.base.errors import MachineError
+from harness.base.records.manifest import NodeRates
+from harness.clusters.hadoop_home.home import find_java
+from harness.clusters.host import LocalHost
+from harness.clusters.monitor.probe import probe_jar
+from harness.clusters.monitor.rates import (
     RATES,
     are_rates_required,
     measure_rates,
@@ -20,8 +22,6 @@ from harness.monitor.rates import (
     read_rates,
     record_rates,
 )
-from harness.providers.host import LocalHost
-from harness.records.manifest import NodeRates
 
 PRINTED = """\
 disk_write 80

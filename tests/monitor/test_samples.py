@@ -1,5 +1,5 @@
 """
-Tests for `harness.monitor.machine`.
+Tests for `harness.clusters.monitor.machine`.
 """
 
 import io
@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.monitor.machine import mean_rate, named_after, trial_rate
-from harness.records.trace import SpeedSample
+from harness.base.records.trace import SpeedSample
+from harness.clusters.monitor.machine import mean_rate, named_after, trial_rate
 
 times = st.integers(0, 1000)
 samples = st.lists(

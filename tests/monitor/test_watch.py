@@ -1,6 +1,6 @@
 """
-Tests for `harness.monitor.watch`: which machines are sampled, with the program at the other end,
-`harness.node.sample`, and with hosts that answer something else.
+Tests for `harness.clusters.monitor.watch`: which machines are sampled, with the program at the
+other end, `harness.clusters.node.sample`, and with hosts that answer something else.
 """
 
 import json
@@ -12,14 +12,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.hadoop_home.home import find_java
-from harness.monitor import watch as module
-from harness.monitor.machine import find_disturbance
-from harness.monitor.watch import connect_machines, monitor_cluster
-from harness.node.sample import identity
-from harness.parsing.lines import read_machine, read_speed
-from harness.providers.host import LocalHost
-from harness.records.manifest import MonitoredMachine
+from harness.base.records.manifest import MonitoredMachine
+from harness.clusters.hadoop_home.home import find_java
+from harness.clusters.host import LocalHost
+from harness.clusters.monitor import watch as module
+from harness.clusters.monitor.machine import find_disturbance
+from harness.clusters.monitor.watch import connect_machines, monitor_cluster
+from harness.clusters.node.sample import identity
+from harness.observe.parsing.lines import read_machine, read_speed
 from tests.node_agent import node_agent
 from tests.run.fakes import FakeProbe
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import node
-from harness.node import agent_bytes
-from harness.node.__main__ import VERBS
+from harness.clusters import node
+from harness.clusters.node import agent_bytes
+from harness.clusters.node.__main__ import VERBS
 from tests.node_agent import node_agent, node_agent_path
 
 MODULES = sorted(Path(node.__file__).parent.glob("*.py"))

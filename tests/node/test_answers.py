@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from harness.node import answers
-from harness.node.answers import Questions, connect
+from harness.clusters.node import answers
+from harness.clusters.node.answers import Questions, connect
 
 ROUND_S = 0.01
 

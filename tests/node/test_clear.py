@@ -1,5 +1,6 @@
 """
-Tests for `harness.node.clear`: what is left of a cluster on a host, and what is not touched.
+Tests for `harness.clusters.node.clear`: what is left of a cluster on a host, and what is not
+touched.
 """
 
 import json
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.node import clear as clears
+from harness.clusters.node import clear as clears
 
 pytestmark = pytest.mark.process
 

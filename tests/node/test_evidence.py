@@ -1,5 +1,5 @@
 """
-Tests for `harness.node.evidence`: a small JVM that waits for ever.
+Tests for `harness.clusters.node.evidence`: a small JVM that waits for ever.
 """
 
 import os
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop_home.home import find_java
-from harness.node import evidence
+from harness.clusters.hadoop_home.home import find_java
+from harness.clusters.node import evidence
 
 pytestmark = pytest.mark.process
 

@@ -1,5 +1,6 @@
 """
-Tests for `harness.node.fence`: who completes a connection to a daemon, in network namespaces.
+Tests for `harness.clusters.node.fence`: who completes a connection to a daemon, in network
+namespaces.
 
 Two hosts of a cluster and a third one on a bridge.  A daemon of the account, another user's server
 and one of root listen on the first, on all its addresses.
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.node import fence
+from harness.clusters.node import fence
 from tests.live.packages import provide
 
 TOOLS = ("ip", "unshare", "nsenter")

@@ -1,5 +1,5 @@
 """
-Tests for `harness.node.health`.
+Tests for `harness.clusters.node.health`.
 """
 
 import io
@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from harness.node import health
+from harness.clusters.node import health
 
 COUNTS = [
     "appsRunning", "appsPending", "containersAllocated", "containersPending", "containersReserved",

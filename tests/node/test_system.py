@@ -1,5 +1,5 @@
 """
-Tests for `harness.node.system`: what a node tells of itself.
+Tests for `harness.clusters.node.system`: what a node tells of itself.
 """
 
 import json
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.node import system as module
-from harness.node.system import disk, fields, hide, processor
+from harness.clusters.node import system as module
+from harness.clusters.node.system import disk, fields, hide, processor
 from tests.node_agent import node_agent
 
 PARTS = {

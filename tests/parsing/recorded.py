@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from harness.parsing.history import read_history
-from harness.parsing.task_log import read_shuffle_log, read_task_log
-from harness.records.tasks import ShuffleLog, TaskLog
-from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
+from harness.base.records.tasks import ShuffleLog, TaskLog
+from harness.base.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
+from harness.observe.parsing.history import read_history
+from harness.observe.parsing.task_log import read_shuffle_log, read_task_log
 
 CONTAINERS = Path(__file__).parent / "data" / "containers"
 JOBS = ("disk", "passes", "stalled", "uneven")

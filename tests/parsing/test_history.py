@@ -12,10 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ParseError
-from harness.parsing import history as history_module
-from harness.parsing.history import read_history
-from harness.records.trace import (
+from harness.base.errors import ParseError
+from harness.base.records.trace import (
     FILE_INPUT_COUNTER,
     FILE_OUTPUT_COUNTER,
     FILE_SYSTEM_COUNTER,
@@ -23,6 +21,8 @@ from harness.records.trace import (
     TASK_COUNTER,
     JobTrace,
 )
+from harness.observe.parsing import history as history_module
+from harness.observe.parsing.history import read_history
 from tests.parsing.histories import HEAD, JSON, RECORDED, binary, history
 
 BINARY = {name: binary(text) for name, text in JSON.items()}

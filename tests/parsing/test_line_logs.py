@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ParseError
-from harness.parsing.lines import read_machine, read_speed
-from harness.parsing.task_log import read_task_log, read_zone
-from harness.records.tasks import TaskLog
-from harness.records.trace import MachineSample, SpeedSample
+from harness.base.errors import ParseError
+from harness.base.records.tasks import TaskLog
+from harness.base.records.trace import MachineSample, SpeedSample
+from harness.observe.parsing.lines import read_machine, read_speed
+from harness.observe.parsing.task_log import read_task_log, read_zone
 
 DATA = Path(__file__).parent / "data"
 # When clocks of a zone jump, in UTC: forward, back, back by half an hour, never.

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ParseError
-from harness.parsing.ltrace import CHUNK, HEAD, SLOT, read_ltrace
-from harness.records.tasks import SPAN_NAMES
+from harness.base.errors import ParseError
+from harness.base.records.tasks import SPAN_NAMES
+from harness.observe.parsing.ltrace import CHUNK, HEAD, SLOT, read_ltrace
 
 JAVA = Path(__file__).parents[2] / "workloads/ltrace/src/main/java"
 RECORDER = JAVA / "mapreduce/harness/ltrace/record"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ParseError
-from harness.parsing.task_log import read_shuffle_log, read_task_log
-from harness.records.tasks import CopyLog, MergeTimes, ShuffleLog, SpillLog, TaskLog, VisitLog
+from harness.base.errors import ParseError
+from harness.base.records.tasks import CopyLog, MergeTimes, ShuffleLog, SpillLog, TaskLog, VisitLog
+from harness.observe.parsing.task_log import read_shuffle_log, read_task_log
 from tests.parsing.recorded import JOBS, every, named, reported, text
 
 AT = 1768471200.0  # 2026-01-15 10:00:00 UTC

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ParseError
-from harness.parsing.ltrace import read_units
+from harness.base.errors import ParseError
+from harness.observe.parsing.ltrace import read_units
 
 
 def written(steps, records=5):

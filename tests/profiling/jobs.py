@@ -1,16 +1,16 @@
 """Jobs whose times are made from known costs, as observations."""
 
-from harness.models.whatif.model import cost_terms
-from harness.profiling.jobs import Observation
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.trace import (
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.trace import (
     FILE_INPUT_COUNTER,
     FILE_OUTPUT_COUNTER,
     TASK_COUNTER,
     JobTrace,
     TaskAttempt,
 )
-from harness.records.trial import Cell, ClusterSpec, Trial, WorkloadSpec
+from harness.base.records.trial import Cell, ClusterSpec, Trial, WorkloadSpec
+from harness.models.whatif.model import cost_terms
+from harness.observe.profiling.jobs import Observation
 
 COSTS = {
     "hdfs_read_s_per_byte": 4e-9,

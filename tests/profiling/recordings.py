@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from harness.base.records.tasks import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
+from harness.base.records.trace import TASK_COUNTER
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.model import cost_terms
-from harness.records.tasks import MapTimes, MergeTimes, ReduceTimes, SegmentTimes, SpillTimes
-from harness.records.trace import TASK_COUNTER
 from tests.profiling.jobs import COSTS, flow, no_noise, observation
 
 # Time that is no cost, in every task that can have it.

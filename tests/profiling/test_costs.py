@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.base.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER
 from harness.models.whatif.inputs import SIDES
-from harness.profiling import fit_profile
-from harness.profiling.costs import fit_costs
-from harness.profiling.phases import PhaseRow
-from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER
+from harness.observe.profiling import fit_profile
+from harness.observe.profiling.costs import fit_costs
+from harness.observe.profiling.phases import PhaseRow
 from tests.profiling.jobs import COSTS, PAIR, PAIRS, RECORD, grid, observation
 
 # Costs that meet in every phase with one that is proportional to them: bytes and records of equal

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import DataError
-from harness.profiling import fit_profile
-from harness.records.profile import Profile, SpeedCorrection
-from harness.records.trace import TASK_COUNTER
+from harness.base.errors import DataError
+from harness.base.records.profile import Profile, SpeedCorrection
+from harness.base.records.trace import TASK_COUNTER
+from harness.observe.profiling import fit_profile
 from tests.profiling.jobs import PAIR, PAIRS, RECORD, SLOTS, grid, observation
 
 

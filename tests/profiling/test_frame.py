@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.profiling import fit_profile
-from harness.profiling.frame import measure_frame, own_frame, task_ends
-from harness.records.profile import FRAME, SpeedCorrection, Statistic
-from harness.records.tasks import MapTimes, ReduceTimes
+from harness.base.records.profile import FRAME, SpeedCorrection, Statistic
+from harness.base.records.tasks import MapTimes, ReduceTimes
+from harness.observe.profiling import fit_profile
+from harness.observe.profiling.frame import measure_frame, own_frame, task_ends
 from tests.profiling.jobs import COSTS, observation
 
 FAST = SpeedCorrection(reference_rate=100.0, coefficient=1.0, gain=0.5, count=9)

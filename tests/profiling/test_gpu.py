@@ -1,5 +1,5 @@
 """
-Tests for `harness.profiling.gpu`.
+Tests for `harness.observe.profiling.gpu`.
 """
 
 from dataclasses import replace
@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import MissingStatistic
+from harness.base.errors import MissingStatistic
+from harness.base.records.profile import SpeedCorrection, Statistic
+from harness.base.records.tasks import MapTimes, ReduceTimes, SegmentTimes
+from harness.base.records.trace import DEVICE_COUNTER, FILE_OUTPUT_COUNTER, TASK_COUNTER
 from harness.models import MODELS
-from harness.profiling.fit import fit_profile
-from harness.profiling.gpu import gpu_statistics
-from harness.records.profile import SpeedCorrection, Statistic
-from harness.records.tasks import MapTimes, ReduceTimes, SegmentTimes
-from harness.records.trace import DEVICE_COUNTER, FILE_OUTPUT_COUNTER, TASK_COUNTER
+from harness.observe.profiling.fit import fit_profile
+from harness.observe.profiling.gpu import gpu_statistics
 from tests.profiling.jobs import observation
 
 BLOCK = 2**20

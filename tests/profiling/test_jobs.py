@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.profiling import fit_profile
-from harness.profiling.frame import profiled_jobs
-from harness.profiling.jobs import map_slowdown
-from harness.profiling.task_statistics import network_statistics
-from harness.records.prediction import JobConfig
-from harness.records.profile import Profile, SpeedCorrection, Statistic
-from harness.records.tasks import ReduceTimes, SegmentTimes
-from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
+from harness.base.records.prediction import JobConfig
+from harness.base.records.profile import Profile, SpeedCorrection, Statistic
+from harness.base.records.tasks import ReduceTimes, SegmentTimes
+from harness.base.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
+from harness.observe.profiling import fit_profile
+from harness.observe.profiling.frame import profiled_jobs
+from harness.observe.profiling.jobs import map_slowdown
+from harness.observe.profiling.task_statistics import network_statistics
 from tests.profiling.jobs import SLOTS, observation
 
 STEADY = SpeedCorrection(reference_rate=100.0, coefficient=0.0, gain=0.0, count=0)

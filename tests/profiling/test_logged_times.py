@@ -2,9 +2,9 @@
 
 import pytest
 
-from harness.profiling.task_times import logged_map_times, logged_reduce_times
-from harness.records.tasks import CopyLog, MergeTimes, ShuffleLog, SpillLog, TaskLog, VisitLog
-from harness.records.trace import TASK_COUNTER, TaskAttempt
+from harness.base.records.tasks import CopyLog, MergeTimes, ShuffleLog, SpillLog, TaskLog, VisitLog
+from harness.base.records.trace import TASK_COUNTER, TaskAttempt
+from harness.observe.profiling.task_times import logged_map_times, logged_reduce_times
 from tests.parsing.recorded import every, named
 
 ROOM, WIDTH = 1000, 84  # records, and bytes of each, that fit beside a running spill

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import MissingStatistic
+from harness.base.errors import MissingStatistic
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.trace import FILE_INPUT_COUNTER
+from harness.base.records.trial import Cell, ClusterSpec, Trial, WorkloadSpec
 from harness.models import MODELS
-from harness.parsing.history import read_history
-from harness.profiling import fit_profile
-from harness.profiling.jobs import Observation
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.trace import FILE_INPUT_COUNTER
-from harness.records.trial import Cell, ClusterSpec, Trial, WorkloadSpec
+from harness.observe.parsing.history import read_history
+from harness.observe.profiling import fit_profile
+from harness.observe.profiling.jobs import Observation
 
 HISTORY = Path(__file__).parents[1] / "parsing" / "data" / "maponly-binary.jhist.gz"
 CONFIG = JobConfig(num_reduces=0)

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.base.records.profile import SpeedCorrection
+from harness.base.records.tasks import SegmentTimes
+from harness.base.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER, TaskAttempt
 from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS
-from harness.parsing.ltrace import read_ltrace
-from harness.profiling import fit_profile
-from harness.profiling.dataflow import ratios_of
-from harness.profiling.phases import part_means, part_times, phase_rows
-from harness.profiling.task_times import recorded_map_times, recorded_reduce_times
-from harness.records.profile import SpeedCorrection
-from harness.records.tasks import SegmentTimes
-from harness.records.trace import FILE_OUTPUT_COUNTER, TASK_COUNTER, TaskAttempt
+from harness.observe.parsing.ltrace import read_ltrace
+from harness.observe.profiling import fit_profile
+from harness.observe.profiling.dataflow import ratios_of
+from harness.observe.profiling.phases import part_means, part_times, phase_rows
+from harness.observe.profiling.task_times import recorded_map_times, recorded_reduce_times
 from tests.profiling.jobs import COSTS, grid, observation
 from tests.profiling.recordings import recorded, recorded_grid
 

@@ -5,7 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.profiling.platform import (
+from harness.base.records.profile import SpeedCorrection
+from harness.base.records.tasks import ReduceTimes
+from harness.base.records.trace import TASK_COUNTER
+from harness.base.units import MIB
+from harness.clusters.workloads.terasort import TeraSort
+from harness.clusters.workloads.wordcount import WordCount
+from harness.observe.profiling.platform import (
     PARTS,
     TYPICAL,
     Work,
@@ -14,12 +20,6 @@ from harness.profiling.platform import (
     stored,
     works,
 )
-from harness.records.profile import SpeedCorrection
-from harness.records.tasks import ReduceTimes
-from harness.records.trace import TASK_COUNTER
-from harness.units import MIB
-from harness.workloads.terasort import TeraSort
-from harness.workloads.wordcount import WordCount
 from tests.profiling.jobs import COSTS
 from tests.profiling.recordings import recorded, recorded_grid
 

@@ -7,11 +7,11 @@ from statistics import fmean
 
 import pytest
 
+from harness.base.records.prediction import JobInput
+from harness.base.records.trace import FILE_INPUT_COUNTER
 from harness.models import MODELS
-from harness.profiling import fit_profile
-from harness.profiling.task_times import logged_map_times, logged_reduce_times
-from harness.records.prediction import JobInput
-from harness.records.trace import FILE_INPUT_COUNTER
+from harness.observe.profiling import fit_profile
+from harness.observe.profiling.task_times import logged_map_times, logged_reduce_times
 from tests.parsing.recorded import history, reported
 from tests.profiling.jobs import observation
 

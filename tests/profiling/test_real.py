@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.parsing.history import read_history
-from harness.profiling import fit_profile
-from harness.profiling.jobs import Observation
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.trial import Cell, ClusterSpec, Trial, WorkloadSpec
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.trial import Cell, ClusterSpec, Trial, WorkloadSpec
+from harness.observe.parsing.history import read_history
+from harness.observe.profiling import fit_profile
+from harness.observe.profiling.jobs import Observation
 
 DATA = Path(__file__).parent.parent / "parsing" / "data"
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.profiling import fit_speed
+from harness.observe.profiling import fit_speed
 from tests.profiling.jobs import observation
 from tests.strategies import SEEDS
 

@@ -4,13 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.models import MODELS
-from harness.models.whatif.inputs import SIDES
-from harness.profiling import fit_profile
-from harness.profiling.task_statistics import MAP, REDUCE, compare_sources, task_statistics
-from harness.profiling.task_times import logged_map_times, logged_reduce_times
-from harness.records.profile import SpeedCorrection
-from harness.records.tasks import (
+from harness.base.records.profile import SpeedCorrection
+from harness.base.records.tasks import (
     MapTimes,
     MergeTimes,
     ReduceTimes,
@@ -18,7 +13,12 @@ from harness.records.tasks import (
     SourceComparison,
     SpillTimes,
 )
-from harness.records.trace import TASK_COUNTER
+from harness.base.records.trace import TASK_COUNTER
+from harness.models import MODELS
+from harness.models.whatif.inputs import SIDES
+from harness.observe.profiling import fit_profile
+from harness.observe.profiling.task_statistics import MAP, REDUCE, compare_sources, task_statistics
+from harness.observe.profiling.task_times import logged_map_times, logged_reduce_times
 from tests.parsing.recorded import JOBS, reported
 from tests.profiling.jobs import grid, observation
 

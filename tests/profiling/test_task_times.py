@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import DataError
-from harness.profiling.task_times import (
+from harness.base.errors import DataError
+from harness.base.records.tasks import RecordLoop, Span, TaskSpans
+from harness.base.records.trace import TaskAttempt
+from harness.observe.profiling.task_times import (
     covered_s,
     recorded_map_times,
     recorded_reduce_times,
     recorded_times,
 )
-from harness.records.tasks import RecordLoop, Span, TaskSpans
-from harness.records.trace import TaskAttempt
 
 
 def loop(**values):

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 
-from harness.providers.docker.host import AGENT
+from harness.clusters.docker.host import AGENT
 from tests.node_agent import node_agent_path
 
 

@@ -1,5 +1,6 @@
 """
-Tests for `harness.providers.local.account`, and for the ways that `harness.node.account` opens.
+Tests for `harness.clusters.local.account`, and for the ways that `harness.clusters.node.account`
+opens.
 """
 
 import json
@@ -11,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import MachineError
-from harness.node.account import closed_folder
-from harness.providers.local import account
+from harness.base.errors import MachineError
+from harness.clusters.local import account
+from harness.clusters.node.account import closed_folder
 
 PLAIN = {"uid": 65_530, "gid": 65_530}
 
@@ -113,8 +114,8 @@ class TestWays:
         shown = [str(closed / name) for name in ("link", "agent")]
         program = (
             "import json, os, sys\n"
-            "from harness.node.account import open_ways\n"
-            "from harness.node.processes import drop_to\n"
+            "from harness.clusters.node.account import open_ways\n"
+            "from harness.clusters.node.processes import drop_to\n"
             f"open_ways({shown}, {PLAIN})\n"
             f"drop_to({PLAIN})\n"
             f"os.chdir({str(closed)!r})\n"

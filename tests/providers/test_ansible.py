@@ -14,15 +14,15 @@ from itertools import chain
 
 import pytest
 
-from harness.errors import ClusterError, SpecError
-from harness.hadoop_home.home import HadoopHome
-from harness.providers.ansible.cluster import AnsibleCluster
-from harness.providers.ansible.hosts import Facts, InstalledJava, require_fit, require_java
-from harness.providers.ansible.nodes import HostsState
-from harness.providers.ansible.playbook import Outcome
-from harness.providers.host import at_once
-from harness.providers.state import Process, cluster_folder
-from harness.records.trial import ClusterSpec, SshAccess
+from harness.base.errors import ClusterError, SpecError
+from harness.base.records.trial import ClusterSpec, SshAccess
+from harness.clusters.ansible.cluster import AnsibleCluster
+from harness.clusters.ansible.hosts import Facts, InstalledJava, require_fit, require_java
+from harness.clusters.ansible.nodes import HostsState
+from harness.clusters.ansible.playbook import Outcome
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.host import at_once
+from harness.clusters.state import Process, cluster_folder
 from tests.node_agent import node_agent
 
 TEMPLATE = "{{ lookup('pipe', 'id') }}"

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.ansible.hosts`: what hosts say of themselves.
+Tests for `harness.clusters.ansible.hosts`: what hosts say of themselves.
 """
 
 import json
@@ -8,14 +8,14 @@ import time
 
 import pytest
 
-from harness.errors import ClusterError
-from harness.hadoop.daemons import Member
-from harness.node import facts as node_facts
-from harness.providers.ansible import hosts as ansible_hosts
-from harness.providers.ansible.hosts import InstalledJava, query
-from harness.providers.host import Completed
-from harness.providers.ssh.connection import Connection
-from harness.records.trial import SshAccess
+from harness.base.errors import ClusterError
+from harness.base.hadoop.daemons import Member
+from harness.base.records.trial import SshAccess
+from harness.clusters.ansible import hosts as ansible_hosts
+from harness.clusters.ansible.hosts import InstalledJava, query
+from harness.clusters.host import Completed
+from harness.clusters.node import facts as node_facts
+from harness.clusters.ssh.connection import Connection
 
 ANSWER = {
     "python": "3.11.2", "user": "hadoop", "root": False, "home": "/home/hadoop", "base": "/b",

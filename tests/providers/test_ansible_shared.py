@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop_home.home import HadoopHome, Java
-from harness.providers.ansible.nodes import HostsState, home_digest
-from harness.records.trial import ClusterSpec, SshAccess
+from harness.base.records.trial import ClusterSpec, SshAccess
+from harness.clusters.ansible.nodes import HostsState, home_digest
+from harness.clusters.hadoop_home.home import HadoopHome, Java
 from tests.node_agent import node_agent
 from tests.providers.test_ansible import facts
 

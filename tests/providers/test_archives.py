@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.archives`: what nodes send is read with suspicion.
+Tests for `harness.clusters.archives`: what nodes send is read with suspicion.
 """
 
 import io
@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ClusterError
-from harness.providers import archives
-from harness.providers.archives import RefusedArchiveError, unpack
+from harness.base.errors import ClusterError
+from harness.clusters import archives
+from harness.clusters.archives import RefusedArchiveError, unpack
 
 WANTED = re.compile(r"logs/(c\d(?:/.*)?)")
 

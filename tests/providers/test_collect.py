@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import ClusterError
-from harness.providers import archives
-from harness.providers import collect as module
-from harness.providers.archives import RefusedArchiveError
-from harness.providers.collect import Source, collect
-from harness.providers.host import LocalHost
+from harness.base.errors import ClusterError
+from harness.clusters import archives
+from harness.clusters import collect as module
+from harness.clusters.archives import RefusedArchiveError
+from harness.clusters.collect import Source, collect
+from harness.clusters.host import LocalHost
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.image.find_base`: on which base an image is built.
+Tests for `harness.clusters.docker.image.find_base`: on which base an image is built.
 """
 
 import threading
@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import pytest
 
-from harness.errors import MachineError
-from harness.providers.docker import image as images
-from harness.providers.docker.engine import EngineError
-from harness.providers.docker.image import DEBIAN, OWN
+from harness.base.errors import MachineError
+from harness.clusters.docker import image as images
+from harness.clusters.docker.engine import EngineError
+from harness.clusters.docker.image import DEBIAN, OWN
 
 ANOTHER = "registry.example:5000/debian"
 

@@ -1,13 +1,13 @@
 """
-Tests for `harness.providers.docker.nodes`: options of containers, and what is refused.
+Tests for `harness.clusters.docker.nodes`: options of containers, and what is refused.
 """
 
 import pytest
 
-from harness.errors import MachineError, SpecError
-from harness.providers.docker.nodes import NodeMaker, make_layout, require, require_memory
-from harness.records.trial import ClusterSpec, Hardware, NodeSpec
-from harness.units import MIB
+from harness.base.errors import MachineError, SpecError
+from harness.base.records.trial import ClusterSpec, Hardware, NodeSpec
+from harness.base.units import MIB
+from harness.clusters.docker.nodes import NodeMaker, make_layout, require, require_memory
 
 
 class FakeEngine:

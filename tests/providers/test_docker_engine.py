@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.engine`: engines that cannot be used, and why.
+Tests for `harness.clusters.docker.engine`: engines that cannot be used, and why.
 """
 
 import http.server
@@ -16,11 +16,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import HarnessError, MachineError, SpecError
-from harness.providers.docker import engine as engines
-from harness.providers.docker.cluster import DockerCluster
-from harness.providers.docker.engine import Engine, EngineError
-from harness.providers.host import at_once
+from harness.base.errors import HarnessError, MachineError, SpecError
+from harness.clusters.docker import engine as engines
+from harness.clusters.docker.cluster import DockerCluster
+from harness.clusters.docker.engine import Engine, EngineError
+from harness.clusters.host import at_once
 
 PROJECT = Path(__file__).parents[2]
 
@@ -81,8 +81,8 @@ class TestConnect:
             program = (
                 "import os\n"
                 "from docker.client import DockerClient\n"
-                "from harness.providers.docker.engine import Engine\n"
-                "from harness.errors import MachineError\n"
+                "from harness.clusters.docker.engine import Engine\n"
+                "from harness.base.errors import MachineError\n"
                 "import requests, urllib3\n"
                 "os.setuid(65534)\n"
                 "try:\n"

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker`: what the kernel counts in nodes, and what they leave.
+Tests for `harness.clusters.docker`: what the kernel counts in nodes, and what they leave.
 """
 
 from contextlib import nullcontext
@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import ClusterError
-from harness.providers.docker.engine import DeathLog
-from harness.providers.docker.host import memory_kills
-from harness.providers.host import Completed
+from harness.base.errors import ClusterError
+from harness.clusters.docker.engine import DeathLog
+from harness.clusters.docker.host import memory_kills
+from harness.clusters.host import Completed
 
 V1 = "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"
 V2 = "low 0\nhigh 0\nmax 120\noom 5\noom_kill 3\noom_group_kill 0\n"

@@ -9,11 +9,11 @@ import threading
 
 import pytest
 
-from harness.errors import ClusterError
-from harness.providers.collect import Source, collect
-from harness.providers.docker.engine import Engine
-from harness.providers.docker.host import AGENT_COMMAND, DockerHost
-from harness.providers.host import HostTimeoutError, log_tail
+from harness.base.errors import ClusterError
+from harness.clusters.collect import Source, collect
+from harness.clusters.docker.engine import Engine
+from harness.clusters.docker.host import AGENT_COMMAND, DockerHost
+from harness.clusters.host import HostTimeoutError, log_tail
 from tests.providers.fake_engine import fake_engine
 
 pytestmark = pytest.mark.process
@@ -131,7 +131,7 @@ def test_endless_output_is_an_error(host, monkeypatch):
     """
     A command that never stops writing is stopped, whichever stream it writes to.
     """
-    monkeypatch.setattr("harness.providers.host.MOST_OUTPUT", 2**18)
+    monkeypatch.setattr("harness.clusters.host.MOST_OUTPUT", 2**18)
     for script in ("yes", "yes >&2"):
         with pytest.raises(ClusterError, match="has written more than 262144 bytes"):
             host.run(["sh", "-c", script], LIMIT_S)

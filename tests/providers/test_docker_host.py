@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.host`: three streams of a command over one socket.
+Tests for `harness.clusters.docker.host`: three streams of a command over one socket.
 """
 
 import io
@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ClusterError
-from harness.providers.docker.host import STDERR, STDOUT, Connection, DockerRunning
+from harness.base.errors import ClusterError
+from harness.clusters.docker.host import STDERR, STDOUT, Connection, DockerRunning
 
 LIMIT_S = 30.0
 

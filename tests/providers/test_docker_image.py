@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.image`: what an image is built from, and when.
+Tests for `harness.clusters.docker.image`: what an image is built from, and when.
 """
 
 import io
@@ -9,11 +9,11 @@ from contextlib import nullcontext
 
 import pytest
 
-from harness.errors import ClusterError, SpecError
-from harness.hadoop_home.home import JAR_TIME, HadoopHome, Java
-from harness.providers.docker import image as images
-from harness.providers.docker.engine import EngineError
-from harness.providers.docker.image import DEBIAN
+from harness.base.errors import ClusterError, SpecError
+from harness.clusters.docker import image as images
+from harness.clusters.docker.engine import EngineError
+from harness.clusters.docker.image import DEBIAN
+from harness.clusters.hadoop_home.home import JAR_TIME, HadoopHome, Java
 
 
 class FakeEngine:

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.nodes`, on an engine that records its requests.
+Tests for `harness.clusters.docker.nodes`, on an engine that records its requests.
 """
 
 import os
@@ -9,10 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import ClusterError, MachineError
-from harness.node.facts import block_device
-from harness.providers.docker.nodes import DockerLimiter, host_options, require
-from harness.records.trial import (
+from harness.base.errors import ClusterError, MachineError
+from harness.base.records.trial import (
     CORES,
     DISK_READ,
     DISK_WRITE,
@@ -21,6 +19,8 @@ from harness.records.trial import (
     ClusterSpec,
     NodeSpec,
 )
+from harness.clusters.docker.nodes import DockerLimiter, host_options, require
+from harness.clusters.node.facts import block_device
 
 LINKS = "1: lo: <LOOPBACK> mtu 1\n7: veth12ab@if6: <UP> mtu 1500\n"
 

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.docker.nodes`: what nodes in containers are given.
+Tests for `harness.clusters.docker.nodes`: what nodes in containers are given.
 """
 
 import ipaddress
@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.providers.docker import nodes
-from harness.records.trial import ClusterSpec, NodeSpec
+from harness.base.records.trial import ClusterSpec, NodeSpec
+from harness.clusters.docker import nodes
 
 SUBNET = "198.18.70.0/24"
 

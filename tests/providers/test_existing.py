@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.existing` with small web services in the place of a cluster.
+Tests for `harness.clusters.existing` with small web services in the place of a cluster.
 """
 
 import http.server
@@ -14,15 +14,15 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from harness.errors import ClusterError, SpecError
-from harness.hadoop import site
-from harness.hadoop.secrets import SECRETS
-from harness.hadoop_home import home
-from harness.hadoop_home.home import HadoopHome, Java
-from harness.providers.existing import cluster as existing
-from harness.providers.existing import discovery
-from harness.providers.existing.cluster import ExistingCluster
-from harness.records.trial import ClusterSpec, NodeSpec
+from harness.base.errors import ClusterError, SpecError
+from harness.base.hadoop import site
+from harness.base.hadoop.secrets import SECRETS
+from harness.base.records.trial import ClusterSpec, NodeSpec
+from harness.clusters.existing import cluster as existing
+from harness.clusters.existing import discovery
+from harness.clusters.existing.cluster import ExistingCluster
+from harness.clusters.hadoop_home import home
+from harness.clusters.hadoop_home.home import HadoopHome, Java
 from tests.fake_webhdfs import FakeWebHdfs
 
 APP = "application_1700000000000_0001"
@@ -100,7 +100,7 @@ def cluster(masters, monkeypatch, tmp_path):
     sums = {"lib/hadoop-common-3.5.0.jar": "0" * 64, "lib/hadoop-mapreduce-examples-3.jar": "1"}
     hadoop_home = HadoopHome(tmp_path / "home", Java(Path("/j"), "17"), sums)
     monkeypatch.setattr(home.HadoopHome, "find", classmethod(lambda cls, path=None: hadoop_home))
-    monkeypatch.setattr("harness.providers.masters.await_healthy", lambda *_, **__: None)
+    monkeypatch.setattr("harness.clusters.masters.await_healthy", lambda *_, **__: None)
     masters.killed = []
     monkeypatch.setattr(
         ExistingCluster, "kill_application", lambda self, name: masters.killed.append(name)

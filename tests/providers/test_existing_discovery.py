@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.existing.discovery` on small web services.
+Tests for `harness.clusters.existing.discovery` on small web services.
 """
 
 import http.server
@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness.errors import ClusterError
-from harness.providers import archives
-from harness.providers.existing import discovery
-from harness.providers.existing.discovery import copy_logs, get_json
+from harness.base.errors import ClusterError
+from harness.clusters import archives
+from harness.clusters.existing import discovery
+from harness.clusters.existing.discovery import copy_logs, get_json
 
 # Threads of a server end when they like, and leave their sockets to the collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

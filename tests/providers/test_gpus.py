@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.survey`.
+Tests for `harness.clusters.survey`.
 """
 
 import json
@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ClusterError
-from harness.providers.host import Completed
-from harness.providers.survey import Devices, Gpu, find_devices, find_on, here
-from harness.text import excerpt
-from harness.units import MIB
+from harness.base.errors import ClusterError
+from harness.base.text import excerpt
+from harness.base.units import MIB
+from harness.clusters.host import Completed
+from harness.clusters.survey import Devices, Gpu, find_devices, find_on, here
 
 LISTED = """\
 0, NVIDIA H100 80GB HBM3, 81559, 550.54.15

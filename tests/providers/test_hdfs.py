@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.masters` and the program at its other end, `harness.node.hdfs`.
+Tests for `harness.clusters.masters` and the program at its other end, `harness.clusters.node.hdfs`.
 
 A small WebHDFS on the loopback address stands for the cluster.
 """
@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ClusterError
-from harness.providers import archives
-from harness.providers import masters as module
-from harness.providers.host import LocalHost
-from harness.providers.masters import Hdfs, RefusedError
+from harness.base.errors import ClusterError
+from harness.clusters import archives
+from harness.clusters import masters as module
+from harness.clusters.host import LocalHost
+from harness.clusters.masters import Hdfs, RefusedError
 from tests.fake_webhdfs import FakeWebHdfs
 from tests.node_agent import node_agent
 

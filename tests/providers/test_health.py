@@ -1,13 +1,13 @@
 """
-Tests for `harness.providers.masters`: missing daemons, as far as masters know them.
+Tests for `harness.clusters.masters`: missing daemons, as far as masters know them.
 """
 
 from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import ClusterError
-from harness.providers import masters
+from harness.base.errors import ClusterError
+from harness.clusters import masters
 
 NN = "namenode on m"
 DN = "datanode on w"

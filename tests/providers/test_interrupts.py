@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.state`: real signals to this process.
+Tests for `harness.clusters.state`: real signals to this process.
 """
 
 import os
@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from harness.providers.state import SIGNALS, DeferredInterrupt
+from harness.clusters.state import SIGNALS, DeferredInterrupt
 
 
 def interrupt(number=signal.SIGINT):

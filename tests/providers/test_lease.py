@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import providers
+from harness import clusters as providers
+from harness.base.errors import SpecError
 from harness.cli import main
-from harness.errors import SpecError
-from harness.providers import lease, state
-from harness.providers.state import NotOursError, Owner
+from harness.clusters import lease, state
+from harness.clusters.state import NotOursError, Owner
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process
@@ -30,8 +30,8 @@ AS_ROOT = [] if os.geteuid() == 0 else ["-Ur"]
 # A harness that makes a cluster of no processes, says so, and lives until its input ends.
 HARNESS = """
 import os, signal, sys
-from harness.providers import lease, state
-from harness.providers.lease import Lease
+from harness.clusters import lease, state
+from harness.clusters.lease import Lease
 own = Lease("c")
 state.make_folder(state.cluster_folder("c"), "local")
 own.record()

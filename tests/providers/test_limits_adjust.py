@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.adjust`: corrected settings, on nodes that are simulated.
+Tests for `harness.clusters.adjust`: corrected settings, on nodes that are simulated.
 
 The loads themselves are tested in `test_limits_load.py`.
 """
@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ClusterError
-from harness.providers.adjust import (
+from harness.base.errors import ClusterError
+from harness.base.records.trial import CONTROLS, TOLERANCE, ClusterSpec, Hardware, NodeSpec
+from harness.clusters.adjust import (
     MOST_CORRECTION,
     adjust,
     requested_by_worker,
     unsupported_limits,
 )
-from harness.records.trial import CONTROLS, TOLERANCE, ClusterSpec, Hardware, NodeSpec
 
 MIB = 2**20
 

@@ -9,8 +9,8 @@ import os
 
 import pytest
 
-from harness.errors import ClusterError
-from harness.providers import kernel
+from harness.base.errors import ClusterError
+from harness.clusters import kernel
 
 MIB = 2**20
 

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.kernel` on trees of files as kernels have them.
+Tests for `harness.clusters.kernel` on trees of files as kernels have them.
 
 The trees are those of Linux 6.18 with version 1, and of version 2 as its documentation has it
 (Documentation/admin-guide/cgroup-v2.rst): files that the kernel would make with a folder are there
@@ -8,7 +8,7 @@ from the start.
 
 import pytest
 
-from harness.providers.kernel import PARENT, PERIOD_US, Groups
+from harness.clusters.kernel import PARENT, PERIOD_US, Groups
 
 DEVICE = "7:200"
 

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from harness.errors import ClusterError
-from harness.node import load as loads
-from harness.providers.adjust import NodeLoad
-from harness.providers.host import LocalHost
-from harness.providers.kernel import shape_argv
+from harness.base.errors import ClusterError
+from harness.clusters.adjust import NodeLoad
+from harness.clusters.host import LocalHost
+from harness.clusters.kernel import shape_argv
+from harness.clusters.node import load as loads
 from tests.node_agent import node_agent_path
 
 SHORT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from node import load; load.SECONDS = 0.1; load._WARM_UP_S = 0.01; load.main(sys.argv[1:])"  # noqa: E501

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.local` without Hadoop: a fake first process, and a fake waiter.
+Tests for `harness.clusters.local` without Hadoop: a fake first process, and a fake waiter.
 
 The fake holder does what the real one does as far as it is seen from outside: it waits for its
 word, prints the connections, and stays.
@@ -15,16 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ClusterError, MachineError, SpecError
-from harness.hadoop import daemons
-from harness.hadoop_home import home as homes
-from harness.hadoop_home.home import HadoopHome, Java
-from harness.providers import base, masters, state
-from harness.providers.local import cluster as local
-from harness.providers.local import namespace, supervisor
-from harness.providers.local.cluster import LocalCluster
-from harness.providers.survey import Devices, Gpu
-from harness.records.trial import ClusterSpec, Limit, NodeSpec
+from harness.base.errors import ClusterError, MachineError, SpecError
+from harness.base.hadoop import daemons
+from harness.base.records.trial import ClusterSpec, Limit, NodeSpec
+from harness.clusters import base, masters, state
+from harness.clusters.hadoop_home import home as homes
+from harness.clusters.hadoop_home.home import HadoopHome, Java
+from harness.clusters.local import cluster as local
+from harness.clusters.local import namespace, supervisor
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.survey import Devices, Gpu
 
 pytestmark = pytest.mark.process
 

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.local.limits` without a cluster: what it asks of the machine.
+Tests for `harness.clusters.local.limits` without a cluster: what it asks of the machine.
 """
 
 import os
@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import ClusterError, MachineError
-from harness.providers import kernel
-from harness.providers.host import Completed
-from harness.providers.local import limits as nodes
-from harness.records.trial import ClusterSpec, Hardware, NodeSpec
+from harness.base.errors import ClusterError, MachineError
+from harness.base.records.trial import ClusterSpec, Hardware, NodeSpec
+from harness.clusters import kernel
+from harness.clusters.host import Completed
+from harness.clusters.local import limits as nodes
 
 MIB = 2**20
 CORES = {"cores": 0.5}
@@ -37,7 +37,7 @@ def machine(tmp_path, monkeypatch):
         kernel, "make_disk", lambda image, size: disks.append((image, size)) or _disk(image)
     )
     monkeypatch.setattr(kernel, "find_disks", lambda folder: [_disk(image) for image, _ in disks])
-    monkeypatch.setattr("harness.providers.local.namespace.find_tool", lambda tool: f"/sbin/{tool}")
+    monkeypatch.setattr("harness.clusters.local.namespace.find_tool", lambda tool: f"/sbin/{tool}")
     return SimpleNamespace(root=root, disks=disks)
 
 
@@ -120,7 +120,7 @@ class TestRequire:
         """
         The fix is the command that brings them.
         """
-        monkeypatch.setattr("harness.providers.local.namespace.find_tool", lambda tool: None)
+        monkeypatch.setattr("harness.clusters.local.namespace.find_tool", lambda tool: None)
 
         with pytest.raises(MachineError) as caught:
             nodes.require(spec(DISK), tmp_path)

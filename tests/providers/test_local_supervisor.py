@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.local.supervisor`, and for the supervisor of a cluster without
+Tests for `harness.clusters.local.supervisor`, and for the supervisor of a cluster without
 namespaces.
 
 Its daemons are shells whose children run away from them, as containers do.
@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.node.processes import descendants_of, parents
-from harness.providers import state
+from harness.clusters import state
+from harness.clusters.node.processes import descendants_of, parents
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process

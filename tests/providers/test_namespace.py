@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.local.namespace`.
+Tests for `harness.clusters.local.namespace`.
 """
 
 import os
@@ -7,11 +7,11 @@ import socket
 
 import pytest
 
-from harness.errors import ClusterError, MachineError
-from harness.hadoop.daemons import BLOCK_PORTS
-from harness.providers.local import namespace
-from harness.providers.local.supervisor import ClusterState
-from harness.providers.state import Process
+from harness.base.errors import ClusterError, MachineError
+from harness.base.hadoop.daemons import BLOCK_PORTS
+from harness.clusters.local import namespace
+from harness.clusters.local.supervisor import ClusterState
+from harness.clusters.state import Process
 
 
 def state(*, user_namespace, inner=True):

@@ -13,7 +13,7 @@ import pytest
 
 from ruamel.yaml import YAML
 
-from harness.providers.ansible.playbook import PLAYBOOKS, _control_sockets
+from harness.clusters.ansible.playbook import PLAYBOOKS, _control_sockets
 
 # What a task may have beside its module.
 KEYWORDS = {

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.ssh.connection`: what listens on the port is not an SSH server.
+Tests for `harness.clusters.ssh.connection`: what listens on the port is not an SSH server.
 """
 
 import socket
@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from harness.errors import ClusterError
-from harness.providers.ssh import connection as ssh_connection
-from harness.providers.ssh.connection import Connection, connect_socket
-from harness.records.trial import SshAccess
+from harness.base.errors import ClusterError
+from harness.base.records.trial import SshAccess
+from harness.clusters.ssh import connection as ssh_connection
+from harness.clusters.ssh.connection import Connection, connect_socket
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.ssh.host` against a server of SSH on the loopback.
+Tests for `harness.clusters.ssh.host` against a server of SSH on the loopback.
 """
 
 import base64
@@ -22,13 +22,13 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from harness.errors import ClusterError
-from harness.providers.collect import Source, collect
-from harness.providers.host import HostTimeoutError
-from harness.providers.ssh import host as ssh_host
-from harness.providers.ssh.connection import Connection, trust
-from harness.providers.ssh.host import SshHost
-from harness.records.trial import SshAccess
+from harness.base.errors import ClusterError
+from harness.base.records.trial import SshAccess
+from harness.clusters.collect import Source, collect
+from harness.clusters.host import HostTimeoutError
+from harness.clusters.ssh import host as ssh_host
+from harness.clusters.ssh.connection import Connection, trust
+from harness.clusters.ssh.host import SshHost
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process
@@ -212,7 +212,7 @@ def test_endless_output_is_stopped(host, tmp_path, monkeypatch):
     """
     Neither memory nor disk of this machine is filled.
     """
-    monkeypatch.setattr("harness.providers.host.MOST_OUTPUT", 2**18)
+    monkeypatch.setattr("harness.clusters.host.MOST_OUTPUT", 2**18)
     monkeypatch.setattr(ssh_host, "MOST_LOG", 2**18)
     for script in ("yes", "yes >&2"):
         with pytest.raises(ClusterError, match="has written more than 262144 bytes"):

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ClusterError, HarnessError, SpecError
-from harness.providers.ssh.connection import host_name, pins_file, trust
+from harness.base.errors import ClusterError, HarnessError, SpecError
+from harness.clusters.ssh.connection import host_name, pins_file, trust
 
 
 def fingerprint(content):

@@ -1,5 +1,5 @@
 """
-Tests for the commands of `harness.providers.ssh.host`: what a host sends before and after the mark.
+Tests for the commands of `harness.clusters.ssh.host`: what a host sends before and after the mark.
 """
 
 import io
@@ -8,10 +8,10 @@ import threading
 import paramiko
 import pytest
 
-from harness.errors import ClusterError
-from harness.providers import host as hosts
-from harness.providers.host import run_to_end
-from harness.providers.ssh.host import MARK, SshRunning
+from harness.base.errors import ClusterError
+from harness.clusters import host as hosts
+from harness.clusters.host import run_to_end
+from harness.clusters.ssh.host import MARK, SshRunning
 
 
 class Channel:

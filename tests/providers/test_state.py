@@ -1,5 +1,5 @@
 """
-Tests for `harness.providers.state`.
+Tests for `harness.clusters.state`.
 """
 
 import os
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import SpecError
-from harness.providers import state
-from harness.providers.local.supervisor import ClusterState
-from harness.providers.state import Process
+from harness.base.errors import SpecError
+from harness.clusters import state
+from harness.clusters.local.supervisor import ClusterState
+from harness.clusters.state import Process
 
 pytestmark = pytest.mark.process
 

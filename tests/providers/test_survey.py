@@ -1,6 +1,6 @@
 """
-Tests for `harness.providers.survey` and the program at its other end,
-`harness.node.facts`.
+Tests for `harness.clusters.survey` and the program at its other end,
+`harness.clusters.node.facts`.
 """
 
 import os
@@ -11,12 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import ClusterError
-from harness.hadoop.secrets import SECRETS
-from harness.providers import survey as module
-from harness.providers.host import LocalHost
-from harness.providers.survey import node_systems, printable_json
-from harness.providers.survey import survey as survey_hosts
+from harness.base.errors import ClusterError
+from harness.base.hadoop.secrets import SECRETS
+from harness.clusters import survey as module
+from harness.clusters.host import LocalHost
+from harness.clusters.survey import node_systems, printable_json
+from harness.clusters.survey import survey as survey_hosts
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process

@@ -7,10 +7,10 @@ import platform
 
 import pytest
 
-from harness.node.facts import java_version
-from harness.providers.existing import discovery
-from harness.providers.host import LocalHost
-from harness.providers.survey import RanOn, node_versions
+from harness.clusters.existing import discovery
+from harness.clusters.host import LocalHost
+from harness.clusters.node.facts import java_version
+from harness.clusters.survey import RanOn, node_versions
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process

@@ -14,12 +14,12 @@ from xml.sax.saxutils import escape
 import fastavro
 import pyarrow.parquet as pq
 
-from harness.evaluate.flow import Evaluation
-from harness.experiment.file import read_experiment
-from harness.experiment.grid import expand, order
-from harness.records.trial import MachineLoad, TrialRecord
-from harness.run.traces import remake_trace
-from harness.store import Store
+from harness.base.records.trial import MachineLoad, TrialRecord
+from harness.core.evaluate.flow import Evaluation
+from harness.core.experiment.file import read_experiment
+from harness.core.experiment.grid import expand, order
+from harness.core.run.traces import remake_trace
+from harness.core.store import Store
 from tests.parsing.histories import binary
 from tests.parsing.test_ltrace import chunk, header, numbers, span, text
 from tests.run.fakes import DATA, VERSIONS

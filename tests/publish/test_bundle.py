@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.errors import DataError, EvidenceError, SpecError
 from harness.cli import main
-from harness.errors import DataError, EvidenceError, SpecError
+from harness.core.store import Run
 from harness.publish import crate
 from harness.publish.bundle import SUMS, check_sums, publish, write_sums
 from harness.publish.compare import side_by_side
 from harness.publish.data import Claim
-from harness.store import Run
 from tests.evaluate.test_flow import scored
 
 ROOT = Path(__file__).parents[2]

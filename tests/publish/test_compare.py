@@ -4,8 +4,8 @@ Which conclusions carry over from one measurement to another.
 
 import pytest
 
+from harness.base.records.score import Comparison, MetricValue, Ranking, Score, ScoreBook, Summary
 from harness.publish.compare import conclude
-from harness.records.score import Comparison, MetricValue, Ranking, Score, ScoreBook, Summary
 
 
 def scores(verdict="nearer", better="a", error=(0.1, 0.05, 0.15), errors=(0.1,) * 6):

@@ -8,13 +8,14 @@ import shutil
 
 import pytest
 
-from harness.errors import DataError, EvidenceError
-from harness.evaluate.provenance import blind_refusals
+from harness.base.errors import DataError, EvidenceError
+from harness.core.evaluate.provenance import blind_refusals
+from harness.core.pseudonyms import Pseudonyms
+from harness.core.run.reproduce import reproduce
+from harness.core.store import Run, trials
+from harness.core.store.evidence import Chain
+from harness.observe.storage import opener
 from harness.publish.evidence import ORIGINALS, copy_run
-from harness.publish.pseudonyms import Pseudonyms
-from harness.run.reproduce import reproduce
-from harness.store import Run, opener, trials
-from harness.store.evidence import Chain
 from tests.evaluate.test_flow import scored
 from tests.publish.planted import planted_run
 

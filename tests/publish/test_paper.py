@@ -10,6 +10,10 @@ import sys
 
 import pytest
 
+from harness.base.documents.document import Document, Section, Text, table
+from harness.base.records.score import MetricValue
+from harness.core.reports.sections import make_document
+from harness.core.reports.sections.predicted import calibration_figure, models_panel
 from harness.publish.data import make_claim
 from harness.publish.paper import (
     cleaned,
@@ -19,10 +23,6 @@ from harness.publish.paper import (
     write_paper,
     write_pdf,
 )
-from harness.records.score import MetricValue
-from harness.reports.document import Document, Section, Text, table
-from harness.reports.sections import make_document
-from harness.reports.sections.predicted import calibration_figure, models_panel
 from tests.evaluate.test_flow import evaluation, scored
 from tests.reports.conftest import build
 
@@ -241,7 +241,7 @@ def drawn_alone(figure):
     """
     A figure as it is drawn for a paper.
     """
-    from harness.reports.drawing import draw_alone
+    from harness.base.documents.drawing import draw_alone
 
     return draw_alone(figure)
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import DataError
+from harness.base.errors import DataError
+from harness.core.pseudonyms import Pseudonyms
 from harness.publish.evidence import copy_run
-from harness.publish.pseudonyms import Pseudonyms
 from tests.parsing.histories import binary
 from tests.parsing.test_ltrace import chunk, header, span, text
 from tests.publish.planted import (

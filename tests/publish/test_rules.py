@@ -12,11 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from harness import __version__
-from harness.errors import DataError
-from harness.evaluate.provenance import model_code
-from harness.experiment.file import read_experiment
-from harness.experiment.grid import expand, order
+from harness.base.errors import DataError
+from harness.base.records.manifest import Manifest
+from harness.base.records.prediction import Prediction
+from harness.base.records.trial import SCHEMA_VERSION, TrialRecord, Versions, trial_id
+from harness.base.version import __version__
+from harness.core.evaluate.provenance import model_code
+from harness.core.experiment.file import read_experiment
+from harness.core.experiment.grid import expand, order
+from harness.core.store.evidence import Evidence, Line
+from harness.observe.storage.files import json_bytes
 from harness.publish.rules import (
     READY,
     VERSION,
@@ -26,11 +31,6 @@ from harness.publish.rules import (
     rules_document,
 )
 from harness.publish.system import FIELDS
-from harness.records.manifest import Manifest
-from harness.records.prediction import Prediction
-from harness.records.trial import SCHEMA_VERSION, TrialRecord, Versions, trial_id
-from harness.store.evidence import Evidence, Line
-from harness.store.files import json_bytes
 
 PROJECT = Path(__file__).resolve().parents[2]
 FILES = sorted((PROJECT / "experiments" / "publish").glob("*.yaml"))

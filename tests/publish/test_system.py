@@ -12,13 +12,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.evaluate.resolved import resolve_cell
-from harness.node.system import system_facts
+from harness.base.records.manifest import Manifest
+from harness.base.records.trial import Cell, ClusterSpec, NodeSpec, Versions, WorkloadSpec
+from harness.clusters.node.system import system_facts
+from harness.core.evaluate.resolved import resolve_cell
+from harness.core.store import Run
 from harness.publish import system as module
 from harness.publish.system import FIELDS, disclosure, system_document, undisclosed
-from harness.records.manifest import Manifest
-from harness.records.trial import Cell, ClusterSpec, NodeSpec, Versions, WorkloadSpec
-from harness.store import Run
 from tests.evaluate.test_flow import scored
 
 CONF = """<?xml version="1.0" encoding="UTF-8" standalone="no"?><configuration>

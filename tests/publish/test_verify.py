@@ -17,18 +17,18 @@ from random import Random
 
 import pytest
 
-from harness.evaluate.flow import Evaluation
-from harness.experiment.file import read_experiment
-from harness.experiment.grid import expand, order
-from harness.hadoop.properties import SEAL as SEAL_PROPERTY
+from harness.base.hadoop.properties import SEAL as SEAL_PROPERTY
+from harness.base.records.prediction import Prediction
+from harness.base.records.score import Measurement
+from harness.base.records.trial import TrialRecord
+from harness.core.evaluate.flow import Evaluation
+from harness.core.experiment.file import read_experiment
+from harness.core.experiment.grid import expand, order
+from harness.core.scoring import score
+from harness.core.store import Store
 from harness.publish import verify
 from harness.publish.bundle import write_sums
 from harness.publish.data import CLAIM, make_claim, write_tables
-from harness.records.prediction import Prediction
-from harness.records.score import Measurement
-from harness.records.trial import TrialRecord
-from harness.scoring import score
-from harness.store import Store
 from tests.run.fakes import VERSIONS
 
 SOURCE = Path(verify.__file__)

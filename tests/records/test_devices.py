@@ -1,10 +1,10 @@
 """
-Tests for `harness.records.trace`.
+Tests for `harness.base.records.trace`.
 """
 
 import pytest
 
-from harness.records.trace import DEVICE_COUNTER, TASK_COUNTER, devices
+from harness.base.records.trace import DEVICE_COUNTER, TASK_COUNTER, devices
 
 
 @pytest.mark.parametrize(

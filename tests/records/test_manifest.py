@@ -1,9 +1,9 @@
 """
-Tests for `harness.records.manifest`.
+Tests for `harness.base.records.manifest`.
 """
 
-from harness.records.manifest import Manifest
-from harness.records.trial import SCHEMA_VERSION
+from harness.base.records.manifest import Manifest
+from harness.base.records.trial import SCHEMA_VERSION
 
 
 def test_a_document_holds_what_was_given_and_is_not_empty():

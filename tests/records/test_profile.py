@@ -1,10 +1,10 @@
 """
-Tests for `harness.records.profile`.
+Tests for `harness.base.records.profile`.
 """
 
 import pytest
 
-from harness.records.profile import SpeedCorrection
+from harness.base.records.profile import SpeedCorrection
 
 
 @pytest.mark.parametrize(("coefficient", "expected_s"), [(0.0, 10.0), (1.0, 20.0), (0.5, 200**0.5)])

@@ -10,14 +10,8 @@ from typing import get_args
 
 import pytest
 
-from harness.models import MODELS
-from harness.models.whatif.inputs import COSTS
-from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS
-from harness.profiling import fit_profile
-from harness.profiling.platform import COMPUTING, PARTS
-from harness.profiling.task_statistics import MAP, REDUCE
-from harness.records.profile import FRAME, Profile
-from harness.records.statistics import (
+from harness.base.records.profile import FRAME, Profile
+from harness.base.records.statistics import (
     COMPUTED_IN,
     IN_PROFILES,
     JOB_COSTS,
@@ -31,6 +25,12 @@ from harness.records.statistics import (
     Resource,
     Side,
 )
+from harness.models import MODELS
+from harness.models.whatif.inputs import COSTS
+from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS
+from harness.observe.profiling import fit_profile
+from harness.observe.profiling.platform import COMPUTING, PARTS
+from harness.observe.profiling.task_statistics import MAP, REDUCE
 from tests.contracts.profiles import NAMES
 from tests.profiling.recordings import recorded_grid
 
@@ -108,7 +108,7 @@ def test_everything_that_a_profile_can_hold_has_a_row():
     The made-up profile has every statistic that there is; one that was fitted has those of tasks.
     """
     fitted = fit_profile("w", recorded_grid())
-    example = json.loads((PROJECT / "harness/evaluate/example-profile.json").read_text())
+    example = json.loads((PROJECT / "harness/core/evaluate/example-profile.json").read_text())
 
     held = {*fitted.statistics, *fitted.costs, *fitted.frame}
     held |= {*example["statistics"], *example["costs"], *example["frame"]}
@@ -146,7 +146,7 @@ def test_parts_are_those_of_the_model_that_gives_their_equations():
 
 
 # What a node prints of its rates has no ending; their names stand a few lines above.
-COMPOSED = {("harness/monitor/rates.py", "{}_bps")}
+COMPOSED = {("harness/clusters/monitor/rates.py", "{}_bps")}
 
 
 def composed_texts(path):

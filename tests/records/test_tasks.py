@@ -1,5 +1,5 @@
 """
-Tests for `harness.records.tasks`.
+Tests for `harness.base.records.tasks`.
 """
 
 import math
@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.records.tasks import covered_s
+from harness.base.records.tasks import covered_s
 
 TIMES = st.integers(0, 40)
 INTERVALS = st.lists(st.tuples(TIMES, TIMES), max_size=8)

@@ -1,10 +1,10 @@
 """
-Tests for `harness.records.trace`.
+Tests for `harness.base.records.trace`.
 """
 
 from dataclasses import replace
 
-from harness.records.trace import JobTrace, TaskAttempt, joined
+from harness.base.records.trace import JobTrace, TaskAttempt, joined
 
 
 def attempt(name):

@@ -1,5 +1,5 @@
 """
-Tests for `harness.records.trial`: limits of nodes, and what an id stands for.
+Tests for `harness.base.records.trial`: limits of nodes, and what an id stands for.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.records.trial import (
+from harness.base.records.trial import (
     CONTROLS,
     Cell,
     ClusterSpec,

@@ -10,12 +10,16 @@ from statistics import fmean, stdev
 
 import pytest
 
-from harness.evaluate.observations import job_task_times
-from harness.experiment.model import ClusterAxes, Experiment, Predict, WorkloadAxes
-from harness.profiling.task_times import recorded_map_times, recorded_reduce_times
-from harness.records.prediction import Prediction, TaskSpan
-from harness.records.profile import CostGroup, FitDiagnostic, Profile, SpeedCorrection, Statistic
-from harness.records.score import (
+from harness.base.documents.formats import render_html
+from harness.base.records.prediction import Prediction, TaskSpan
+from harness.base.records.profile import (
+    CostGroup,
+    FitDiagnostic,
+    Profile,
+    SpeedCorrection,
+    Statistic,
+)
+from harness.base.records.score import (
     Comparison,
     Measurement,
     Ranking,
@@ -23,9 +27,9 @@ from harness.records.score import (
     ScoreBook,
     Summary,
 )
-from harness.records.tasks import RecordLoop, Span, TaskSpans
-from harness.records.trace import JobTrace, TaskAttempt
-from harness.records.trial import (
+from harness.base.records.tasks import RecordLoop, Span, TaskSpans
+from harness.base.records.trace import JobTrace, TaskAttempt
+from harness.base.records.trial import (
     Cell,
     ClusterSpec,
     MachineLoad,
@@ -35,11 +39,13 @@ from harness.records.trial import (
     WorkloadSpec,
     trial_id,
 )
-from harness.reports.data import ReportData
-from harness.reports.formats import render_html
-from harness.reports.sections import make_document
-from harness.scoring import METRICS
-from harness.scoring.score import MEASURED_AS, decompose
+from harness.core.evaluate.observations import job_task_times
+from harness.core.experiment.model import ClusterAxes, Experiment, Predict, WorkloadAxes
+from harness.core.reports.data import ReportData
+from harness.core.reports.sections import make_document
+from harness.core.scoring import METRICS
+from harness.core.scoring.score import MEASURED_AS, decompose
+from harness.observe.profiling.task_times import recorded_map_times, recorded_reduce_times
 
 MIB = 2**20
 START = 1_767_225_600.0

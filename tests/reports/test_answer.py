@@ -1,13 +1,13 @@
 """
-Tests for `harness.reports.answer`.
+Tests for `harness.core.reports.answer`.
 """
 
 import dataclasses
 
-from harness.records.prediction import Prediction
-from harness.records.score import ScoreBook
-from harness.records.trial import Limit, LimitedCluster
-from harness.reports.answer import facts, headline, not_applicable
+from harness.base.records.prediction import Prediction
+from harness.base.records.score import ScoreBook
+from harness.base.records.trial import Limit, LimitedCluster
+from harness.core.reports.answer import facts, headline, not_applicable
 
 MODELS = ("whatif", "whatif-mr2")
 

@@ -1,20 +1,20 @@
 """
-Tests for `harness.reports.document`, and for tables of single sections.
+Tests for `harness.base.documents.document`, and for tables of single sections.
 """
 
 import dataclasses
 
 import pytest
 
-from harness.records.score import ScoreBook
-from harness.reports.document import Figures, Section, Table, Text, signed_tone, table
-from harness.reports.sections import SECTIONS, make_document, scores
-from harness.reports.sections.cells import error_table
-from harness.reports.sections.machine import correction_text
-from harness.reports.sections.method import flatten, section
-from harness.reports.sections.phases import equation_table
-from harness.reports.sections.profile import scaled, statistics_table
-from harness.reports.sections.scores import frame_share, overview_table, score_table
+from harness.base.documents.document import Figures, Section, Table, Text, signed_tone, table
+from harness.base.records.score import ScoreBook
+from harness.core.reports.sections import SECTIONS, make_document, scores
+from harness.core.reports.sections.cells import error_table
+from harness.core.reports.sections.machine import correction_text
+from harness.core.reports.sections.method import flatten, section
+from harness.core.reports.sections.phases import equation_table
+from harness.core.reports.sections.profile import scaled, statistics_table
+from harness.core.reports.sections.scores import frame_share, overview_table, score_table
 
 
 class TestTable:

@@ -14,10 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.evaluate.observations import job_task_times
-from harness.records.trace import TaskAttempt
-from harness.reports.document import Figure, table
-from harness.reports.drawing import (
+from harness.base.documents.document import Figure, table
+from harness.base.documents.drawing import (
     SERIES,
     TEXTURES,
     VARIABLES,
@@ -25,10 +23,12 @@ from harness.reports.drawing import (
     drawing,
     render_figure,
 )
-from harness.reports.sections import cells, task_times
-from harness.reports.sections.machine import speed_over_time
-from harness.reports.sections.phases import phase_means
-from harness.reports.sections.timeline import assign_lanes, phases, timeline
+from harness.base.records.trace import TaskAttempt
+from harness.core.evaluate.observations import job_task_times
+from harness.core.reports.sections import cells, task_times
+from harness.core.reports.sections.machine import speed_over_time
+from harness.core.reports.sections.phases import phase_means
+from harness.core.reports.sections.timeline import assign_lanes, phases, timeline
 
 
 def svg_of(figure):
@@ -396,7 +396,7 @@ def contrast(a, b):
 
 def themes():
     """Custom properties of the light and of the dark theme."""
-    css = files("harness.reports").joinpath("templates/report.css").read_text("utf-8")
+    css = files("harness.base.documents").joinpath("templates/report.css").read_text("utf-8")
     blocks = re.findall(r":root \{(.*?)\}", css, re.DOTALL)
     light, dark = (dict(re.findall(r"--([\w-]+): (#\w+);", block)) for block in blocks[:2])
     return {"light": light, "dark": {**light, **dark}}

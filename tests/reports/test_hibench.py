@@ -1,18 +1,18 @@
 """
-Tests for `harness.reports.formats.hibench`.
+Tests for `harness.base.documents.formats.hibench`.
 """
 
 import pytest
 
-from harness.records.trial import Cell, ClusterSpec, Trial, TrialRecord, Versions, WorkloadSpec
-from harness.reports.document import Document
-from harness.reports.formats.hibench import (
+from harness.base.documents.document import Document
+from harness.base.documents.formats.hibench import (
     DFSIO_MODE,
     HIBENCH_WORKLOADS,
     hibench_name,
     render_hibench,
 )
-from harness.workloads import WORKLOADS
+from harness.base.records.trial import Cell, ClusterSpec, Trial, TrialRecord, Versions, WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
 
 # Printed by HiBench's own shell functions (printf and bc) for a job of 21.227 s on 3 nodes.
 PRINTED = (

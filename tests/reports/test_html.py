@@ -10,13 +10,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from harness.records.score import ScoreBook
-from harness.reports import REPORTS
-from harness.reports.data import ReportData
-from harness.reports.formats import render_html
-from harness.reports.sections import make_document
-from harness.reports.sections.task_times import PARTS, bars
-from harness.reports.wording import typographic
+from harness.base.documents.formats import render_html
+from harness.base.documents.wording import typographic
+from harness.base.records.score import ScoreBook
+from harness.core.reports import REPORTS
+from harness.core.reports.data import ReportData
+from harness.core.reports.sections import make_document
+from harness.core.reports.sections.task_times import PARTS, bars
 
 pytestmark = pytest.mark.process
 

@@ -15,11 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from harness.api.export import junit_xml
-from harness.evaluate.alarms import tables
-from harness.records.nightly import Alarm, Night, Point, Series
-from harness.reports.formats import render_html, render_markdown
-from harness.reports.nightly import (
+from harness.base.documents.formats import render_html, render_markdown
+from harness.base.text import printable
+from harness.nightly.alarms import tables
+from harness.nightly.page import (
     headline,
     is_about,
     junit_suites,
@@ -27,7 +26,8 @@ from harness.reports.nightly import (
     open_metrics,
     otava_csv,
 )
-from harness.text import printable
+from harness.nightly.records import Alarm, Night, Point, Series
+from harness.publish.export import junit_xml
 from tests.reports.test_html import HOSTILE, Page
 from tests.strategies import SEEDS
 

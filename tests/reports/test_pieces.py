@@ -7,10 +7,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.parsing.ltrace import read_ltrace
-from harness.records.tasks import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
-from harness.records.trace import TaskAttempt
-from harness.reports.pieces import Piece, logged_pieces, paint, recorded_pieces, thinned
+from harness.base.records.tasks import MapTimes, ReduceTimes, SegmentTimes, SpillTimes
+from harness.base.records.trace import TaskAttempt
+from harness.observe.parsing.ltrace import read_ltrace
+from harness.observe.pieces import Piece, logged_pieces, paint, recorded_pieces, thinned
 from tests.hostile.recorded import recording
 
 LAYERS = st.lists(

@@ -12,16 +12,16 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from harness.records.manifest import Manifest
-from harness.records.score import ScoreBook
-from harness.reports.data import ReportData
-from harness.reports.formats import render_json
-from harness.reports.sections import make_document
+from harness.base.documents.formats import render_json
+from harness.base.records.manifest import Manifest
+from harness.base.records.score import ScoreBook
+from harness.core.reports.data import ReportData
+from harness.core.reports.sections import make_document
 from tests.reports.conftest import START
 from tests.reports.sections.test_vet import measured  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).parents[2]
-SCHEMA = ROOT / "harness/reports/report.schema.json"
+SCHEMA = ROOT / "harness/core/reports/report.schema.json"
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,19 @@ import sys
 
 import pytest
 
-from harness.reports import REPORTS
-from harness.reports.data import ReportData
-from harness.reports.document import Document, Figure, Figures, Section, Text, table
-from harness.reports.formats import render_json, render_latex, render_markdown, render_terminal
-from harness.reports.formats.latex import latex_text
-from harness.reports.formats.markdown import escape
-from harness.reports.sections import make_document
-from harness.reports.sections.task_times import bars
+from harness.base.documents.document import Document, Figure, Figures, Section, Text, table
+from harness.base.documents.formats import (
+    render_json,
+    render_latex,
+    render_markdown,
+    render_terminal,
+)
+from harness.base.documents.formats.latex import latex_text
+from harness.base.documents.formats.markdown import escape
+from harness.core.reports import REPORTS
+from harness.core.reports.data import ReportData
+from harness.core.reports.sections import make_document
+from harness.core.reports.sections.task_times import bars
 from tests.reports.test_html import hostile
 
 
@@ -278,7 +283,7 @@ class TestAllFormats:
         Listing the reports imports neither matplotlib nor jinja2.
         """
         code = (
-            "import sys, harness.reports;"
+            "import sys, harness.core.reports;"
             " print({'matplotlib', 'jinja2', 'numpy'} & set(sys.modules))"
         )
         done = subprocess.run(

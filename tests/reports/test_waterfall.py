@@ -3,9 +3,9 @@
 import dataclasses
 import json
 
-from harness.records.tasks import RecordLoop, Span, TaskSpans
-from harness.records.trace import JobTrace, TaskAttempt
-from harness.reports.waterfall import chrome_events, render_task, render_tasks, rows
+from harness.base.records.tasks import RecordLoop, Span, TaskSpans
+from harness.base.records.trace import JobTrace, TaskAttempt
+from harness.observe.waterfall import chrome_events, render_task, render_tasks, rows
 
 NAME = "attempt_1_0001_m_000000_0"
 

@@ -1,5 +1,5 @@
 """
-Tests for `harness.reports.wording`.
+Tests for `harness.base.documents.wording`.
 """
 
 import pytest
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.reports.wording import (
+from harness.base.documents.wording import (
     UNKNOWN,
     count,
     decimals,

@@ -4,13 +4,13 @@ A results folder and clusters in memory, on which a plan can be run.
 
 import pytest
 
-from harness import providers as clusters_package
-from harness.experiment.model import Experiment, WorkloadAxes
-from harness.monitor import watch
-from harness.providers.local import namespace
-from harness.run import execute, jobs
-from harness.run.execute import Execution
-from harness.store import Store
+from harness import clusters as clusters_package
+from harness.clusters.local import namespace
+from harness.clusters.monitor import watch
+from harness.core.experiment.model import Experiment, WorkloadAxes
+from harness.core.run import execute, jobs
+from harness.core.run.execute import Execution
+from harness.core.store import Store
 from tests.run.fakes import VERSIONS, Clusters, FakeProbe, RecordingConsole
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.errors import ClusterError
-from harness.hadoop.daemons import Layout, make_members
-from harness.providers.host import Group, LocalHost
-from harness.records.trial import Cell, ClusterSpec, Trial, Versions, WorkloadSpec, trial_id
-from harness.workloads.terasort import TeraSort
+from harness.base.errors import ClusterError
+from harness.base.hadoop.daemons import Layout, make_members
+from harness.base.records.trial import Cell, ClusterSpec, Trial, Versions, WorkloadSpec, trial_id
+from harness.clusters.host import Group, LocalHost
+from harness.clusters.workloads.terasort import TeraSort
 
 DATA = Path(__file__).parents[1] / "parsing" / "data"
 HISTORY = (DATA / "terasort.jhist").read_bytes()

@@ -8,19 +8,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from harness.errors import SpecError
-from harness.profiling.platform import PARTS, TYPICAL, writing_counts
-from harness.records.trial import NETWORK_IN, NETWORK_OUT
-from harness.run.calibrate import (
+from harness.base.errors import SpecError
+from harness.base.records.trial import NETWORK_IN, NETWORK_OUT
+from harness.base.units import MIB
+from harness.core.run.session import Session
+from harness.core.store import Store
+from harness.hardware.calibrate import (
     TEXT,
     Calibration,
     known_costs,
     offered_information,
     planned_work,
 )
-from harness.run.session import Session
-from harness.store import Store
-from harness.units import MIB
+from harness.observe.profiling.platform import PARTS, TYPICAL, writing_counts
 from tests.run.fakes import VERSIONS, RecordingConsole
 
 CLUSTER = "{provider: local, workers: 3, site: {dfs.blocksize: 32 MiB}}"

@@ -1,5 +1,5 @@
 """
-Tests for `harness.run.execute`: plans on clusters in memory, results on disk.
+Tests for `harness.core.run.execute`: plans on clusters in memory, results on disk.
 """
 
 import json
@@ -16,16 +16,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ClusterError, JobError, MachineError
-from harness.monitor import rates, watch
-from harness.monitor.machine import MACHINE_LOG, PROBE_LOG, copy_tail
-from harness.providers import state
-from harness.providers.host import LocalHost
-from harness.records.manifest import NodeRates
-from harness.records.trial import MachineLoad
-from harness.run import execute as module
-from harness.run.execute import cluster_name
-from harness.store import Run, files
+from harness.base.errors import ClusterError, JobError, MachineError
+from harness.base.records.manifest import NodeRates
+from harness.base.records.trial import MachineLoad
+from harness.clusters import state
+from harness.clusters.host import LocalHost
+from harness.clusters.monitor import rates, watch
+from harness.clusters.monitor.machine import MACHINE_LOG, PROBE_LOG, copy_tail
+from harness.core.run import execute as module
+from harness.core.run.execute import cluster_name
+from harness.core.store import Run
+from harness.observe.storage import files
 from tests.run import fakes
 from tests.run.fakes import Fault, terasort
 

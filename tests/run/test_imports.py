@@ -1,5 +1,5 @@
 """
-Tests for `harness.run.imports` and `harness.run.histories`: a run made of jobs that ran before.
+Tests for `harness.past.imports` and `harness.past.histories`: a run made of jobs that ran before.
 """
 
 import gzip
@@ -14,20 +14,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.catalog.catalog import Catalog
-from harness.catalog.fill import fill
+from harness.base.errors import DataError, MachineError, SpecError
+from harness.base.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
 from harness.cli import main
-from harness.errors import DataError, MachineError, SpecError
-from harness.evaluate.flow import Evaluation
-from harness.evaluate.provenance import blind_refusals
-from harness.evaluate.resolved import resolve_cell
-from harness.parsing.history import read_history
-from harness.publish.pseudonyms import Pseudonyms
-from harness.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
-from harness.run import imports
-from harness.run.asking import asked_anew
-from harness.run.histories import PastJob, family_names, read_jobs
-from harness.run.imports import (
+from harness.core.catalog.catalog import Catalog
+from harness.core.catalog.fill import fill
+from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.provenance import blind_refusals
+from harness.core.evaluate.resolved import resolve_cell
+from harness.core.pseudonyms import Pseudonyms
+from harness.core.run.asking import asked_anew
+from harness.core.store import Store
+from harness.observe.parsing.history import read_history
+from harness.past import imports
+from harness.past.histories import PastJob, family_names, read_jobs
+from harness.past.imports import (
     backtest,
     basis_of_past_job,
     cells_of,
@@ -36,7 +37,6 @@ from harness.run.imports import (
     import_jobs,
     plan_family,
 )
-from harness.store import Store
 from tests.run.fakes import CONF, DATA, RECORDED
 from tests.run.fakes import HISTORY as RECORDED_HISTORY
 

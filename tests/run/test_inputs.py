@@ -1,14 +1,14 @@
 """
-Tests for `harness.run.jobs`, on a file system in memory.
+Tests for `harness.core.run.jobs`, on a file system in memory.
 """
 
 import pytest
 
-from harness.errors import JobError
-from harness.hadoop.site import client_properties
-from harness.records.trial import ClusterSpec, WorkloadSpec
-from harness.run.jobs import MAP_OPTIONS, Inputs, JobRunner, generator_properties
-from harness.workloads import WORKLOADS
+from harness.base.errors import JobError
+from harness.base.hadoop.site import client_properties
+from harness.base.records.trial import ClusterSpec, WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.core.run.jobs import MAP_OPTIONS, Inputs, JobRunner, generator_properties
 from tests.run.fakes import BLOCK, Clusters, FakeCluster, Fault
 
 TERASORT = WORKLOADS["terasort"]

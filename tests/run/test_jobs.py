@@ -1,5 +1,5 @@
 """
-Tests for `harness.run.jobs`: real processes as clients, no Hadoop.
+Tests for `harness.core.run.jobs`: real processes as clients, no Hadoop.
 """
 
 import time
@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ClusterError, JobError, MachineError
-from harness.hadoop_home.home import JARS
-from harness.providers.host import Group
-from harness.run import jobs
-from harness.run.jobs import (
+from harness.base.errors import ClusterError, JobError, MachineError
+from harness.clusters.hadoop_home.home import JARS
+from harness.clusters.host import Group
+from harness.clusters.workloads.base import JOBS, JobCommand
+from harness.core.run import jobs
+from harness.core.run.jobs import (
     JobRunner,
     TimeLimitError,
     fetch_history,
@@ -25,7 +26,6 @@ from harness.run.jobs import (
     job_progress,
     last_line,
 )
-from harness.workloads.base import JOBS, JobCommand
 from tests.run.fakes import CONF, FakeHdfs, recorded_history
 
 COMMAND = JobCommand("Main", ("in", "out"), program="sort")

@@ -1,5 +1,6 @@
 """
-Tests for `harness.run.manifest`, and for limited hardware: what is refused, what is written down.
+Tests for `harness.core.run.manifest`, and for limited hardware: what is refused, what is written
+down.
 """
 
 import hashlib
@@ -10,14 +11,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import DataError, MachineError, SpecError
-from harness.hadoop_home.home import HadoopHome
-from harness.providers.local.cluster import LocalCluster
-from harness.providers.survey import RanOn
-from harness.records.trial import ClusterSpec, Limit, LimitedCluster, NodeSpec, trial_id
-from harness.run import experiment_file, preflight
-from harness.run.manifest import installed_packages, record_limits, record_systems
-from harness.run.session import Session
+from harness.base.errors import DataError, MachineError, SpecError
+from harness.base.records.trial import ClusterSpec, Limit, LimitedCluster, NodeSpec, trial_id
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.survey import RanOn
+from harness.core.run import experiment_file, preflight
+from harness.core.run.manifest import installed_packages, record_limits, record_systems
+from harness.core.run.session import Session
 from tests.run.fakes import VERSIONS, RecordingConsole, terasort
 
 MIB = 2**20

@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.errors import DataError, MachineError
 from harness.cli import main
-from harness.errors import DataError, MachineError
-from harness.evaluate.alarms import Judge, judged
-from harness.evaluate.flow import Evaluation
-from harness.evaluate.nights import levels, night, points
+from harness.core.evaluate.flow import Evaluation
+from harness.core.run import execute, traces
+from harness.core.store import Run
 from harness.models.whatif.model import WhatIf
-from harness.parsing.history import read_history
-from harness.records.nightly import Alarm, Night
-from harness.run import execute, traces
-from harness.run.nightly import accept, measure_night, replay, tell
-from harness.store import Run
-from harness.store.files import exclusive_lock
-from harness.store.history import History
+from harness.nightly.alarms import Judge, judged
+from harness.nightly.history import History
+from harness.nightly.measure import accept, measure_night, replay, tell
+from harness.nightly.nights import levels, night, points
+from harness.nightly.records import Alarm, Night
+from harness.observe.parsing.history import read_history
+from harness.observe.storage.files import exclusive_lock
 from tests.evaluate.test_alarms import CAUSES, nights
 from tests.evaluate.test_flow import scored
 from tests.run.fakes import Fault, RecordingConsole
@@ -194,7 +194,7 @@ class TestNight:
         """
         with pytest.raises(KeyboardInterrupt):
             measure(Interrupted(after=1))
-        monkeypatch.setattr("harness.run.nightly.SAME_NIGHT_S", -1.0)
+        monkeypatch.setattr("harness.nightly.measure.SAME_NIGHT_S", -1.0)
         line = measure().night
         assert "was left unfinished" in line.lacks[-1]
         assert len([*(tmp_path / "results/small").glob("2*")]) == 2

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import DataError, SpecError
-from harness.evaluate.own_code import read_own
-from harness.experiment.grid import expand
-from harness.run.asking import asked_anew
-from harness.run.session import Session
-from harness.store import Store
+from harness.base.errors import DataError, SpecError
+from harness.core.evaluate.own_code import read_own
+from harness.core.experiment.grid import expand
+from harness.core.run.asking import asked_anew
+from harness.core.run.session import Session
+from harness.core.store import Store
 from tests.run.fakes import VERSIONS, RecordingConsole
 
 MODEL = "class Mine:\n    def predict(self, *given):\n        return {'body_s': 1.0}\n"
 WORKLOAD = """
-from harness.workloads.wordcount import WordCount
+from harness.clusters.workloads.wordcount import WordCount
 
 open({mark!r}, "a").close()
 

@@ -1,17 +1,18 @@
 """
-Tests for `harness.run.plan`.
+Tests for `harness.core.run.plan`.
 """
 
 from types import SimpleNamespace
 
 import pytest
 
-from harness.errors import SpecError
-from harness.evaluate.resolved import resolve_cell
-from harness.experiment.grid import expand, order
-from harness.experiment.model import ClusterAxes, Experiment, Node, Predict, WorkloadAxes
-from harness.records.trial import TrialRecord, Versions
-from harness.run.estimate import (
+from harness.base.errors import SpecError
+from harness.base.records.trial import TrialRecord, Versions
+from harness.clusters.workloads import WORKLOADS
+from harness.core.evaluate.resolved import resolve_cell
+from harness.core.experiment.grid import expand, order
+from harness.core.experiment.model import ClusterAxes, Experiment, Node, Predict, WorkloadAxes
+from harness.core.run.estimate import (
     BYTES_PER_S,
     CLUSTER_START_S,
     END_S,
@@ -21,8 +22,7 @@ from harness.run.estimate import (
     TRIAL_S,
     Estimator,
 )
-from harness.run.plan import make_plan, refuse_cells
-from harness.workloads import WORKLOADS
+from harness.core.run.plan import make_plan, refuse_cells
 from tests.run.fakes import Rounds
 
 VERSIONS = Versions(hadoop="3.5.0", java="17.0.1")

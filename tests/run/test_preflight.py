@@ -1,17 +1,17 @@
 """
-Tests for `harness.run.preflight`, and for inputs that a workload refuses.
+Tests for `harness.core.run.preflight`, and for inputs that a workload refuses.
 """
 
 import pytest
 
-from harness.errors import SpecError
-from harness.evaluate.resolved import resolve_cell
-from harness.records.trial import Cell, ClusterSpec, WorkloadSpec
-from harness.run.plan import refuse_inputs
-from harness.run.preflight import argument_refusal, known_names
-from harness.workloads import WORKLOADS
-from harness.workloads.base import Parameter
-from harness.workloads.terasort import TeraSort
+from harness.base.errors import SpecError
+from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.base import Parameter
+from harness.clusters.workloads.terasort import TeraSort
+from harness.core.evaluate.resolved import resolve_cell
+from harness.core.run.plan import refuse_inputs
+from harness.core.run.preflight import argument_refusal, known_names
 
 
 class Rounded(TeraSort):

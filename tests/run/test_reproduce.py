@@ -8,9 +8,9 @@ import shutil
 import pytest
 
 from harness.cli import main
+from harness.core.run.reproduce import STAGES, reproduce
+from harness.core.store import Run
 from harness.models.whatif.model import WhatIf
-from harness.run.reproduce import STAGES, reproduce
-from harness.store import Run
 from tests.evaluate.test_flow import evaluation, scored
 
 

@@ -1,5 +1,5 @@
 """
-Tests for `harness.run.secrets`: variables, files and the key of the digests.
+Tests for `harness.core.run.secrets`: variables, files and the key of the digests.
 """
 
 import os
@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness.errors import SpecError
-from harness.run.secrets import digest_key, read_secret
+from harness.base.errors import SpecError
+from harness.core.run.secrets import digest_key, read_secret
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 """
-Tests for `harness.run.session`: an experiment file on clusters in memory, results on disk.
+Tests for `harness.core.run.session`: an experiment file on clusters in memory, results on disk.
 """
 
 import json
@@ -12,8 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.cli import main
-from harness.errors import (
+from harness.base.errors import (
     ClusterError,
     DataError,
     EvidenceError,
@@ -21,28 +20,29 @@ from harness.errors import (
     MachineError,
     SpecError,
 )
-from harness.evaluate import steps
-from harness.evaluate.flow import Evaluation
-from harness.evaluate.provenance import blind_refusals
-from harness.hadoop_home.home import JARS, HadoopHome
-from harness.monitor import rates
-from harness.providers.local.cluster import LocalCluster
-from harness.providers.survey import Devices, Gpu
-from harness.records.manifest import OfferedGpus
-from harness.records.score import ScoreBook
-from harness.records.trial import SCHEMA_VERSION, TrialRecord
-from harness.run import manifest, preflight, reuse
-from harness.run import session as module
-from harness.run.asking import analyse, asked_anew
-from harness.run.execute import cluster_name
-from harness.run.experiment_file import read_experiment_file
-from harness.run.session import Session
-from harness.run.traces import remake_trace
-from harness.scoring import comparisons
-from harness.stats.sequential import LOOK_ERROR
-from harness.store import Store
-from harness.workloads.base import JOBS
-from harness.workloads.resolved import ResolvedCell
+from harness.base.records.manifest import OfferedGpus
+from harness.base.records.score import ScoreBook
+from harness.base.records.trial import SCHEMA_VERSION, TrialRecord
+from harness.base.stats.sequential import LOOK_ERROR
+from harness.cli import main
+from harness.clusters.hadoop_home.home import JARS, HadoopHome
+from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.monitor import rates
+from harness.clusters.survey import Devices, Gpu
+from harness.clusters.workloads.base import JOBS
+from harness.clusters.workloads.resolved import ResolvedCell
+from harness.core.evaluate import steps
+from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.provenance import blind_refusals
+from harness.core.run import manifest, preflight, reuse
+from harness.core.run import session as module
+from harness.core.run.asking import analyse, asked_anew
+from harness.core.run.execute import cluster_name
+from harness.core.run.experiment_file import read_experiment_file
+from harness.core.run.session import Session
+from harness.core.run.traces import remake_trace
+from harness.core.scoring import comparisons
+from harness.core.store import Store
 from tests.run.fakes import VERSIONS, Fault, RecordingConsole
 
 EXPERIMENT = """

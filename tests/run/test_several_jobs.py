@@ -6,18 +6,18 @@ import json
 
 import pytest
 
-from harness.errors import DataError
-from harness.evaluate.flow import Evaluation
-from harness.evaluate.observations import BYTES_READ, input_read
-from harness.experiment.file import read_experiment
-from harness.experiment.grid import expand, order
-from harness.monitor.machine import PROBE_LOG
-from harness.profiling.fit import JOBS_PER_TRIAL
-from harness.records.prediction import JobInput
-from harness.records.trial import TrialRecord
-from harness.run.traces import remake_trace
-from harness.store import Store
-from harness.workloads import WORKLOADS
+from harness.base.errors import DataError
+from harness.base.records.prediction import JobInput
+from harness.base.records.trial import TrialRecord
+from harness.clusters.monitor.machine import PROBE_LOG
+from harness.clusters.workloads import WORKLOADS
+from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.observations import BYTES_READ, input_read
+from harness.core.experiment.file import read_experiment
+from harness.core.experiment.grid import expand, order
+from harness.core.run.traces import remake_trace
+from harness.core.store import Store
+from harness.observe.profiling.fit import JOBS_PER_TRIAL
 from tests.records.test_trace import job
 from tests.run.fakes import VERSIONS, Rounds, recorded_history
 

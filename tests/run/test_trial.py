@@ -1,5 +1,5 @@
 """
-Tests for `harness.run.trial`: a recorded TeraSort on a cluster in memory.
+Tests for `harness.core.run.trial`: a recorded TeraSort on a cluster in memory.
 """
 
 import re
@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from harness.errors import ClusterError, JobError
-from harness.evaluate.resolved import resolve_cell
-from harness.providers.masters import RefusedError
-from harness.records.trace import TASK_COUNTER
-from harness.run import jobs
-from harness.run import trial as module
-from harness.run.jobs import Inputs, JobRunner, StoppedError
-from harness.run.trial import TrialRunner
-from harness.workloads import WORKLOADS
+from harness.base.errors import ClusterError, JobError
+from harness.base.records.trace import TASK_COUNTER
+from harness.clusters.masters import RefusedError
+from harness.clusters.workloads import WORKLOADS
+from harness.core.evaluate.resolved import resolve_cell
+from harness.core.run import jobs
+from harness.core.run import trial as module
+from harness.core.run.jobs import Inputs, JobRunner, StoppedError
+from harness.core.run.trial import TrialRunner
 from tests.run.fakes import BLOCK, Clusters, FakeCluster, Fault, Rounds, terasort
 
 pytestmark = pytest.mark.process
@@ -502,7 +502,7 @@ class TestRefusedByTheFileSystem:
         removals = []
         monkeypatch.setattr(b.runner.inputs, "remove_partial", lambda: removals.append(1))
         monkeypatch.setattr(b.cluster.hdfs, "rename", refuse("no room on 2 datanodes"))
-        monkeypatch.setattr("harness.run.jobs.INPUT_TOLERANCE", 1e9)
+        monkeypatch.setattr("harness.core.run.jobs.INPUT_TOLERANCE", 1e9)
         outcome = b.run()
 
         assert (outcome.state, outcome.is_cluster_lost) == ("failed", False)

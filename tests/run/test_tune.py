@@ -4,12 +4,12 @@ The closed loop of tuning, with steps that are not measured but made.
 
 import pytest
 
-from harness.evaluate.ask import basis_of_run
-from harness.evaluate.predict import predict_cells
-from harness.evaluate.resolved import resolve_cell
-from harness.evaluate.tune import proposals
-from harness.run.tune import Tuning
+from harness.core.evaluate.predict import predict_cells
+from harness.core.evaluate.resolved import resolve_cell
+from harness.tuning.ask import basis_of_run
+from harness.tuning.closed_loop import Tuning
 from harness.tuning.learned import point_of
+from harness.tuning.proposals import proposals
 from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
 from tests.run.fakes import RecordingConsole
 
@@ -136,7 +136,7 @@ def test_nothing_is_measured_where_nothing_is_expected_to_be_faster(loop, monkey
     """
     made, _ = proposals(loop.basis, ["search"], [loop.judge], loop.judge)
     slower = [each._replace(saved=-0.02) for each in made]
-    monkeypatch.setattr("harness.run.tune.proposals", lambda *_, **__: (slower, []))
+    monkeypatch.setattr("harness.tuning.closed_loop.proposals", lambda *_, **__: (slower, []))
 
     assert list(loop.steps(3)) == []
     assert "faster than the job's own settings" in str(vars(loop.console))

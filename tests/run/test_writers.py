@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from harness.cli import main
-from harness.store import Run, Store
+from harness.core.store import Run, Store
 from tests.evaluate.test_flow import EXPERIMENT, scored
 
 WRITERS = ("collect", "score", "report")

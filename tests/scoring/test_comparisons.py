@@ -1,5 +1,5 @@
 """
-Tests for `harness.scoring.comparisons`: who is compared where, and what is said of each pair.
+Tests for `harness.core.scoring.comparisons`: who is compared where, and what is said of each pair.
 """
 
 import math
@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ModelError
-from harness.records.score import Score
-from harness.scoring import relative_error, signed_error
-from harness.scoring.comparisons import compare
+from harness.base.errors import ModelError
+from harness.base.records.score import Score
+from harness.core.scoring import relative_error, signed_error
+from harness.core.scoring.comparisons import compare
 
 
 def rows(model, shares, floor=0.01, *, quantity="job_s", trials=3, inputs=None, measured_s=100.0):

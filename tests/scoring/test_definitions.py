@@ -1,5 +1,5 @@
 """
-`harness.scoring` against docs/scores.md: `verify.py` of a bundle gives the same numbers.
+`harness.core.scoring` against docs/scores.md: `verify.py` of a bundle gives the same numbers.
 """
 
 import math
@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import stdtr
 
+from harness.base.records.prediction import Prediction
+from harness.base.records.score import Measurement
+from harness.base.stats.pairs import pair_tests
+from harness.base.stats.resampling import kept_cells
+from harness.base.stats.sequential import LOOK_ERROR
+from harness.core.scoring import score
+from harness.core.scoring.comparisons import FAMILY_ERROR
+from harness.core.scoring.score import predicted_times
 from harness.publish.verify import compared, pair, scored, tail
-from harness.records.prediction import Prediction
-from harness.records.score import Measurement
-from harness.scoring import score
-from harness.scoring.comparisons import FAMILY_ERROR
-from harness.scoring.score import predicted_times
-from harness.stats.pairs import pair_tests
-from harness.stats.resampling import kept_cells
-from harness.stats.sequential import LOOK_ERROR
 from tests.strategies import SEEDS
 
 MODELS = ("whatif", "vet", "prophet", "ptc")

@@ -1,5 +1,5 @@
 """
-Times of a trial: `harness.scoring.measured`.
+Times of a trial: `harness.core.scoring.measured`.
 """
 
 import pytest
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import scoring
-from harness.records.trace import JobTrace, TaskAttempt
+from harness.base.records.trace import JobTrace, TaskAttempt
+from harness.core import scoring
 
 
 def attempt(kind, start, *ends, state="succeeded"):

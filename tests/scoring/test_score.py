@@ -1,5 +1,5 @@
 """
-Tests for `harness.scoring.score`.
+Tests for `harness.core.scoring.score`.
 """
 
 import pytest
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.records.prediction import Prediction
-from harness.records.score import Measurement
-from harness.scoring import score
+from harness.base.records.prediction import Prediction
+from harness.base.records.score import Measurement
+from harness.core.scoring import score
 
 PHASES = {"map_main_s": 8.0, "shuffle_s": 4.0}
 

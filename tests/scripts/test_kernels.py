@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop_home.home import find_java
-from harness.workloads import WORKLOADS
+from harness.clusters.hadoop_home.home import find_java
+from harness.clusters.workloads import WORKLOADS
 from tests.workloads.local_runner import PROJECT, LocalRunner
 from tests.workloads.test_gpu_jobs import put, spec_of
 

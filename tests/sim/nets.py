@@ -6,7 +6,7 @@ from collections import Counter
 
 from hypothesis import strategies as st
 
-from harness.sim.petri import Net, Transition
+from harness.models.sim.petri import Net, Transition
 
 means = st.one_of(st.just(0.0), st.floats(0.1, 10.0))
 

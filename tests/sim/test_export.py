@@ -1,5 +1,5 @@
 """
-Tests for `harness.sim.petri`: a net as others read it.
+Tests for `harness.models.sim.petri`: a net as others read it.
 """
 
 from dataclasses import replace
@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.sim.petri import (
+from harness.models.sim.petri import (
     MOST_PLACED,
     Net,
     Transition,

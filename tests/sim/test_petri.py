@@ -1,11 +1,11 @@
 """
-Tests for `harness.sim.petri`: what a valid net is.
+Tests for `harness.models.sim.petri`: what a valid net is.
 """
 
 import pytest
 
-from harness.errors import ModelError
-from harness.sim.petri import Net, Transition
+from harness.base.errors import ModelError
+from harness.models.sim.petri import Net, Transition
 
 
 @pytest.mark.parametrize("mean", [-1.0, float("nan"), float("inf")])

@@ -1,5 +1,5 @@
 """
-Tests for `harness.sim.phasetype`: sums of exponential delays, and the last of many.
+Tests for `harness.models.sim.phasetype`: sums of exponential delays, and the last of many.
 """
 
 import math
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.sim.phasetype import Quantiles, maximum
+from harness.models.sim.phasetype import Quantiles, maximum
 
 delays = st.lists(st.floats(0.01, 100.0), min_size=1, max_size=5)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.collinear import groups, proportional, soft_constraints
-from harness.stats.robust import nnls_robust
+from harness.base.stats.collinear import groups, proportional, soft_constraints
+from harness.base.stats.robust import nnls_robust
 from tests.strategies import SEEDS, designs
 
 

@@ -4,7 +4,7 @@ Greedy D-optimal design.
 
 import numpy as np
 
-from harness.stats.design import choose, information
+from harness.base.stats.design import choose, information
 
 
 def offer(*designs):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.pairs import change_tests, fewest, holm, pair_tests
-from harness.stats.resampling import kept_cells
+from harness.base.stats.pairs import change_tests, fewest, holm, pair_tests
+from harness.base.stats.resampling import kept_cells
 
 MARGIN = 0.02
 ERROR = 0.05

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.resampling import (
+from harness.base.stats.resampling import (
     jackknife_interval,
     kept_cells,
     mean_interval,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.robust import nnls_robust
+from harness.base.stats.robust import nnls_robust
 from tests.strategies import SEEDS, designs
 
 

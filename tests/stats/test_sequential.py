@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.pairs import gap_noise, pair_tests
-from harness.stats.resampling import kept_cells
-from harness.stats.sequential import LOOK_ERROR, LOOKS, most_useful, shrunk_spreads
+from harness.base.stats.pairs import gap_noise, pair_tests
+from harness.base.stats.resampling import kept_cells
+from harness.base.stats.sequential import LOOK_ERROR, LOOKS, most_useful, shrunk_spreads
 
 CELLS, MOST = 10, 60
 KEPT = kept_cells([""] * CELLS)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats import shifts
-from harness.stats.shifts import CLIP, LAGS, SHORTEST, clip_of, estimate, scan, threshold
+from harness.nightly import shifts
+from harness.nightly.shifts import CLIP, LAGS, SHORTEST, clip_of, estimate, scan, threshold
 
 LIMIT = 3.0  # about the threshold of one series
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.stats.spread import (
+from harness.base.stats.spread import (
     coefficient_of_variation,
     mean_floors,
     median_absolute_deviation,

@@ -4,14 +4,14 @@ Builders for the store's tests: an experiment, its trials, how they ended, what 
 
 import pytest
 
-from harness.experiment.grid import expand, order
-from harness.experiment.model import Experiment, WorkloadAxes
-from harness.records.prediction import Prediction
-from harness.records.profile import Profile, SpeedCorrection, Statistic
-from harness.records.score import ScoreBook
-from harness.records.trace import JobTrace
-from harness.records.trial import TrialRecord, Versions
-from harness.store import Store
+from harness.base.records.prediction import Prediction
+from harness.base.records.profile import Profile, SpeedCorrection, Statistic
+from harness.base.records.score import ScoreBook
+from harness.base.records.trace import JobTrace
+from harness.base.records.trial import TrialRecord, Versions
+from harness.core.experiment.grid import expand, order
+from harness.core.experiment.model import Experiment, WorkloadAxes
+from harness.core.store import Store
 
 VERSIONS = Versions(hadoop="3.5.0", java="17.0.1")
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from harness.errors import DataError
-from harness.records.score import Score, ScoreBook
-from harness.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
-from harness.records.trace import JobTrace, TaskAttempt
-from harness.store import tables
+from harness.base.errors import DataError
+from harness.base.records.score import Score, ScoreBook
+from harness.base.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
+from harness.base.records.trace import JobTrace, TaskAttempt
+from harness.observe.storage import tables
 
 
 def read_segments(opener, trial):

@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from harness.errors import EvidenceError
-from harness.store.evidence import Chain
+from harness.base.errors import EvidenceError
+from harness.core.store.evidence import Chain
 
 
 def flip(path):
@@ -220,7 +220,7 @@ class TestWrite:
         """
         trial = make.trials()[0]
         with monkeypatch.context() as patched:
-            patched.setattr("harness.store.trials.rename_durably", killed)
+            patched.setattr("harness.core.store.trials.rename_durably", killed)
             with pytest.raises(KeyboardInterrupt):
                 make.commit(run, trial)
         with pytest.raises(EvidenceError, match=f"trials/{trial.id} is missing"):

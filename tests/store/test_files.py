@@ -7,8 +7,8 @@ import os
 
 import pytest
 
-from harness.errors import MachineError, SpecError
-from harness.store.files import exclusive_lock, write_file
+from harness.base.errors import MachineError, SpecError
+from harness.observe.storage.files import exclusive_lock, write_file
 
 
 def test_a_lock_on_a_full_disk_says_that_it_is_full(tmp_path, monkeypatch):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import DataError, EvidenceError, MachineError
-from harness.records.nightly import Acceptance, Night, Point, Series
-from harness.store.history import History
+from harness.base.errors import DataError, EvidenceError, MachineError
+from harness.nightly.history import History
+from harness.nightly.records import Acceptance, Night, Point, Series
 
 PROJECT = Path(__file__).parents[2]
 SERIES = Series(machine="m", experiment="e", hadoop="3.5.0", workers="3")
@@ -104,8 +104,8 @@ def test_a_full_disk_leaves_the_history_whole(history, monkeypatch):
 ON_A_SMALL_DISK = """
 import sys
 from pathlib import Path
-from harness.errors import MachineError
-from harness.store.history import History
+from harness.base.errors import MachineError
+from harness.nightly.history import History
 from tests.store.test_history import night
 history, count = History(Path(sys.argv[1])), 0
 try:

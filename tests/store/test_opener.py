@@ -11,12 +11,13 @@ from contextlib import suppress
 
 import pytest
 
-from harness.errors import DataError, MachineError
-from harness.records.score import ScoreBook
-from harness.records.trace import JobTrace
-from harness.records.trial import SCHEMA_VERSION
-from harness.run.reproduce import reproduce
-from harness.store import Run, opener
+from harness.base.errors import DataError, MachineError
+from harness.base.records.score import ScoreBook
+from harness.base.records.trace import JobTrace
+from harness.base.records.trial import SCHEMA_VERSION
+from harness.core.run.reproduce import reproduce
+from harness.core.store import Run
+from harness.observe.storage import opener
 from tests.hostile.targets import made_run
 from tests.store.test_damage import READERS, whole
 
@@ -110,7 +111,7 @@ def test_a_log_that_unpacks_without_end(whole, monkeypatch):
     """
     A compressed log is read to a bound, not to its end.
     """
-    monkeypatch.setattr("harness.store.trials._MOST_LOG_BYTES", 2**20)
+    monkeypatch.setattr("harness.core.store.trials._MOST_LOG_BYTES", 2**20)
     (trial,) = whole.trial_ids()
     (log,) = whole.path.glob("trials/*/raw/containers/c_1/syslog.gz")
     log.write_bytes(gzip.compress(b"line\n" * 2**20))

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import DataError
-from harness.profiling.task_times import recorded_segments
-from harness.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
-from harness.store import tables
-from harness.store.opener import Opener
-from harness.store.tables import (
+from harness.base.errors import DataError
+from harness.base.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
+from harness.observe.profiling.task_times import recorded_segments
+from harness.observe.storage import tables
+from harness.observe.storage.opener import Opener
+from harness.observe.storage.tables import (
     read_recordings,
     read_table,
     read_units,

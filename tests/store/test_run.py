@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from harness.errors import DataError
-from harness.records.manifest import NodeGpus
-from harness.records.score import (
+from harness.base.errors import DataError
+from harness.base.records.manifest import NodeGpus
+from harness.base.records.score import (
     Comparison,
     Decomposition,
     MetricValue,
@@ -17,7 +17,7 @@ from harness.records.score import (
     ScoreBook,
     Summary,
 )
-from harness.records.trial import Limit, LimitedCluster
+from harness.base.records.trial import Limit, LimitedCluster
 
 
 @pytest.fixture

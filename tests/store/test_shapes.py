@@ -3,11 +3,12 @@ The shape of all that is stored, with its version: one does not change without t
 
     .venv/bin/python -m tests.store.test_shapes
 
-writes `shapes.json` anew, once `SCHEMA_VERSION` (harness/records/trial.py) was raised.
+writes `shapes.json` anew, once `SCHEMA_VERSION` (harness/base/records/trial.py) was raised.
 """
 
 import hashlib
 import json
+import re
 import typing
 
 from dataclasses import is_dataclass
@@ -15,17 +16,17 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from harness.experiment.model import Experiment
-from harness.records.manifest import Manifest
-from harness.records.nightly import Acceptance, Night
-from harness.records.prediction import Prediction
-from harness.records.profile import Profile
-from harness.records.score import ScoreBook
-from harness.records.trace import JobTrace
-from harness.records.trial import SCHEMA_VERSION, Trial, TrialRecord
-from harness.store import tables
-from harness.store.evidence import Evidence, Line
-from harness.store.seal import Seal
+from harness.base.records.manifest import Manifest
+from harness.base.records.prediction import Prediction
+from harness.base.records.profile import Profile
+from harness.base.records.score import ScoreBook
+from harness.base.records.trace import JobTrace
+from harness.base.records.trial import SCHEMA_VERSION, Trial, TrialRecord
+from harness.core.experiment.model import Experiment
+from harness.core.store.evidence import Evidence, Line
+from harness.core.store.seal import Seal
+from harness.nightly.records import Acceptance, Night
+from harness.observe.storage import tables
 
 SHAPES = Path(__file__).with_name("shapes.json")
 RECORDS = (
@@ -80,9 +81,11 @@ def parts(hint):
 
 def text_of(hint):
     """
-    A type as it is written.
+    A type as it is written; the module that a class lies in is no part of a shape.
     """
-    return hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
+    if isinstance(hint, type) and not typing.get_args(hint):
+        return hint.__name__
+    return re.sub(r"\bharness(\.\w+)+\.", "", str(hint))
 
 
 def digest(known):
@@ -106,8 +109,8 @@ def test_a_shape_changes_with_its_version():
         if known.get(name, {}).get(field) != stored["shapes"].get(name, {}).get(field)
     ]
     assert changed == [], (
-        "raise SCHEMA_VERSION in harness/records/trial.py, see that older files are still read, and"
-        " run: .venv/bin/python -m tests.store.test_shapes"
+        "raise SCHEMA_VERSION in harness/base/records/trial.py, see that older files are still"
+        " read, and run: .venv/bin/python -m tests.store.test_shapes"
     )
     assert stored["versions"].get(str(SCHEMA_VERSION)) == digest(known)
     assert max(map(int, stored["versions"])) == SCHEMA_VERSION

@@ -1,5 +1,5 @@
 """
-Tests for `harness.store.Store`: which run is opened.
+Tests for `harness.core.store.Store`: which run is opened.
 """
 
 import json
@@ -8,9 +8,9 @@ import re
 
 import pytest
 
-from harness.errors import DataError, MachineError
-from harness.records.trial import SCHEMA_VERSION
-from harness.store import Store, check_name
+from harness.base.errors import DataError, MachineError
+from harness.base.records.trial import SCHEMA_VERSION
+from harness.core.store import Store, check_name
 from tests.run.fakes import VERSIONS
 
 
@@ -209,7 +209,7 @@ class TestDisk:
         """
         run.require_space()
 
-        monkeypatch.setattr("harness.store.run.LEAST_FREE_BYTES", 10 * 2**60)
+        monkeypatch.setattr("harness.core.store.run.LEAST_FREE_BYTES", 10 * 2**60)
         with pytest.raises(MachineError, match=r"free for results, and a trial needs 10.* TiB"):
             run.require_space()
 

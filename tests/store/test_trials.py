@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import DataError, MachineError
-from harness.records.trace import JobTrace, TaskAttempt
-from harness.store import Run, trials
+from harness.base.errors import DataError, MachineError
+from harness.base.records.trace import JobTrace, TaskAttempt
+from harness.core.store import Run, trials
 
 
 def trace(job="job_1_0001"):
@@ -287,9 +287,9 @@ def test_a_kill_at_any_step_leaves_whole_trials_only(run, make, monkeypatch, ste
 PROGRAM = """
     import sys
     from pathlib import Path
-    from harness.records.trace import JobTrace
-    from harness.records.trial import Trial, TrialRecord, Versions
-    from harness.store import Run
+    from harness.base.records.trace import JobTrace
+    from harness.base.records.trial import Trial, TrialRecord, Versions
+    from harness.core.store import Run
     import pyarrow.parquet  # or most kills would fall into its import
 
     run = Run(Path(sys.argv[1]))
@@ -388,7 +388,7 @@ class TestLock:
         """
         code = (
             "import subprocess, sys, time; from pathlib import Path\n"
-            "from harness.store import Run\n"
+            "from harness.core.store import Run\n"
             "with Run(Path(sys.argv[1])).lock():\n"
             "    child = subprocess.Popen(['sleep', '60'])\n"
             "    print(child.pid, flush=True); time.sleep(60)"

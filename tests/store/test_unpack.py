@@ -10,12 +10,12 @@ import tarfile
 
 import pytest
 
+from harness.base.errors import DataError, EvidenceError, MachineError
 from harness.cli import main
-from harness.errors import DataError, EvidenceError, MachineError
-from harness.store import Store
-from harness.store import unpack as unpacking
-from harness.store.files import exclusive_lock
-from harness.store.unpack import unpack
+from harness.core.store import Store
+from harness.core.store import unpack as unpacking
+from harness.core.store.unpack import unpack
+from harness.observe.storage.files import exclusive_lock
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.records.tasks import RecordLoop, Span, SpillLog, TaskLog, TaskSpans
-from harness.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
+from harness.base.records.tasks import RecordLoop, Span, SpillLog, TaskLog, TaskSpans
+from harness.base.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 from harness.tracer.checks import (
     Observed,
     check_counts,

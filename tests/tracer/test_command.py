@@ -9,11 +9,11 @@ import pytest
 
 from click.testing import CliRunner
 
-from harness.cli.trace import trace as command
-from harness.errors import MachineError
-from harness.hadoop_home.home import HadoopHome
+from harness.base.errors import MachineError
+from harness.clusters.hadoop_home.home import HadoopHome
 from harness.tracer import selftest
 from harness.tracer.checks import Check
+from harness.tracer.command import trace as command
 
 GOOD = Check("sleep", "map: slept in reader", "2.000 s within 2 %", "2.001 s", ok=True)
 BAD = Check("sleep", "map: spills", "3", "2", ok=False)

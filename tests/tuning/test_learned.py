@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.records.prediction import JobConfig
+from harness.base.records.prediction import JobConfig
 from harness.tuning.learned import Learned, point_of, points
 
 RATIOS = st.lists(st.floats(-0.7, 0.7), min_size=1, max_size=6)

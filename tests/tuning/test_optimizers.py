@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import DataError
-from harness.evaluate.contract import example_profile
-from harness.hadoop.properties import SPLIT_LEAST, SPLIT_MOST, split_counts
-from harness.hadoop.slots import refusals
+from harness.base.errors import DataError
+from harness.base.hadoop.properties import SPLIT_LEAST, SPLIT_MOST, split_counts
+from harness.base.hadoop.slots import refusals
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.trial import ClusterSpec
+from harness.base.units import MIB
+from harness.core.evaluate.contract import example_profile
 from harness.models import MODELS
 from harness.models.frame import frame_s
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.trial import ClusterSpec
 from harness.tuning.objective import Objective
 from harness.tuning.optimizers import OPTIMIZERS, choose, derived, sort_buffer_mb
 from harness.tuning.settings import COPIERS, SPLIT, SWITCH, Job, properties_of
-from harness.units import MIB
 
 PROFILE = example_profile()
 MODELS_THAT_SEARCH = ("whatif", "whatif-printed", "whatif-mr2", "prophet", "ptc-wave", "nearest")

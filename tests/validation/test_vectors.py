@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.models import EVALUATORS
+from harness.cli.commands.models import EVALUATORS
 from harness.models.vectors import compare, compute, read_vectors
 
 VECTORS = Path(__file__).parent / "vectors"

@@ -6,8 +6,8 @@ import subprocess
 
 from functools import cache
 
-from harness.hadoop_home.home import SOURCE, job_jar
-from harness.workloads.base import JOBS
+from harness.clusters.hadoop_home.home import SOURCE, job_jar
+from harness.clusters.workloads.base import JOBS
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15

@@ -9,7 +9,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from harness.hadoop_home.home import HadoopHome, find_java
+from harness.clusters.hadoop_home.home import HadoopHome, find_java
 
 PROJECT = Path(__file__).parents[2]
 JAR = PROJECT / "workloads" / "gpu" / "target" / "harness-gpu.jar"

@@ -1,11 +1,11 @@
 """
-Tests for `harness.workloads.base`.
+Tests for `harness.clusters.workloads.base`.
 """
 
 import pytest
 
-from harness.records.trace import TASK_COUNTER, JobTrace
-from harness.workloads.base import unbalanced
+from harness.base.records.trace import TASK_COUNTER, JobTrace
+from harness.clusters.workloads.base import unbalanced
 
 # Counters of real jobs on Hadoop 3.5.0.  WordCount of 9 MB: 3 maps, 3 reduces, a sort buffer of
 # 2 MiB and a merge factor of 3, so that its maps combine in spills and again in their merges.

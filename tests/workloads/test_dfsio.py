@@ -1,16 +1,16 @@
 """
-Tests for `harness.workloads.dfsio`.
+Tests for `harness.clusters.workloads.dfsio`.
 """
 
 import zlib
 
 import pytest
 
-from harness.errors import JobError
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
-from harness.workloads.dfsio import RECORD
-from harness.workloads.files import noise
+from harness.base.errors import JobError
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.dfsio import RECORD
+from harness.clusters.workloads.files import noise
 from tests.workloads.generators import printed
 
 MIB = 2**20

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.hadoop.daemons import Layout, make_flat_members
-from harness.hadoop_home.home import FENCE, find_java
+from harness.base.hadoop.daemons import Layout, make_flat_members
+from harness.clusters.hadoop_home.home import FENCE, find_java
 
 pytestmark = [
     pytest.mark.process,

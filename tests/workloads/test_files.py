@@ -1,5 +1,5 @@
 """
-Tests for `harness.workloads.files`, and for the bytes of `generate.Noise`.
+Tests for `harness.clusters.workloads.files`, and for the bytes of `generate.Noise`.
 """
 
 import itertools
@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.records.trial import WorkloadSpec
-from harness.workloads.base import JOBS, PACKAGE
-from harness.workloads.files import checksum, generated_input, noise, plan_noise
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads.base import JOBS, PACKAGE
+from harness.clusters.workloads.files import checksum, generated_input, noise, plan_noise
 from tests.workloads.generators import draws, printed
 
 NOISE = "mapreduce.harness.jobs.generate.Noise"

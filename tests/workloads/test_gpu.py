@@ -1,5 +1,5 @@
 """
-Tests for what `harness.workloads.gpu` and its workloads plan, ask for and refuse.
+Tests for what `harness.clusters.workloads.gpu` and its workloads plan, ask for and refuse.
 """
 
 import numpy as np
@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import JobError, SpecError
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
-from harness.workloads.files import read_rows
-from harness.workloads.gpu import GPU_OF_MAP, columns_of
+from harness.base.errors import JobError, SpecError
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.files import read_rows
+from harness.clusters.workloads.gpu import GPU_OF_MAP, columns_of
 from tests.workloads.gpu_solutions import clustered
 
 NAMES = ("gpu-kmeans", "gpu-sbs", "gpu-matmul")
@@ -140,7 +140,7 @@ class TestKMeans:
         """
         What is said of SciPy's centres for *points*, when the proof holds *most* of them.
         """
-        monkeypatch.setattr("harness.workloads.gpu_kmeans.MOST_POINTS", most)
+        monkeypatch.setattr("harness.clusters.workloads.gpu_kmeans.MOST_POINTS", most)
         data, workload = points.astype("<f4").tobytes(), WORKLOADS["gpu-kmeans"]
         spec = spec_of("gpu-kmeans", len(data), iterations=1)
         sample = workload.sample(spec, [("f", [data])])

@@ -10,8 +10,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
 from tests.workloads.local_runner import JAR, LocalRunner
 
 BLOCK = 1 << 20

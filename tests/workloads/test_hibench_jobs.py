@@ -11,11 +11,11 @@ import pytest
 
 from scipy import stats
 
-from harness.hadoop_home.home import job_jar
-from harness.records.trial import WorkloadSpec
-from harness.workloads import workload_for
-from harness.workloads.base import JOBS
-from harness.workloads.files import read_sequence
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.hadoop_home.home import job_jar
+from harness.clusters.workloads import workload_for
+from harness.clusters.workloads.base import JOBS
+from harness.clusters.workloads.files import read_sequence
 from tests.workloads.generators import printed
 from tests.workloads.local_runner import LocalRunner
 

@@ -7,9 +7,9 @@ it: `conf/workloads/<file>`.
 
 import pytest
 
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
-from harness.workloads.sleep import RECORD
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.sleep import RECORD
 
 NAMES = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
 MIB = 2**20

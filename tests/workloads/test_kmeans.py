@@ -1,5 +1,5 @@
 """
-Tests for `harness.workloads.kmeans` and its oracle.
+Tests for `harness.clusters.workloads.kmeans` and its oracle.
 """
 
 import itertools
@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import JobError, SpecError
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS, kmeans, workload_for
-from harness.workloads.kmeans import lloyd
+from harness.base.errors import JobError, SpecError
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS, kmeans, workload_for
+from harness.clusters.workloads.kmeans import lloyd
 from tests.clouds import cloud, cloud_bytes, read_cloud, slow_steps, steps_file
 from tests.workloads.generators import below, draws, printed
 

@@ -1,5 +1,5 @@
 """
-Tests for `harness.workloads.pagerank`, what it knows of its graphs, and its oracle.
+Tests for `harness.clusters.workloads.pagerank`, what it knows of its graphs, and its oracle.
 """
 
 import re
@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import JobError, SpecError
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS, workload_for
-from harness.workloads import pagerank as law
-from harness.workloads.pagerank import PegasusPageRank, power_iteration, read_graph
+from harness.base.errors import JobError, SpecError
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS, workload_for
+from harness.clusters.workloads import pagerank as law
+from harness.clusters.workloads.pagerank import PegasusPageRank, power_iteration, read_graph
 from tests.graphs import edge_file, graph, graph_file, line, read_links, slow_ranks
 from tests.workloads.generators import draws, printed
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import JobError
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
-from harness.workloads.files import read_sequence
+from harness.base.errors import JobError
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.files import read_sequence
 
 MARK = bytes(range(16))
 SYNC = b"\xff\xff\xff\xff" + MARK

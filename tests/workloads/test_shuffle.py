@@ -1,14 +1,14 @@
 """
-Tests for `harness.workloads.shuffle`.
+Tests for `harness.clusters.workloads.shuffle`.
 """
 
 import numpy as np
 import pytest
 
-from harness.errors import SpecError
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
-from harness.workloads.files import checksum, noise
+from harness.base.errors import SpecError
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.files import checksum, noise
 
 workload = WORKLOADS["shuffle"]
 RECORDS = noise(1, 0, 9, 24)

@@ -1,17 +1,17 @@
 """
-Tests for `harness.workloads.sleep`.
+Tests for `harness.clusters.workloads.sleep`.
 """
 
 import re
 
 import pytest
 
-from harness.hadoop_home.home import job_jar
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
-from harness.workloads.base import JOBS, job_of_ours
-from harness.workloads.files import checksum, noise
-from harness.workloads.sleep import RECORD
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.hadoop_home.home import job_jar
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.base import JOBS, job_of_ours
+from harness.clusters.workloads.files import checksum, noise
+from harness.clusters.workloads.sleep import RECORD
 from tests.workloads.local_runner import LocalRunner
 
 MIB = 2**20

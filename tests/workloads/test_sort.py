@@ -1,5 +1,5 @@
 """
-Tests for `harness.workloads.sort`.
+Tests for `harness.clusters.workloads.sort`.
 """
 
 import pytest
@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
+from harness.base.errors import SpecError
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
 
 workload = WORKLOADS["sort"]
 LINES = [b"b\t1\n", b"a b\t2\n", b"a\t3\n", b"c\t4\n"]

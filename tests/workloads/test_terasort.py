@@ -1,5 +1,5 @@
 """
-Tests for `harness.workloads.terasort`.
+Tests for `harness.clusters.workloads.terasort`.
 """
 
 import json
@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import JobError, SpecError
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
+from harness.base.errors import JobError, SpecError
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
 
 MIB = 2**20
 workload = WORKLOADS["terasort"]

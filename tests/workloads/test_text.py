@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.errors import SpecError
-from harness.hadoop_home.home import HadoopHome
-from harness.records.trial import WorkloadSpec
-from harness.workloads.files import PAGE, TEXTS, plan_text
+from harness.base.errors import SpecError
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.workloads.files import PAGE, TEXTS, plan_text
 from tests.workloads.generators import below, draws, printed, zipf_words
 
 MIB = 2**20

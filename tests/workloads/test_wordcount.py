@@ -1,5 +1,5 @@
 """
-Tests for `harness.workloads.wordcount` and the tally that proves its output.
+Tests for `harness.clusters.workloads.wordcount` and the tally that proves its output.
 """
 
 import json
@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.records.trial import WorkloadSpec
-from harness.workloads import WORKLOADS
-from harness.workloads.base import JobCommand
+from harness.base.errors import SpecError
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.base import JobCommand
 
 MIB = 2**20
 workload = WORKLOADS["wordcount"]

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import SpecError
-from harness.records.trial import WorkloadSpec
-from harness.run.preflight import argument_refusal
-from harness.workloads import WORKLOADS
-from harness.workloads.base import even_sizes, shown
-from harness.workloads.files import regroup
+from harness.base.errors import SpecError
+from harness.base.records.trial import WorkloadSpec
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.base import even_sizes, shown
+from harness.clusters.workloads.files import regroup
+from harness.core.run.preflight import argument_refusal
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from typing import Any
 
-from harness.hadoop.constants import METADATA_BYTES
+from harness.base.hadoop.constants import METADATA_BYTES
+from harness.base.units import MIB
 from harness.models.checks import (
     check_number,
     not_finite_error,
@@ -21,7 +22,6 @@ from harness.models.checks import (
     range_error,
     read_fields,
 )
-from harness.units import MIB
 
 WHERE = "prophet map and spill"
 

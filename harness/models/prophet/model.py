@@ -10,6 +10,9 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
+from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.base.records.profile import Profile, Statistic
+from harness.base.records.statistics import compressed_name
 from harness.models.checks import check_number, require_statistics
 from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
 from harness.models.prophet.shuffle import (
@@ -41,9 +44,6 @@ from harness.models.whatif import map_task as m
 from harness.models.whatif.evaluation import map_only_times
 from harness.models.whatif.inputs import Costs, Dataflow, Job, read_job, side_costs
 from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile, Statistic
-from harness.records.statistics import compressed_name
 
 COPY = "copy_s_per_byte"  # section 5's network
 SPILLS = frozenset({"sort_s_per_record", "spill_write_s_per_byte"})

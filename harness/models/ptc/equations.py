@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
 from harness.models.checks import count_field, number_field, range_error, read_fields
 
 METHODS = ("wave", "closed")

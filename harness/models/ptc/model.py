@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
+from harness.base.records.profile import Profile
 from harness.models.checks import Numbers, require_statistics
 from harness.models.ptc.equations import METHODS, first_copied_wave, ptc
 from harness.models.ptc.quantities import (
@@ -29,8 +31,6 @@ from harness.models.scheduler import timeline
 from harness.models.vectors import CaseInput, Evaluator
 from harness.models.whatif.evaluation import evaluate, evaluate_grid
 from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell, measurable
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
-from harness.records.profile import Profile
 
 # Costs that dominate a job with reduces: never silently taken as 0.
 _OF_REDUCES = frozenset({"copy_s_per_byte", "local_write_s_per_byte", "network_bps"})

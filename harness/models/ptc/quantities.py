@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.profile import Profile
 from harness.models.checks import check_number, count_field, number_field, range_error
 from harness.models.nearest import nearest_cell
 from harness.models.ptc.equations import TIMES, Waves, evaluate_waves, read_known
 from harness.models.whatif.inputs import side_costs
 from harness.models.whatif.model import AFTER_SHUFFLE, around_tasks_s
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.profile import Profile
 
 WHERE = "ptc quantities"
 SMALLEST = 2.3e-308  # a rate below it makes times that no float holds

@@ -10,7 +10,7 @@ to S31) with what is done about each, and worked examples in ``docs/models/spn-g
 the net, and what its exponential delays do, in ``docs/models/spn-gc-net.md``.
 
     `phases`      (5) to (14)       phase means, both rule sets; ranges and defaults of all inputs
-    `net`         (1), (2)          the net as data; with delays (3), (4) for `harness.sim`
+    `net`         (1), (2)          the net as data; with delays (3), (4) for `harness.models.sim`
     `estimates`   section 4         simulated, expected, with slots
     `model`       -                 the model behind the harness's contract
 

@@ -7,8 +7,8 @@ Job times of the net, section 4: simulated, expected, and with slots.
 Two ways to draw T, of the same distribution.  `tasks` draws every delay of every task: the obvious
 form, needed where tasks wait for slots.  `maxima` draws each maximum at once, as the quantile at u
 of the distribution of M independent sums: P(max <= t) = F(t)^M, with F exact
-(`harness.sim.phasetype`).  It costs the same for a hundred thousand maps as for one; with the same
-seed it never falls when a mean or the number of tasks grows.
+(`harness.models.sim.phasetype`).  It costs the same for a hundred thousand maps as for one; with
+the same seed it never falls when a mean or the number of tasks grows.
 
 A reduce starts when all maps, and the shared shuffle, have ended.  With slots (4.2, ours) tasks go
 to the slot that is free first, in order.
@@ -26,9 +26,9 @@ import numpy as np
 
 from numpy.typing import NDArray
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
+from harness.models.sim.phasetype import Quantiles, maximum
 from harness.models.spn_gc.phases import PHASES, WHERE
-from harness.sim.phasetype import Quantiles, maximum
 
 REPLICATIONS = 2000  # of the paper
 MOST_DRAWS = 1_000_000_000

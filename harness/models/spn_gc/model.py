@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.base.records.profile import Profile, Statistic
 from harness.models.checks import check_number, range_error, require_statistics
 from harness.models.scheduler import schedule, timeline
 from harness.models.spn_gc.estimates import expectations, simulate_net
 from harness.models.spn_gc.net import build_net
 from harness.models.spn_gc.phases import FIELDS, PHASES, REQUIRED, spn_phases
 from harness.models.vectors import CaseInput, Evaluator
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile, Statistic
 
 # The cell says these; all else is measured.  Its own `gpu_block_bytes` win over the test job's.
 _OF_CELL = frozenset({"input_bytes", "split_bytes", "num_reduces", "num_datanodes", "replication"})

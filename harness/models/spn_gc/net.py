@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
 from harness.models.checks import check_count, range_error
+from harness.models.sim.petri import Arc, Net, Transition
 from harness.models.spn_gc.phases import PHASES, WHERE
-from harness.sim.petri import Arc, Net, Transition
 
 VARIANTS = ("shared_read", "shared_shuffle")
 MOST_ARCS = 300_000  # of a net that is listed or played

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from harness.errors import ModelError
-from harness.hadoop.constants import METADATA_BYTES
+from harness.base.errors import ModelError
+from harness.base.hadoop.constants import METADATA_BYTES
+from harness.base.units import MIB
 from harness.models.checks import (
     count_field,
     flag_field,
@@ -23,7 +24,6 @@ from harness.models.checks import (
     read_fields,
 )
 from harness.models.merge import inter_merge
-from harness.units import MIB
 
 RULES = ("paper", "mr2")
 WHERE = "spn-gc"

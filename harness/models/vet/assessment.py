@@ -17,8 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import ModelError
-from harness.hadoop.constants import METADATA_BYTES
+from harness.base.errors import ModelError
+from harness.base.hadoop.constants import METADATA_BYTES
+from harness.base.records.prediction import JobConfig
+from harness.base.records.trace import TASK_COUNTER, TaskKind
+from harness.base.records.vet import (
+    FLAGS,
+    MULTI_SPILL,
+    SUBPHASES,
+    TaskUnits,
+    VetCurve,
+    VetJob,
+    VetKind,
+    VetTask,
+)
+from harness.base.units import MIB
 from harness.models.checks import check_count
 from harness.models.vectors import CaseInput, Evaluator, refuse_too_many
 from harness.models.vet.change_point import WHERE, Times, order_units
@@ -32,19 +45,6 @@ from harness.models.vet.equations import (
     vet_ordered,
     vet_task,
 )
-from harness.records.prediction import JobConfig
-from harness.records.trace import TASK_COUNTER, TaskKind
-from harness.records.vet import (
-    FLAGS,
-    MULTI_SPILL,
-    SUBPHASES,
-    TaskUnits,
-    VetCurve,
-    VetJob,
-    VetKind,
-    VetTask,
-)
-from harness.units import MIB
 
 BUCKETS = (1000, 100)  # section 3.6: reported beside the units, where there are ten units to each
 MOST_POINTS = 400  # of a curve

@@ -15,7 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
+from harness.base.records.vet import (
+    NEGATIVE_OVERHEAD,
+    OMEGA_SENSITIVE,
+    HillPoint,
+    KsTest,
+    VetJob,
+    VetTask,
+)
 from harness.models.checks import check_count, check_flag, check_number, range_error
 from harness.models.vet.change_point import (
     WHERE,
@@ -24,14 +32,6 @@ from harness.models.vet.change_point import (
     line_error,
     order_units,
     split_errors,
-)
-from harness.records.vet import (
-    NEGATIVE_OVERHEAD,
-    OMEGA_SENSITIVE,
-    HillPoint,
-    KsTest,
-    VetJob,
-    VetTask,
 )
 
 OMEGA = 3

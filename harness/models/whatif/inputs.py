@@ -23,7 +23,9 @@ import numpy as np
 
 from numpy.typing import NDArray
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
+from harness.base.records.statistics import JOB_COSTS
+from harness.base.units import MIB
 from harness.models.checks import (
     LARGEST_COUNT,
     Counts,
@@ -35,8 +37,6 @@ from harness.models.checks import (
     number_field,
     range_error,
 )
-from harness.records.statistics import JOB_COSTS
-from harness.units import MIB
 
 RULES = ("paper", "engine", "mr2")
 

@@ -11,11 +11,11 @@ from functools import reduce
 
 import numpy as np
 
-from harness.hadoop.constants import METADATA_BYTES
+from harness.base.hadoop.constants import METADATA_BYTES
+from harness.base.units import MIB
 from harness.models.checks import Counts, Flags, Numbers, nan_if_infinite
 from harness.models.merge import final_merge, first_pass, inter_merge, merge_passes
 from harness.models.whatif.inputs import Config, Costs, Dataflow, Job, Quantities
-from harness.units import MIB
 
 # 5.1 and 5.2  Read, map, and the write of a map-only job
 

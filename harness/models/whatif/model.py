@@ -31,6 +31,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.base.records.profile import Profile
 from harness.models import merge
 from harness.models.checks import (
     LARGEST_COUNT,
@@ -43,8 +45,6 @@ from harness.models.scheduler import POOLS, schedule, timeline
 from harness.models.vectors import CaseInput, Evaluator, object_in, refuse_too_many_tasks
 from harness.models.whatif.evaluation import evaluate, evaluate_grid, evaluate_rows
 from harness.models.whatif.inputs import COSTS, SIDES, Statistics, read_inputs, side_costs
-from harness.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.records.profile import Profile
 
 # Costs that dominate a job with reduces: never silently taken as 0.
 _OF_REDUCES = frozenset({"network_s_per_byte", "local_write_s_per_byte"})

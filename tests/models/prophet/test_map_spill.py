@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
 from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
 
 TIMES = (

@@ -4,12 +4,12 @@ Tests for Prophet behind the models' contract.
 
 import pytest
 
-from harness.errors import MissingStatistic, ModelError
+from harness.base.errors import MissingStatistic, ModelError
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.profile import Profile, Statistic
 from harness.models import MODELS
 from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
 from harness.models.whatif.inputs import COSTS
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.profile import Profile, Statistic
 
 MIB = 2**20
 STATISTICS = {

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
 from harness.models.prophet.shuffle import read_groups, read_setting, run_shuffle, shuffle
 from tests.models.prophet.obvious import ObviousShuffle
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
 from harness.models.prophet.shuffle import Outcome, Segment, read_setting
 from harness.models.prophet.tasks import (
     ANY_CLUSTER,

@@ -4,11 +4,11 @@ Tests for SPN-GC behind the models' contract (what all models keep to: tests/con
 
 import pytest
 
-from harness.errors import MissingStatistic, ModelError
+from harness.base.errors import MissingStatistic, ModelError
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.profile import Profile, Statistic
 from harness.models import MODELS
 from harness.models.spn_gc.phases import PHASES, spn_phases
-from harness.records.prediction import Cluster, JobConfig, JobInput
-from harness.records.profile import Profile, Statistic
 from tests.models.spn_gc.given import MIB, parameters
 
 OF_CELL = {"input_bytes", "split_bytes", "num_reduces", "num_datanodes", "replication"}

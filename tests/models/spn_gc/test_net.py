@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
 from harness.models.spn_gc.estimates import expected_net_time
 from harness.models.spn_gc.net import (
     MOST_ARCS,

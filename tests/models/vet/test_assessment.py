@@ -7,13 +7,13 @@ from weakref import ref
 import numpy as np
 import pytest
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
+from harness.base.records.prediction import JobConfig
+from harness.base.records.trace import TASK_COUNTER
+from harness.base.records.vet import MULTI_SPILL, OMEGA_SENSITIVE, TaskUnits
 from harness.models.vet.assessment import assess, assess_task, vet_curve
 from harness.models.vet.change_point import order_units
 from harness.models.vet.equations import tail_index, vet_job
-from harness.records.prediction import JobConfig
-from harness.records.trace import TASK_COUNTER
-from harness.records.vet import MULTI_SPILL, OMEGA_SENSITIVE, TaskUnits
 
 ONCE = {
     f"{TASK_COUNTER}.MAP_OUTPUT_BYTES": 10**6,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
 from harness.models.vet.equations import ks_two_sample, pearson, vet_job, vet_task
 
 numbers = st.floats(-1e6, 1e6)

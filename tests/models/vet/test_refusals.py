@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
+from harness.base.records.prediction import JobConfig
+from harness.base.records.vet import TaskUnits
 from harness.models.vet.assessment import assess
 from harness.models.vet.equations import hill_points, ks_two_sample, vet_task
-from harness.records.prediction import JobConfig
-from harness.records.vet import TaskUnits
 
 UNITS = [1.0] * 20 + [3.0, 8.0, 30.0]
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
+from harness.base.records.prediction import JobConfig
+from harness.base.records.trace import TASK_COUNTER
+from harness.base.records.vet import TaskUnits
 from harness.models.vet.assessment import is_multi_spill
-from harness.records.prediction import JobConfig
-from harness.records.trace import TASK_COUNTER
-from harness.records.vet import TaskUnits
 
 NAMES = {
     "size": "MAP_OUTPUT_BYTES",

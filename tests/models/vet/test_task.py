@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import ModelError
+from harness.base.errors import ModelError
+from harness.base.records.vet import NEGATIVE_OVERHEAD, OMEGA_SENSITIVE
 from harness.models.vet.change_point import order_units
 from harness.models.vet.equations import estimated_ideal, ideal_after, vet_task
-from harness.records.vet import NEGATIVE_OVERHEAD, OMEGA_SENSITIVE
 from tests.models.vet.obvious import obvious_change_point
 
 seconds = st.floats(0, 1e3) | st.integers(0, 9).map(lambda n: n * 32e-9)

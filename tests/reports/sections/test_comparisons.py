@@ -1,11 +1,11 @@
 """
-Tests for `harness.reports.sections.comparisons`.
+Tests for `harness.core.reports.sections.comparisons`.
 """
 
 import dataclasses
 
-from harness.reports.document import Table
-from harness.reports.sections.comparisons import matrix, section
+from harness.base.documents.document import Table
+from harness.core.reports.sections.comparisons import matrix, section
 
 
 def changed(data, **changes):

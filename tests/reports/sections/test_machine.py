@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
-from harness.experiment.model import ClusterAxes, Node, NodeLimits
-from harness.records.trial import Hardware, Limit, LimitedCluster, MachineLoad
-from harness.reports import REPORTS
-from harness.reports.document import Table, Text
-from harness.reports.sections import machine, make_document, method
-from harness.reports.sections.trials import trial_table
+from harness.base.documents.document import Table, Text
+from harness.base.records.trial import Hardware, Limit, LimitedCluster, MachineLoad
+from harness.core.experiment.model import ClusterAxes, Node, NodeLimits
+from harness.core.reports import REPORTS
+from harness.core.reports.sections import machine, make_document, method
+from harness.core.reports.sections.trials import trial_table
 
 MIB = 2**20
 SLOW = Limit(requested=5 * MIB, setting=5.5 * MIB, measured=4.9 * MIB, buffered_write=5.2 * MIB)

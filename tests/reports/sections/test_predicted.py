@@ -7,10 +7,10 @@ import html
 
 import pytest
 
-from harness.reports.document import Figure, Figures, table
-from harness.reports.drawing import Stack, drawing, render_figure, stacked
-from harness.reports.sections import cells, predicted
-from harness.reports.wording import number
+from harness.base.documents.document import Figure, Figures, table
+from harness.base.documents.drawing import Stack, drawing, render_figure, stacked
+from harness.base.documents.wording import number
+from harness.core.reports.sections import cells, predicted
 
 NOTHING = table("", (), "", [])
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.records.tasks import (
+from harness.base.records.tasks import (
     MapTimes,
     RecordLoop,
     ReduceTimes,
@@ -11,8 +11,8 @@ from harness.records.tasks import (
     SpillTimes,
     TaskSpans,
 )
-from harness.records.trace import TaskAttempt
-from harness.reports.sections.task_times import bars, task_parts
+from harness.base.records.trace import TaskAttempt
+from harness.core.reports.sections.task_times import bars, task_parts
 
 LOOP = RecordLoop(0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0, 0.0, 0, ())
 LAST = SpillTimes(106.0, 106.5, last=True, sort_s=0.25, combine_s=0.0, write_s=0.25)

@@ -8,8 +8,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.reports.pieces import Piece
-from harness.reports.sections.timeline import in_lanes, schedule_figure
+from harness.core.reports.sections.timeline import in_lanes, schedule_figure
+from harness.observe.pieces import Piece
 
 TASKS = st.lists(
     st.builds(

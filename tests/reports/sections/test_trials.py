@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from harness.records.trace import joined
-from harness.reports import REPORTS
-from harness.reports.drawing import drawing, render_figure
-from harness.reports.sections import make_document
-from harness.reports.sections.timeline import schedule_figure, timeline
-from harness.reports.sections.trials import jobs_table, trial_table
+from harness.base.documents.drawing import drawing, render_figure
+from harness.base.records.trace import joined
+from harness.core.reports import REPORTS
+from harness.core.reports.sections import make_document
+from harness.core.reports.sections.timeline import schedule_figure, timeline
+from harness.core.reports.sections.trials import jobs_table, trial_table
 from tests.reports.conftest import job_trace
 
 

@@ -9,16 +9,16 @@ import math
 import numpy as np
 import pytest
 
+from harness.base.documents.document import Figures, Table, Text
+from harness.base.documents.drawing import drawing, render_figure
+from harness.base.records.prediction import JobConfig
+from harness.base.records.trace import TASK_COUNTER
+from harness.base.records.vet import JobVet, RepeatsTest, TaskUnits, VetBook
+from harness.core.reports import REPORTS
+from harness.core.reports.sections import make_document, vet
+from harness.core.reports.sections.vet import MOST_FIGURES
 from harness.models.vet.assessment import assess, vet_curve
 from harness.models.vet.equations import ks_two_sample
-from harness.records.prediction import JobConfig
-from harness.records.trace import TASK_COUNTER
-from harness.records.vet import JobVet, RepeatsTest, TaskUnits, VetBook
-from harness.reports import REPORTS
-from harness.reports.document import Figures, Table, Text
-from harness.reports.drawing import drawing, render_figure
-from harness.reports.sections import make_document, vet
-from harness.reports.sections.vet import MOST_FIGURES
 
 TWICE = {
     f"{TASK_COUNTER}.MAP_OUTPUT_BYTES": 10**6, f"{TASK_COUNTER}.MAP_OUTPUT_RECORDS": 10**4,

@@ -10,7 +10,7 @@
  * mapreduce.harness.jobs.generate.Draws} that it sets to (seed, number) first. {@link
  * mapreduce.harness.jobs.generate.Generate} does the rest: one map for each file, records spread
  * evenly, their bytes one behind the other without a frame. On the Python side {@code
- * harness/workloads/files.py} makes the command.
+ * harness/clusters/workloads/files.py} makes the command.
  *
  * <p>{@link mapreduce.harness.jobs.generate.Show} prints records without Hadoop's file system;
  * tests look at those.

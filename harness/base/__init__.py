@@ -1,0 +1,1 @@
+"""What everything stands on: the nouns, pure knowledge of Hadoop, statistics, and documents."""

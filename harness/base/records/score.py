@@ -1,0 +1,219 @@
+"""Predictions compared with measurements, each beside the noise of its cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+
+Level = Literal["job", "task", "phase", "equation", "estimate"]
+Speed = Literal["raw", "reference"]
+Range = Literal["inside", "edge", "outside"]
+# How reports write a value: shares as percentages, a spread with one digit, points of a percentage,
+# a share of the cells as their number.
+Unit = Literal["share", "signed share", "spread", "points", "cells", "seconds", "number"]
+Best = Literal["lowest", "highest", "nearest to 0", "nearest to 1", "nearest to its level"]
+Verdict = Literal["nearer", "equal", "undecided"]
+
+
+class Measurement(Record):
+    """
+    Times of one trial by quantity (see `Score`), raw and at reference speed.
+
+    *jobs_s* are the raw times of its jobs, in their order.  *range* says where the trial's cell
+    lies in the range that was profiled.  *disturbed* repeats the mark of the trial; a disturbed
+    trial is scored like any other.  *input* names what the cell reads, workload and size: cells of
+    one input vary together (nothing: not known).  *start* names the start of the cluster.
+    *of_profile* names the parts of the frame that the trial does not show itself: its `body_s`
+    rests on the profile's.
+    """
+
+    cell: str
+    workload: str
+    trial: str
+    input: str = ""
+    raw_s: dict[str, float]
+    reference_s: dict[str, float]
+    jobs_s: tuple[float, ...] = ()
+    range: Range = "inside"
+    disturbed: str = ""
+    start: str = ""
+    of_profile: tuple[str, ...] = ()
+
+
+class Score(Record):
+    """
+    One model, one cell, one quantity.
+
+    *quantity* is `body_s` (jobs without their frame), `job_s` (of a trial of several jobs, the sum
+    of their times), `published_s` (the paper's own formula, which has no frame, against the
+    measured job time), `frame_s`, `each_job_s` (the mean job; of a trial of one job there is none),
+    `makespan_s` (first task start to last task end), `map_task_s`, `reduce_task_s`, a phase
+    (`map_main_s`, `map_tail_s`, `shuffle_s`, `sort_s`, `reduce_rest_s`), or another of a model's
+    estimates of the body.  *measured_s* is the mean over the cell's trials, *floor* its noise
+    floor: the spread of that mean as a share of it (`None` where nothing was repeated).  Errors are
+    shares of *measured_s*; *i_accu* is the accuracy indicator against `whatif` in percent.  *input*
+    is that of the cell's measurements.  *covered_80* and *covered_90* say whether *measured_s* lies
+    in the predicted interval, where there is one.
+    """
+
+    model: str
+    cell: str
+    level: Level
+    quantity: str
+    speed: Speed
+    predicted_s: float
+    measured_s: float
+    trials: int
+    floor: float | None
+    signed_error: float
+    relative_error: float
+    i_accu_percent: float | None = None
+    range: Range = "inside"
+    input: str = ""
+    covered_80: bool | None = None
+    covered_90: bool | None = None
+
+
+class MetricValue(Record):
+    """
+    Value of a metric, with its 95 % interval where it has one.
+
+    Of fewer cells than six no mean has an interval: *low* and *high* are the smallest and the
+    largest value of a cell.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Summary(Record):
+    """
+    One model, one quantity, all scored cells of one workload (or of all: workload ``*``).
+
+    *metrics* holds the values of `harness.core.scoring.METRICS` by name, without those that the
+    scores do not determine; *not_applicable* counts cells without an answer.
+    """
+
+    model: str
+    workload: str
+    level: Level
+    quantity: str
+    speed: Speed
+    cells: int
+    metrics: dict[str, MetricValue] = Field(default_factory=dict)
+    not_applicable: int = 0
+
+    def value(self, metric: str) -> float | None:
+        """Value of that metric; `None` where the scores do not determine it."""
+        return self.metrics[metric].value if metric in self.metrics else None
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """
+    A metric: its value is `None` where the scores do not determine it.
+
+    *compute* is given the scores of one model, of one quantity at one speed: at least one.
+    *title* heads its column, *description* says in one line what it is and what a good value is.
+    *columns* are the speeds at which the table of scores has a column of it, *brief* those at
+    which the first screen has one.  What has none is in the table of further metrics.
+    """
+
+    title: str
+    unit: Unit
+    best: Best
+    compute: Callable[[Sequence[Score]], MetricValue | None]
+    description: str
+    columns: tuple[Speed, ...] = ()
+    brief: tuple[Speed, ...] = ()
+
+
+class Comparison(Record):
+    """
+    Relative errors of two models on the cells that all ranked models answer, and the verdict.
+
+    *difference* is the better's mean error minus the worse's, with its 95 % interval (of fewer
+    cells than six: the range of the cells' differences).  *verdict* is `nearer` (the better one is
+    proved to be), `equal` (proved to differ by less than the margin) or `undecided`; *reason* says
+    why, for what it holds, or what would tell.  *chance* is the probability that equal models are
+    told apart by so much, after Holm's correction for all pairs; `None` where no noise is known.
+    """
+
+    better: str
+    worse: str
+    quantity: str
+    speed: Speed
+    cells: int
+    difference: float
+    low: float
+    high: float
+    verdict: Verdict
+    reason: str
+    chance: float | None = None
+
+
+class Ranking(Record):
+    """
+    The models in the order of their mean errors, on the *cells* that all of them answer.
+
+    *errors* are those means.  *nearest* are the models than which no other is proved `nearer`: one
+    alone is the nearest.  *left_out* has the reason for each model that is not ranked; *reason*
+    says why cells are left out, where some are.
+    """
+
+    quantity: str
+    speed: Speed
+    cells: int
+    models: tuple[str, ...] = ()
+    errors: tuple[float, ...] = ()
+    nearest: tuple[str, ...] = ()
+    left_out: dict[str, str] = Field(default_factory=dict)
+    reason: str = ""
+
+
+class Decomposition(Record):
+    """
+    The error of one predicted body in its *parts*, whose sum is predicted less measured.
+
+    They are what the error of each phase is worth in the body, in seconds: positive where it is too
+    long.  The phase `rest_s` is what phases do not explain: overlap and waiting.  *cancelled* is
+    the share of the parts' sizes that cancels: 0 where all have one sign, 1 where the body is right
+    although its parts are not.
+    """
+
+    model: str
+    cell: str
+    speed: Speed
+    measured_s: float
+    predicted_s: float
+    parts: dict[str, float]
+    cancelled: float
+
+
+class ScoreBook(Record):
+    """All that `score` gives: rows, summaries, comparisons of pairs, rankings, decompositions."""
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    measurements: tuple[Measurement, ...] = Field(default_factory=tuple)
+    scores: tuple[Score, ...] = Field(default_factory=tuple)
+    summaries: tuple[Summary, ...] = Field(default_factory=tuple)
+    comparisons: tuple[Comparison, ...] = Field(default_factory=tuple)
+    rankings: tuple[Ranking, ...] = Field(default_factory=tuple)
+    decompositions: tuple[Decomposition, ...] = Field(default_factory=tuple)
+
+    def ranking(self, speed: Speed) -> Ranking | None:
+        """The ranking by job times; by bodies where most cells count in no verdict on those."""
+        by_quantity = {
+            ranking.quantity: ranking for ranking in self.rankings if ranking.speed == speed
+        }
+        jobs = by_quantity.get("job_s")
+        bodies = by_quantity.get("body_s")
+        if jobs is None or (bodies is not None and bodies.cells > 2 * jobs.cells):
+            return bodies
+        return jobs

@@ -1,0 +1,1 @@
+"""The commands of the core; each feature has its own in its room."""

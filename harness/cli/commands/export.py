@@ -1,0 +1,110 @@
+"""``harness export`` and ``harness plot``: a run for other programs, and for a paper."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli.commands.reading import open_evaluation, run_argument
+from harness.cli.commands.steps import file_option
+from harness.cli.console import completion
+from harness.cli.console.present import Note, Rows, save, show
+
+if TYPE_CHECKING:
+    from harness.core.evaluate.flow import Evaluation
+
+# Format -> its name for the date, which is left out: equal runs give equal files.
+_DATES = {".svg": "Date", ".pdf": "CreationDate", ".png": "Creation Time"}
+
+
+def _picture(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
+    """*file*, if its name says which kind of picture it is."""
+    if file is not None and file.suffix not in _DATES:
+        endings = ", ".join(_DATES)
+        raise click.BadParameter(f"no picture ends in '{file.suffix}'. Choose from {endings}")
+    return file
+
+
+picture_option = file_option(
+    "-o", "--output", "picture", callback=_picture, help="File to write: .svg, .pdf or .png."
+)
+
+
+@click.command("export")
+@run_argument
+@click.argument("further", metavar="[RUN]...", nargs=-1, shell_complete=completion.runs)
+@click.option("-o", "--output", "folder", required=True, type=click.Path(path_type=Path))
+def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path) -> None:
+    """
+    Write RUN into a folder: CSV and Parquet, tables for LaTeX (booktabs), JUnit XML.
+
+    JUnit has a test case per model and scored cell; it fails where the error is more than two noise
+    floors of the cell. In CSV a text that a spreadsheet would run has an apostrophe before it.
+    Further runs are rows of otava.csv alone, with RUN's in the order of time.
+
+    \b
+    Example:
+        harness export experiments/quick.yaml -o quick-tables
+        harness export 20261122T0315 20261121T0323 20261120T0308 -o three-nights
+    """
+    from harness.api.run import Run
+    from harness.nightly.nights import night
+    from harness.nightly.page import comparable
+    from harness.publish.export import export as write
+
+    results = evaluation.run.measured.path.parent.parent
+    runs = [evaluation, *(open_evaluation(name, results) for name in further)]
+    nights = sorted(map(night, runs), key=attrgetter("time_s"))
+    for row in nights:
+        if row not in comparable(nights):
+            reason = f"it is not whole: {'; '.join(row.lacks)}"
+            if row.whole:
+                reason = (
+                    "it is of another machine, experiment, Hadoop or number of workers than the"
+                    " last"
+                )
+            show(Note(f"otava.csv leaves out {row.run}: {reason}"))
+    for path in write(Run(evaluation), folder, nights):
+        show(path)
+
+
+@click.command("plot")
+@run_argument
+@click.argument("name", default="")
+@picture_option
+@click.option(
+    "--width",
+    type=click.FloatRange(1, 40),
+    metavar="INCHES",
+    help="Width (default: one column of a paper of two, 3.5; of wide figures both, 7.16).",
+)
+def plot(evaluation: Evaluation, name: str, picture: Path | None, width: float | None) -> None:
+    """
+    Write the figure NAME of the report of RUN; without a name list all.
+
+    \b
+    Example:
+        harness plot experiments/quick.yaml
+        harness plot experiments/quick.yaml errors -o errors.pdf
+    """
+    from harness.api.run import Run
+    from harness.base.documents.drawing import drawing
+
+    plots = Run(evaluation).plot
+    if not name:
+        titles = [(figure_name, figure.title) for figure_name, figure in plots.figures.items()]
+        show(Rows(("name", "figure"), titles))
+        return
+    if picture is None:
+        raise click.UsageError(f"A figure needs a file to be written to, such as -o {name}.svg")
+    import matplotlib as mpl
+
+    figure = plots.draw(name, width=width)
+    metadata = {_DATES[picture.suffix]: None}
+    with drawing():
+        mpl.rc("svg", fonttype="path")
+        mpl.rc("pdf", fonttype=42)
+        save(picture, lambda file: figure.savefig(file, dpi=300, metadata=metadata))

@@ -1,0 +1,135 @@
+"""``harness init``: an experiment file to begin with, as large as this machine bears."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+
+from itertools import product
+from pathlib import Path
+from typing import IO
+
+import click
+
+from harness.base.hadoop.slots import effective
+from harness.base.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
+from harness.cli.console.present import Note, show
+from harness.clusters import PROVIDERS
+from harness.clusters.monitor.machine import machine_facts
+from harness.clusters.workloads import WORKLOADS
+from harness.clusters.workloads.base import GPU
+from harness.core import experiment
+from harness.core.experiment.model import NAME
+from harness.core.run.preflight import memory_needed
+
+_MOST_AT_ONCE = 8
+_MEMORY_SHARE = 0.8
+_HOSTS = {  # where the cluster is not made on this machine
+    "ansible": "\n  hosts: [10.0.0.1, 10.0.0.2, 10.0.0.3, 10.0.0.4]   # yours, the master first",
+    "existing": "   # as many as are there; HADOOP_CONF_DIR says where (docs/clusters/existing.md)",
+}
+_TEXT = """\
+# yaml-language-server: $schema={schema}
+# All keys: docs/experiment.md. A list of values is an axis of the grid.
+schema: 1
+name: {name}
+question: Which model tells the times of {workload.name} jobs of six sizes from jobs of two others?
+cluster:
+  provider: {provider}   # harness list providers
+  workers: {workers}{hosts}
+  # Tasks of each kind at once on a worker, and the memory of each.
+  node: {{map_slots: {slots}, reduce_slots: {slots}, task_memory: 512 MiB}}
+  site: {{dfs.blocksize: {block:g} MiB}}   # what one map reads at most
+workloads:
+  # {workload.description}.
+  # Half a block, and one and a half waves of maps, feed the profile: they distinguish what a
+  # task costs from what a byte costs. Six other sizes are predicted: fewer give no interval.
+  - name: {workload.name}
+    input: [{inputs}]
+{arguments}configuration:   # Hadoop's properties of each job
+  mapreduce.job.reduces: {at_once}
+  # No more tasks at once than cores ({cores} here): else contention is what you measure.
+  mapreduce.job.running.map.limit: {at_once}
+  mapreduce.job.running.reduce.limit: {at_once}
+  mapreduce.job.reduce.slowstart.completedmaps: 1.0   # reduces start when all maps are done
+repeat: 2   # of each cell, for the noise
+seed: 7
+trial_limit: 10 min
+trace: {trace}
+predict:
+  models: [{models}, ernest, nearest]   # harness list models
+  profile_on: {{input: [{profiled}]}}
+"""
+
+
+@click.command("init")
+@click.option("--workload", type=click.Choice(list(WORKLOADS)), default="terasort")
+@click.option("--provider", type=click.Choice(list(PROVIDERS)), default="local")
+@click.option("-o", "--output", type=click.File("x", lazy=True), default="-", help="A new file.")
+def init(workload: str, provider: str, output: IO[str]) -> None:
+    """
+    Write a commented experiment, sized for this machine's cores and memory; overwrite nothing.
+
+    \b
+    Example:
+        harness init -o experiments/mine.yaml
+        harness init --workload wordcount --provider docker
+    """
+    path = Path(str(getattr(output, "name", "-")))
+    output.write(experiment_text(workload, provider, path))
+    if path.name != "-" and output is not sys.stdout:
+        show(Note(f"its trials, and how long they take: harness plan {path}"))
+
+
+def experiment_text(workload_name: str, provider_name: str, output: Path) -> str:
+    """Text of an experiment for the file *output*."""
+    workload = WORKLOADS[workload_name]
+    facts = machine_facts()
+    cores = facts["cores_usable"]
+    at_once, workers = _most_at_once(cores, facts.get("memory_bytes") or math.inf)
+    block = _block_mib(workload_name)
+    # Shares of a block, and of what all maps that run at once read.
+    parts = (0.5, *(at_once * quarters / 4 for quarters in (3, 4, 5, 6, 7, 8, 9)))
+    inputs = [f"{block * part:g} MiB" for part in parts]
+    schema = Path(experiment.__file__).with_name("experiment.schema.json")
+    arguments = (
+        f"    # {name}: {parameter.default}   # the default: {parameter.meaning}\n"
+        for name, parameter in workload.parameters.items()
+    )
+    return _TEXT.format(
+        schema=os.path.relpath(schema, output.parent),
+        name=output.stem if NAME.fullmatch(output.stem) else "mine",
+        workload=workload,
+        provider=provider_name,
+        workers=workers,
+        hosts=_HOSTS.get(provider_name, ""),
+        slots=math.ceil(at_once / workers),
+        block=block,
+        inputs=", ".join(inputs),
+        profiled=f"{inputs[0]}, {inputs[4]}",
+        arguments="".join(arguments),
+        at_once=at_once,
+        cores=cores,
+        trace="spans" if "spans" in PROVIDERS[provider_name].traces else "logs",
+        models="spn-gc" if workload.jar == GPU else "whatif, whatif-mr2, prophet, ptc-wave",
+    )
+
+
+def _most_at_once(cores: int, memory_bytes: float) -> tuple[int, int]:
+    """How many tasks of a kind run at once, and on how many workers, for the memory to suffice."""
+    for at_once, workers in product(range(min(cores, _MOST_AT_ONCE), 0, -1), (3, 2, 1)):
+        slots = math.ceil(at_once / workers)
+        spec = ClusterSpec(workers=workers, node=NodeSpec(map_slots=slots, reduce_slots=slots))
+        if memory_needed(spec, effective(spec, {})) <= _MEMORY_SHARE * memory_bytes:
+            break
+    return at_once, workers  # the least there is, where nothing suffices
+
+
+def _block_mib(workload_name: str) -> int:
+    """MiB of a block with which a map takes some seconds."""
+    if workload_name == "sleep":  # a millisecond for each record of 96 bytes
+        return 1
+    spec = WorkloadSpec(name=workload_name, input_bytes=1)
+    is_iterative = WORKLOADS[workload_name].jobs(spec) != 1
+    return 8 if is_iterative else 32

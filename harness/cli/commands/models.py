@@ -1,0 +1,189 @@
+"""``harness check``, ``vectors`` and ``net``: models without an experiment."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness import models
+from harness.base.errors import DataError, HarnessError
+from harness.cli.commands.steps import choice_option, json_option
+from harness.cli.console.present import Note, present, show
+from harness.core.scoring import i_accu
+from harness.models.spn_gc.phases import PHASES
+from harness.models.vectors import Case, Evaluator, VectorFile, compare, compute, read_vectors
+
+# The accuracy indicator belongs to the scores, which models do not know.
+_TIMES = ("actual_s", "prophet_s", "whatif_s")
+EVALUATORS = (
+    *models.EVALUATORS,
+    Evaluator(
+        "prophet", frozenset(_TIMES), lambda case: i_accu(*(case.fields[name] for name in _TIMES))
+    ),
+)
+
+
+@click.group("vectors")
+def vectors() -> None:
+    """
+    Run the models on test vectors (docs/models/README.md, section 1).
+
+    \b
+    Example:
+        harness vectors check tests/validation/vectors/whatif_*.json
+    """
+
+
+@vectors.command("check")
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+def check(files: tuple[str, ...]) -> None:
+    """
+    Compare the models with the vectors in FILES.
+
+    Prints one line per mismatch.  Exit status 1 after a mismatch; 2 for a file that cannot be read
+    or a case that no model here implements.
+
+    \b
+    Example:
+        harness vectors check tests/validation/vectors/whatif_*.json
+    """
+    failed = list[str]()
+    case_count = 0
+    mismatch_count = 0
+    for name, document, case, output in answered_cases(files, failed):
+        case_count += 1
+        for mismatch in compare(output, case.expected, document):
+            mismatch_count += 1
+            answer = json.dumps(mismatch.answer)
+            expected = json.dumps(mismatch.expected)
+            where = f"{name}: {case.input.name}: {mismatch.field}"
+            show(f"{where}: got {answer}, expected {expected}")
+    show(Note(f"{case_count} cases, {mismatch_count} mismatches"))
+    if mismatch_count:
+        sys.exit(1)
+    sys.exit(2 if failed else 0)
+
+
+@vectors.command("compute")
+@click.argument("files", nargs=-1, required=True, type=click.Path())
+def compute_answers(files: tuple[str, ...]) -> None:
+    """
+    Print the models' results for the vectors in FILES, one line of JSON per case.
+
+    Expected values are ignored.  Exit status 2 for a file that cannot be read or a case that
+    no model here implements.
+
+    \b
+    Example:
+        harness vectors compute tests/validation/vectors/scheduler.json
+    """
+    failed = list[str]()
+    for name, _, case, output in answered_cases(files, failed):
+        show(json.dumps({"file": name, "case": case.input.name, "output": output}))
+    sys.exit(2 if failed else 0)
+
+
+def answered_cases(
+    files: Sequence[str], failed: list[str]
+) -> Iterator[tuple[str, VectorFile, Case, dict[str, Any]]]:
+    """Yield each case, its file, and what the models answer; *failed* names files with an error."""
+    for name in files:
+        try:
+            try:
+                text = Path(name).read_text(encoding="utf-8")
+            except (OSError, ValueError) as error:
+                what = f"the file cannot be read: {getattr(error, 'strerror', error)}"
+                fix = "name a file of test vectors, such as tests/validation/vectors/scheduler.json"
+                raise DataError(what, where=name, fix=fix) from error
+            document = read_vectors(text, name)
+            for case in document.cases:
+                yield name, document, case, compute(document.model, case.input, EVALUATORS)
+        except HarnessError as error:
+            failed.append(name)
+            show(Note(f"{name}: {error}"))
+
+
+@click.command("check")
+@click.argument("path", metavar="PATH:CLASS")
+@json_option
+def check_own(path: str, as_json: bool) -> int:
+    """
+    Check a model or a workload of your own: a class in a file, such as ./mine.py:Mine.
+
+    A model is asked about a made-up profile; the check of a workload's output has to refuse wrong
+    ones.  What is missing is named with file and line: exit status 1.  From then on runs that name
+    this very file may have it run here.
+
+    \b
+    Example:
+        harness check ./mine.py:Mine
+        harness check ./mean.py:WordMean --json
+    """
+    from harness.base.records.trial import WorkloadSpec
+    from harness.base.units import MIB
+    from harness.core.evaluate.contract import model_complaints, workload_complaints
+    from harness.core.evaluate.own_code import own_workload, read_own
+    from harness.core.evaluate.own_model import OwnModel
+
+    code = read_own(path)
+    if "predict" in code.lines:
+        noun = "model"
+        model = OwnModel(code)
+        complaints = [*model_complaints(model)]
+        if model.printed:
+            show(Note(model.printed))
+    else:
+        noun = "workload"
+        workload = own_workload(code.code)
+        spec = WorkloadSpec(name=code.name, input_bytes=64 * MIB, code=code.code)
+        complaints = [*workload_complaints(workload, spec, *workload.example())]
+    answer = {"name": code.name, "kind": noun, "code": code.code, "complaints": complaints}
+    kept = f"the {noun} {code.name} keeps its contract"
+    present(answer, complaints or [kept], as_json=as_json)
+    return int(bool(complaints))
+
+
+@click.command("net")
+@click.option("--maps", type=click.IntRange(1), default=3, help="Map tasks.")
+@click.option("--reduces", type=click.IntRange(0), default=2, help="Reduces.")
+@choice_option(
+    "--variant", choices=["shared_read", "shared_shuffle"], text="Which phase all maps share."
+)
+@choice_option(
+    "--format",
+    "format_name",
+    choices=["mermaid", "pnml"],
+    text="A flowchart for Markdown, or standard PNML.",
+)
+@click.option(
+    "--mean",
+    "means",
+    type=(click.Choice(PHASES), click.FloatRange(0)),
+    metavar="PHASE SECONDS",
+    multiple=True,
+    help="Mean of a phase, such as t3_to_gpu_s 6.5 (default: 1 s); repeatable.",
+)
+def net(
+    maps: int, reduces: int, variant: str, format_name: str, means: tuple[tuple[str, float], ...]
+) -> None:
+    """
+    Print the Petri net of the model SPN-GC, which docs/models/spn-gc-net.md shows and explains.
+
+    \b
+    Example:
+        harness net --maps 3 --reduces 2
+        harness net --maps 16 --reduces 4 --format pnml --mean t3_to_gpu_s 6.5
+    """
+    from harness.models.sim.petri import to_mermaid, to_pnml
+    from harness.models.spn_gc.net import timed_net
+
+    timed = timed_net(dict.fromkeys(PHASES, 1.0) | dict(means), maps, reduces, variant)
+    title = f"SPN-GC, {variant}: {maps} maps, {reduces} reduces"
+    text = to_pnml(timed, title) if format_name == "pnml" else to_mermaid(timed)
+    show(text.removesuffix("\n"))

@@ -1,0 +1,434 @@
+"""Commands that read a run: made again, predicted, scored, reported; and how each is given one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import click
+
+from harness.base.errors import SpecError
+from harness.base.text import excerpt
+from harness.cli.commands.steps import choice_option, json_option, open_session, source_argument
+from harness.cli.console.present import Note, Part, Rows, present, show
+
+if TYPE_CHECKING:
+    from harness.base.records.prediction import Prediction
+    from harness.base.records.profile import Profile
+    from harness.core.evaluate.flow import Evaluation
+    from harness.core.experiment.model import Experiment
+    from harness.core.store import Run
+    from harness.core.store.compare import Difference
+    from harness.publish.compare import Replication
+
+_MOST_DIFFERENCES = 20  # shown to people; --json has all
+
+
+def open_evaluation(
+    name: str, results_dir: Path, overrides: tuple[str, ...] = (), *, asks: bool = False
+) -> Evaluation:
+    """
+    Open the run *name*, and show which it is: an id, first characters, a folder, or a file.
+
+    Of an experiment file it is the newest run that measured the same, or the analysis of it that
+    asked the same; for who *asks*, the run although the file has other models.
+    """
+    from harness.core.evaluate.flow import Evaluation
+    from harness.core.store import Store
+
+    if name.endswith((".yaml", ".yml")) or Path(name).is_file():
+        evaluation = open_session(name, results_dir, overrides).evaluation(asks=asks)
+    elif overrides:
+        what = f"{name} is a stored run, and --set changes an experiment file"
+        fix = "harness predict RUN --models A,B --profile-on KEY=VALUE asks anew"
+        raise SpecError(what, where="--set", fix=fix)
+    else:
+        evaluation = Evaluation.of(Store(results_dir).find(name))
+    show(Note(f"run: {evaluation.run.path}"))
+    return evaluation
+
+
+run_argument = partial(source_argument, metavar="RUN", open_source=open_evaluation)
+
+
+@click.command("collect")
+@run_argument
+def collect(evaluation: Evaluation) -> None:
+    """
+    Make the trace tables of RUN again from its raw logs.
+
+    \b
+    Example:
+        harness collect experiments/quick.yaml
+    """
+    from harness.core.run.traces import remake_trace
+
+    run = evaluation.run.measured
+    with run.lock():
+        count = sum(remake_trace(run, record) for record in run.trials().values())
+    show(Note(f"trace tables of {count} trials made"))
+
+
+@click.command("profile")
+@run_argument
+@json_option
+def profile(evaluation: Evaluation, as_json: bool) -> None:
+    """
+    Fit one profile per workload on the profiling trials of RUN; show those that are sealed already.
+
+    \b
+    Example:
+        harness profile experiments/quick.yaml
+        harness profile 20261121T0323
+    """
+    if evaluation.run.seal.exists():
+        profiles = evaluation.run.read_profiles()
+    else:
+        with evaluation.run.lock():
+            profiles = evaluation.profile()
+    present({"profiles": [*profiles.values()]}, [profile_table(profiles)], as_json=as_json)
+
+
+def profile_table(profiles: Mapping[str, Profile]) -> Rows:
+    """Every statistic and cost of each workload's profile."""
+    rows = []
+    for workload, fitted in profiles.items():
+        for name, statistic in {**fitted.statistics, **fitted.costs, **fitted.frame}.items():
+            source = statistic.source
+            if statistic.group:
+                source = f"assumed: a share of one sum with {', '.join(statistic.group)}"
+            value = f"{statistic.value:.4g}"
+            spread = f"{statistic.spread:.2g}"
+            rows.append((workload, name, value, spread, statistic.count, source))
+    return Rows(("workload", "statistic", "value", "spread", "count", "source"), rows)
+
+
+@click.command("predict")
+@partial(run_argument, open_source=partial(open_evaluation, asks=True))
+@click.option("--models", metavar="A,B", help="The models, in the place of the run's.")
+@click.option(
+    "--profile-on",
+    multiple=True,
+    metavar="KEY=VALUE,...",
+    help="The cells that feed profiles, such as 'input=16 MiB,96 MiB'; repeatable.",
+)
+@click.option("--from", "origin", metavar="RUN", help="Take the profiles of this run...")
+@click.option(
+    "--hardware",
+    nargs=2,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="A B",
+    help="...which ran on the machine of A, for that of B (harness calibrate).",
+)
+@click.option("--strict", is_flag=True, help="Refuse costs that were measured on another machine.")
+@json_option
+def predict(
+    evaluation: Evaluation,
+    models: str | None,
+    profile_on: tuple[str, ...],
+    origin: str | None,
+    hardware: tuple[Path, Path] | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """
+    Predict every scored cell of RUN with every model, and seal the predictions; no job is run.
+
+    The first time, these are the predictions of the run.  Afterwards, or with other models, they
+    are an analysis of it: profiles, predictions, scores and a report in a folder beside its others,
+    marked as sealed after the measurement.
+
+    \b
+    Example:
+        harness predict experiments/quick.yaml
+        harness predict results/quick/20261121T032309Z-4f26 --models whatif,ernest
+        harness predict 20261121T0323 --profile-on 'input=16 MiB,48 MiB' --json
+        harness predict 20261122T0411 --from 20261121T0323 --hardware plain.json slow.json
+    """
+    from harness.core.run.asking import asked_anew
+
+    run = evaluation.run
+    experiment = evaluation.experiment
+    if models or profile_on:
+        experiment = asked_anew(run, models or "", profile_on)
+    profiles = None
+    if bool(origin) != bool(hardware):
+        raise click.UsageError("--from RUN and --hardware A B go together")
+    if origin and hardware:
+        experiment, profiles = _moved(evaluation, experiment, origin, hardware, strict=strict)
+    if run.seal.exists() or experiment.predict != run.experiment().predict:
+        answer = analysed(run, experiment, profiles)
+    else:
+        with run.lock():
+            answer = Predicted(evaluation.predict())
+    present(answer._asdict(), shown_predictions(evaluation, answer), as_json=as_json)
+
+
+class Predicted(NamedTuple):
+    """*predictions*; of an analysis of a run its *verdict* and *files*, too."""
+
+    predictions: Sequence[Prediction]
+    verdict: str = ""
+    files: Sequence[Path] = ()
+
+
+def analysed(run: Run, experiment: Experiment, profiles: Mapping[str, Profile] | None) -> Predicted:
+    """Ask *experiment* of what *run* measured: an analysis in a folder beside its others."""
+    from harness.core.evaluate.reporting import REPORT_FILES
+    from harness.core.run.asking import analyse
+
+    with analyse(run, experiment, profiles) as (analysis, document):
+        predictions = analysis.predictions
+    folder = analysis.run.path.with_name(analysis.run.id.lstrip("."))
+    files = [folder / name for name in REPORT_FILES.values()]
+    return Predicted(predictions, document.headline, files)
+
+
+def shown_predictions(evaluation: Evaluation, answer: Predicted) -> Iterator[Part]:
+    """Times that each model predicts of each cell, smaller inputs first; the analysis, if any."""
+    sizes = {key: cell.workload.input_bytes for key, cell in evaluation.cells.items()}
+    times = ("body_s", "job_s", "published_s", "map_task_s", "reduce_task_s")
+    rows = []
+    for prediction in sorted(answer.predictions, key=lambda it: (sizes[it.cell], it.cell)):
+        texts = [evaluation.labels[prediction.cell], prediction.model]
+        for name in times:
+            seconds = getattr(prediction, name)
+            texts.append("not applicable" if seconds is None else f"{seconds:.2f}")
+        rows.append(texts)
+    columns = ("body, s", "job, s", "as published, s", "map task, s", "reduce task, s")
+    yield Rows(("cell", "model", *columns), rows)
+    if answer.files:
+        yield f"{answer.verdict}\n"
+        yield Note(f"analysis, sealed after the measurement: {answer.files[0].parent}")
+        yield Note(f"report: {answer.files[0]}")
+
+
+def _moved(
+    evaluation: Evaluation,
+    experiment: Experiment,
+    origin: str,
+    hardware: tuple[Path, Path],
+    *,
+    strict: bool,
+) -> tuple[Experiment, dict[str, Profile]]:
+    """*experiment* without profiling cells, and the profiles of another run for its machine."""
+    from harness.base.errors import EvidenceError
+    from harness.core.store import Store
+    from harness.hardware.transfer import profiles_for
+
+    results_dir = evaluation.run.measured.path.parent.parent
+    source = Store(results_dir).find(origin)
+    cells = evaluation.cells.values()
+    profiles, foreign_costs = profiles_for(source, hardware, cells)
+    for cost in foreign_costs:
+        show(Note(f"warning: its costs were measured on another machine: {cost}"))
+    if foreign_costs and strict:
+        what = f"costs of another machine: {'; '.join(foreign_costs)}"
+        fix = f"harness calibrate measures those of this one; {hardware[1]} is of another"
+        raise EvidenceError(what, where=str(hardware[1]), fix=fix)
+    changes = {"source": source.id, "hardware": tuple(map(str, hardware)), "profile_on": {}}
+    predict = experiment.predict.model_copy(update=changes)
+    return experiment.model_copy(update={"predict": predict}), profiles
+
+
+@click.command("score")
+@run_argument
+@click.option("--strict", is_flag=True, help="Refuse a run that is not blind.")
+@json_option
+def score(evaluation: Evaluation, strict: bool, as_json: bool) -> None:
+    """
+    Score the sealed predictions of RUN, each beside the noise of its cell.
+
+    What was changed, removed or added since it was measured or sealed is named: exit status 7.
+
+    \b
+    Example:
+        harness score experiments/quick.yaml
+        harness score 20261121T0323 --strict
+    """
+    with evaluation.run.lock():
+        scores = evaluation.score(strict=strict)
+    answer = partial(scores.model_dump, mode="json")
+    present(answer, shown_scores(evaluation), as_json=as_json)
+
+
+def shown_scores(evaluation: Evaluation) -> Iterator[Part]:
+    """The first screen of the report."""
+    from harness.core.reports.sections import make_document
+
+    yield make_document(evaluation.report_data())
+
+
+@click.command("report")
+@run_argument
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write the files there; nothing is written into the run.",
+)
+@json_option
+def report(evaluation: Evaluation, into: Path | None, as_json: bool) -> None:
+    """
+    Write report.html, report.md and report.json of RUN.
+
+    \b
+    Example:
+        harness report experiments/quick.yaml
+        harness report 20261121T0323 --into /tmp/report --json
+    """
+    with nullcontext() if into else evaluation.run.lock():
+        paths, _ = evaluation.report(into)
+    present({"files": paths}, paths, as_json=as_json)
+
+
+class Bundle(NamedTuple):
+    """The *folder* of a bundle, and where and how its experiments may be measured again."""
+
+    folder: Path
+    results_dir: Path
+    overrides: tuple[str, ...]
+
+
+def open_result(
+    name: str, results_dir: Path, overrides: tuple[str, ...] = ()
+) -> Evaluation | Bundle:
+    """Open the run *name*, or give the bundle in the folder of that name."""
+    if (Path(name) / "SHA256SUMS").is_file():
+        return Bundle(Path(name), results_dir, overrides)
+    return open_evaluation(name, results_dir, overrides)
+
+
+@click.command("reproduce")
+@partial(source_argument, metavar="RUN|BUNDLE", open_source=open_result)
+@choice_option(
+    "--from",
+    "given",
+    choices=["raw", "trace", "profiles", "predictions"],
+    text="What is taken as it is stored; all that follows is made again.",
+)
+@click.option("--measure", "is_measured", is_flag=True, help="Measure a BUNDLE's experiment again.")
+@json_option
+def reproduce(
+    source: Evaluation | Bundle,
+    given: str,
+    is_measured: bool,
+    as_json: bool,
+) -> int:
+    """
+    Make the results of RUN again, and compare them with what is stored.
+
+    The present code makes traces, profiles, predictions and scores in a scratch folder; RUN stays
+    as it is.  Needs neither Hadoop nor Java.  Of a BUNDLE, what its evidence allows is made again,
+    and its tables and its claim; with --measure its experiment runs on a cluster of yours (--set
+    changes it), and the answer says which conclusions carry over.  Exit status 1: something
+    differs, or does not hold; 7: it cannot be read, or was tampered with.
+
+    \b
+    Example:
+        harness reproduce results/quick/20261121T032309Z-4f26
+        harness reproduce results/quick/20261121T032309Z-4f26 --from profiles --json
+        harness reproduce bundle --measure --set cluster.provider=docker
+    """
+    if isinstance(source, Bundle) and is_measured:
+        return _measure_again(source, as_json=as_json)
+    has_overrides = isinstance(source, Bundle) and bool(source.overrides)
+    if is_measured or has_overrides:
+        raise click.UsageError("--measure is for a BUNDLE, and --set of a BUNDLE for --measure")
+    stages = remade_stages(source, given)
+    answer = {"stages": [stage_document(stage, compared) for stage, compared in stages]}
+    present(answer, shown_stages(stages), as_json=as_json)
+    return int(any(map(differing, (compared for _, compared in stages))))
+
+
+Stages: TypeAlias = "Sequence[tuple[str, Sequence[Difference]]]"
+
+
+def remade_stages(source: Evaluation | Bundle, given: str) -> Stages:
+    """Make each stage after *given* again in a scratch folder; what of it differs is beside it."""
+    from harness.core.run.reproduce import reproduce as reproduce_stages
+
+    with TemporaryDirectory(prefix="harness-reproduce-") as folder:
+        if isinstance(source, Bundle):
+            from harness.publish.compare import reproduce_bundle
+
+            return list(reproduce_bundle(source.folder, Path(folder), given))
+        return list(reproduce_stages(source.run, Path(folder), given))
+
+
+def differing(compared: Sequence[Difference]) -> list[Difference]:
+    """Those that are more than rounding."""
+    return [difference for difference in compared if not difference.is_equal]
+
+
+def stage_document(stage: str, compared: Sequence[Difference]) -> dict[str, Any]:
+    """What programs are told of a stage; where nothing was *compared*, its bytes are equal."""
+    differs = differing(compared)
+    return {
+        "stage": stage,
+        "equal": not differs,
+        "by": "1e-9" if compared else "bytes",
+        "differs": [difference._asdict() for difference in differs],
+    }
+
+
+def shown_stages(stages: Stages) -> Iterator[Part]:
+    """Whether each stage came out the same, and what did not."""
+    all_differing: list[Difference] = []
+    for stage, compared in stages:
+        differs = differing(compared)
+        all_differing += differs
+        if differs:
+            yield f"{stage}: {len(differs)} values differ"
+        elif compared:
+            yield f"{stage}: equal to 1e-9 ({len(compared)} values differ beyond it)"
+        else:
+            yield f"{stage}: equal"
+    if all_differing:
+        columns = ("model", "name", "stored", "made again", "relative difference")
+        yield Rows(columns, all_differing[:_MOST_DIFFERENCES])
+
+
+def _measure_again(bundle: Bundle, *, as_json: bool) -> int:
+    """Measure the experiments of *bundle* once more, and say which conclusions carry over."""
+    from harness.cli.commands.steps import measure
+    from harness.publish.compare import replicate
+
+    def measure_run(run: Run) -> Evaluation:
+        from harness.core.evaluate.flow import Evaluation
+
+        overrides = (*run.read_manifest().overrides, *bundle.overrides, "predict.order=blind")
+        session = open_session(run.path / "experiment.yaml", bundle.results_dir, overrides)
+        evaluation = Evaluation.of(measure(session)[0])
+        with evaluation.run.lock():
+            evaluation.score()
+            evaluation.report()
+        return evaluation
+
+    replication = replicate(bundle.folder, measure_run)
+    parts = shown_replication(replication, bundle.folder)
+    present(replication.model_dump(mode="json"), parts, as_json=as_json)
+    return int(any(conclusion.outcome == "does not hold" for conclusion in replication.conclusions))
+
+
+def shown_replication(replication: Replication, bundle: Path) -> Iterator[Part]:
+    """What differs between the two clusters, each conclusion, and how many of them hold."""
+    pairs = [(excerpt(name), *map(excerpt, pair)) for name, pair in replication.differences.items()]
+    yield Rows(("what differs", "published", "here"), pairs)
+    conclusions = replication.conclusions
+    columns = ("conclusion", "published", "measured again", "outcome")
+    yield Rows(
+        columns,
+        [
+            (conclusion.what, conclusion.published, conclusion.measured, conclusion.outcome)
+            for conclusion in conclusions
+        ],
+    )
+    for outcome in ("holds", "does not hold", "undecided"):
+        count = sum(conclusion.outcome == outcome for conclusion in conclusions)
+        yield f"{outcome}: {count} of {len(conclusions)} conclusions"
+    yield Note(f"record: {bundle}/replications/{replication.runs[0]}/replication.json")

@@ -1,0 +1,235 @@
+"""The steps of an experiment as commands, from plan to report; and all of them once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli.console import completion
+from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.talk import Progress
+
+if TYPE_CHECKING:
+    from harness.core.run.session import Session
+    from harness.core.store import Run
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+file_option = partial(click.option, type=click.Path(path_type=Path, dir_okay=False))
+
+
+def choice_option(*names: str, choices: Sequence[str], text: str) -> Decorator:
+    """Option that is one of *choices*, the first one by default; *text* is its help."""
+    return click.option(*names, type=click.Choice(choices), default=choices[0], help=text)
+
+
+_results_folder = partial(
+    click.option,
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("results"),
+    envvar="HARNESS_RESULTS_DIR",
+    help="Folder of all results.",
+)
+results_option = _results_folder("--results-dir")
+
+
+class FirstByDefault(click.Group):
+    """A group whose first command is meant where a word names none."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that *args* name, else the first one."""
+        if args and args[0] not in self.commands:
+            args = [next(iter(self.commands)), *args]
+        return super().resolve_command(ctx, args)
+
+
+def open_session(file: str | Path, results_dir: Path, overrides: tuple[str, ...] = ()) -> Session:
+    """Open the session of an experiment file; `SpecError` where the file cannot be read."""
+    from harness.core.run.experiment_file import read_experiment_file
+    from harness.core.run.session import Session
+
+    text = read_experiment_file(Path(file))
+    return Session(text, str(file), results_dir, overrides, Progress())
+
+
+def source_argument(
+    function: Callable[..., Any], *, metavar: str, open_source: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Add a source, --results-dir and --set; the command is given what *open_source* opens."""
+    complete = completion.runs if metavar.startswith("RUN") else None
+
+    @click.argument("source", metavar=metavar, type=click.Path(), shell_complete=complete)
+    @results_option
+    @click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="A.B=C",
+        help="Override one value of the file; repeatable.",
+    )
+    @wraps(function)
+    def command(source: str, results_dir: Path, overrides: tuple[str, ...], **options: Any) -> Any:
+        return function(open_source(source, results_dir, overrides), **options)
+
+    return command
+
+
+experiment_arguments = partial(source_argument, metavar="FILE", open_source=open_session)
+
+
+def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what decides how trials are run."""
+    new = click.option("--new", is_flag=True, help="Open a new run even if one is unfinished.")
+    reuse = click.option(
+        "--reuse", is_flag=True, help="Take over trials that other runs measured on this machine."
+    )
+    text = "What to do when a trial fails."
+    on_error = choice_option("--on-error", choices=["skip", "stop"], text=text)
+    text = "How often a failed trial is run again before its failure counts."
+    retries = click.option("--retries", type=click.IntRange(0, 10), default=0, help=text)
+    text = "What to do with a trial during which others used the machine: repeat it at the end."
+    on_disturbed = choice_option("--on-disturbed", choices=["keep", "repeat"], text=text)
+    return on_error(retries(on_disturbed(new(reuse(function)))))
+
+
+def measure(session: Session, **options: Any) -> tuple[Run, int]:
+    """Run the trials that are not done, and show how many are done and failed."""
+    run, failed = session.measure(**options)
+    done = len(run.read_plan()) - failed
+    show(Note(f"run {run.path}: {done} trials done, {failed} failed"))
+    return run, failed
+
+
+@click.command("plan")
+@experiment_arguments
+@json_option
+def plan(session: Session, as_json: bool) -> None:
+    """
+    List every trial of FILE, done ones marked, with a time estimate; start nothing.
+
+    \b
+    Example:
+        harness plan experiments/quick.yaml
+        harness plan experiments/quick.yaml --set repeat=1 --json
+    """
+    document = session.plan()
+    present(document, shown_plan(document), as_json=as_json)
+
+
+def shown_plan(document: Mapping[str, Any]) -> Iterator[Part]:
+    """Every trial with its state and what it is for, and how long those take that are left."""
+    from harness.base.units import format_duration
+
+    columns = ("id", "label", "repetition", "state")
+    rows = []
+    for trial in document["trials"]:
+        use = "profile" if trial["profiling"] else "score"
+        rows.append((*(trial[name] for name in columns), use))
+    yield Rows((*columns, "use"), rows)
+    left = format_duration(document["estimate_s"])
+    yield f"{len(rows)} trials, about {left} to go ({document['estimated']})"
+
+
+@click.command("run")
+@experiment_arguments
+@run_options
+@json_option
+def run(session: Session, as_json: bool, **options: Any) -> None:
+    """
+    Measure the trials of FILE that are not done yet, on a cluster of its own.
+
+    Continues the newest unfinished run of the experiment, or opens one. A run can be interrupted
+    at any moment: the next call resumes it.
+
+    \b
+    Example:
+        harness run experiments/quick.yaml --retries 1
+    """
+    measured_run, failed = measure(session, **options)
+    done = len(measured_run.read_plan()) - failed
+    present({"run": measured_run.path, "done": done, "failed": failed}, as_json=as_json)
+    if failed:
+        raise SystemExit(6)
+
+
+@click.command("all")
+@experiment_arguments
+@run_options
+@json_option
+def run_all(session: Session, as_json: bool, **options: Any) -> None:
+    """
+    Run FILE to its end: measure, profile, predict, score, report.
+
+    The same as the commands run, score and report, one after the other; where the order is not
+    blind, with profile and predict after run.
+
+    \b
+    Example:
+        harness all experiments/demo.yaml
+        harness all experiments/quick.yaml --set cluster.workers=2
+    """
+    from harness.core.evaluate.flow import Evaluation
+
+    measured_run, failed = measure(session, **options)
+    evaluation = Evaluation.of(measured_run)
+    with measured_run.lock():
+        if not measured_run.seal.exists():  # where the order is blind, measuring has done it
+            evaluation.profile()
+            evaluation.predict()
+        evaluation.score()
+        paths, document = evaluation.report()
+    present(document, as_json=as_json)
+    show(Note(f"report: {paths[0]}"))
+    if failed:
+        raise SystemExit(6)
+
+
+@click.command("unpack")
+@click.argument("archive", type=click.Path(path_type=Path, dir_okay=False))
+@_results_folder("--into", metavar="FOLDER")
+@json_option
+def unpack(archive: Path, into: Path, as_json: bool) -> None:
+    """
+    Take in the run in ARCHIVE: a tar file, plain or compressed by gzip or zstd.
+
+    Refused are links, names that lead elsewhere and whatever else is not a file of a run, and a run
+    that is not as it was measured and sealed.  It appears under the folder of results in one step,
+    as your own files; a run that is there already stays.  To pack one:
+    tar czf run.tar.gz -C results/EXPERIMENT RUN
+
+    \b
+    Example:
+        harness unpack run.tar.gz
+        harness unpack run.tar.gz --into elsewhere --json
+    """
+    from harness.core.store.unpack import unpack as take_in
+
+    run, has_evidence, unchecked = take_in(archive, into)
+    manifest = run.read_manifest()
+    trials = run.trials().values()
+    done = sum(record.state == "done" for record in trials)
+    answer = {
+        "run": run.path,
+        "trials": len(trials),
+        "done": done,
+        "has_evidence": has_evidence,
+        "unchecked": unchecked,
+    }
+    checked = "not checked: it has no evidence, and nothing shows whether it was changed"
+    if has_evidence:
+        checked = "checked: every file is as the chain and the seals have it, and they agree"
+    lines = [
+        f"run {run.path}: {len(trials)} trials, {done} done",
+        f"measured by harness {manifest.harness or 'unknown'}: {manifest.command}",
+        checked,
+    ]
+    if unchecked:
+        lines.append(f"not checked, as no hash is about them: {', '.join(unchecked)}")
+    present(answer, lines, as_json=as_json)

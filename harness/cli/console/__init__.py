@@ -1,0 +1,1 @@
+"""What commands share: talk on stderr, answers on stdout, options, completion."""

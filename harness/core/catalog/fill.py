@@ -1,0 +1,122 @@
+"""Filling the catalog: histories that are new are read, and written in batches."""
+
+from __future__ import annotations
+
+import signal
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from multiprocessing import get_context
+from pathlib import Path
+
+from harness.base.errors import DataError
+from harness.core.catalog.catalog import Catalog
+from harness.core.catalog.jobs import Row
+from harness.core.catalog.places import list_sources
+from harness.core.catalog.sources import LeftOut, Source, read_jobs
+
+_BATCH_ROWS = 1000
+_CHUNK = 25  # histories that a process is given at once
+_LEAST_CHUNKS = 8  # for which processes are started: that takes a second
+_MOST_REASONS = 1000
+
+
+@dataclass
+class Filled:
+    """What became of the histories; *left_out* are files with the reason, 1000 at most."""
+
+    added: int = 0
+    incomplete: int = 0
+    known: int = 0
+    left_out_files: int = 0
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def leave_out(self, file: str, reason: str) -> None:
+        """Note a file that cannot be read, and go on."""
+        self.left_out_files += 1
+        if len(self.left_out) < _MOST_REASONS:
+            self.left_out.append((file, reason))
+
+
+def fill(
+    catalog: Catalog, places: Sequence[str | Path], processes: int, report: Callable[[Filled], None]
+) -> Filled:
+    """
+    Add the jobs of all histories at *places* that *catalog* does not know as they are.
+
+    *report* is called after each batch.  What is interrupted keeps the batches that are written.
+    `DataError` where there is no history at all, or none can be read.
+    """
+    filled = Filled()
+    with catalog.lock():
+        stored_keys = set[str]()
+        if catalog.batches():
+            for column in catalog.table(["source_key", "job_id"]).columns:  # a server has ids alone
+                stored_keys.update(column.to_pylist())
+        sources = _new_sources(places, stored_keys, filled)
+        rows = _new_rows(sources, processes, filled)
+        while batch := list(islice(rows, _BATCH_ROWS)):
+            catalog.write(batch)
+            filled.added += len(batch)
+            report(filled)
+        if catalog.batches():
+            catalog.table(["job_id"])  # so that no query has to wait for the index
+    if not filled.added and not filled.known:
+        what = "there is no job history"
+        fix = "name a folder with .jhist files, or a run"
+        if filled.left_out:
+            file, reason = filled.left_out[0]
+            what = f"none of {filled.left_out_files} job histories can be read: {reason}"
+            fix = f"look at {file}"
+        raise DataError(what, where=", ".join(map(str, places)), fix=fix)
+    return filled
+
+
+def _new_sources(
+    places: Sequence[str | Path], stored_keys: set[str], filled: Filled
+) -> Iterator[Source]:
+    """Sources at *places* whose key is not among *stored_keys*, each once; *filled* counts both."""
+    listed = (list_sources(place, filled.leave_out) for place in places)
+    seen_keys = set(stored_keys)
+    for source in chain.from_iterable(listed):
+        if source.key in seen_keys:
+            filled.known += 1
+        else:
+            seen_keys.add(source.key)
+            yield source
+
+
+def _new_rows(sources: Iterator[Source], processes: int, filled: Filled) -> Iterator[Row]:
+    """Rows of the jobs of *sources*; those that cannot be read, and gaps, are noted in *filled*."""
+    for result in chain.from_iterable(_results(sources, processes)):
+        if isinstance(result, tuple):
+            filled.leave_out(*result)
+        else:
+            filled.incomplete += bool(result["missing"])
+            yield result
+
+
+def _results(sources: Iterator[Source], processes: int) -> Iterator[list[Row | LeftOut]]:
+    """What was read of *sources*, in their order, by so many processes where that is worth it."""
+    chunks = iter(lambda: list(islice(sources, _CHUNK)), [])
+    first_chunks = list(islice(chunks, _LEAST_CHUNKS))
+    if processes == 1 or len(first_chunks) < _LEAST_CHUNKS:
+        yield from map(read_jobs, chain(first_chunks, chunks))
+        return
+    context = get_context("spawn")  # a copy of a process with threads may hang
+    with ProcessPoolExecutor(processes, context, _ignore_interrupts) as pool:
+        pending = deque[Future[list[Row | LeftOut]]]()
+        for chunk in chain(first_chunks, chunks):
+            pending.append(pool.submit(read_jobs, chunk))
+            if len(pending) > 3 * processes:  # memory does not grow with what is listed
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+
+def _ignore_interrupts() -> None:
+    """In a process of the pool: let Ctrl-C be for the one that writes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that writes ends the others

@@ -1,0 +1,164 @@
+"""What is read of a past job: its history and its configuration, wherever they lie."""
+
+from __future__ import annotations
+
+import re
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from harness.base.errors import DataError, HarnessError, ParseError
+from harness.base.hadoop.site import read_properties
+from harness.base.records.trace import JobTrace
+from harness.base.text import printable
+from harness.base.units import format_bytes
+from harness.core.catalog.jobs import WANTED, Row, past_job
+from harness.core.store import Run, os_error_as_machine_error
+from harness.observe.parsing.history import read_history
+from harness.observe.storage.opener import Opener
+
+JOB = re.compile(r"job_[0-9]{1,16}_[0-9]{1,10}")
+_MOST_HISTORY_BYTES = 2**32
+_MOST_CONFIGURATION_BYTES = 2**24
+_NAME = re.compile(rb"<name>([^<]*)</name>")
+_WANTED = {name.encode() for name in WANTED}
+_COPY = "copy it again, or leave it out"
+
+LeftOut = tuple[str, str]  # a file, and the reason
+
+
+@dataclass(frozen=True, slots=True)
+class Source(ABC):
+    """A past job that can be read; its *key* changes with what there is to read."""
+
+    key: str
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Where its history is, for people."""
+
+    @property
+    @abstractmethod
+    def configuration_label(self) -> str:
+        """Its configuration, for people; empty where there is none."""
+
+    @abstractmethod
+    def read_trace(self) -> JobTrace:
+        """Read its history; `HarnessError` where it cannot be read."""
+
+    @abstractmethod
+    def read_wanted(self) -> dict[str, str]:
+        """Properties of its configuration that are `WANTED`; `HarnessError` likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files(Source):
+    """
+    A history, and the configuration beside it ("" where there is none), as names in *folder*.
+
+    *run* is the folder of the run to whose trial they belong.
+    """
+
+    folder: Path
+    history: str
+    configuration: str
+    run: Path | None = None
+
+    @property
+    def label(self) -> str:
+        """Path of the history."""
+        return printable(self.folder / self.history)
+
+    @property
+    def configuration_label(self) -> str:
+        """Name of the configuration."""
+        return printable(self.configuration)
+
+    def open(self, name: str, most_bytes: int) -> AbstractContextManager[IO[bytes]]:
+        """Open one of the two; `DataError` where it is a link, no plain file, or too large."""
+        if self.run is not None:
+            return Run(self.run).raw(self.folder.parent.name).open(name)
+        return Opener(self.folder).open(self.folder / name, _COPY, most_bytes)
+
+    def read(self, name: str, most_bytes: int) -> bytes:
+        """All bytes of one of the two; `DataError` where they are too many."""
+        path = self.folder / name
+        with self.open(name, most_bytes) as stream, os_error_as_machine_error(path):
+            data = stream.read(most_bytes + 1)
+        if len(data) > most_bytes:
+            raise too_large(name, most_bytes, str(path))
+        return data
+
+    def read_trace(self) -> JobTrace:
+        """Read the history."""
+        with (
+            self.open(self.history, _MOST_HISTORY_BYTES) as stream,
+            os_error_as_machine_error(self.folder / self.history),
+        ):
+            return read_history(stream, self.label)
+
+    def read_wanted(self) -> dict[str, str]:
+        """
+        Properties of the configuration that are wanted; `ParseError` for what Hadoop never writes.
+
+        Of its thousand elements a few dozen are parsed as XML: all of them take several times as
+        long.
+        """
+        text = self.read(self.configuration, _MOST_CONFIGURATION_BYTES)
+        label = printable(self.folder / self.configuration)
+        _, *properties = text.split(b"<property>")
+        names = _NAME.findall(text)
+        is_whole = len(names) == len(properties) == text.count(b"</property>")
+        is_whole &= text.rstrip().endswith(b"</configuration>")
+        if not is_whole or b"<!DOCTYPE" in text:
+            raise ParseError("not a whole job configuration", source=label, fix=_COPY)
+        wanted = [
+            b"<property>%s</property>" % element.partition(b"</property>")[0]
+            for property_name, element in zip(names, properties, strict=True)
+            if property_name.strip() in _WANTED
+        ]
+        return read_properties(b"<configuration>%s</configuration>" % b"".join(wanted), label)
+
+
+def too_large(name: str, most_bytes: int, where: str) -> DataError:
+    """The error of a file that has more bytes than are read."""
+    what = f"{name} has more than the {format_bytes(most_bytes)} that are read"
+    return DataError(what, where=where, fix=_COPY)
+
+
+def paired(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each history among the *names* of a folder, with its configuration; "" where it has none."""
+    job_ids = {name: match[0] for name in names if (match := JOB.search(name))}
+    configurations = {job_ids[name]: name for name in job_ids if name.endswith("_conf.xml")}
+    for name in sorted(name for name in names if name.endswith(".jhist")):
+        yield name, configurations.get(job_ids.get(name, ""), "")
+
+
+def read_jobs(sources: Iterable[Source]) -> list[Row | LeftOut]:
+    """Rows of the jobs of *sources*; of one that cannot be read, its file and the reason."""
+    results = list[Row | LeftOut]()
+    for source in sources:
+        label = source.label
+        try:
+            trace = source.read_trace()
+        except HarnessError as error:
+            line = error.line if isinstance(error, ParseError) else None
+            results.append((label, f"{error.what}{f', in line {line}' if line else ''}"))
+            continue
+        properties = None
+        problem = ""
+        name = source.configuration_label
+        if name:
+            try:
+                properties = source.read_wanted()
+            except HarnessError as error:
+                problem = f"the job configuration cannot be read: {error.what}"
+                name = ""
+        files = {"source": label, "source_key": source.key, "configuration": name}
+        results.append({**past_job(trace, properties, problem), **files})
+    return results

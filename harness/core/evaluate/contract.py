@@ -1,0 +1,117 @@
+"""
+The contracts of models and workloads, for `harness check` and the tests of our own.
+
+A model is asked about a made-up profile, which has every statistic that there is.
+"""
+
+from __future__ import annotations
+
+import json
+
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
+from itertools import product
+from typing import Any
+
+from harness.base.errors import HarnessError
+from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.profile import Profile
+from harness.base.records.trial import WorkloadSpec
+from harness.base.units import MIB
+from harness.clusters.workloads.base import INPUT_TOLERANCE, Workload
+from harness.clusters.workloads.resolved import ModelInputs
+from harness.models import Model
+
+_IN = "hdfs://m/in"
+_OUT = "hdfs://m/out"
+
+
+def example_profile() -> Profile:
+    """Give the made-up profile (tests/contracts/profiles.py writes it)."""
+    text = (
+        files("harness.core.evaluate").joinpath("example-profile.json").read_text(encoding="utf-8")
+    )
+    return Profile.model_validate_json(text)
+
+
+def model_complaints(model: Model) -> Iterator[str]:
+    """Say what of its contract *model* does not keep; nothing: it keeps all of it."""
+    profile = example_profile()
+    cluster = Cluster(
+        num_nodes=2, map_slots_per_node=2, reduce_slots_per_node=2, map_slots=4, reduce_slots=4
+    )
+    cells = []
+    for reduces, buffer_mb, maps in product((1, 6), (16, 256), (1, 2, 4, 8, 40, 80)):
+        config = JobConfig(num_reduces=reduces, sort_buffer_mb=buffer_mb)
+        sizes = {"input_bytes": maps * 32 * MIB, "num_files": maps, "num_splits": maps}
+        cells.append((config, cluster, JobInput(**sizes, split_bytes=32.0 * MIB)))
+
+    def ask(questions: Iterable[ModelInputs]) -> list[float]:
+        return [model.predict(profile, *inputs).body_s or 0.0 for inputs in questions]
+
+    try:
+        bodies_s = ask(cells)
+        repeated_s = ask(reversed(cells))
+        if not all(bodies_s):
+            yield "a job takes 0 s"
+        if repeated_s[::-1] != bodies_s:
+            yield "the same question gets two answers: predict keeps something, or draws numbers"
+        pairs = zip(bodies_s[::2], bodies_s[1::2], strict=True)
+        if any(larger_s < (1 - 1e-9) * smaller_s for smaller_s, larger_s in pairs):
+            yield "twice the input takes less time"
+    except HarnessError as error:
+        yield error.what
+
+
+def workload_complaints(
+    workload: Workload, spec: WorkloadSpec, files: Mapping[str, bytes], output: bytes
+) -> Iterator[str]:
+    """Say what of its contract *workload* does not keep; *output* is the right one of *files*."""
+    yield from command_complaints(workload, spec)
+    chunks_of_files = ((name, [data]) for name, data in files.items())
+    # As it is stored: it is cached with the input.
+    sample = json.loads(json.dumps(workload.sample(spec, chunks_of_files)))
+    if complaint := _verdict(workload, spec, [output], sample):
+        yield f"complaint refuses the right output: {complaint}"
+    for description, parts in wrong_outputs(output).items():
+        if not _verdict(workload, spec, parts, sample):
+            yield f"complaint passes {description}"
+
+
+def command_complaints(workload: Workload, spec: WorkloadSpec) -> Iterator[str]:
+    """Say what is wrong with the input that *workload* plans, and with its commands."""
+    block_bytes = max(MIB, spec.input_bytes // 4)
+    plan = workload.plan_input(spec, block_bytes)
+    jobs = workload.submit(spec, _IN, _OUT)
+    if (plan, jobs) != (workload.plan_input(spec, block_bytes), workload.submit(spec, _IN, _OUT)):
+        yield "plan_input and submit give something else each time"
+    is_right_size = abs(plan.bytes - spec.input_bytes) <= INPUT_TOLERANCE * spec.input_bytes
+    if not is_right_size or not all(0 < size <= block_bytes for size in plan.sizes):
+        yield f"plan_input does not plan {spec.input_bytes} bytes in files of 1 to {block_bytes}"
+    twice = spec.model_copy(update={"input_bytes": 2 * spec.input_bytes})
+    key_of_twice = workload.plan_input(twice, block_bytes).key
+    if key_of_twice == plan.key or not plan.key.replace("-", "").isalnum():
+        yield f"the key {plan.key!r} is that of another input, too, or not of letters, digits, -"
+    if _IN not in jobs[0].arguments or not any(_OUT in argument for argument in jobs[-1].arguments):
+        yield "submit does not hand on the input and the output that it is given"
+
+
+def wrong_outputs(output: bytes) -> dict[str, list[bytes]]:
+    """Give parts of outputs that are not the right one, by what is wrong with them."""
+    middle = len(output) // 2
+    changed = bytearray(output)
+    changed[middle] ^= 1
+    return {
+        "no output": [],
+        "an empty output": [b""],
+        "half of the output": [output[:middle]],
+        "an output whose end is repeated": [output + output[-100:]],
+        "an output that begins in its middle": [output[middle:] + output[:50]],
+        "zeros": [bytes(len(output))],
+        "an output with one bit changed": [bytes(changed)],
+    }
+
+
+def _verdict(workload: Workload, spec: WorkloadSpec, parts: Iterable[bytes], sample: Any) -> str:
+    named = ((f"part-r-{number:05d}", [part]) for number, part in enumerate(parts))
+    return workload.verdict(spec, named, sample)

@@ -1,0 +1,68 @@
+"""Times of done trials, as models are scored on them: raw and at reference speed."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
+from itertools import chain
+
+from harness.base.records.profile import Profile
+from harness.base.records.score import Measurement
+from harness.base.records.trial import TrialRecord
+from harness.core.evaluate.observations import observe
+from harness.core.evaluate.predict import profiled_range
+from harness.core.evaluate.stored import StoredTrials
+from harness.core.scoring import measured
+from harness.observe.profiling.frame import own_frame
+from harness.observe.profiling.phases import part_means
+
+
+def measure_trials(
+    trials: StoredTrials, stored: Iterable[Measurement] = (), *, profiling: bool = False
+) -> list[Measurement]:
+    """Measured times of each scored trial, with *profiling* of all; *stored* ones as they are."""
+    profiles = trials.run.read_profiles()
+    stored_by_trial = {measurement.trial: measurement for measurement in stored}
+    measurements = []
+    for trial_id, record in trials.done.items():
+        if record.trial.profiling and not profiling:
+            continue
+        measurement = stored_by_trial.get(trial_id)
+        measurements.append(measurement or measure_trial(trials, record, profiles))
+    return measurements
+
+
+def measure_trial(
+    trials: StoredTrials, record: TrialRecord, profiles: Mapping[str, Profile]
+) -> Measurement:
+    """Make the measurement of one trial from its traces."""
+    cell = trials.resolved_of(record)
+    workload = cell.spec.name
+    jobs = trials.jobs(record)
+    probe_rate = trials.rate(record)
+    profile = profiles.get(workload)
+    speed = profile.speed if profile is not None else None
+    profile_frame = profile.frame if profile is not None else {}
+    observations = observe(trials.run, record, cell, jobs, probe_rate)
+    frames = [own_frame(observation, profile_frame, speed) for observation in observations]
+    frames_s, ends, borrowed = zip(*frames, strict=True)
+    raw_s = measured(jobs, frames_s, dict(ChainMap(*ends))) | part_means(observations)
+    reference_s = raw_s
+    if speed is not None and probe_rate:
+        reference_s = {
+            name: speed.at_reference(time_s, probe_rate) for name, time_s in raw_s.items()
+        }
+    return Measurement(
+        cell=cell.id,
+        workload=workload,
+        trial=record.trial.id,
+        input=f"{workload} {cell.spec.input_bytes}",
+        raw_s=raw_s,
+        reference_s=reference_s,
+        jobs_s=tuple(job.job_s for job in jobs),
+        range=profiled_range(cell.cell, profile),
+        disturbed=record.disturbed,
+        # A job's id has the moment at which the cluster's master started.
+        start="".join(record.job_ids[:1]).removeprefix("job_").partition("_")[0],
+        of_profile=tuple(dict.fromkeys(chain.from_iterable(borrowed))),
+    )

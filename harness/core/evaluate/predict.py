@@ -1,0 +1,321 @@
+"""
+Predictions of cells, with refits and intervals.
+
+A model predicts the body of one job, the same frame is added for every model, and the trial's time
+is as many times that as the trial has jobs.  Where these are of several kinds no model is asked.
+"""
+
+from __future__ import annotations
+
+import math
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harness.base.errors import HarnessError, MissingStatistic
+from harness.base.records.prediction import Cluster, JobInput, Prediction
+from harness.base.records.profile import Profile, ProfiledJob, Statistic
+from harness.base.records.score import Range
+from harness.base.records.trial import Cell
+from harness.base.stats.resampling import drawn_interval, prediction_interval
+from harness.clusters.workloads.resolved import ModelInputs, ResolvedCell
+from harness.core.evaluate.resolved import unknown_name_error
+from harness.core.scoring.score import predicted_times
+from harness.models import MODELS, Model
+from harness.models.frame import frame_s
+from harness.observe.profiling.fit import JOBS_PER_TRIAL
+
+if TYPE_CHECKING:
+    from harness.base.stats.resampling import Numbers
+
+INTERVAL_OF = ("body_s", "job_s")
+INTERVAL_LEVELS = (0.8, 0.9)
+JOBS = "jobs."  # before the names of times of jobs, where they stand beside statistics
+
+
+class Miss(NamedTuple):
+    """By how much the *refit* of this number misses the cell without which it was fitted."""
+
+    refit: int
+    logarithms: Numbers  # measured less predicted, for each of `INTERVAL_OF`; NaN: no answer
+
+
+def predict_cell(
+    model: str | Model,
+    cell: ResolvedCell,
+    profiles: Mapping[str, Profile],
+    body: Prediction | None = None,
+) -> Prediction:
+    """
+    Prediction of *model* for *cell*: its body, and with the profile's frame its job and makespan.
+
+    Not applicable where the profile lacks what the model needs; without a frame it has no job.
+    *body* is what the model says of one job of the cell, where that is known.
+    """
+    name = model if isinstance(model, str) else model.name
+    workload = cell.spec.name
+    try:
+        profile = profiles.get(workload)
+        if profile is None:
+            raise MissingStatistic(f"profile of {workload}", model=name, workload=workload)
+        predictor = find_model(model)
+        if not cell.workload.jobs_alike:
+            raise MissingStatistic("jobs of one kind", model=name, workload=workload)
+        if body is None:
+            body = predictor.predict(profile, *cell.model_inputs)
+        if body.body_s is None:
+            return body.model_copy(update={"cell": cell.id})
+        return with_frame(body, body.body_s, cell, profile)
+    except MissingStatistic as error:
+        missing = error.names
+    except HarnessError as error:
+        missing = (error.what,)
+    return Prediction(model=name, cell=cell.id, not_applicable=missing)
+
+
+def find_model(model: str | Model) -> Model:
+    """Give the *model*, or the one of that name; `DataError`: there is none."""
+    if not isinstance(model, str):
+        return model
+    if model not in MODELS:
+        raise unknown_name_error("model", model)
+    return MODELS[model]
+
+
+def with_frame(
+    prediction: Prediction, body_s: float, cell: ResolvedCell, profile: Profile
+) -> Prediction:
+    """*prediction* of a body of *body_s* with the times of all jobs of a trial, frame included."""
+    planned = cell.planned_jobs
+    if planned is None and JOBS_PER_TRIAL not in profile.statistics:
+        raise MissingStatistic(JOBS_PER_TRIAL, model=prediction.model, workload=profile.workload)
+    # Trials that take as many jobs as they need take as many as the profiling trials did.
+    job_count = float(planned or profile.statistics[JOBS_PER_TRIAL].value)
+    changes: dict[str, Any] = {"cell": cell.id, "jobs": job_count}
+    try:
+        around_s, warnings = frame_s(profile.frame, *cell.model_inputs)
+    except MissingStatistic as error:
+        return prediction.model_copy(update={**changes, "not_applicable": error.names})
+    each_job_s = body_s + around_s
+    outside_s = profile.frame["job_start_s"].value + profile.frame["job_end_s"].value
+    changes |= {
+        "frame_s": around_s,
+        "job_s": job_count * each_job_s,
+        "each_job_s": None if planned == 1 else each_job_s,
+        "makespan_s": job_count * (each_job_s - outside_s),
+        "warnings": (*prediction.warnings, *warnings),
+    }
+    return prediction.model_copy(update=changes)
+
+
+def predict_cells(
+    model: str | Model,
+    cells: Iterable[ResolvedCell],
+    profiles: Mapping[str, Profile],
+    profiled: Mapping[str, ResolvedCell],
+) -> Iterator[Prediction]:
+    """
+    Yield the prediction of *model* for each of *cells*, with its refits and intervals.
+
+    Residuals are those of logarithms, the factor between predicted and measured times: times of
+    jobs vary over a decade and their errors with them, and no interval reaches 0.  Measured times
+    of profiling cells are those that the profile keeps, at reference speed; *profiled* has the
+    cells by their ids, but those of another run.
+    """
+    misses = {
+        name: [*profiled_misses(model, profile, profiled)] for name, profile in profiles.items()
+    }
+    for cell in cells:
+        prediction = predict_cell(model, cell, profiles)
+        if prediction.body_s is None:
+            yield prediction
+        else:
+            workload = cell.spec.name
+            profile = profiles[workload]
+            update = spread_of(model, cell, profile, misses[workload])
+            yield prediction.model_copy(update=update)
+
+
+def spread_of(
+    model: str | Model, cell: ResolvedCell, profile: Profile, misses: Sequence[Miss]
+) -> dict[str, Any]:
+    """What *model* says of *cell* by each refit of *profile*, and the intervals, as fields."""
+    import numpy as np
+
+    workload = cell.spec.name
+    by_refit = [predict_cell(model, cell, {workload: refit}) for refit in profile.refits]
+    logarithms = [_log_times(prediction) for prediction in by_refit]
+    # Cells whose miss is not known make intervals wider: they count as missed by any factor.
+    unknown_count = len({job.cell for job in profile.jobs}) - len(misses)
+    unknown = [(math.nan, math.nan)] * unknown_count
+    drawn = drawn_times(model, cell, profile, misses) if profile.draws else None
+    refits = {}
+    intervals = {}
+    for column, quantity in enumerate(INTERVAL_OF):
+        refits[quantity] = tuple(
+            predicted_times(prediction)[quantity][1] for prediction in by_refit
+        )
+        if drawn is not None:
+            intervals[quantity] = {
+                _level_name(level): drawn_interval(drawn[:, column], level)
+                for level in INTERVAL_LEVELS
+            }
+            continue
+        pairs = [(logarithms[miss.refit][column], miss.logarithms[column]) for miss in misses]
+        centres, residuals = np.reshape(pairs + unknown, (-1, 2)).T
+        intervals[quantity] = {
+            _level_name(level): prediction_interval(centres, residuals, level)
+            for level in INTERVAL_LEVELS
+        }
+    return {"refits": refits, "intervals": intervals}
+
+
+def _level_name(level: float) -> str:
+    return f"{100 * level:.0f}"
+
+
+def drawn_times(
+    model: str | Model, cell: ResolvedCell, profile: Profile, misses: Sequence[Miss]
+) -> Numbers:
+    """
+    Logarithms of times for each draw of a *profile* of another machine.
+
+    Its costs are those drawn for that machine, and what the model misses is what it misses here:
+    each miss stands in one draw as it is and in the next with the other sign.
+    """
+    import numpy as np
+
+    workload = cell.spec.name
+    drawn: Numbers = np.array(
+        [
+            _log_times(predict_cell(model, cell, {workload: scaled(profile, times)}))
+            for times in profile.draws
+        ]
+    )
+    finite = [miss.logarithms for miss in misses if np.isfinite(miss.logarithms).all()]
+    errors = np.array(finite or [np.zeros(len(INTERVAL_OF))])
+    numbers = np.arange(len(drawn))
+    drawn += errors[numbers // 2 % len(errors)] * (2 * (numbers % 2) - 1)[:, None]
+    return drawn
+
+
+def _log_times(prediction: Prediction) -> Numbers:
+    """Logarithms of a trial's times, NaN where there is none."""
+    import numpy as np
+
+    times_s = predicted_times(prediction)
+    logs: Numbers = np.log([times_s[quantity][1] or math.nan for quantity in INTERVAL_OF])
+    return logs
+
+
+def profiled_misses(
+    model: str | Model, profile: Profile, profiled: Mapping[str, ResolvedCell]
+) -> Iterator[Miss]:
+    """Yield for each profiling cell the place of the refit without it, and what that misses."""
+    import numpy as np
+
+    all_cells = {job.cell for job in profile.jobs}
+    for place, refit in enumerate(profile.refits):
+        for cell_id in sorted(all_cells - {job.cell for job in refit.jobs}):
+            jobs = [job for job in profile.jobs if job.cell == cell_id]
+            if cell_id not in profiled:  # of another run
+                yield Miss(place, miss_of_jobs(model, refit, jobs))
+                continue
+            sums_s = [_sum_s(jobs, quantity) for quantity in INTERVAL_OF]
+            measured = np.log(sums_s) - math.log(len({job.trial for job in jobs}))
+            prediction = predict_cell(model, profiled[cell_id], {profile.workload: refit})
+            yield Miss(place, measured - _log_times(prediction))
+
+
+def _sum_s(jobs: Iterable[ProfiledJob], quantity: str) -> float:
+    """Sum of the *quantity* of *jobs*; NaN where one of them has none."""
+    return sum(getattr(job, quantity) or math.nan for job in jobs)
+
+
+def miss_of_jobs(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]) -> Numbers:
+    """By how much *model* misses profiled *jobs* of one cell: logarithms, NaN: it has no answer."""
+    import numpy as np
+
+    predictor = MODELS[model] if isinstance(model, str) else model
+    inputs = inputs_of_profiled(jobs[0])
+    try:
+        body_s = predictor.predict(refit, *inputs).body_s or math.nan
+        predicted_s = [body_s, body_s + frame_s(refit.frame, *inputs)[0]]
+    except HarnessError:
+        predicted_s = [math.nan, math.nan]
+    measured_s = [_sum_s(jobs, quantity) / len(jobs) for quantity in INTERVAL_OF]
+    missed: Numbers = np.log(measured_s) - np.log(predicted_s)
+    return missed
+
+
+def inputs_of_profiled(job: ProfiledJob) -> ModelInputs:
+    """What a model is given of a profiled *job*, whose cell is that of another run."""
+    slots = {
+        f"{kind}_slots_per_node": -(-getattr(job, f"{kind}_slots") // job.num_nodes)
+        for kind in ("map", "reduce")
+    }
+    cluster = Cluster(
+        num_nodes=job.num_nodes, map_slots=job.map_slots, reduce_slots=job.reduce_slots, **slots
+    )
+    job_input = JobInput(
+        input_bytes=job.input_bytes,
+        num_files=job.num_splits,
+        num_splits=job.num_splits,
+        split_bytes=job.input_bytes / job.num_splits,
+    )
+    return job.configuration, cluster, job_input
+
+
+def scaled(profile: Profile, times: Mapping[str, float]) -> Profile:
+    """*profile* with each time as many times as long as *times* has it, by name, jobs by `JOBS`."""
+    times_of_jobs = {
+        name.removeprefix(JOBS): factor for name, factor in times.items() if name.startswith(JOBS)
+    }
+    return profile.model_copy(
+        update={
+            "statistics": scaled_statistics(profile.statistics, times),
+            "costs": scaled_statistics(profile.costs, times),
+            "frame": scaled_statistics(profile.frame, times),
+            "jobs": tuple(scaled_job(job, times_of_jobs) for job in profile.jobs),
+        }
+    )
+
+
+def scaled_statistics(
+    statistics: Mapping[str, Statistic], times: Mapping[str, float]
+) -> dict[str, Statistic]:
+    """*statistics* with each as many times as large as *times* has it, by name."""
+    changed = dict(statistics)
+    for name in statistics.keys() & times.keys():
+        factor = times[name]
+        old = statistics[name]
+        nodes = {node: factor * value for node, value in old.nodes.items()}
+        update = {"value": factor * old.value, "spread": factor * old.spread, "nodes": nodes}
+        changed[name] = old.model_copy(update=update)
+    return changed
+
+
+def scaled_job(job: ProfiledJob, times: Mapping[str, float]) -> ProfiledJob:
+    """*job* with those of its *times* longer that it has."""
+    update = {}
+    for name, factor in times.items():
+        value = getattr(job, name)
+        if value is not None:
+            update[name] = factor * value
+    return job.model_copy(update=update)
+
+
+def profiled_range(cell: Cell, profile: Profile | None) -> Range:
+    """Where *cell* is in the range that was profiled."""
+    if profile is None:
+        return "outside"
+    values: dict[str, float] = {"input_bytes": cell.workload.input_bytes}
+    for property_name, text in cell.configuration.items():
+        with suppress(ValueError):
+            values[property_name] = float(text)
+    in_ranges = [(values[name], *ends) for name, ends in profile.ranges.items() if name in values]
+    if not all(lowest <= value <= highest for value, lowest, highest in in_ranges):
+        return "outside"
+    is_at_edge = any(low < high and value in {low, high} for value, low, high in in_ranges)
+    return "edge" if is_at_edge else "inside"

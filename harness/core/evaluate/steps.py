@@ -1,0 +1,140 @@
+"""
+The steps from stored trials to scores: profiles, sealed predictions, scores; each stores its own.
+
+Nothing here needs Hadoop: every number can be made again from the run's files on any machine.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+
+from harness.base.errors import DataError, EvidenceError, HarnessError
+from harness.base.records.prediction import Prediction
+from harness.base.records.profile import Profile, SpeedCorrection, Statistic
+from harness.base.records.score import Measurement, ScoreBook
+from harness.base.stats.resampling import FEWEST_REFITS
+from harness.base.stats.sequential import LOOK_ERROR
+from harness.clusters.monitor.rates import rate_statistics
+from harness.core.evaluate.measurements import measure_trials
+from harness.core.evaluate.own_code import kept_own
+from harness.core.evaluate.own_model import OwnModel
+from harness.core.evaluate.predict import predict_cells
+from harness.core.evaluate.provenance import blind_refusals, model_code
+from harness.core.evaluate.stored import StoredTrials
+from harness.core.scoring import score
+from harness.core.scoring.comparisons import FAMILY_ERROR
+from harness.models import Model
+from harness.observe.profiling import fit_profile, fit_speed
+from harness.observe.profiling.jobs import Observation
+
+MOST_REFITS = 20  # of a profile: their number bounds what predictions cost
+
+
+def profile_run(trials: StoredTrials) -> dict[str, Profile]:
+    """Fit one profile per workload on the profiling trials, and store them."""
+    observations = defaultdict[str, list[Observation]](list)
+    for record in trials.done.values():
+        if record.trial.profiling:
+            observations[record.trial.cell.workload.name] += trials.observe(record)
+    if not observations:
+        what = "no profiling trial has succeeded"
+        fix = "run the experiment first (harness run), or read the failed trials' reasons"
+        raise DataError(what, where=str(trials.run.path), fix=fix)
+    # One machine, one reference speed: all workloads of the run share it.
+    speed = fit_speed([*chain(*observations.values())])
+    rates = rate_statistics(trials.run.read_manifest().rates)
+    profiles = {}
+    for workload, observed in observations.items():
+        profile = fit_profile(workload, observed, speed, rates)
+        refits = fit_refits(workload, observed, speed, rates)
+        profiles[workload] = profile.model_copy(update={"refits": refits})
+        trials.run.write_profile(profiles[workload])
+    return profiles
+
+
+def fit_refits(
+    workload: str,
+    observed: Sequence[Observation],
+    speed: SpeedCorrection,
+    rates: Mapping[str, Statistic],
+) -> tuple[Profile, ...]:
+    """
+    Fit profiles each without one profiling cell, or a few where there are many.
+
+    Below four cells there is none: nothing could be concluded from them.
+    """
+    cells = sorted({observation.trial.cell.id for observation in observed})
+    if len(cells) < FEWEST_REFITS:
+        return ()
+    refits = []
+    for place in range(min(len(cells), MOST_REFITS)):
+        left_out = set(cells[place::MOST_REFITS])
+        kept = [
+            observation for observation in observed if observation.trial.cell.id not in left_out
+        ]
+        with suppress(HarnessError):  # it has no answer then
+            refits.append(fit_profile(workload, kept, speed, rates))
+    return tuple(refits)
+
+
+def predict_run(trials: StoredTrials) -> list[Prediction]:
+    """Have every model predict every scored cell, store the predictions and seal them."""
+    run = trials.run
+    profiles = run.read_profiles()
+    if not profiles:
+        raise DataError("there is no profile", where=str(run.path), fix="harness profile FILE")
+    # Cells that feed profiles are never scored, and no model is asked about controls.
+    controls = trials.experiment.nightly.controls
+    scored = {
+        trial.cell.id: None
+        for trial in trials.plan
+        if not trial.profiling and trial.cell.workload.name not in controls
+    }
+    cells = [trials.resolved[cell_id] for cell_id in scored]
+    hashes = run.profile_hashes()
+    predictions: list[Prediction] = []
+    for model_name in trials.experiment.predict.models:
+        model, code = asked_model(trials, model_name)
+        by_model = []
+        for prediction in predict_cells(model, cells, profiles, trials.resolved):
+            workload = trials.cells[prediction.cell].workload.name
+            origin = {"code": code, "profile": hashes.get(workload, "")}
+            by_model.append(prediction.model_copy(update=origin))
+        run.write_predictions(model_name, by_model)
+        predictions += by_model
+    run.seal.add()
+    return predictions
+
+
+def asked_model(trials: StoredTrials, name: str) -> tuple[str | Model, str]:
+    """Give the model of this *name*, and the SHA-256 of its code: a user's own is started."""
+    code = trials.experiment.predict.code.get(name)
+    if code is None:
+        return name, model_code(name)
+    return OwnModel(kept_own(code)), code.sha256
+
+
+def score_run(
+    trials: StoredTrials, stored: Iterable[Measurement] = (), *, strict: bool = False
+) -> ScoreBook:
+    """
+    Compare the sealed predictions with the measured cells, and store the scores.
+
+    *stored* measurements count as they are, the others are made from traces.  *strict*:
+    `EvidenceError` refuses a run that is not blind.
+    """
+    run = trials.run
+    run.seal.check()
+    run.check_evidence(with_scores=False)
+    refusals = blind_refusals(run, trials.done.values()) if strict else []
+    if refusals:
+        what = f"the run is not blind: {refusals[0]}"
+        fix = "measure it with predict: {order: blind}, or score it without --strict"
+        raise EvidenceError(what, where=str(run.path), fix=fix)
+    error = LOOK_ERROR if trials.experiment.is_until_decided else FAMILY_ERROR
+    score_book = score(trials.predictions, measure_trials(trials, stored), error=error)
+    run.write_scores(score_book)
+    return score_book

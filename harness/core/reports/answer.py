@@ -1,0 +1,299 @@
+"""
+The first screen of a report: the verdict, what it rests on, what would decide what is open.
+
+What is said of two models is the verdict on them: `nearer`, `equal` or `undecided`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from statistics import median
+
+from pydantic import TypeAdapter
+
+from harness.base.documents.document import Facts
+from harness.base.documents.wording import (
+    count,
+    floor_percent,
+    listing,
+    percent,
+    share_with_interval,
+)
+from harness.base.records.score import Comparison, Ranking, Summary
+from harness.base.records.trace import CPU
+from harness.base.records.trial import LimitedCluster
+from harness.base.stats.resampling import FEWEST_CELLS
+from harness.core.reports.data import ReportData
+
+ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
+_MOST_NAMED = 4  # pairs of models of which it is said what would decide, and failed trials
+_MOST_LACKING = 3  # names of statistics: a line for each model, not a page
+
+
+def headline(results: ReportData) -> str:
+    """Say in one sentence which model is nearest; where there are no scores, what is missing."""
+    ranking = results.score_book.ranking("raw")
+    done = len(results.trials)
+    done -= len(results.failed_trials)
+    if ranking is not None:
+        return verdict_sentence(results, ranking)
+    if not results.trials:
+        return "No answer yet: no trial has been run."
+    if not done:
+        return f"No answer: none of {count(len(results.trials), 'trial')} was done."
+    if not results.predictions:
+        return f"No answer yet: {count(done, 'trial')} done, and no model has predicted anything."
+    if not results.measurements:
+        return "No answer yet: predictions are there, and no scored cell has been measured."
+    if not results.score_book.measurements:
+        return "No answer yet: what was measured has not been scored (harness score RUN)."
+    return "No answer: no prediction could be scored."
+
+
+def verdict_sentence(results: ReportData, ranking: Ranking) -> str:
+    """Say which model is nearest, or that several are, or that it is undecided."""
+    if not ranking.models:
+        return f"No verdict: {ranking.reason}."
+    first, *tied = ranking.nearest
+    times = ANSWERED[ranking.quantity]
+    pairs = first_pairs(results, ranking)
+    if not tied:
+        error = first_error(results, ranking)
+        if len(ranking.models) == 1:
+            return f"{first} is off by {error} on average: predicted {times}."
+        reason = next((f": {pair.reason}" for pair in pairs.values()), "")
+        return (
+            f"{first} is nearest: its predicted {times} are off by {error} on average, proved"
+            f" against every other model{reason}."
+        )
+    errors = nearest_errors(results, ranking)
+    tied_pairs = [pairs[model] for model in tied if model in pairs]
+    if any(pair.verdict == "undecided" for pair in tied_pairs):
+        return (
+            f"Which model is nearest is undecided: the mean relative errors of"
+            f" {listing(ranking.nearest)}, {errors} of the {times}, cannot be distinguished."
+        )
+    return (
+        f"{listing(ranking.nearest)} are equally near: their predicted {times} are off by {errors}"
+        f" on average; {tied_pairs[0].reason}."
+    )
+
+
+def first_error(results: ReportData, ranking: Ranking) -> str:
+    """Mean error of the nearest model, with its interval where that is over the same cells."""
+    summary = results.summary(ranking.nearest[0], ranking.speed, quantity=ranking.quantity)
+    if summary is None or summary.cells != ranking.cells:
+        return percent(ranking.errors[0])
+    mean = summary.metrics["mape"]
+    label = f"{interval_name(summary.cells)} "
+    return share_with_interval(mean.value, mean.low, mean.high, label)
+
+
+def nearest_errors(results: ReportData, ranking: Ranking) -> str:
+    """Mean errors of the models that share the first place, from the smallest to the largest."""
+    texts = []
+    for model, error in zip(ranking.models, ranking.errors, strict=True):
+        if model in ranking.nearest:
+            summary = results.summary(model, ranking.speed, quantity=ranking.quantity)
+            texts.append(percent(error, error_noise(summary) if summary else None))
+    ends = dict.fromkeys((texts[0].removesuffix(" %"), texts[-1].removesuffix(" %")))
+    return f"{' to '.join(ends)} %"
+
+
+def facts(results: ReportData) -> Facts:
+    """What the verdict rests on, what would decide what is open, and what may change it."""
+    ranking = results.score_book.ranking("raw")
+    rests_on = list[str]()
+    open_pairs = list[str]()
+    if ranking is not None and ranking.models:
+        rests_on = foundations(results, ranking)
+        open_pairs = undecided_pairs(results, ranking)
+    if results.seal:
+        reasons = "; ".join(results.seal["not_blind"])
+        blind = "Blind: every scored trial was measured after the predictions were sealed."
+        rests_on.append(f"Not blind: {reasons}." if reasons else blind)
+    return Facts(tuple(rests_on), tuple(open_pairs), tuple(caveats(results, ranking)))
+
+
+def foundations(results: ReportData, ranking: Ranking) -> list[str]:
+    """How many cells were scored, from how many others the models learnt, and the noise."""
+    by_cell = {score.cell: score for score in results.scores(ranking.quantity, "raw")}
+    repeats = sorted({score.trials for score in by_cell.values()})
+    fewest = f"{repeats[0]} to " if len(repeats) > 1 else ""
+    profiled = {record.trial.cell.id for record in results.trials if record.trial.profiling}
+    floors = [score.floor for score in by_cell.values() if score.floor is not None]
+    noise = "Noise is not known: no scored cell was measured more than once."
+    if floors:
+        noise = (
+            f"Noise {floor_percent(median(floors))}: the standard deviation of the mean of a"
+            " cell's repeats, median over the cells. A smaller error cannot be distinguished"
+            " from none."
+        )
+    learnt_from = count(len(profiled), "other cell")
+    if source := results.experiment.predict.source:
+        learnt_from = f"other cells, of the run {source}"
+    repeated = f"{fewest}{count(repeats[-1], 'repeat')} of each"
+    return [
+        f"{count(ranking.cells, 'cell')} (workload, input and configuration), {repeated}.",
+        f"The models learnt from {learnt_from}, the profiling cells.",
+        noise,
+    ]
+
+
+def undecided_pairs(results: ReportData, ranking: Ranking) -> list[str]:
+    """What would decide between the model with the smallest error and others, of some of them."""
+    undecided = [
+        f"Between {pair.better} and {pair.worse}: {pair.reason}."
+        for pair in first_pairs(results, ranking).values()
+        if pair.verdict == "undecided"
+    ]
+    named = undecided[:_MOST_NAMED]
+    if hidden := len(undecided) - len(named):
+        named.append(f"{count(hidden, 'more pair')}: below, under Models compared.")
+    return named
+
+
+def caveats(results: ReportData, ranking: Ranking | None) -> Iterator[str]:
+    """What may change the verdict: what is missing, failed, disturbed, left out, not as asked."""
+    yield from missing_trials(results)
+    yield from failed_trials(results)
+    if disturbed := results.disturbed_trials:
+        trials = count(len(results.trials), "trial")
+        yield f"{len(disturbed)} of {trials} ran disturbed: others used the machine. They count."
+    yield from framed_cells(results)
+    if ranking is not None:
+        yield from (f"{model} is not ranked: {why}." for model, why in ranking.left_out.items())
+        yield from verdict_at_reference_speed(results, ranking)
+    for find in _CONDITIONS:
+        yield from find(results)
+    yield from (f"The cluster: {text}." for text in results.manifest.get("limitations") or ())
+    yield from not_applicable(results)
+
+
+def missing_trials(results: ReportData) -> Iterator[str]:
+    """How much of the plan has not been run, and what it leaves unmeasured."""
+    missing = results.planned - len(results.trials)
+    if missing <= 0:
+        return
+    text = f"The run is not finished: {missing} of {count(results.planned, 'trial')} are missing"
+    wanted = {prediction.cell for prediction in results.predictions}
+    if cells := len(wanted - {measurement.cell for measurement in results.measurements}):
+        text += f", and {cells} of {count(len(wanted), 'scored cell')} have no measurement"
+    yield f"{text}."
+
+
+def failed_trials(results: ReportData) -> Iterator[str]:
+    """How many failed, and why, of some of them."""
+    if failed := results.failed_trials:
+        trials = count(len(results.trials), "trial")
+        yield f"{len(failed)} of {trials} failed or ran out of time: in no figure."
+    for record in results.failed_trials[:_MOST_NAMED]:
+        reason = record.reason.strip().partition("\n")[0]
+        yield f"{record.trial.id}: {reason or 'no reason was recorded'}"
+
+
+def framed_cells(results: ReportData) -> Iterator[str]:
+    """Where the frame is too large a part of some jobs to compare their job times."""
+    for framed in results.score_book.rankings:
+        if (framed.quantity, framed.speed) == ("job_s", "raw") and framed.reason:
+            cells = count(framed.cells, "cell") if framed.cells else "no cell"
+            yield (
+                f"Job times are compared in {cells}: {framed.reason}. The frame is what passes"
+                " around tasks: start and end of the job and of its tasks, and gaps."
+            )
+
+
+def verdict_at_reference_speed(results: ReportData, ranking: Ranking) -> Iterator[str]:
+    """Where it is another: which one."""
+    reference = results.score_book.ranking("reference")
+    if reference is None or set(reference.nearest) == set(ranking.nearest):
+        return
+    first, *tied = reference.nearest or ("",)
+    nearest = f"undecided between {listing(reference.nearest)}" if tied else f"{first} is nearest"
+    yield (
+        f"With times corrected for changes of the machine's speed the verdict is another:"
+        f" {nearest}."
+    )
+
+
+def unmet_limits(results: ReportData) -> Iterator[str]:
+    """How many limits of nodes did not hold."""
+    starts = TypeAdapter(list[LimitedCluster]).validate_python(results.manifest.get("limits", []))
+    is_kept = Counter[bool]()
+    for start in starts:
+        for limits in start.nodes.values():
+            is_kept.update(bool(limit.is_met and limit.is_enforced) for limit in limits.values())
+    if unmet := is_kept[False]:
+        yield (
+            f"{unmet} of {count(is_kept.total(), 'limit')} of nodes did not hold as requested:"
+            " below, under Hardware limited on purpose."
+        )
+
+
+def cells_outside_the_profile(results: ReportData) -> Iterator[str]:
+    """How many scored cells lie outside the range of the profiling cells."""
+    ranges = {score.cell: score.range for score in results.scores(results.answered, "raw")}
+    if outside := [*ranges.values()].count("outside"):
+        cells = count(len(ranges), "cell")
+        yield f"{outside} of {cells} lie outside the range that was profiled."
+
+
+def processor_for_a_device(results: ReportData) -> Iterator[str]:
+    """In how many trials no GPU did the work of a GPU."""
+    if on_processor := sum(CPU in record.device for record in results.trials):
+        yield (
+            f"In {count(on_processor, 'trial')} the processor did the work of a device"
+            " (device=cpu): nothing in them was measured on a GPU."
+        )
+
+
+# Under which conditions the times were measured, in the order in which a reader asks.
+_CONDITIONS: tuple[Callable[[ReportData], Iterator[str]], ...] = (
+    unmet_limits,
+    cells_outside_the_profile,
+    processor_for_a_device,
+)
+
+
+def first_pairs(results: ReportData, ranking: Ranking) -> dict[str, Comparison]:
+    """Comparisons of the model with the smallest error, by the other one."""
+    wanted = (ranking.quantity, ranking.speed, ranking.models[0])
+    return {
+        pair.worse: pair
+        for pair in results.score_book.comparisons
+        if (pair.quantity, pair.speed, pair.better) == wanted
+    }
+
+
+def interval_name(cells: int) -> str:
+    """Name what stands beside a mean over so many cells."""
+    return "95 % interval" if cells >= FEWEST_CELLS else "range"
+
+
+def error_noise(summary: Summary) -> float | None:
+    """Half the interval of the mean error: errors are written no finer than it allows."""
+    error = summary.metrics["mape"]
+    return None if error.low is None or error.high is None else (error.high - error.low) / 2 or None
+
+
+def not_applicable(results: ReportData) -> list[str]:
+    """Say for which models the profile lacks something, and what."""
+    lacking: dict[tuple[int, tuple[str, ...]], list[str]] = {}
+    for model in results.models:
+        cells = 0
+        names = set[str]()
+        for prediction in results.predictions:
+            if prediction.model == model and prediction.not_applicable:
+                cells += 1
+                names.update(prediction.not_applicable)
+        if cells:
+            lacking.setdefault((cells, tuple(sorted(names))), []).append(model)
+    sentences = []
+    for (cells, lacked), models in lacking.items():
+        verb = "is" if len(models) == 1 else "are"
+        sentences.append(
+            f"{listing(models)} {verb} not applicable in {count(cells, 'cell')}: the profile lacks"
+            f" {listing(lacked, most=_MOST_LACKING)}."
+        )
+    return sentences

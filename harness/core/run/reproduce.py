@@ -1,0 +1,63 @@
+"""Every stage from raw logs to scores, made again by the present code and compared with results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from harness.core.evaluate.flow import Evaluation
+from harness.core.run.traces import remake_all_traces
+from harness.core.store import Run
+from harness.core.store.compare import Difference, compare_files
+
+# Stages in their order, each with its files; what is made of raw logs is the first.
+STAGES = {
+    "trace": "trials/*/trace/*",
+    "profiles": "profiles/*.json",
+    "predictions": "predictions/*.jsonl",
+    "scores": "scores/*.json",
+}
+_HISTORIES = "trials/*/raw/job-*-history.jhist.gz"
+
+
+def reproduce(
+    run: Run, folder: Path, given: str, *, is_lean: bool = False
+) -> Iterator[tuple[str, list[Difference]]]:
+    """
+    Each stage after *given*, made in the empty *folder* of those before, with what differs.
+
+    Ends before the first stage of which *run* has nothing; `EvidenceError`: it was tampered with.
+    *is_lean*: what comes before all that the run has is taken as it is stored, as in a bundle.
+    """
+    run.check_evidence()
+    if run.seal.exists():
+        run.seal.check()
+    experiment = run.experiment()
+    plan = run.read_plan()
+    stages = list(STAGES)
+    has_traces = not is_lean or has_any(run, STAGES["trace"])
+    has_logs = not is_lean or has_any(run, _HISTORIES)
+    first = stages.index(given) + 1 if given in stages else 0
+    if run.measured is not run or not has_logs:  # of an analysis: traces are the run's
+        first = max(first, stages.index("profiles"))
+    if not has_logs and not has_traces:
+        first = max(first, stages.index("predictions"))
+    measurements = () if has_traces else run.read_scores().measurements
+    remade_run = run.link_to(folder, stages[:first])
+    evaluation = Evaluation(remade_run, experiment, plan)
+    make: dict[str, Callable[[], object]] = {
+        "trace": lambda: remake_all_traces(remade_run),
+        "profiles": evaluation.profile,
+        "predictions": evaluation.predict,
+        "scores": lambda: evaluation.score(measurements),
+    }
+    for stage in stages[first:]:
+        if next(run.opener.glob(STAGES[stage]), None) is None:
+            break
+        make[stage]()
+        yield stage, list(compare_files(run.opener, remade_run.opener, STAGES[stage]))
+
+
+def has_any(run: Run, pattern: str) -> bool:
+    """Whether *run* has a file of this *pattern*."""
+    return next(run.path.glob(pattern), None) is not None

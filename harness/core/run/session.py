@@ -1,0 +1,349 @@
+"""
+One experiment file and its results folder: the steps that the command line offers.
+
+`harness all` is the composition of the steps and nothing more.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from harness.base.errors import DataError, HarnessError
+from harness.base.records.profile import Profile
+from harness.base.records.trial import Trial, TrialRecord, Versions
+from harness.base.text import excerpt
+from harness.base.units import format_duration
+from harness.clusters import remove
+from harness.clusters.hadoop_home.home import HadoopHome
+from harness.clusters.monitor.machine import machine_facts
+from harness.clusters.monitor.probe import probe_jar
+from harness.clusters.monitor.rates import are_rates_required
+from harness.core.evaluate.flow import Evaluation
+from harness.core.experiment.grid import expand, order
+from harness.core.experiment.model import Experiment
+from harness.core.reports.sections.method import flatten
+from harness.core.run import Console
+from harness.core.run.estimate import Estimator
+from harness.core.run.execute import Execution, OnDisturbed, OnError, cluster_name
+from harness.core.run.experiment_file import ExperimentFile
+from harness.core.run.manifest import record_command
+from harness.core.run.plan import make_plan
+from harness.core.run.preflight import Preflight
+from harness.core.run.repeats import more_of_fastest, until_decided
+from harness.core.run.reuse import is_same, take_over
+from harness.core.run.traces import remake_missing_traces
+from harness.core.store import Run, Store
+from harness.core.store.run import measured_part
+from harness.hardware.transfer import profiles_for
+
+_MOST_RUNS = 20  # of which times are read for an estimate
+_MOST_DIFFERENCES = 3  # between two experiments, in an error
+
+MoreTrials = Callable[[Run], list[Trial]]
+
+
+@dataclass(frozen=True)
+class Session:
+    """
+    An experiment *text* read from *source*, its results below *results_dir*.
+
+    *profiles* are given to the models in the place of those of the run that the text names.
+    """
+
+    text: str
+    source: str
+    results_dir: Path
+    overrides: tuple[str, ...]
+    console: Console
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+
+    @cached_property
+    def file(self) -> ExperimentFile:
+        """The file, whose experiment is read when it is asked for."""
+        return ExperimentFile(self.text, self.source, self.overrides, self.console)
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment, with the tracing that its provider gives; `SpecError` has all errors."""
+        return self.file.experiment
+
+    @cached_property
+    def home(self) -> HadoopHome:
+        """The Hadoop home, verified."""
+        return HadoopHome.find()
+
+    @cached_property
+    def versions(self) -> Versions:
+        """Versions of Hadoop, Java and our jars, which trial ids depend on."""
+        return self.home.versions()
+
+    @cached_property
+    def trials(self) -> tuple[Trial, ...]:
+        """Every trial, in the order in which it is run."""
+        return order(self.experiment, expand(self.experiment), self.versions)
+
+    def _trials_of(self, experiment: Experiment) -> tuple[Trial, ...]:
+        """Every trial of *experiment*: that of the file, or that with which a run was sealed."""
+        if experiment == self.experiment:
+            return self.trials
+        return order(experiment, expand(experiment), self.versions)
+
+    @cached_property
+    def borrowed(self) -> Mapping[str, Profile]:
+        """
+        Profiles by workload of the run that the file names, if any, for the machine that it names.
+
+        `DataError`, `SpecError`: there is no such run, or it has no profile of a workload.
+        """
+        predict = self.experiment.predict
+        if self.profiles or not predict.source:
+            return self.profiles
+        source = Store(self.results_dir).find(predict.source)
+        profiles: Mapping[str, Profile] = source.read_profiles()
+        workloads = {trial.cell.workload.name for trial in self.trials}
+        if lacking := workloads.difference(profiles, self.experiment.nightly.controls):
+            what = f"it has no profile of {', '.join(sorted(lacking))}"
+            fix = "name a run that profiled all workloads: predict.from"
+            raise DataError(what, where=str(source.path), fix=fix)
+        if paths := [Path(self.source).parent / path for path in predict.hardware]:
+            cells = {trial.cell.id: trial.cell for trial in self.trials}
+            profiles, _ = profiles_for(source, paths, cells.values())
+        return profiles
+
+    @cached_property
+    def preflight(self) -> Preflight:
+        """What is checked before anything is started."""
+        cells = [*self.file.cells.values()]
+        return Preflight(self.experiment, cells, self.source, lambda: self.home, self.console)
+
+    def plan(self) -> dict[str, Any]:
+        """All trials with what the newest run of the experiment has of them; starts nothing."""
+        experiment = self.experiment
+        trials = self.trials
+        self.preflight.warn()
+        self.preflight.warn_of_lacks()
+        try:
+            _ = self.borrowed
+        except HarnessError as error:
+            self.console.say(f"warning: predict.from: {error.what}")
+        runs = [run for run in Store(self.results_dir).fitting(experiment) if run.trial_ids()]
+        if not runs:
+            return make_plan(experiment, trials, {}, self.estimator())
+        newest = runs[-1]
+        is_finished = newest.finished
+        records = newest.trials()
+        plan = make_plan(experiment, trials, records, self.estimator(), is_finished=is_finished)
+        held_count = sum(trial["state"] != "pending" for trial in plan["trials"])
+        if not held_count:
+            return plan
+        end = "is not finished: 'harness run' goes on with it"
+        if is_finished:
+            end = "is finished: 'harness run' measures all anew, in another run"
+        self.console.say(f"run {newest.path} holds {held_count} of {len(trials)} trials, and {end}")
+        return {**plan, "run": newest.path}
+
+    def estimator(self) -> Estimator:
+        """What the newest runs that this machine measured say of the time that trials take."""
+        machine = machine_facts()
+        attempts_of_runs = list[tuple[float, list[TrialRecord]]]()
+        for run in reversed(Store(self.results_dir).all_runs()):
+            with suppress(DataError):  # a damaged run says nothing
+                manifest = run.read_manifest()
+                if is_same(manifest.machine, machine) and run.trial_ids():
+                    attempts_of_runs.append((manifest.created_s, run.attempts()))
+            if len(attempts_of_runs) == _MOST_RUNS:
+                break
+        return Estimator(attempts_of_runs)
+
+    def open_run(self, *, new: bool) -> Run:
+        """The newest unfinished run, or a *new* one; what cannot be predicted is not measured."""
+        text = self.file.concealed()
+        store = Store(self.results_dir)
+        earlier = [] if new else store.fitting(self.experiment)
+        if not any(run.seal.exists() for run in earlier if not run.finished):
+            _ = self.borrowed
+        run = store.open_run(self.experiment, text, new=new, versions=self.versions)
+        if run.note:
+            self.console.say(run.note)
+        return run
+
+    def measure(
+        self,
+        *,
+        on_error: OnError = "skip",
+        retries: int = 0,
+        on_disturbed: OnDisturbed = "keep",
+        new: bool = False,
+        reuse: bool = False,
+        trials: Sequence[Trial] | None = None,
+        more: MoreTrials | None = None,
+        more_here: MoreTrials | None = None,
+    ) -> tuple[Run, int]:
+        """
+        Run what is missing of the newest unfinished run, or of a new one; count the failures.
+
+        *reuse*: trials that other runs have measured on this machine are taken over.  *trials* are
+        those of the grid, unless they are given.  *more* gives trials to be added at the end until
+        there is none: of itself those that a verdict takes; *more_here* on the cluster that has
+        just run the last one.
+        """
+        self.preflight.require()
+        self.preflight.look()
+        self.preflight.warn()
+        probe_jar()
+        run = self.open_run(new=new)
+        with run.lock():
+            experiment = self._settle(run)
+            if remove(cluster_name(run), experiment.cluster.provider):
+                self.console.say("cluster: took down what a killed run had left")
+            trials = self._trials_of(experiment) if trials is None else trials
+            if reuse:
+                taken = take_over(run, Store(self.results_dir), trials)
+                self.console.say(f"taken over: {len(taken)} earlier trials")
+            remake_missing_traces(run)
+            run.write_plan(trials)
+            record_command(run, experiment, self.versions, self.overrides)
+            planned = run.read_plan()
+            execution = Execution(
+                run=run,
+                home=self.home,
+                versions=self.versions,
+                limit_s=experiment.trial_limit_s,
+                warmup=experiment.warmup,
+                console=self.console,
+                on_error=on_error,
+                retries=retries,
+                on_disturbed=on_disturbed,
+                estimates_s=self._announce(run, experiment, planned),
+                needs_rates=are_rates_required(experiment.predict.models),
+                seal=cache(lambda: self.seal(run) if experiment.predict.is_blind else ""),
+                more_here=more_here and partial(more_here, run),
+            )
+            execution.execute(planned, set(run.trials()))
+            more = more or self._more_of(experiment)
+            while more and (added := more(run)):
+                self.console.say(f"{len(added)} trials are added: {added[0].reason}")
+                planned = (*planned, *added)
+                execution.execute(planned, set(run.trials()))
+            run.finish()
+        records = run.trials()
+        ended = {trial.id for trial in planned} & records.keys()
+        return run, sum(records[trial_id].state != "done" for trial_id in ended)
+
+    def _settle(self, run: Run) -> Experiment:
+        """Give the experiment that *run* measures: what it was sealed with stays."""
+        experiment = self.experiment
+        if not run.seal.exists():  # nothing is predicted yet: the question may still change
+            run.update_manifest(experiment=experiment.model_dump(mode="json"))
+            return experiment
+        sealed_experiment = run.experiment()
+        if sealed_experiment != experiment:
+            fix = f"harness predict {self.source} asks others of it when it is measured"
+            self.console.say(f"the run keeps the models that it has predicted: {fix}")
+        return sealed_experiment
+
+    def _announce(
+        self, run: Run, experiment: Experiment, planned: Sequence[Trial]
+    ) -> dict[str, float]:
+        """Say how many of the *planned* trials are done; expected seconds of each, by its id."""
+        records = run.trials()
+        done_count = len({trial.id for trial in planned} & records.keys())
+        self.console.say(f"run {run.path} ({done_count} of {len(planned)} trials done)")
+        plan = make_plan(experiment, planned, records, self.estimator())
+        if left_s := plan["estimate_s"]:
+            self.console.say(f"it will take about {format_duration(left_s)} ({plan['estimated']})")
+        return {trial["id"]: trial["estimate_s"] for trial in plan["trials"]}
+
+    def _more_of(self, experiment: Experiment) -> MoreTrials | None:
+        """What gives trials of *experiment* to be added; `None`: its plan is all."""
+        if experiment.fastest:
+            return lambda run: more_of_fastest(self.evaluation(run), self.versions)
+        if experiment.is_until_decided:
+            return lambda run: until_decided(self.evaluation(run), self.versions, self.console)
+        return None
+
+    def seal(self, run: Run) -> str:
+        """SHA-256 of the seal of *run*, made of its profiling trials where there is none yet."""
+        if not run.seal.exists():
+            evaluation = self.evaluation(run)
+            for profile in self.borrowed.values():
+                run.write_profile(profile)
+            if not self.borrowed:
+                if not any(record.trial.profiling for record in evaluation.done.values()):
+                    run.finish()  # nothing can come of it: the next call opens another run
+                evaluation.profile()
+            predictions = evaluation.predict()
+            self.console.say(f"{len(predictions)} predictions are sealed: {run.seal.path}")
+        return run.seal.sha256()
+
+    def evaluation(self, run: Run | None = None, *, asks: bool = False) -> Evaluation:
+        """
+        Give *run* to be evaluated, or the newest that fits, or the analysis that the file asks for.
+
+        The question is the file's.  Where neither the run nor an analysis of it has the file's
+        models and `profile_on`, `DataError`; but for who *asks*, the run with those of the file.
+        """
+        wanted = self.experiment
+        if run is None:
+            newest = self.newest()
+            run = self._answer_of(newest)
+            if run is None and not asks:
+                raise self._asked_otherwise_error(newest)
+            run = run or newest
+        evaluation = Evaluation.of(run)
+        predict = wanted.predict if asks else evaluation.experiment.predict
+        changes = {"question": wanted.question, "predict": predict}
+        return replace(evaluation, experiment=evaluation.experiment.model_copy(update=changes))
+
+    def _answer_of(self, run: Run) -> Run | None:
+        """Give the newest analysis of *run*, or the run, that was asked what the file asks."""
+        for answer in (*reversed(run.analyses()), run):
+            if answer.experiment().predict == self.experiment.predict:
+                return answer
+        return None
+
+    def _asked_otherwise_error(self, run: Run) -> DataError:
+        """Make the error for a *run* that was asked other models than the file's."""
+        asked = run.experiment().predict
+        wanted = self.experiment.predict
+        names = [
+            name
+            for name in ("models", "code", "profile_on")
+            if getattr(asked, name) != getattr(wanted, name)
+        ]
+        what = f"run {run.id} was asked with other {' and '.join(names)} than the file's"
+        words = ["harness", "predict", self.source]
+        for override in self.overrides:
+            words += ["--set", override]
+        command = shlex.join(words)
+        fix = f"{command} asks the file's, without a job; or name the run: {run.path}"
+        return DataError(what, where=self.source, fix=fix)
+
+    def newest(self) -> Run:
+        """The newest run with trials that measured what the file measures; else `DataError`."""
+        store = Store(self.results_dir)
+        experiment = self.experiment
+        latest = store.latest(experiment.name)  # or the error that there is none
+        runs = [run for run in store.fitting(experiment) if run.trial_ids()]
+        if runs:
+            return runs[-1]
+        wanted = dict(flatten(measured_part(experiment)))
+        stored = dict(flatten(measured_part(latest.experiment())))
+        differing = [key for key in stored | wanted if stored.get(key) != wanted.get(key)]
+        what = f"no run of this experiment has a trial yet; the newest is {latest.path}"
+        if differing:
+            shown = [
+                f"{key} {excerpt(stored.get(key))}, not {excerpt(wanted.get(key))}"
+                for key in differing[:_MOST_DIFFERENCES]
+            ]
+            what = f"no run measured what this file says: the newest, {latest.path}, has"
+            what = f"{what} {'; '.join(shown)}"
+        fix = f"name that run in the place of the file, or measure: harness run {self.source}"
+        raise DataError(what, where=self.source, fix=fix)

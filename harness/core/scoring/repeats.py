@@ -1,0 +1,74 @@
+"""Which cells to measure once more, so that an open verdict is reached with few trials."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from harness.base.records.score import Comparison, Measurement, Ranking, ScoreBook
+from harness.base.stats.pairs import gap_noise
+from harness.base.stats.sequential import most_useful, shrunk_spreads
+from harness.base.stats.spread import coefficient_of_variation
+
+
+def next_repeats(
+    score_book: ScoreBook, measurements: Sequence[Measurement]
+) -> tuple[list[str], str]:
+    """
+    Cells to be measured once more, in their order, and why; none where no repeat is of use.
+
+    Of the models than which none is nearer, the pair is taken that is closest to a verdict; as many
+    trials are added as there are cells, each where it narrows the difference of the two most.
+    """
+    import numpy as np
+
+    ranking = score_book.ranking("raw")
+    if ranking is None or len(ranking.models) < 2:
+        return [], "there are no two models to compare"
+    pair = _closest_pair(score_book.comparisons, ranking)
+    if pair is None:
+        return [], "the verdict is reached"
+    times_s = _times_by_cell(measurements, ranking.quantity)
+    better = _shares_by_cell(score_book, pair.better, ranking.quantity)
+    worse = _shares_by_cell(score_book, pair.worse, ranking.quantity)
+    cells = sorted(times_s.keys() & better.keys() & worse.keys())
+    repeats = np.asarray([float(len(times_s[cell])) for cell in cells])
+    spreads = np.asarray([coefficient_of_variation(times_s[cell]) or 0.0 for cell in cells])
+    shares = np.asarray([[model[cell] for cell in cells] for model in (better, worse)])
+    noise = gap_noise(shares.min(axis=0), shares.max(axis=0), shrunk_spreads(spreads, repeats))
+    reason = f"{pair.better} or {pair.worse} is undecided: {pair.reason}"
+    return [cells[place] for place in most_useful(noise, repeats, len(cells))], reason
+
+
+def _closest_pair(comparisons: Iterable[Comparison], ranking: Ranking) -> Comparison | None:
+    """The undecided pair of the first model and another of the nearest that is least by chance."""
+    candidates = [
+        pair
+        for pair in comparisons
+        if (pair.quantity, pair.speed, pair.verdict) == (ranking.quantity, "raw", "undecided")
+        and pair.better == ranking.nearest[0]
+        and pair.worse in ranking.nearest
+    ]
+
+    def chance(pair: Comparison) -> float:
+        return 1.0 if pair.chance is None else pair.chance
+
+    return min(candidates, key=chance, default=None)
+
+
+def _times_by_cell(measurements: Iterable[Measurement], quantity: str) -> dict[str, list[float]]:
+    """Raw seconds of the trials of each cell."""
+    times_s: dict[str, list[float]] = defaultdict(list)
+    for trial in measurements:
+        if quantity in trial.raw_s:
+            times_s[trial.cell].append(trial.raw_s[quantity])
+    return times_s
+
+
+def _shares_by_cell(score_book: ScoreBook, model: str, quantity: str) -> dict[str, float]:
+    """Predicted over measured time of *model* in each of its cells, at raw speed."""
+    return {
+        score.cell: score.predicted_s / score.measured_s
+        for score in score_book.scores
+        if (score.model, score.quantity, score.speed) == (model, quantity, "raw")
+    }

@@ -1,0 +1,377 @@
+"""One run of an experiment on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from harness.base.errors import DataError, MachineError
+from harness.base.records.manifest import Manifest
+from harness.base.records.prediction import Prediction
+from harness.base.records.profile import Profile
+from harness.base.records.score import ScoreBook
+from harness.base.records.tasks import TaskSpans, UnitTimes
+from harness.base.records.trace import JobTrace
+from harness.base.records.trial import SCHEMA_VERSION, Record, Trial, TrialRecord
+from harness.base.units import MIB, format_bytes
+from harness.core.experiment.model import Experiment
+from harness.core.store.evidence import (
+    SCORES,
+    Chain,
+    add_tables,
+    check_evidence,
+    hash_folder,
+    write_evidence,
+)
+from harness.core.store.seal import ANALYSES, PLAN, PREDICT, PREDICTIONS, PROFILES, RunSeal
+from harness.core.store.trials import DISCARDED, RECORD, RawLogs, TrialFolder, read_trial
+from harness.observe.storage import tables
+from harness.observe.storage.files import (
+    MAKE_ROOM,
+    check_name,
+    exclusive_lock,
+    folders,
+    free_bytes,
+    json_bytes,
+    os_error_as_machine_error,
+    remove_tree,
+    rename_durably,
+    sync_tree,
+    write_file,
+)
+from harness.observe.storage.opener import MANIFEST, Opener
+
+EXPERIMENT = "experiment.yaml"
+FINISHED = "finished"
+SCORES_FILE = "scores.json"
+
+# A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
+LEAST_FREE_BYTES = 16 * MIB
+
+_NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
+_PROFILE = "restore it; or let harness predict RUN make an analysis with profiles of its own"
+_RESCORE = "score again: harness score FILE"
+
+
+class Run:
+    """
+    The results of one run; `Store` opens it.
+
+    `id` sorts by time; `note` says why a new run was opened where an unfinished one was found.
+    Whoever writes holds `lock`; readers need none, because files only appear whole.  `measured` is
+    the run itself; of an analysis, which has no trials of its own, the run that it is about.
+    """
+
+    def __init__(self, path: Path, note: str = "", base: Path | None = None) -> None:
+        """Open the run at *path*, whose links lead into *base*."""
+        self.path = path
+        self.id = path.name
+        self.note = note
+        self.opener = Opener(path, base)
+        self._incoming = path / "incoming"
+        self.measured: Run = self
+        if path.absolute().parent.name == ANALYSES:
+            self.measured = Run(path.absolute().parent.parent, base=base and base.parent.parent)
+        self._trials = self.measured.path / "trials"
+        self.to_measured = "" if self.measured is self else "../../"
+        self.seal = RunSeal(self.opener, self._incoming)
+
+    def read_manifest(self) -> Manifest:
+        """Read what the run says of itself."""
+        return self.opener.read_record(Manifest, self.path / MANIFEST, _NEW_RUN)
+
+    def update_manifest(self, **entries: Any) -> Manifest:
+        """Replace *entries* of the manifest, by the names of its fields; return all of it."""
+        document = self.read_manifest().document()
+        version = {"schema_version": SCHEMA_VERSION}
+        manifest = Manifest.model_validate({**document, **version, **entries})
+        write_file(self.path / MANIFEST, json_bytes(manifest.document()), self._incoming)
+        return manifest
+
+    def experiment(self) -> Experiment:
+        """Read the experiment as it was resolved when the run was opened."""
+        manifest = self.read_manifest()
+        path = self.path / MANIFEST
+        value = manifest.experiment
+        version = manifest.schema_version
+        return self.opener.validate(Experiment.model_validate, value, path, _NEW_RUN, version)
+
+    def fits(self, experiment: Experiment) -> bool:
+        """Whether this run measured what *experiment* measures; not where it cannot be read."""
+        with suppress(DataError):
+            return measured_part(self.experiment()) == measured_part(experiment)
+        return False
+
+    def analyses(self) -> tuple[Run, ...]:
+        """Analyses of this run: what was asked of it after it was measured; oldest first."""
+        paths = folders(self.path / ANALYSES)
+        return tuple(Run(path) for path in paths if not path.name.startswith("."))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has come to its end."""
+        return (self.path / FINISHED).exists()
+
+    def finish(self) -> None:
+        """
+        Mark the run as ended: the next one of its experiment opens a new folder.
+
+        The mark holds the hash of the last line of the chain, so that none can be cut off.
+        """
+        for name in (MANIFEST, EXPERIMENT, PLAN):
+            if (self.path / name).exists():
+                Chain(self.opener).append(name, self.opener.sha256(self.path / name))
+        last_line = next(reversed(Chain(self.opener).lines()), "")
+        write_file(self.path / FINISHED, last_line.encode(), self._incoming)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Be the only harness that writes here; remove what is half-done, before and after."""
+        with exclusive_lock(self.path / "lock", f"run {self.id}"):
+            self.opener.require_plain()
+            remove_tree(self._incoming)
+            try:
+                yield
+            finally:
+                with suppress(MachineError):  # whatever ended the block is what counts
+                    remove_tree(self._incoming)
+
+    def require_space(self) -> None:
+        """Raise `MachineError` where the disk of this run has no room for a trial."""
+        free = free_bytes(self.path)
+        if free < LEAST_FREE_BYTES:
+            problem = f"{format_bytes(free)} are free for results"
+            problem += f", and a trial needs {format_bytes(LEAST_FREE_BYTES)}"
+            raise MachineError(problem, where=str(self.path), fix=MAKE_ROOM)
+
+    @property
+    def scratch(self) -> Path:
+        """A folder for what is of use only while the run is locked."""
+        folder = self._incoming / "scratch"
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def write_plan(self, trials: Iterable[Trial]) -> None:
+        """Write all trials of the run, in their order."""
+        write_file(self.path / PLAN, _lines(trials), self._incoming)
+
+    def read_plan(self) -> tuple[Trial, ...]:
+        """All trials of the run, in their order; at the end those that were added to the plan."""
+        planned = tuple(self.opener.read_lines(Trial, self.path / PLAN, _NEW_RUN))
+        unplanned = set(self.trial_ids()) - {trial.id for trial in planned}
+        opener = self.measured.opener
+        records = [read_trial(opener, self._trials / trial_id, trial_id) for trial_id in unplanned]
+        added = [record for record in records if record.trial.look]
+        added.sort(key=lambda record: (record.trial.look, record.started_s))
+        return (*planned, *(record.trial for record in added))
+
+    def start_trial(self, trial: Trial) -> TrialFolder:
+        """Make an empty folder for *trial*, which counts when it is committed."""
+        return TrialFolder(trial, self.opener, self._incoming)
+
+    def trials(self) -> dict[str, TrialRecord]:
+        """Trials that have ended, by id, failed ones too, with their use in the plan."""
+        opener = self.measured.opener
+        plan = self.path / PLAN
+        planned = self.opener.read_lines(Trial, plan, _NEW_RUN) if plan.exists() else ()
+        trials = {trial.id: trial for trial in planned}
+        records = [read_trial(opener, path, path.name) for path in folders(self._trials)]
+        return {
+            record.trial.id: record.model_copy(
+                update={"trial": trials.get(record.trial.id, record.trial)}
+            )
+            for record in records
+        }
+
+    def attempts(self) -> list[TrialRecord]:
+        """All attempts at trials, by their start: warm-up trials, repeated ones and those above."""
+        paths = folders(self._trials)
+        for kind in DISCARDED:
+            paths += folders(self.path / kind)
+        records = [read_trial(self.opener, path, path.name.split("-")[0]) for path in paths]
+        return sorted(records, key=lambda record: record.started_s)
+
+    def trial_ids(self) -> tuple[str, ...]:
+        """Ids of the trials that have ended, without a look into them."""
+        return tuple(folder.name for folder in folders(self._trials))
+
+    def trial_dir(self, trial_id: str) -> Path:
+        """Folder of a trial that has ended (`DataError` where there is none)."""
+        folder = self._trials / check_name(trial_id, "a trial")
+        if not folder.is_dir():
+            problem = f"no trial {trial_id} in this run"
+            raise DataError(problem, where=str(self._trials), fix="measure it: harness run FILE")
+        return folder
+
+    def take_in(self, source_run: Run, record: TrialRecord, trial: Trial) -> None:
+        """Copy the *record* and the logs of what *source_run* measured, for the use of *trial*."""
+        target = self._trials / trial.id
+        folder = self._incoming / trial.id
+        source = source_run.trial_dir(trial.id) / "raw"
+        with os_error_as_machine_error(target):
+            for file_name in source_run.opener.names(source):
+                copy = folder / "raw" / file_name
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                source_run.opener.copy(source / file_name, copy)
+            document = record.model_copy(update={"trial": trial}).model_dump(mode="json")
+            (folder / RECORD).write_bytes(json_bytes(document))
+            write_evidence(folder, self.opener)
+            sync_tree(folder)
+            target.parent.mkdir(exist_ok=True)
+            rename_durably(folder, target)
+
+    def raw(self, trial_id: str) -> RawLogs:
+        """Give a reader of the unedited logs of a trial."""
+        return RawLogs(self.measured.opener, self.trial_dir(trial_id) / "raw")
+
+    def write_trace(
+        self, trial_id: str, traces: Sequence[JobTrace], recorded: tables.Recorded | None = None
+    ) -> None:
+        """Put traces of a trial's jobs, and what was *recorded*, in the place of older ones."""
+        target = self.trial_dir(trial_id) / "trace"
+        with self._replaced(target, f"{trial_id}.trace") as folder:
+            tables.write_traces(folder, traces)
+            if recorded is not None:
+                tables.write_recordings(folder, recorded)
+            add_tables(target.parent, folder, self.opener, self._incoming)
+
+    def read_trace(self, trial_id: str, *, whole: bool = True) -> tuple[JobTrace, ...]:
+        """Traces of the jobs of a trial, in order; attempts and counters only in *whole* ones."""
+        return tables.read_traces(
+            self.measured.opener, self.trial_dir(trial_id) / "trace", whole=whole
+        )
+
+    def read_recordings(self, trial_id: str) -> Iterator[TaskSpans]:
+        """What the tracer recorded in the tasks of a trial, one task at a time."""
+        return tables.read_recordings(self.measured.opener, self.trial_dir(trial_id) / "trace")
+
+    def read_parts(self, trial_id: str, table_name: str) -> Iterator[dict[str, Any]]:
+        """Columns of the table `attempts` or `spans` of a trial, by their names, part by part."""
+        folder = self.trial_dir(trial_id) / "trace"
+        return tables.read_parts(self.measured.opener, folder, table_name)
+
+    def read_units(self, trial_id: str) -> Iterator[UnitTimes]:
+        """Seconds of every few records of the tasks of a trial, where they were asked for."""
+        return tables.read_units(self.measured.opener, self.trial_dir(trial_id) / "trace")
+
+    def has_trace(self, trial_id: str) -> bool:
+        """Whether the logs of this trial have been turned into a trace."""
+        return (self.trial_dir(trial_id) / "trace").is_dir()
+
+    def write_profile(self, profile: Profile) -> None:
+        """Write *profile* as that of its workload."""
+        file_name = f"{PROFILES}/{check_name(profile.workload, 'a workload')}.json"
+        data = json_bytes(profile.model_dump(mode="json"))
+        self.seal.store(file_name, data)
+
+    def read_profiles(self) -> dict[str, Profile]:
+        """Profiles by workload."""
+        paths = self.seal.files(PROFILES)
+        return {path.stem: self.opener.read_record(Profile, path, _PROFILE) for path in paths}
+
+    def profile_hashes(self) -> dict[str, str]:
+        """SHA-256 of each profile, by workload."""
+        return {path.stem: self.opener.sha256(path) for path in self.seal.files(PROFILES)}
+
+    def write_predictions(self, model: str, predictions: Iterable[Prediction]) -> None:
+        """Write all that *model* predicts; `seal` makes them final."""
+        file_name = f"{PREDICTIONS}/{check_name(model, 'a model')}.jsonl"
+        data = _lines(predictions)
+        write_file(self.path / file_name, data, self._incoming)
+
+    def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
+        """Predictions by model, in the order in which they were written."""
+        paths = self.seal.files(PREDICTIONS)
+        read = partial(self.opener.read_lines, Prediction, fix=PREDICT)
+        return {path.stem: tuple(read(path=path)) for path in paths}
+
+    # Seals and evidence guard against mistakes, and show tampering to those who keep a copy.
+
+    def check_evidence(self, *, with_scores: bool = True) -> bool:
+        """Whether there is evidence; `EvidenceError` names all that is not as it was stored."""
+        mark = self.opener.read(self.path / FINISHED, _NEW_RUN) if self.finished else b""
+        last_line = mark.decode("ascii", "replace").strip()
+        is_sound = check_evidence(self.opener, last_line, with_scores=with_scores)
+        # The scores of the run say nothing of an analysis.
+        return (
+            is_sound if self.measured is self else self.measured.check_evidence(with_scores=False)
+        )
+
+    def link_to(self, folder: Path, given: Sequence[str]) -> Run:
+        """
+        Make a run of links in *folder*, to plan, records, logs and what else is *given*.
+
+        *given* are names of the run's files and folders; ``trace`` is that of each trial.
+        """
+        measured = self.measured.path.resolve()
+        source = self.path.resolve()
+        place = source.relative_to(measured)  # of an analysis in its run
+        run_names = [MANIFEST, PLAN, *(name for name in given if name != "trace")]
+        trial_names = [RECORD, "raw", *(name for name in given if name == "trace")]
+        paths = [place / name for name in run_names]
+        for trial_id in self.trial_ids():
+            paths += [Path("trials", trial_id, name) for name in trial_names]
+        for path in paths:
+            link = folder / measured.name / path
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(measured / path)
+        return Run(folder / measured.name / place, base=source)
+
+    def write_scores(self, scores: ScoreBook) -> None:
+        """Write the scores in place of older ones."""
+        with self._replaced(self.path / SCORES, SCORES) as folder:
+            data = json_bytes(scores.model_dump(mode="json"), indent=None)
+            (folder / SCORES_FILE).write_bytes(data)
+            Chain(self.opener).append(SCORES, hash_folder(folder, self.opener))
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether there are scores."""
+        return (self.path / SCORES).exists()
+
+    def read_scores(self) -> ScoreBook:
+        """Scores that were written last."""
+        return self.opener.read_record(ScoreBook, self.path / SCORES / SCORES_FILE, _RESCORE)
+
+    def write_report(self, file_name: str, text: str, folder: Path | None = None) -> Path:
+        """Write the report *file_name* here, or into another *folder*; give its path."""
+        path = (folder or self.path) / file_name
+        write_file(path, text.encode(), folder or self._incoming)
+        return path
+
+    @contextmanager
+    def _replaced(self, target: Path, file_name: str) -> Iterator[Path]:
+        """Give an empty folder, *file_name*, which becomes *target* if the block ends well."""
+        folder = self._incoming / file_name
+        older = folder.with_name(f"{folder.name}.old")
+        remove_tree(folder)
+        with os_error_as_machine_error(folder):
+            folder.mkdir(parents=True)
+            yield folder
+            sync_tree(folder)
+            if target.exists():
+                remove_tree(older)
+                rename_durably(target, older)
+            rename_durably(folder, target)
+            remove_tree(older)
+
+
+def measured_part(experiment: Experiment) -> dict[str, Any]:
+    """
+    What *experiment* measures, as its document: all but its name and what is asked of the trials.
+
+    The question, the models, and which cells feed profiles can change when all is measured.
+    """
+    document = experiment.model_dump(mode="json", exclude={"name", "question", "nightly"})
+    document["predict"] = {"order": document["predict"]["order"]}
+    return document
+
+
+def _lines(records: Iterable[Record]) -> bytes:
+    version = {"schema_version": SCHEMA_VERSION}
+    return b"".join(
+        json_bytes(version | record.model_dump(mode="json"), indent=None) for record in records
+    )

@@ -1,0 +1,99 @@
+"""
+The seal: hashes that show whether a prediction, a profile or the plan changed afterwards.
+
+A run is sealed once; what is predicted of it later is an analysis, with a seal of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+
+from contextlib import suppress
+from pathlib import Path
+
+from harness.base.errors import DataError, EvidenceError
+from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from harness.base.text import excerpt
+from harness.core.store.evidence import Chain, differences
+from harness.observe.storage.files import folders, json_bytes, write_file
+from harness.observe.storage.opener import Opener
+
+ANALYSES = "analyses"
+PLAN = "plan.jsonl"
+PROFILES = "profiles"
+PREDICTIONS = "predictions"
+SEAL = f"{PREDICTIONS}/sealed.json"
+PREDICT = "predict again, which makes an analysis with a seal of its own: harness predict RUN"
+
+
+class Seal(Record):
+    """`sealed.json`: hashes of plan, profiles and predictions, by the name of the file."""
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    sealed_s: float
+    sha256: dict[str, str]
+
+
+class RunSeal:
+    """The seal at *path* of the run of *opener*; what is half-done lies in *scratch*."""
+
+    def __init__(self, opener: Opener, scratch: Path) -> None:
+        self._opener = opener
+        self._run = opener.root
+        self._scratch = scratch
+        self.path = opener.root / SEAL
+
+    def exists(self) -> bool:
+        """Whether predictions are sealed."""
+        return self.path.exists()
+
+    def sha256(self) -> str:
+        """SHA-256 of the seal itself."""
+        return self._opener.sha256(self.path)
+
+    def read(self) -> dict[str, str]:
+        """Hashes that the seal holds, by name of file."""
+        return self._opener.read_record(Seal, self.path, PREDICT).sha256
+
+    def names(self) -> list[str]:
+        """Names of the files that a seal is about."""
+        paths = [*self.files(PREDICTIONS), *self.files(PROFILES)]
+        return [PLAN, *(path.relative_to(self._run).as_posix() for path in paths)]
+
+    def files(self, folder: str) -> list[Path]:
+        """Files of *folder* that a seal is about, sorted by their names."""
+        paths = {*self._opener.glob(f"{folder}/*.json"), *self._opener.glob(f"{folder}/*.jsonl")}
+        files = (path for path in paths if not path.name.startswith("sealed"))
+        return sorted(files, key=lambda path: path.stem)
+
+    def add(self) -> None:
+        """Hash plan, profiles and predictions, so that none can change unseen."""
+        hashes = {name: self._opener.sha256(self._run / name) for name in self.names()}
+        with suppress(DataError):  # none is there yet
+            if self.read() == hashes:
+                return
+        seal = Seal(sealed_s=round(time.time(), 3), sha256=hashes)
+        self.store(SEAL, json_bytes(seal.model_dump(mode="json")))
+
+    def store(self, file_name: str, data: bytes) -> None:
+        """Write a profile or the seal, once the chain of the run names it."""
+        # With the profiles of another run a run is sealed before its first trial.
+        is_first = self._run.absolute().parent.name != ANALYSES and not folders(
+            self._run / "trials"
+        )
+        sha = hashlib.sha256(data).hexdigest()
+        Chain(self._opener).append(file_name, sha, starts=is_first)
+        write_file(self._run / file_name, data, self._scratch)
+
+    def check(self) -> None:
+        """`EvidenceError` names the first file that is not as the seal has it."""
+        names = self.names()
+        if not self.exists() and not any(name.startswith(PREDICTIONS) for name in names):
+            fix = "make them: harness predict RUN"
+            raise DataError("there are no predictions", where=str(self._run), fix=fix)
+        sealed = self.read()
+        present = {name: self._opener.sha256(self._run / name) for name in names}
+        if changes := differences(sealed, present):
+            what = f"the seal does not hold: {excerpt(changes[0], 200)}"
+            raise EvidenceError(what, where=str(self.path), fix=PREDICT)

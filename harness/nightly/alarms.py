@@ -1,0 +1,469 @@
+"""
+Alarms of a series of nights, judged night by night: what moved, since when, and why.
+
+What code and inputs change is exact, and is said in its first night.  For the rest the tests of
+`harness.nightly.shifts` look at factors, common ones first: all cells, a workload, a phase, a
+resource, one cell, a cost, a model's residuals.  The highest factor that leaves nothing of what
+moved is what the alarm names; which others moved with it says the cause (docs/nightly.md).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harness.base.errors import DataError
+from harness.base.records.trial import digest
+from harness.base.text import excerpt
+from harness.nightly import shifts
+from harness.nightly.nights import INPUT_OF, levels
+from harness.nightly.records import PROBE, Acceptance, Alarm, AlarmState, Entry, Night, Point
+from harness.nightly.shifts import Flags, Numbers
+
+MOVED = 2.6  # normal deviates beyond which a factor has moved with the one of an alarm
+_SAME = 2.2  # and below which it stayed, or went back
+_NEAR = 3  # nights by which two estimates of one change may lie apart
+_SUSPECTED = 0.65  # of the threshold: cells are measured again
+_EXACT = ("code", "input")
+_FOLLOWS = ("profile", "model", "unknown")  # from a change of the machine or the cluster
+# Of factors, common ones first.
+_KINDS = ("all", "workload", "phase", "resource", "cell", "cost", "model")
+
+Size = tuple[float, float | None, float | None]  # a change as a logarithm, and its interval
+
+
+class Factor(NamedTuple):
+    """The mean of the columns *members*; *kind* is one of `_KINDS`."""
+
+    kind: str
+    name: str
+    members: tuple[int, ...]
+
+
+@dataclass
+class Table:
+    """
+    Nights of one series as numbers: a row per night, a column per *point*.
+
+    *numbers* are the nights' numbers in their history, from 1; *values* logarithms (plain numbers
+    where some are not positive: then *is_plain*), NaN where nothing was measured.  *firm* marks
+    what was measured again.
+    """
+
+    numbers: Sequence[int]
+    points: Sequence[Point]  # of each column, its values left out
+    values: Numbers
+    firm: Flags
+    nights: Sequence[Night] = ()
+    is_plain: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def factors(self) -> list[Factor]:
+        """All factors, common ones first; a column that never varies is in none."""
+        groups = dict[tuple[str, str], list[int]]()
+        for place, point in enumerate(self.points):
+            measured = self.values[~np.isnan(self.values[:, place]), place]
+            if len(measured) > 1 and np.ptp(measured) >= 1e-12:
+                for named_kind in point.factors:
+                    groups.setdefault(named_kind, []).append(place)
+            elif len(measured) > 1 and point.kind != "cost":  # of which many are but counts
+                self.notes.append(f"{point.name} never varies: nothing is said of it")
+        by_kind = sorted(groups.items(), key=lambda item: _KINDS.index(item[0][0]))
+        # Of factors with the same columns the lowest stands for all.
+        lowest = {tuple(places): named_kind for named_kind, places in by_kind}
+        factors = list[Factor]()
+        for (kind, name), places in by_kind:
+            if lowest[tuple(places)] == (kind, name):
+                factors.append(Factor(kind, name, tuple(places)))
+        return factors
+
+
+def tables(entries: Sequence[Entry]) -> list[Table]:
+    """One table per series, of its whole nights."""
+    numbers_by_series = defaultdict[str, list[int]](list)
+    nights_by_series = defaultdict[str, list[Night]](list)
+    nights = [entry for entry in entries if isinstance(entry, Night)]
+    for number, night in enumerate(nights, 1):
+        if night.whole:
+            numbers_by_series[night.series.id].append(number)
+            nights_by_series[night.series.id].append(night)
+    return [
+        series_table(numbers, nights_by_series[series])
+        for series, numbers in numbers_by_series.items()
+    ]
+
+
+def series_table(numbers: Sequence[int], nights: Sequence[Night]) -> Table:
+    """The table of *nights* of one series with these *numbers* in the history."""
+    import pandas as pd
+
+    points = {point.name: point for point in chain.from_iterable(n.points for n in nights)}
+    values = pd.DataFrame([levels(night.points, night.offsets) for night in nights])
+    repeated = pd.DataFrame([{point.name: point.again for point in n.points} for n in nights])
+    columns = [points[name] for name in values]
+    return Table(numbers, columns, values.to_numpy(), (repeated > 0).to_numpy(), nights)
+
+
+class Judge:
+    """The detector of one table; `judge` gives its alarms as they were raised."""
+
+    def __init__(self, table: Table) -> None:
+        import pandas as pd
+
+        self.table = table
+        self.alarms = list[Alarm]()
+        self.factors = table.factors()
+        self.columns = pd.DataFrame(table.values)
+        # Each column from its median: a night that lacks one shifts no mean.
+        centred = self.columns - self.columns.median()
+        firm = pd.DataFrame(table.firm)
+        members = [[*factor.members] for factor in self.factors]
+        shape = len(members), len(centred)
+        self.values = np.reshape([centred[places].mean(axis=1) for places in members], shape).T
+        is_firm: list[Flags] = [firm[places].any(axis=1) for places in members]
+        self.firm = np.reshape(np.asarray(is_firm, dtype=bool), shape).T
+        self.clips = np.asarray([shifts.clip_of(len(factor.members)) for factor in self.factors])
+        # Kinds of factors share the chance of a false alarm as 1, 1/2, 1/3 ..., common ones first.
+        self.kinds = np.asarray([factor.kind for factor in self.factors])
+        counts = Counter(self.kinds)
+        shares = 1 / np.arange(1, len(counts) + 1)
+        limits = dict[str, float]()
+        for (kind, count), share in zip(counts.items(), shares, strict=True):
+            limits[kind] = shifts.threshold(count, shifts.FALSE_ALARMS * share / shares.sum())
+        self.thresholds = np.asarray([limits[kind] for kind in self.kinds])
+
+    def judge(self, *, last: bool = True) -> list[Alarm]:
+        """All alarms, in the order in which they were raised; of all nights, or but the *last*."""
+        for night in range(len(self.table.numbers) - (not last)):
+            self._raise_exact(night)
+            while self.factors and self._raise_shift(night):
+                pass
+        return self.alarms
+
+    def suspected(self) -> list[str]:
+        """Names of cells that the last night makes suspect, beside what alarms say already."""
+        self.judge(last=False)
+        firm = self.firm.copy()
+        firm[-1:] = True  # as if it had been measured again
+        _, scores = shifts.scan(self.values, self.clips, firm)
+        is_suspect = (scores > _SUSPECTED * self.thresholds).any(axis=0)
+        cells = dict[str, None]()
+        for suspect in np.flatnonzero(is_suspect):
+            for place in self.factors[suspect].members:
+                cells[self.table.points[place].cell] = None
+        return [*filter(None, cells)]
+
+    def _raise_exact(self, night: int) -> None:
+        """Raise what code and inputs changed in *night*, which is known without statistics."""
+        nights = self.table.nights
+        if not nights or not night:
+            return
+        for name in sorted(set(nights[night].code) - set(nights[night - 1].code)):
+            offsets = nights[night].changed_by(name)
+            size = median(offsets.values() or [0.0])
+            cells = [point.cell for point in self.table.points if point.name in offsets]
+            self._raise(f"code: {name}", name, night, night, size=(size,) * 3, cells=cells)
+        cells = changed_inputs(nights[night - 1], nights[night])
+        if cells:
+            self._raise_inputs(night, cells)
+
+    def _raise_inputs(self, night: int, cells: Sequence[str]) -> None:
+        """Raise that *cells* read something else since *night*, and begin anew what has them."""
+        places = list[int]()
+        sizes = list[float]()
+        for place, factor in enumerate(self.factors):
+            if any(self.table.points[column].cell in cells for column in factor.members):
+                places.append(place)
+                if factor.name in cells:
+                    sizes.append(shifts.estimate(self.values[: night + 1, place], 1)[0])
+        largest = max(sizes, key=abs, default=0.0)
+        size = (largest, None, None)
+        self._raise("input", ", ".join(cells), night, night, size=size, cells=cells)
+        self.values[:night, places] = np.nan
+
+    def _raise_shift(self, night: int) -> bool:
+        """Raise the largest shift that ends with *night*; whether there was one."""
+        values = self.values[: night + 1]
+        deviates_by_lag, scores = shifts.scan(values, self.clips, self.firm[: night + 1])
+        excess = scores - self.thresholds
+        largest = int(excess.max(axis=0).argmax())
+        if not excess[:, largest].max() > 0:
+            return False
+        # The stretch that says it most clearly begins with the change.
+        row = int(np.nanargmax(np.abs(deviates_by_lag[:, largest])))
+        deviates = deviates_by_lag[row]
+        lag = int(shifts.LAGS[row])
+        since = night + 1 - lag
+        chosen = self._explaining_factor(values, row, deviates, largest)
+        factor = self.factors[chosen]
+        alike = deviates * np.sign(deviates[largest])  # above 0 what went the same way
+        sizes = [shifts.estimate(column, lag) for column in values.T]
+        cause = self._cause(deviates, np.asarray([size[0] for size in sizes]))
+        if not self._is_known(since, cause, factor, sizes[chosen]):
+            state: AlarmState = "confirmed" if self.firm[night, chosen] else "open"
+            cells = self._cells_of(factor, alike)
+            size = sizes[chosen]
+            self._raise(cause, factor.name, since, night, size=size, cells=cells, state=state)
+        has_moved = np.abs(np.nan_to_num(deviates)) > _SAME
+        if cause in _FOLLOWS:  # a cell that went the other way has an alarm of its own
+            has_moved &= (self.kinds != "cell") | (alike > 0)
+        members = {*factor.members}
+        has_moved |= [members.issuperset(part.members) for part in self.factors]
+        self.values[:since, has_moved] = np.nan
+        return True
+
+    def _explaining_factor(self, values: Numbers, row: int, deviates: Numbers, largest: int) -> int:
+        """
+        Index of the highest factor that leaves nothing of what moved most.
+
+        *deviates* are how far each factor has moved since the lag in that *row* of `shifts.LAGS`;
+        *largest* is the factor whose shift is beyond its threshold by most.
+        """
+        # A factor is shared if most of its columns moved as it did: else one of them moved it.
+        began = int((~np.isnan(values[:, largest])).argmax())
+        columns = self.columns[began : len(values)]
+        lag = int(shifts.LAGS[row])
+        steps = columns[-lag:].median() - columns[:-lag].median()
+        is_shared = np.asarray(
+            [is_shared_step(steps[[*factor.members]]) for factor in self.factors]
+        )
+        strongest = largest
+        if not is_shared[largest]:
+            strongest = int(np.where(is_shared, np.abs(np.nan_to_num(deviates)), 0.0).argmax())
+        clips = np.full_like(self.clips, self.clips[strongest])
+        remainders, _ = shifts.scan(values[:, [strongest]] - values, clips)
+        has_moved_alike = deviates * np.sign(deviates[strongest]) > MOVED
+        explains = is_shared & has_moved_alike & ~(np.abs(remainders[row]) > MOVED)
+        explains[strongest] = True
+        return int(explains.argmax())
+
+    def _cells_of(self, factor: Factor, alike: Numbers) -> list[str]:
+        """Cells of an alarm about *factor*: of a common one all, else those that moved alike."""
+        if factor.kind in ("all", "workload"):
+            return [self.table.points[place].cell for place in factor.members]
+        is_cell = (self.kinds == "cell") & (alike > _SAME)
+        return [self.factors[place].name for place in np.flatnonzero(is_cell)]
+
+    def _is_known(self, since: int, cause: str, factor: Factor, size: Size) -> bool:
+        """Whether an alarm of before has said it: the same change, or the end of one."""
+        number = self.table.numbers[since]
+        for place, alarm in enumerate(self.alarms):
+            if alarm.state == "gone" or alarm.cause.startswith(_EXACT):
+                continue
+            is_near = alarm.since - _NEAR <= number <= alarm.raised + _NEAR
+            if is_near and is_part(alarm, cause, factor):
+                return True
+            if alarm.series == factor.name and self._is_return(alarm, size):
+                self.alarms[place] = alarm.model_copy(update={"state": "gone"})
+                return True
+        return False
+
+    def _is_return(self, alarm: Alarm, size: Size) -> bool:
+        """Whether a change of that *size* leads back from an alarm's: as far the other way."""
+        (_, low, high) = size
+        back = -alarm.change if self.table.is_plain else -math.log1p(max(alarm.change, -0.999))
+        return low is not None and low <= back <= (high or 0.0)
+
+    def _cause(self, deviates: Numbers, sizes: Numbers) -> str:
+        """Say why, by what moved and what did not: the rules of docs/nightly.md."""
+        has_moved = np.abs(np.nan_to_num(deviates)) > MOVED
+        is_probe = np.asarray([factor.name == PROBE for factor in self.factors])
+        is_cell = has_moved & np.isin(self.kinds, ("cell", "all"))
+        is_control = has_moved & (self.kinds == "resource") & ~is_probe
+        followers = sizes[is_cell | is_control]
+        if (np.abs(deviates[is_probe]) > (_SAME if len(followers) else MOVED)).any():
+            shares = followers / -sizes[is_probe]
+            if not len(shares) or -0.3 < np.median(shares) < 1.3:
+                return "machine"
+        if is_control.any():
+            strongest = np.where(is_control, np.abs(sizes), 0.0).argmax()
+            return f"cluster: {self.factors[strongest].name}"
+        if is_cell.any():
+            return "model" if "model" in self.kinds[has_moved] else "unknown"
+        return "profile" if np.isin(self.kinds[has_moved], ("cost", "model")).any() else "unknown"
+
+    def _raise(
+        self,
+        cause: str,
+        series: str,
+        since: int,
+        raised: int,
+        *,
+        size: Size,
+        cells: Sequence[str],
+        state: AlarmState = "confirmed",
+    ) -> None:
+        """Add an alarm about nights by their rows, with a change as it stands in the table."""
+        numbers = self.table.numbers
+        nights = self.table.nights
+        is_plain = self.table.is_plain
+        change, low, high = (end if end is None or is_plain else math.expm1(end) for end in size)
+        alarm = Alarm(
+            id=digest([nights[since].run if nights else numbers[since], series, cause])[:8],
+            cause=cause,
+            series=series,
+            since=numbers[since],
+            raised=numbers[raised],
+            change=change or 0.0,
+            low=low,
+            high=high,
+            cells=tuple(dict.fromkeys(filter(None, cells))),
+            suspects=nights[since].facts_since(nights[since - 1]) if nights and since else (),
+            state=state,
+        )
+        self.alarms.append(alarm)
+
+
+def is_part(alarm: Alarm, cause: str, factor: Factor) -> bool:
+    """Whether a change of *factor* for that *cause*, near that of *alarm*, is a part of it."""
+    if alarm.cause in _FOLLOWS:  # a cause of which others are no consequence
+        is_new_cell = factor.kind == "cell" and factor.name not in alarm.cells
+        return alarm.cause == cause and not is_new_cell
+    return cause in (alarm.cause, *_FOLLOWS)
+
+
+def changed_inputs(before: Night, after: Night) -> list[str]:
+    """Cells whose jobs have read something else in the night *after* than in the one *before*."""
+    cells = list[str]()
+    for name, fact in after.facts.items():
+        if name.startswith(INPUT_OF) and before.facts.get(name, fact) != fact:
+            cells.append(name.removeprefix(INPUT_OF))
+    return cells
+
+
+def is_shared_step(steps: Any) -> bool:
+    """Whether most columns of a factor moved as their mean did, by the *steps* of its columns."""
+    if len(steps) < 2:
+        return True
+    mean = steps.mean()
+    return bool(steps.median() * np.sign(mean) > abs(mean) / 2)
+
+
+def judged(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
+    """Alarms of a history, replayed night by night by each series, and what else is to be said."""
+    nights = [entry for entry in entries if isinstance(entry, Night)]
+    series_tables = tables(entries)
+    alarms = list[Alarm]()
+    notes = [
+        f"night {number} is in no comparison: {'; '.join(night.lacks)}"
+        for number, night in enumerate(nights, 1)
+        if not night.whole
+    ]
+    if len(series_tables) > 1:
+        names = [
+            f"{table.nights[0].series.id} from night {table.numbers[0]}" for table in series_tables
+        ]
+        notes.append(f"{len(names)} series are kept apart: {', '.join(names)}")
+    for table in series_tables:
+        alarms += Judge(table).judge()
+        notes += table.notes
+        if len(table.numbers) < shifts.FEWEST_NIGHTS:
+            what = f"{shifts.FEWEST_NIGHTS} nights show a shift at the soonest"
+            notes.append(f"{what}, and series {table.nights[0].series.id} has {len(table.numbers)}")
+    return _accepted(sorted(alarms, key=lambda alarm: alarm.raised), entries), notes
+
+
+def current(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
+    """
+    All alarms that a history has, with their states, as they were raised, and notes of `judged`.
+
+    An alarm that was raised stays, whatever the detector of today makes of the same nights.
+    """
+    replayed, notes = judged(entries)
+    gone = {alarm.id: alarm.state for alarm in replayed if alarm.state == "gone"}
+    alarms = list[Alarm]()
+    for entry in entries:
+        if isinstance(entry, Night):
+            for alarm in entry.alarms:
+                state = gone.get(alarm.id, alarm.state)
+                alarms.append(alarm.model_copy(update={"state": state}))
+    return _accepted(alarms, entries), notes
+
+
+def _accepted(alarms: Sequence[Alarm], entries: Sequence[Entry]) -> list[Alarm]:
+    accepted = {entry.alarm: "accepted" for entry in entries if isinstance(entry, Acceptance)}
+    return [
+        alarm.model_copy(update={"state": accepted.get(alarm.id, alarm.state)}) for alarm in alarms
+    ]
+
+
+def read_csv(path: Path, *, separate: bool = False) -> list[Table]:
+    """
+    Read nights from columns `time,NAME...`: a row per night, nothing or NaN where it has no value.
+
+    They are one table, or where *separate* one for each column; a column `commit` is left out.
+    `DataError` names the line, and what in it is no number or a clock that goes back.
+    """
+    fix = "write time,NAME,... and a line per night: 2026-11-23T02:00:00Z,12.5,... in order"
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        what = f"it cannot be read: {excerpt(error)}"
+        raise DataError(what, where=str(path), fix=fix) from error
+    number = 1
+    rows = list[list[float]]()
+    try:
+        reader = csv.reader(lines)
+        head = [name.strip() for name in next(reader, [])]
+        chosen = number_columns(head)
+        last_s = -math.inf
+        for line in reader:
+            number += 1
+            if len(line) != len(head):
+                raise ValueError(f"{len(line)} values, and {len(head)} names are in the first line")
+            last_s = seconds_after(last_s, line[0])
+            rows.append(finite_numbers([line[place] for place in chosen]))
+    except (ValueError, csv.Error) as error:
+        raise DataError(excerpt(error), where=f"{path}:{number}", fix=fix) from error
+    values = np.reshape(rows, (-1, len(chosen)))
+    names = [excerpt(head[place], 60) for place in chosen]
+    if separate:
+        return [csv_table([name], values[:, [place]]) for place, name in enumerate(names)]
+    return [csv_table(names, values)]
+
+
+def number_columns(head: Sequence[str]) -> list[int]:
+    """Places of the columns of numbers; `ValueError`: the *head* of the file is another one."""
+    chosen = [place for place, name in enumerate(head) if place and name != "commit"]
+    if not chosen or head[0] != "time" or len(set(head)) < len(head):
+        raise ValueError(f"the first line is '{','.join(head)}', and not time,NAME,...")
+    return chosen
+
+
+def seconds_after(last_s: float, text: str) -> float:
+    """A time in seconds since 1970, or as ISO 8601 has it; `ValueError`: not after *last_s*."""
+    try:
+        time_s = float(text)
+    except ValueError:
+        time_s = datetime.fromisoformat(text.strip()).timestamp()
+    if not time_s > last_s:
+        raise ValueError(f"the time '{text}' is not after that of the line before")
+    return time_s
+
+
+def finite_numbers(texts: Sequence[str]) -> list[float]:
+    """Numbers of a line, NaN for nothing; `ValueError`: one is infinite, or none."""
+    numbers = [float(text or "nan") for text in texts]
+    if any(map(math.isinf, numbers)):
+        raise ValueError("a number is infinite")
+    return numbers
+
+
+def csv_table(names: Sequence[str], values: Numbers) -> Table:
+    """The table of columns with *names*, each of them a cell: of logarithms where it can be."""
+    points = [Point(kind="measured", cell=name, quantity="job_s", raw=()) for name in names]
+    is_plain = bool((values <= 0).any())
+    firm = np.zeros(values.shape, bool)
+    logs = values if is_plain else np.log(values)
+    return Table(range(1, len(values) + 1), points, logs, firm, is_plain=is_plain)

@@ -1,0 +1,224 @@
+"""``harness nightly``: a night of an experiment, and what the nights so far say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.base.errors import DataError
+from harness.base.text import printable
+from harness.cli.commands.steps import FirstByDefault, json_option, results_option
+from harness.cli.console.talk import Progress, print_json, show_table, show_text
+
+if TYPE_CHECKING:
+    from harness.base.documents.document import Document
+    from harness.nightly.history import History
+
+
+@click.group("nightly", cls=FirstByDefault, subcommand_metavar="FILE | COMMAND [ARGS]...")
+def nightly() -> None:
+    """
+    Measure a night: `harness nightly FILE`, made for cron and CI; and judge the nights so far.
+
+    Each night is a run in another order; it adds a line to results/NAME/nightly/history.jsonl.
+    What seems to have moved is measured again at once.  Exit status 1: an alarm is open.
+
+    \b
+    Example:
+        harness nightly experiments/nightly.yaml
+        harness nightly judge results/nightly/nightly/history.jsonl
+        harness nightly accept 1f2e3d4c --reason "new disks"
+    """
+
+
+history_argument = click.argument(
+    "history",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    envvar="HARNESS_RESULTS_DIR",
+)
+
+
+@nightly.command("night", hidden=True)
+@click.argument("file", type=click.Path())
+@results_option
+@click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override one value.")
+@json_option
+def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> int:
+    """
+    Measure a night of FILE, or go on with one that was interrupted.
+
+    \b
+    Example:
+        harness nightly night experiments/nightly.yaml --json
+    """
+    from harness.core.reports import REPORTS
+    from harness.core.run.experiment_file import read_experiment_file
+    from harness.nightly import page as pages
+    from harness.nightly.alarms import current
+    from harness.nightly.measure import measure_night, tell
+    from harness.nightly.records import Night
+    from harness.observe.storage.files import write_file
+    from harness.publish.export import junit_xml
+
+    text = read_experiment_file(Path(file))
+    line, history, failed, command = measure_night(text, file, results_dir, overrides, Progress())
+    alarms, notes = current(entries := history.entries())
+    nights = [entry for entry in entries if isinstance(entry, Night)]
+    name = history.folder.parent.name
+    document = pages.nightly_document(name, nights, alarms, notes)
+    outputs = {  # for people, and figures for other programs
+        "nightly.html": REPORTS["html"].render(document),
+        "summary.md": REPORTS["markdown"].render(document),
+        "junit.xml": junit_xml(pages.junit_suites(nights, alarms)),
+        "metrics.prom": pages.open_metrics(name, nights, alarms),
+        "otava.csv": pages.otava_csv(nights),
+    }
+    for file_name, content in outputs.items():
+        write_file(history.folder / file_name, content.encode(), history.folder)
+    tell(command, line.alarms)
+    if as_json:
+        print_json({"night": line, "alarms": alarms, "notes": notes, "outputs": history.folder})
+    else:
+        _show(document, [*line.lacks, *notes])
+        show_text(f"page: {history.folder / 'nightly.html'}")
+    if any(alarm.state in pages.ACTIVE for alarm in alarms):
+        return 1
+    return 6 if failed else 0
+
+
+@nightly.command("judge")
+@click.argument("history", type=click.Path(path_type=Path))
+@click.option("--each", "separate", is_flag=True, help="Every column of a CSV file by itself.")
+@json_option
+def judge(history: Path, separate: bool, as_json: bool) -> int:
+    """
+    Replay the detector night by night: on a history, or on a CSV file of columns time,NAME...
+
+    Nights are counted from 1.  Exit status 1: there are alarms; 7: the data cannot be judged.
+
+    \b
+    Example:
+        harness nightly judge results/nightly/nightly/history.jsonl
+        harness nightly judge nights.csv --each --json
+    """
+    from harness.nightly.alarms import Judge, judged, read_csv
+    from harness.nightly.page import nightly_document
+    from harness.nightly.records import Alarm, Night
+
+    alarms = list[Alarm]()
+    notes = list[str]()
+    nights = list[Night]()
+    if history.suffix == ".jsonl" or history.is_dir():
+        entries = open_history(history).entries()
+        alarms, notes = judged(entries)
+        nights += [entry for entry in entries if isinstance(entry, Night)]
+        count = len(nights)
+    else:
+        tables = read_csv(history, separate=separate)
+        count = len(tables[0].numbers)
+        for table in tables:
+            alarms += Judge(table).judge()
+            notes += table.notes
+    if as_json:
+        print_json({"nights": count, "alarms": alarms, "notes": notes})
+    else:
+        show_text(f"{count} nights")
+        _show(nightly_document("", nights, alarms), notes)
+    return int(any(alarm.state not in ("accepted", "gone") for alarm in alarms))
+
+
+@nightly.command("accept")
+@click.argument("alarm")
+@history_argument
+@click.option("--reason", required=True, help="Why the change is as it should be.")
+def accept(alarm: str, history: Path, reason: str) -> None:
+    """
+    Accept what ALARM is about, by its id or the first characters: the baseline moves.
+
+    \b
+    Example:
+        harness nightly accept 1f2e3d4c --reason "new disks"
+    """
+    from harness.nightly.measure import accept as accept_alarm
+
+    chosen = open_history(history)
+    accept_alarm(chosen, alarm, printable(reason))
+    show_text(f"accepted; the next night, or harness nightly judge {chosen.path}, says so")
+
+
+@nightly.command("bisect")
+@click.argument("alarm")
+@history_argument
+@json_option
+def bisect(alarm: str, history: Path, as_json: bool) -> None:
+    """
+    Name the commit that ALARM is about, whose cause is code; starts no cluster.
+
+    Between the last night before it and its first, `git bisect run` reproduces the baseline night
+    in a work tree of its own.
+
+    \b
+    Example:
+        harness nightly bisect 1f2e3d4c
+    """
+    from harness.nightly.measure import find_commit
+
+    commit, subject = find_commit(open_history(history), alarm)
+    if as_json:
+        print_json({"commit": commit, "subject": subject})
+    else:
+        click.echo(printable(f"{commit} {subject}"))
+
+
+@nightly.command("doctor")
+@history_argument
+@json_option
+def doctor(history: Path, as_json: bool) -> None:
+    """
+    Say how small a shift HISTORY shows, from where its variance comes, and what would help.
+
+    \b
+    Example:
+        harness nightly doctor
+        harness nightly doctor results/nightly/nightly/history.jsonl --json
+    """
+    from harness.nightly.power import diagnose
+
+    power = diagnose(open_history(history).entries())
+    if as_json:
+        print_json(power)
+        return
+    for rows in (power["variance"], power["shifts"], power["helps"]):
+        if rows:
+            show_table([*rows[0]], [[*map(str, row.values())] for row in rows])
+    for note in (power["false_alarms"], *power["notes"]):
+        show_text(note)
+
+
+def open_history(path: Path) -> History:
+    """Open the history at *path*: its file, a folder around it, or that of all results."""
+    from harness.nightly.history import FOLDER, HISTORY, History
+
+    places = [path / HISTORY, path / FOLDER / HISTORY, *path.glob(f"*/{FOLDER}/{HISTORY}")]
+    places = [path] if path.name == HISTORY else places
+    histories = sorted(place.absolute() for place in places if place.is_file())
+    if len(histories) == 1:
+        return History(histories[0].parent)
+    what = f"{len(histories) or 'no'} histories of nights are here"
+    named = f"name one of {', '.join(map(str, histories[:6]))}"
+    fix = named if histories else "harness nightly FILE begins one"
+    raise DataError(what, where=str(path.absolute()), fix=fix)
+
+
+def _show(page: Document, notes: Sequence[str]) -> None:
+    shown = page.overview
+    if shown is None:
+        click.echo("no alarm")
+    else:
+        show_table(shown.columns, shown.texts())
+    for note in notes:
+        show_text(note)

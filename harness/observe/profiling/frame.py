@@ -1,0 +1,217 @@
+"""
+The frame of jobs as measured, what passes around tasks and belongs to no model; and their bodies.
+
+What lies between tasks is in the job history.  Where a task's work begins in its JVM and where it
+ends is in what was recorded of it, or in its log; a history shows neither.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from harness.base.errors import ModelError
+from harness.base.records.profile import FRAME, ProfiledJob, SpeedCorrection, Statistic
+from harness.base.records.tasks import Source
+from harness.base.records.trace import JobTrace, TaskKind
+from harness.base.stats.spread import median_absolute_deviation
+from harness.core.scoring import measured
+from harness.models.frame import frame_counts, frame_s
+from harness.models.whatif.inputs import SIDES, side_costs
+from harness.observe.profiling.jobs import Observation, map_slowdown
+
+# By the kind of a task: parts of the frame that are start and end of its JVM.
+_STARTS = {"map": "map_start_s", "reduce": "reduce_start_s"}
+_ENDS = {"map": "map_end_s", "reduce": "reduce_end_s"}
+# Costs of What-If that stand for a JVM's start and end where nothing else shows them.
+_FITTED = ((_STARTS, "setup_cpu_s"), (_ENDS, "cleanup_cpu_s"))
+
+
+def task_ends(observation: Observation) -> dict[str, tuple[float, float, Source]]:
+    """
+    Seconds of the start and of the end of each task's JVM, by attempt: by spans before logs.
+
+    A task is left out of which one is not known, or where clocks of two hosts contradict.
+    """
+    ends: dict[str, tuple[float, float, Source]] = {}
+    for task in sorted(observation.task_times, key=lambda task: task.source == "spans"):
+        start_s = task.start_up_s
+        end_s = task.end_s
+        if start_s is not None and end_s is not None and min(start_s, end_s) >= 0:
+            ends[task.attempt_id] = start_s, end_s, task.source
+    return ends
+
+
+def shown_parts(observation: Observation) -> Iterator[tuple[str, float, str]]:
+    """Each part of the frame that one job shows: name, seconds as measured, where that is from."""
+    history = "job history"
+    for name, seconds in _history_parts(observation):
+        yield name, seconds, history
+    ends = task_ends(observation)
+    trace = observation.trace
+    for attempt in (*trace.succeeded("map"), *trace.succeeded("reduce")):
+        if attempt.attempt_id in ends:
+            start_s, end_s, source = ends[attempt.attempt_id]
+            yield _STARTS[attempt.kind], start_s, source
+            yield _ENDS[attempt.kind], end_s, source
+
+
+def _history_parts(observation: Observation) -> Iterator[tuple[str, float]]:
+    """Yield each part of the frame that the history of one job shows, with its seconds."""
+    trace = observation.trace
+    if trace.attempts:
+        first = min(attempt.start_s for attempt in trace.attempts)
+        last = max(attempt.finish_s for attempt in trace.attempts)
+        yield "job_start_s", max(0.0, first - trace.submit_s)
+        yield "job_end_s", max(0.0, trace.finish_s - last)
+    cluster = observation.cluster
+    idle_s = [
+        *_idle_seconds(trace, "map", cluster.map_slots),
+        *_idle_seconds(trace, "reduce", cluster.reduce_slots),
+    ]
+    # Negative where more ran at once than slots exist.
+    if idle_s and statistics.median(idle_s) >= 0:
+        yield from (("task_gap_s", seconds) for seconds in idle_s)
+    maps = trace.succeeded("map")
+    reduces = trace.succeeded("reduce")
+    if maps and reduces:
+        waited_s = reduces[0].start_s - max(attempt.finish_s for attempt in maps)
+        if waited_s >= 0:
+            yield "reduce_gap_s", waited_s
+
+
+def _idle_seconds(trace: JobTrace, kind: TaskKind, slots: int) -> Iterator[float]:
+    """
+    Yield seconds from each end of a task of *kind* to the start it made room for.
+
+    The slot that is free first is filled first.
+    """
+    attempts = [attempt for attempt in trace.attempts if attempt.kind == kind]
+    starts = sorted(attempt.start_s for attempt in attempts)[slots:] if slots else []
+    ends = sorted(attempt.finish_s for attempt in attempts)
+    for start, end in zip(starts, ends, strict=False):
+        yield start - end
+
+
+def measure_frame(
+    observations: Sequence[Observation],
+    speed: SpeedCorrection | None = None,
+    costs: Mapping[str, Statistic] | None = None,
+) -> dict[str, Statistic]:
+    """
+    Parts of the frame by the names of `FRAME`, medians in seconds, each where jobs show it.
+
+    At reference speed, or as measured without a *speed*.  A start or an end of tasks that neither
+    spans nor logs show is the fitted one of *costs*, and marked assumed.
+    """
+    seen = defaultdict[str, list[float]](list)
+    sources = defaultdict[str, set[str]](set)
+    for observation in observations:
+        factor = observation.at_reference(1.0, speed) if speed else 1.0
+        for name, seconds, source in shown_parts(observation):
+            seen[name].append(factor * seconds)
+            sources[name].add(source)
+    frame = {
+        name: Statistic(
+            value=statistics.median(seen[name]),
+            count=len(seen[name]),
+            spread=median_absolute_deviation(seen[name]),
+            source=f"{' and '.join(sorted(sources[name]))}: median",
+        )
+        for name in FRAME
+        if name in seen
+    }
+    for side, (names, cost) in itertools.product(SIDES, _FITTED):
+        fitted = side_costs(costs or {}, side).get(cost)
+        name = names[side]
+        if name not in frame and fitted:
+            changes = {"source": f"the fitted {cost}", "assumed": True, "group": (), "nodes": {}}
+            frame[name] = fitted.model_copy(update=changes)
+    return frame
+
+
+def own_frame(
+    observation: Observation,
+    profile_frame: Mapping[str, Statistic],
+    speed: SpeedCorrection | None = None,
+) -> tuple[float | None, dict[str, tuple[float, float]], tuple[str, ...]]:
+    """
+    Frame of one job in seconds as measured, start and end of each of its tasks, what it borrowed.
+
+    What the job does not show itself is taken from *profile_frame*, which is at reference *speed*:
+    the last value names it.  Without a part that counts, or slots, the frame is `None`; tasks of a
+    kind whose start or end is known nowhere have none.
+    """
+    shown = measure_frame([observation])
+    factor = observation.at_reference(1.0, speed) if speed else 1.0
+    frame = {
+        name: statistic.model_copy(update={"value": statistic.value / factor})
+        for name, statistic in profile_frame.items()
+    } | shown
+    ends = _all_ends(observation, frame)
+    cell = observation.config, observation.cluster, observation.job_input
+    try:
+        seconds, _ = frame_s(frame, *cell)
+        counts = frame_counts(*cell)
+    except ModelError:  # a part is not known, or the slots that the job had are not
+        return None, ends, ()
+    borrowed = (name for name in FRAME if counts[name] and name in frame and name not in shown)
+    return seconds, ends, tuple(borrowed)
+
+
+def _all_ends(
+    observation: Observation, frame: Mapping[str, Statistic]
+) -> dict[str, tuple[float, float]]:
+    """Start and end of each task's JVM, by attempt: its own, else those of *frame*."""
+    ends = {name: (start, end) for name, (start, end, _) in task_ends(observation).items()}
+    for attempt in observation.trace.attempts:
+        start = frame.get(_STARTS[attempt.kind])
+        end = frame.get(_ENDS[attempt.kind])
+        if start is not None and end is not None:
+            ends.setdefault(attempt.attempt_id, (start.value, end.value))
+    return ends
+
+
+def profiled_jobs(
+    observations: Sequence[Observation], speed: SpeedCorrection, frame: Mapping[str, Statistic]
+) -> tuple[ProfiledJob, ...]:
+    """
+    Jobs of *observations* in the order of their trials' names, times at reference speed.
+
+    Each body is the job's time less its own frame, for which *frame* has what it does not show.
+    """
+    jobs = []
+    for observation in observations:
+        job_trace = observation.trace
+        cluster = observation.cluster
+        own_s, ends, _ = own_frame(observation, frame, speed)
+        times_s: dict[str, float | None] = {**measured([job_trace], [own_s], ends)}
+        times_s["map_slowdown_s"] = map_slowdown(job_trace, cluster.map_slots)
+        names = ("job_s", "body_s", "map_task_s", "reduce_task_s", "map_slowdown_s")
+        jobs.append(
+            ProfiledJob(
+                trial=observation.trial.id,
+                cell=observation.trial.cell.id,
+                number=observation.number,
+                input_bytes=observation.job_input.input_bytes,
+                num_splits=observation.job_input.num_splits,
+                num_nodes=cluster.num_nodes,
+                map_slots=cluster.map_slots,
+                reduce_slots=cluster.reduce_slots,
+                configuration=observation.config,
+                shuffle_bytes_total=math.fsum(
+                    attempt.count("REDUCE_SHUFFLE_BYTES")
+                    for attempt in job_trace.succeeded("reduce")
+                ),
+                **{
+                    name: observation.at_reference(seconds, speed)
+                    for name in names
+                    if (seconds := times_s.get(name)) is not None
+                },
+            )
+        )
+    return tuple(sorted(jobs, key=lambda job: (job.trial, job.number)))

@@ -1,0 +1,1 @@
+"""Files of a run: opened, written and read in one way."""

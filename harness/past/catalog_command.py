@@ -1,0 +1,230 @@
+"""`harness catalog`: past jobs from their histories, their families, and the most similar ones."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from collections.abc import Sequence
+from dataclasses import astuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.base.errors import DataError, SpecError
+from harness.base.text import excerpt
+from harness.base.units import format_bytes, format_duration
+from harness.cli.commands.steps import json_option, results_option
+from harness.cli.console.talk import QUIET_S, print_json, show_table, show_text
+
+if TYPE_CHECKING:
+    from harness.core.catalog.fill import Filled
+
+_MOST_SHOWN = 20  # files that were left out
+
+catalog_option = click.option(
+    "--catalog",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("catalog"),
+    help="Folder of the catalog.",
+)
+rules_option = click.option(
+    "--rules",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Families by name and regular expression (YAML), in the place of rules.yaml there.",
+)
+
+
+@click.group("catalog")
+def catalog_group() -> None:
+    """Keep past jobs from their histories, and find the job most like another."""
+
+
+@catalog_group.command("add")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@catalog_option
+@results_option
+@json_option
+def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool) -> None:
+    """
+    Add the jobs of SOURCE: a folder with .jhist and _conf.xml files below it, or a run.
+
+    A SOURCE may also be such a folder in HDFS, hdfs:/PATH in the cluster of HADOOP_CONF_DIR or
+    webhdfs://NAMENODE:9870/PATH, or a history server, http://HOST:19888.
+
+    What the catalog knows is not read again.  What cannot be read is named with its reason, and the
+    rest goes on: exit status 6.
+
+    \b
+    Example:
+        harness catalog add /backup/history/done
+        harness catalog add 20261121T0323 --catalog past-jobs
+        harness catalog add hdfs:/mr-history/done
+    """
+    from harness.core.catalog.catalog import Catalog
+    from harness.core.catalog.fill import fill
+
+    shown_s = time.monotonic()
+
+    def report(filled: Filled) -> None:
+        nonlocal shown_s
+        if time.monotonic() - shown_s > QUIET_S:
+            shown_s = time.monotonic()
+            show_text(f"{filled.added} jobs added, {filled.left_out_files} files left out")
+
+    places = [place_of(source, results_dir) for source in sources]
+    filled = fill(Catalog(folder), places, len(os.sched_getaffinity(0)), report)
+    show_left_out(filled.left_out, filled.left_out_files)
+    if as_json:
+        print_json({**vars(filled), "left_out": dict(filled.left_out)})
+    else:
+        counts = (filled.added, filled.incomplete, filled.known, filled.left_out_files)
+        show_table(("added", "of them incomplete", "known", "left out"), [counts])
+    if filled.left_out_files:
+        raise SystemExit(6)
+
+
+def show_left_out(left_out: Sequence[tuple[str, str]], count: int) -> None:
+    """Show the first of *count* files that were left out, each with the reason."""
+    for file, reason in left_out[:_MOST_SHOWN]:
+        show_text(f"left out: {file}: {reason}")
+    if count > _MOST_SHOWN:
+        show_text(f"and {count - _MOST_SHOWN} more; --json names {len(left_out)}")
+
+
+def place_of(source: str, results_dir: Path) -> str:
+    """Where the histories of a source are: itself, or the folder of the run of this name."""
+    from harness.core.catalog.places import is_remote
+    from harness.core.store import Store
+
+    if is_remote(source):
+        return source
+    if Path(source).is_dir():
+        return str(Path(source).resolve())
+    try:
+        return str(Store(results_dir).find(source).measured.path.resolve())
+    except DataError as error:
+        what = f"'{excerpt(source)}' is neither a folder nor a run"
+        fix = "name one, or hdfs:/PATH, webhdfs://NAMENODE:9870/PATH or http://HISTORYSERVER:19888"
+        raise SpecError(what, where="SOURCE", fix=fix) from error
+
+
+@catalog_group.command("list")
+@click.argument("family", required=False)
+@catalog_option
+@rules_option
+@json_option
+def show_list(family: str | None, folder: Path, rules: Path | None, as_json: bool) -> None:
+    """
+    List families of jobs: how many, how large, how long; or the jobs of FAMILY, latest first.
+
+    A family is what runs one program: its jobs have one name but for numbers and dates, and the
+    same classes.  FAMILY are the first characters of its name.  --json has the range of times and
+    sizes beside their medians.
+
+    \b
+    Example:
+        harness catalog list
+        harness catalog list "word count" --json
+    """
+    from harness.core.catalog.catalog import Catalog
+    from harness.core.catalog.families import family_rows, job_rows
+
+    table = Catalog(folder, rules).table()
+    rows = family_rows(table) if family is None else job_rows(table, family)
+    if family is not None and not rows:
+        fix = "harness catalog list names all families"
+        raise DataError(f"no family '{excerpt(family)}'", where=str(folder), fix=fix)
+    if as_json:
+        print_json(rows)
+        return
+    names = [name for name in rows[0] if not name.startswith(("least_", "most_"))]
+    show_table(names, [[_cell(name, row[name]) for name in names] for row in rows])
+
+
+@catalog_group.command("show")
+@click.argument("job")
+@catalog_option
+@json_option
+def show(job: str, folder: Path, as_json: bool) -> None:
+    """
+    Show all that is known of JOB, by its id: each group of fields with where it comes from.
+
+    \b
+    Example:
+        harness catalog show job_1795224441974_0001
+    """
+    from harness.core.catalog.catalog import Catalog
+    from harness.core.catalog.jobs import GROUPS
+
+    row = Catalog(folder).read_job(job)
+    groups = {
+        group: {"from": origin, "fields": {name: row[name] for name in fields}}
+        for group, (origin, fields) in GROUPS.items()
+    }
+    if as_json:
+        print_json({"job_id": job, "groups": groups})
+        return
+    for group, (origin, fields) in GROUPS.items():
+        lines = list[tuple[str, str]]()
+        for name in fields:
+            values = row[name] if isinstance(row[name], list) else [row[name]]
+            lines += [(name, _cell(name, value)) for value in values]
+        if lines:
+            show_table((group, origin), lines)
+
+
+@catalog_group.command("similar")
+@click.argument("job")
+@catalog_option
+@rules_option
+@click.option("--count", type=click.IntRange(1, 1000), default=5, help="How many jobs to show.")
+@json_option
+def show_similar(job: str, folder: Path, rules: Path | None, count: int, as_json: bool) -> None:
+    """
+    Show the past jobs that are most like JOB, best first, and what sets the best one apart.
+
+    Jobs of the same program come first, then those with the same classes, mapper or reducer; then
+    the closest selectivities and widths of records count.
+
+    \b
+    Example:
+        harness catalog similar job_1795224441974_0001 --count 3
+    """
+    from harness.core.catalog.catalog import Catalog
+    from harness.core.catalog.match import similar
+
+    matches = similar(Catalog(folder, rules), job, count)
+    if as_json:
+        print_json({"job_id": job, "matches": matches})
+        return
+    if not matches:
+        show_text("the catalog has no other job that succeeded")
+        return
+    columns = ("job_id", "level", "distance", "job_s", "input_bytes", "family")
+    rows = [[_cell(name, getattr(match, name)) for name in columns] for match in matches]
+    show_table(columns, rows)
+    best = matches[0]
+    lines = [
+        (field, *(_cell("", value) for value in values))
+        for field, *values in map(astuple, best.differences)
+    ]
+    show_table(("field", job, best.job_id, "adds"), lines)
+
+
+def _cell(name: str, value: Any) -> str:
+    """A value for people, by the unit that the *name* of its field ends in."""
+    from harness.base.documents.wording import moment
+
+    if value is None or value == "":
+        return "none" if value == "" else "not known"
+    if name.endswith("submit_s"):
+        return moment(value)
+    if isinstance(value, float | int) and name.endswith("_s"):
+        return format_duration(value)
+    if isinstance(value, float | int) and name.endswith("_bytes"):
+        return format_bytes(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,150 @@
+"""`harness publish`: a comparison that a stranger can check, and the check of its rules."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.base.errors import SpecError
+from harness.base.text import printable
+from harness.cli.commands.reading import open_evaluation
+from harness.cli.commands.steps import json_option, results_option
+from harness.cli.console import completion
+from harness.cli.console.talk import print_json, show_table, show_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.publish.rules import Check
+
+
+@click.command("publish")
+@click.argument("names", metavar="RUN...", nargs=-1, shell_complete=completion.runs)
+@results_option
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The folder to make.")
+@click.option(
+    "--evidence",
+    type=click.Choice(["scores", "traces", "raw"]),
+    default="scores",
+    help="From what a reader can make the results again.",
+)
+@click.option(
+    "--division",
+    type=click.Choice(["closed", "open"]),
+    help="The division that is claimed (default: the one whose rules are met).",
+)
+@click.option("--authors", type=click.Path(path_type=Path, dir_okay=False), help="A YAML list.")
+@click.option("--licence", default="", metavar="ID", help="Of the data, by SPDX: CC-BY-4.0.")
+@click.option(
+    "--keep",
+    multiple=True,
+    type=click.Choice(["hosts", "users", "paths", "queues"]),
+    help="Names that are not replaced; repeatable.",
+)
+@click.option(
+    "--check",
+    "checked",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Check a bundle by the rules of its division.",
+)
+@json_option
+def publish(
+    names: tuple[str, ...],
+    results_dir: Path,
+    output: Path | None,
+    evidence: str,
+    division: str | None,
+    authors: Path | None,
+    licence: str,
+    keep: tuple[str, ...],
+    checked: Path | None,
+    as_json: bool,
+) -> int:
+    """
+    Make a bundle of RUN...: the claim, its data, its rules, its proof; or check one.
+
+    A bundle has every number of the claim as CSV with a program that computes them again
+    (verify.py), the report, tables and figures, what the system was, and no name of a host, a user
+    or a folder.  It appears as a whole or not at all.  Exit status 1: the claimed division is not
+    met.
+
+    \b
+    Example:
+        harness publish 20261121T0323 -o bundle --licence CC-BY-4.0
+        harness publish --check bundle
+    """
+    _check_epoch()  # libraries read it when they are imported
+    from harness.core.store import os_error_as_machine_error
+    from harness.publish import bundle, crate
+    from harness.publish.rules import check
+
+    if (checked is None) == (not names):
+        raise click.UsageError("give one or more RUN and -o DIR, or --check DIR")
+    if checked is not None:
+        bundle.check_sums(checked)
+        checked_rules = check(checked)
+        show_check(checked_rules, checked, as_json=as_json)
+        return int(not checked_rules.is_met)
+    if output is None:
+        raise click.UsageError("give the folder of the bundle: -o DIR")
+    crate.check_licence(licence)
+    people: Sequence[crate.Author] = ()
+    if authors:
+        with os_error_as_machine_error(authors):
+            text = authors.read_text(encoding="utf-8", errors="replace")
+        people = crate.read_authors(text, str(authors))
+    published = bundle.publish(
+        [open_evaluation(name, results_dir).run for name in names],
+        output,
+        level=evidence,
+        division=division,
+        authors=people,
+        licence=licence,
+        keep=keep,
+    )
+    if as_json:
+        document = {"bundle": output, "claim": published.claim.lines, "pdf": published.without_pdf}
+        print_json({**document, "check": published.check.model_dump(mode="json")})
+        return int(not published.check.is_met)
+    for line in published.claim.lines:
+        click.echo(printable(line))
+    if published.without_pdf:
+        show_text(published.without_pdf)
+    unmet = ", ".join(published.check.unmet)
+    rest = f"not met of the closed one: {unmet}" if unmet else "every rule is met"
+    show_text(f"division: {published.check.claimed} ({rest})")
+    show_text(f"bundle: {output}")
+    show_text(f"check it: python3 -I -S {output}/verify.py")
+    return int(not published.check.is_met)
+
+
+def _check_epoch() -> None:
+    """`SpecError` where the moment that the environment gives for all dates is none."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if epoch and not re.fullmatch("[0-9]{1,11}", epoch):
+        what = f"{epoch!a} is not a moment"
+        fix = "give seconds since 1970, or unset it"
+        raise SpecError(what, where="SOURCE_DATE_EPOCH", fix=fix)
+
+
+def show_check(checked_rules: Check, folder: Path, *, as_json: bool) -> None:
+    """Show the rules one by one, with file and value, and whether the division is met."""
+    if as_json:
+        rules = checked_rules.model_dump(mode="json")
+        print_json({"bundle": folder, **rules, "is_met": checked_rules.is_met})
+        return
+    rows = [
+        (answer.rule, answer.outcome, answer.file, answer.value) for answer in checked_rules.answers
+    ]
+    show_table(("rule", "outcome", "file", "value"), rows)
+    labels = [f"label: {label}: {text}" for label, text in checked_rules.labels.items()]
+    for text in (*labels, *checked_rules.differing):
+        click.echo(printable(text))
+    verdict = "met" if checked_rules.is_met else "not met"
+    click.echo(f"the claimed division, {checked_rules.claimed}, is {verdict}")

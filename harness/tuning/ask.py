@@ -1,0 +1,349 @@
+"""What a setting would do, without a job: cells that nobody measured, as models predict them."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import repeat
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from harness.base.errors import DataError, HarnessError, SpecError
+from harness.base.hadoop.properties import JOB_PROPERTIES
+from harness.base.hadoop.slots import refusals
+from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
+from harness.base.records.profile import Profile, ProfiledJob
+from harness.base.records.score import ScoreBook
+from harness.base.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
+from harness.base.text import did_you_mean
+from harness.base.units import format_bytes
+from harness.clusters.workloads.resolved import ModelInputs, ResolvedCell
+from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.predict import predict_cell, predict_cells, profiled_range
+from harness.core.evaluate.resolved import resolve_cell
+from harness.core.experiment.file import KnownNames, read_experiment
+from harness.core.experiment.grid import axis_values, expand, label, varying
+from harness.core.store import Run
+from harness.models import MODELS, Model
+
+MANY = 50  # cells from which on a model that can is asked of all at once, without intervals
+_KEY = re.compile(r"((configuration|cluster\.(site|node)|workloads\.[^.]+)\.|cluster\.workers=).*")
+_OF_NODE = {re.sub("_bytes(_per_s)?$", "", field): field for field in NodeSpec.model_fields}
+_OF_MAPS = {"map", "collect", "spill", "last"}
+_OF_REDUCES = {"shuffle", "sort", "reduce"}
+_ROUNDING = 0.01  # inputs are whole records: a little less than was asked for
+
+
+class Question(NamedTuple):
+    """A *cell* to ask models about, its *name*, and the name of the one it is compared with."""
+
+    name: str
+    cell: ResolvedCell
+    against: str
+
+
+class Basis(NamedTuple):
+    """
+    What questions start from: the base cell, *resolved*, a *note* on which it is, its *profile*.
+
+    *profiled* are the profiled cells by id; without them predictions have no intervals.  *errors*
+    are mean errors by model.
+    """
+
+    resolved: ResolvedCell
+    note: str
+    profile: Profile
+    profiled: Mapping[str, ResolvedCell] = {}
+    errors: Mapping[str, float] = {}
+
+    @property
+    def base(self) -> Cell:
+        """The base cell."""
+        return self.resolved.cell
+
+
+def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
+    """What a run knows of *workload*, or of its only one; the base is its largest scored cell."""
+    run = evaluation.run
+    profile = chosen_profile(run, workload)
+    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
+    cells = [cell for cell in evaluation.resolved.values() if cell.spec.name == profile.workload]
+    base = max(cells, key=lambda cell: (cell.id in scored, cell.spec.input_bytes, cell.id))
+    note = f"{evaluation.labels[base.id]}, the largest cell that the run scores"
+    scores = ScoreBook()
+    with suppress(DataError):  # it was not scored
+        scores = run.read_scores()
+    if times_s := measured_times(scores, base.id):
+        note += f", measured: {fmean(times_s):.3g} s"
+    errors = mean_errors(scores, profile.workload)
+    return Basis(base, note, profile, evaluation.resolved, errors)
+
+
+def chosen_profile(run: Run, workload: str) -> Profile:
+    """Give the profile of *workload*, or the only one; `SpecError` where there is none, or more."""
+    profiles = run.read_profiles()
+    if not profiles:
+        raise DataError("there is no profile", where=str(run.path), fix=f"harness profile {run.id}")
+    if workload not in profiles and (workload or len(profiles) > 1):
+        what = f"no profile is of workload '{workload[:80]}'" if workload else "which workload?"
+        raise SpecError(what, where="--workload", fix=did_you_mean(workload, list(profiles)))
+    return profiles[workload or next(iter(profiles))]
+
+
+def measured_times(scores: ScoreBook, cell_id: str) -> list[float]:
+    """Measured job times of a cell, in seconds."""
+    return [
+        measurement.raw_s["job_s"]
+        for measurement in scores.measurements
+        if measurement.cell == cell_id
+    ]
+
+
+def mean_errors(scores: ScoreBook, workload: str) -> dict[str, float]:
+    """Mean relative error of each model, by its name, of the job times of *workload*."""
+    errors = {}
+    for summary in scores.summaries:
+        key = (summary.workload, summary.quantity, summary.speed)
+        if key == (workload, "job_s", "raw"):
+            errors[summary.model] = summary.value("mape") or 0.0
+    return errors
+
+
+def basis_of_profile(profile: Profile, settings: list[str], names: KnownNames) -> Basis:
+    """What a *profile* alone knows: the base has the input that is taken out of *settings*."""
+    inputs = [setting for setting in settings if setting.startswith("input=")][:1]
+    if not inputs:
+        fix = "add --set input=SIZE, or name the run"
+        raise SpecError("a profile alone has no base cell", where="--set", fix=fix)
+    settings.remove(inputs[0])
+    cell = Cell(cluster=ClusterSpec(), workload=WorkloadSpec(name=profile.workload, input_bytes=1))
+    base = questions(resolve_cell(cell), inputs, (), names)[-1].cell
+    values = ", ".join(f"{axis} {value}" for axis, value in axis_values(base.cell).items())
+    return Basis(base, f"the defaults of an experiment file: {values}", profile)
+
+
+def asked_cells(
+    base: ResolvedCell, settings: Sequence[str], names: KnownNames
+) -> list[ResolvedCell]:
+    """
+    Cells that *settings* make of *base*: ``KEY=VALUE``, of a list one cell for each value.
+
+    A key is the name of an axis, or as in an experiment file; values, and `SpecError`, as there.
+    """
+    if not base.is_named_in_files:  # its arguments are its own, whatever is named alike
+        name = base.spec.name
+        names = replace(names, workloads=[name], parameters={name: base.workload.parameters})
+    overrides = [whole_override(base, setting, names) for setting in settings]
+    text = json.dumps(experiment_file(base.cell, "ask", "?"))
+    experiment = read_experiment(text, "ask", overrides, known=names)
+    return [with_settings(base, asked) for asked in expand(experiment)]
+
+
+def whole_override(base: ResolvedCell, setting: str, names: KnownNames) -> str:
+    """*setting* with the whole key that it has in an experiment file."""
+    parameters = ("input", "seed", *names.parameters.get(base.spec.name, ()))
+    heads = dict.fromkeys(parameters, "workloads.0.") | dict.fromkeys(_OF_NODE, "cluster.node.")
+    heads["workers"] = "cluster."
+    name = setting.partition("=")[0]
+    head = heads.get(name, "")
+    part = name.partition(".")[0]
+    if "." in name and part not in ("cluster", "configuration", "workloads"):
+        site_alone = base.cell.cluster.site.keys() - base.cell.configuration
+        is_of_site = name.startswith("dfs.") or name in site_alone
+        head = "cluster.site." if is_of_site else "configuration."
+    if not _KEY.fullmatch(head + setting):
+        what = f"there is no setting '{name[:80]}'"
+        raise SpecError(what, where=f"--set {setting[:200]}", fix=did_you_mean(name, list(heads)))
+    return head + setting
+
+
+def with_settings(base: ResolvedCell, asked: Cell) -> ResolvedCell:
+    """*base* with what may be asked of it as in *asked*, and what follows from that."""
+    cluster = base.cell.cluster
+    cluster_settings = {
+        "workers": asked.cluster.workers,
+        "node": asked.cluster.node,
+        "site": cluster.site | asked.cluster.site,
+    }
+    spec = asked.workload.model_copy(update={"code": base.spec.code})
+    changes = {
+        "cluster": cluster.model_copy(update=cluster_settings),
+        "workload": base.workload.resized(spec, base.spec),
+        "configuration": base.cell.configuration | asked.configuration,
+    }
+    return resolve_cell(base.cell.model_copy(update=changes))
+
+
+def experiment_file(cell: Cell, name: str, question: str) -> dict[str, Any]:
+    """The experiment of *cell* alone as its file has it, without its provider and properties."""
+    cluster = cell.cluster
+    workload = cell.workload
+    node = {name: getattr(cluster.node, field) for name, field in _OF_NODE.items()}
+    rates = {name: f"{node[name]} B/s" for name in ("disk", "network") if node[name]}
+    node = {name: value for name, value in (node | rates).items() if value is not None}
+    entry = {"name": workload.name, "seed": workload.seed, "input": workload.input_bytes}
+    return {
+        "schema": 1,
+        "name": name,
+        "question": question,
+        "cluster": {"workers": cluster.workers, "node": node},
+        "workloads": [entry | workload.parameters],
+    }
+
+
+def questions(
+    base: ResolvedCell, settings: Sequence[str], grid: Sequence[str], names: KnownNames
+) -> list[Question]:
+    """*base*, each of *settings* on top of those before, and on top of all the points of *grid*."""
+    requests = [Question("base", base, "base")]
+    for number, setting in enumerate(settings, start=1):
+        cells = asked_cells(base, settings[:number], names)
+        if len(cells) > 1:
+            what = "a setting has one value"
+            fix = "vary it: --grid KEY=A,B"
+            raise SpecError(what, where=f"--set {setting[:200]}", fix=fix)
+        requests.append(Question(f"+ {setting}", cells[0], requests[-1].name))
+    if settings and (reasons := _refusals(requests[-1].cell)):
+        raise SpecError("; ".join(reasons), where=f"--set {settings[-1][:200]}")
+    axes = ["=[".join(axis.split("=", 1)) + "]" for axis in grid]
+    points = asked_cells(base, [*settings, *axes], names) if grid else []
+    varied = varying(cell.cell for cell in [requests[-1].cell, *points])
+    against = requests[-1].name
+    return requests + [Question(label(point.cell, varied), point, against) for point in points]
+
+
+def answers(
+    model_or_name: str | Model, requests: Sequence[Question], basis: Basis
+) -> Iterator[dict[str, Any]]:
+    """
+    Yield what a model says of each question, the base first, as a row of a table.
+
+    `change` is the share by which the job is longer than what it is compared with, `outside` all
+    that was not profiled; where not `is_read`, no model is told of the change.  `limits` is the
+    longest of `phases`.  What Hadoop would not run is not applicable.
+    """
+    model = model_or_name if isinstance(model_or_name, str) else model_or_name.name
+    profile = basis.profile
+    profiled_numbers = [_numbers_of_job(job) for job in profile.jobs]
+    earlier = dict[str, tuple[ModelInputs, float | None]]()
+    predictions = predictions_of(model_or_name, [request.cell for request in requests], basis)
+    for (name, cell, against), answer in zip(requests, predictions, strict=True):
+        reasons = _refusals(cell) if earlier else ()  # the base was measured
+        prediction = Prediction(model=model, not_applicable=reasons) if reasons else answer
+        job_s = prediction.job_s
+        earlier[name] = cell.model_inputs, job_s
+        inputs_before, before_s = earlier[against]
+        _, base_s = earlier["base"]
+        low_s, high_s = prediction.intervals.get("job_s", {}).get("80") or (None, None)
+        outside = [*_outside(_numbers(*cell.model_inputs), profiled_numbers)]
+        phases = phases_of(prediction)
+        yield {
+            "model": model,
+            "cell": name,
+            "settings": axis_values(cell.cell),
+            "job_s": job_s,
+            "low_80_s": low_s,
+            "high_80_s": high_s,
+            "change": None if name == against else _change(job_s, before_s),
+            "from_base": _change(job_s, base_s),
+            "error": basis.errors.get(model),
+            "is_read": name == against or cell.model_inputs != inputs_before,
+            "range": "outside" if outside else profiled_range(cell.cell, profile),
+            "outside": "; ".join(outside),
+            "limits": max(phases, key=lambda phase: phases[phase]["job_s"], default=""),
+            "phases": phases,
+            "not_applicable": "; ".join(prediction.not_applicable),
+            "warnings": prediction.warnings,
+        }
+
+
+def predictions_of(
+    model_or_name: str | Model, cells: Sequence[ResolvedCell], basis: Basis
+) -> Iterable[Prediction]:
+    """Predictions of all *cells*: of many by a model that can say all bodies at once."""
+    profile = basis.profile
+    if not basis.profiled:
+        profile = profile.model_copy(update={"refits": ()})
+    profiles = {profile.workload: profile}
+    inputs = [cell.model_inputs for cell in cells]
+    registered = MODELS.get(model_or_name) if isinstance(model_or_name, str) else None
+    predict_many = getattr(registered, "predict_many", None)
+    if predict_many is not None and len(cells) >= MANY:
+        with suppress(HarnessError):  # it refuses one cell, and so all: each is asked alone
+            bodies = [*predict_many(basis.profile, inputs)]
+            return map(predict_cell, repeat(model_or_name), cells, repeat(profiles), bodies)
+    return predict_cells(model_or_name, cells, profiles, basis.profiled)
+
+
+def _change(job_s: float | None, before_s: float | None) -> float | None:
+    """By which share a job of *job_s* is longer than one of *before_s*; `None`: one is unknown."""
+    return job_s / before_s - 1 if job_s and before_s else None
+
+
+def _refusals(cell: ResolvedCell) -> tuple[str, ...]:
+    return tuple(refusals(cell.cell.cluster, cell.configuration, sets_site=False))
+
+
+def _numbers(configuration: JobConfig, cluster: Cluster, job_input: JobInput) -> dict[str, float]:
+    """All numbers that models are given of a job, by axis or property."""
+    return _named_numbers(configuration, cluster, job_input.input_bytes, job_input.num_splits)
+
+
+def _numbers_of_job(job: ProfiledJob) -> dict[str, float]:
+    """The same numbers of a profiled *job*."""
+    return _named_numbers(job.configuration, job, job.input_bytes, job.num_splits)
+
+
+def _named_numbers(
+    configuration: JobConfig, cluster: Cluster | ProfiledJob, input_bytes: float, splits: int
+) -> dict[str, float]:
+    numbers = {
+        "input bytes": input_bytes,
+        "bytes of a split": input_bytes / splits,
+        "workers": cluster.num_nodes,
+        "map_slots": cluster.map_slots,
+        "reduce_slots": cluster.reduce_slots,
+    }
+    for field, value in configuration.model_dump().items():
+        numbers[JOB_PROPERTIES.get(field, [field])[0]] = value
+    return numbers
+
+
+def never_profiled(profile: Profile, cell: ResolvedCell) -> list[str]:
+    """What of *cell* is beyond that of all jobs of its *profile*, and where these ended."""
+    profiled_numbers = [_numbers_of_job(job) for job in profile.jobs]
+    return [*_outside(_numbers(*cell.model_inputs), profiled_numbers)]
+
+
+def _outside(
+    numbers: Mapping[str, float], profiled: Sequence[Mapping[str, float]]
+) -> Iterator[str]:
+    """Yield which of *numbers* are beyond those of all profiled jobs, and where these ended."""
+    if not profiled:
+        return
+    for name, value in numbers.items():
+        low = min(job_numbers[name] for job_numbers in profiled)
+        high = max(job_numbers[name] for job_numbers in profiled)
+        if not low * (1 - _ROUNDING) <= value <= high * (1 + _ROUNDING):
+            write = format_bytes if "bytes" in name else "{:g}".format
+            ends = " to ".join(dict.fromkeys((write(low), write(high))))
+            yield f"{name} {write(value)} (profiled: {ends})"
+
+
+def phases_of(prediction: Prediction) -> dict[str, dict[str, float]]:
+    """Seconds in each phase: `task_s` of one task, `job_s` of all waves of all jobs; the frame."""
+    times_s = prediction.phases
+    phases = dict[str, dict[str, float]]()
+    if any(name.partition("_")[0] not in _OF_MAPS | _OF_REDUCES for name in times_s):
+        times_s = prediction.measurable  # not of tasks: those that a job history shows
+    for name, task_s in times_s.items():
+        is_of_maps = name.partition("_")[0] in _OF_MAPS
+        waves = (prediction.map_waves if is_of_maps else prediction.reduce_waves) or 0.0
+        phases[name] = {"task_s": task_s, "job_s": task_s * waves * prediction.jobs}
+    if prediction.frame_s is not None:
+        phases["frame_s"] = {"job_s": prediction.frame_s * prediction.jobs}
+    return phases

@@ -1,0 +1,357 @@
+"""Settings for a job that a run knows, priced by models; and what choosing by a model is worth."""
+
+from __future__ import annotations
+
+import math
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, NamedTuple, Self
+
+from harness.base.errors import DataError, HarnessError, SpecError
+from harness.base.hadoop.properties import JOB_PROPERTIES
+from harness.base.hadoop.site import block_bytes
+from harness.base.hadoop.slots import refusals
+from harness.base.records.prediction import JobConfig, Prediction
+from harness.base.records.profile import Profile
+from harness.base.records.trial import Cell, ClusterSpec
+from harness.base.units import MIB
+from harness.clusters.workloads.resolved import ResolvedCell
+from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.predict import predict_cells
+from harness.core.evaluate.resolved import resolve_cell
+from harness.core.experiment.file import KnownNames
+from harness.models import MODELS
+from harness.tuning.ask import Basis, never_profiled, questions
+from harness.tuning.learned import Learned
+from harness.tuning.optimizers import PTC_WAVE, Choice, choose
+from harness.tuning.settings import Job, properties_of
+
+AT_RANDOM = "at random"
+NEAR = 0.05
+BLOCKS = tuple(mib * MIB for mib in (32, 64, 128, 256))  # bytes, that a cluster may have
+
+
+class Proposal(NamedTuple):
+    """
+    A *choice* as a cell, *resolved*, and what the judging model says of it: job time and interval.
+
+    *saved* is the share of the base's job time that it saves, with the lowest and highest of the
+    refits of the profile; `None` where a time is not known.
+    """
+
+    choice: Choice
+    resolved: ResolvedCell
+    prediction: Prediction
+    saved: float | None
+    saved_ends: tuple[float, float] | None
+
+    @property
+    def cell(self) -> Cell:
+        """The cell."""
+        return self.resolved.cell
+
+    def document(self, profile: Profile) -> dict[str, Any]:
+        """The proposal as JSON has it, with what no job of *profile* had."""
+        choice = self.choice
+        prediction = self.prediction
+        return vars(choice) | {
+            "properties": properties_of(choice.values),
+            "own_job_s": choice.job_s if math.isfinite(choice.job_s) else None,
+            "job_s": prediction.job_s,
+            "intervals": prediction.intervals.get("job_s", {}),
+            "saved": self.saved,
+            "saved_ends": self.saved_ends,
+            "not_applicable": prediction.not_applicable,
+            "never_profiled": never_profiled(profile, self.resolved),
+        }
+
+
+def job_of(basis: Basis) -> Job:
+    """The base cell of *basis* as a job to tune."""
+    properties = dict(basis.resolved.client_configuration)
+    configuration, cluster, job_input = basis.resolved.model_inputs
+    files = basis.resolved.plan_input().sizes
+    switches = {job.configuration.map_output_compressed for job in basis.profile.jobs}
+    return Job(
+        configuration, cluster, job_input, tuple(files), properties, can_compress=len(switches) > 1
+    )
+
+
+def changed_basis(basis: Basis, settings: Sequence[str], names: KnownNames) -> Basis:
+    """*basis* with the cell that *settings* make of its base, as `harness ask` takes them."""
+    base = questions(basis.resolved, settings, (), names)[-1].cell
+    return basis._replace(resolved=base, note=f"{basis.note}, with {', '.join(settings)}")
+
+
+def nearest_model(basis: Basis) -> str:
+    """
+    The model with the smallest error of this workload's jobs in the run, else `whatif-mr2`.
+
+    What is fitted to whole jobs knows of no setting, and cannot judge.
+    """
+    errors = {
+        name: error
+        for name, error in basis.errors.items()
+        if name in MODELS and MODELS[name].required != {"jobs"}
+    }
+    return min(errors, key=lambda name: (errors[name], name), default="whatif-mr2")
+
+
+def proposals(
+    basis: Basis,
+    optimizers: Sequence[str],
+    models: Sequence[str],
+    judge: str,
+    learned: Mapping[str, Learned] | None = None,
+    **search_options: int,
+) -> tuple[list[Proposal], list[str]]:
+    """
+    What each optimizer chooses by each model that it can use, by the *judge* the best first.
+
+    Beside them is why some do not choose; where none does, the error of the last one is raised.
+    What was *learned* of a model corrects it where choices are made, and not the judge's answers.
+    *search_options* are `evaluations` and `seed`.  `DataError` where the *judge* has no answer for
+    the base.
+    """
+    profiles = {basis.profile.workload: basis.profile}
+    (base,) = predict_cells(judge, [basis.resolved], profiles, basis.profiled)
+    if base.job_s is None:
+        what = f"{judge} cannot judge: the profile lacks {', '.join(base.not_applicable)}"
+        raise DataError(what, where=basis.profile.workload, fix="choose another: --judge MODEL")
+    pairs = _optimizers_with_models(optimizers, models, judge)
+    job = replace(job_of(basis), learned=learned or {})
+    choices = list[Choice]()
+    refused = list[str]()
+    for optimizer, model in pairs:
+        try:
+            choices.append(choose(optimizer, basis.profile, job, model, **search_options))
+        except HarnessError as error:
+            if (optimizer, model) == pairs[-1] and not choices:
+                raise
+            refused.append(f"{optimizer} by {model}: {error.what}")
+    properties = basis.base.configuration
+    cells = [
+        basis.resolved.configured(properties | properties_of(choice.values)) for choice in choices
+    ]
+    answers = predict_cells(judge, cells, profiles, basis.profiled)
+    proposed = [
+        Proposal(choice, cell, answer, *_saving(base, answer))
+        for choice, cell, answer in zip(choices, cells, answers, strict=True)
+    ]
+    return sorted(proposed, key=lambda proposal: proposal.prediction.job_s or math.inf), refused
+
+
+def _optimizers_with_models(
+    optimizers: Sequence[str], models: Sequence[str], judge: str
+) -> list[tuple[str, str]]:
+    """Each optimizer with each of *models* that it can use; the rules are priced by the *judge*."""
+    ptc_models = [name for name in models if name.startswith("ptc")] or [PTC_WAVE]
+    usable_models = {"search": models, "mrtuner": ptc_models}
+    pairs = []
+    for optimizer in optimizers:
+        pairs += [(optimizer, model) for model in usable_models.get(optimizer, [judge])]
+    return pairs
+
+
+def _saving(base: Prediction, tuned: Prediction) -> tuple[float | None, tuple[float, float] | None]:
+    """Share of the job time that is saved, and its lowest and highest by refits of the profile."""
+    if not base.job_s or tuned.job_s is None:
+        return None, None
+    pairs = zip(base.refits["job_s"], tuned.refits["job_s"], strict=True)
+    shares = [1 - new_s / old_s for old_s, new_s in pairs if old_s and new_s]
+    return 1 - tuned.job_s / base.job_s, (min(shares), max(shares)) if shares else None
+
+
+class ClusterPlan(NamedTuple):
+    """A *cluster* for a mix of jobs: seconds of each, tuned for it, and their weighted sum."""
+
+    cluster: ClusterSpec
+    job_s: dict[str, float]
+    total_s: float
+
+    def document(self) -> dict[str, Any]:
+        """The plan as JSON has it; settings are written as in an experiment file."""
+        node = self.cluster.node
+        return {
+            "map_slots": str(node.map_slots),
+            "reduce_slots": str(node.reduce_slots),
+            "task_memory": f"{node.task_memory_bytes / MIB:.15g} MiB",
+            "dfs.blocksize": f"{block_bytes(self.cluster) / MIB:.15g} MiB",
+            "job_s": self.job_s,
+            "total_s": self.total_s,
+        }
+
+
+def cluster_plans(
+    bases: Mapping[str, Basis],
+    weights: Mapping[str, float],
+    judge: str,
+    *,
+    cores: int,
+    memory: int,
+    report: Callable[[int, int], None] = lambda _done, _all: None,
+) -> list[ClusterPlan]:
+    """
+    Slots, memory of a task and block size for the jobs of *bases*, the shortest mix first.
+
+    A node has so many *cores*, which no kind of task has more slots than, and bytes of *memory* for
+    all tasks at once.  Each job is tuned on each by MRTuner's factors, or by the rules where these
+    are better; what has no answer for a job is left out.  *report* gets how many clusters of all
+    are priced.  `SpecError` for an imported run.
+    """
+    base_cluster = next(iter(bases.values())).base.cluster
+    plans = list[ClusterPlan]()
+    if base_cluster.was_imported:
+        what = "of a cluster that histories tell of, no slots are known but those that jobs used"
+        raise SpecError(what, where="tune cluster", fix="name a run that was measured")
+    blocks = {*BLOCKS, *(block_bytes(basis.base.cluster) for basis in bases.values())}
+    grid = [*product(range(1, cores + 1), range(1, cores + 1), sorted(blocks))]
+    for done, (map_slots, reduce_slots, block) in enumerate(grid):
+        report(done, len(grid))
+        task_bytes = memory // (map_slots + reduce_slots) // MIB * MIB
+        slots = {
+            "map_slots": map_slots,
+            "reduce_slots": reduce_slots,
+            "task_memory_bytes": task_bytes,
+        }
+        node = base_cluster.node.model_copy(update=slots)
+        site = base_cluster.site | {"dfs.blocksize": str(block)}
+        cluster = base_cluster.model_copy(update={"node": node, "site": site})
+        job_s = _tuned_seconds(bases, cluster, judge)
+        total_s = sum(weights.get(name, 1.0) * job_s.get(name, math.nan) for name in bases)
+        if math.isfinite(total_s):
+            plans.append(ClusterPlan(cluster, job_s, total_s))
+    return sorted(plans, key=lambda plan: plan.total_s)
+
+
+def _tuned_seconds(
+    bases: Mapping[str, Basis], cluster: ClusterSpec, judge: str
+) -> dict[str, float]:
+    """Seconds of each job, tuned for *cluster*, up to the first that it has no room for."""
+    job_s = dict[str, float]()
+    for name, basis in bases.items():
+        cell = resolve_cell(basis.base.model_copy(update={"cluster": cluster}))
+        if refusals(cluster, cell.configuration, sets_site=False):
+            break
+        with suppress(HarnessError):
+            tuned_basis = basis._replace(resolved=cell)
+            proposed, _ = proposals(tuned_basis, ["mrtuner", "rules"], [PTC_WAVE], judge)
+            job_s[name] = proposed[0].prediction.job_s or math.nan
+    return job_s
+
+
+def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """
+    What each model's choice among the scored cells of one input is worth, by the clock.
+
+    A model chooses among the cells that it answers; the best one and the default are those of all.
+    Of cells that it predicts alike it may choose any: all is a mean over them, and the last row,
+    `AT_RANDOM`, is of who knows nothing.  `regret` is by how much the chosen cell takes longer than
+    the one measured to be fastest, `from_default` by how much less than the cell nearest to
+    Hadoop's defaults (the mean of several), `curse` by how much it was predicted longer (below 0:
+    shorter) than it took, `ranks` the rank correlation of predicted and measured times, `noise` the
+    floors of both cells together, `measured` how many cells, the shortest predicted one first, must
+    be measured until one is within `NEAR` of the best.
+    """
+    from pandas import DataFrame
+
+    scores = (vars(score) for score in evaluation.run.read_scores().scores)
+    frame = DataFrame(row for row in scores if (row["quantity"], row["speed"]) == ("job_s", "raw"))
+    if not len(frame):
+        return
+    for input_name, rows in frame.groupby("input"):
+        predicted = rows.pivot_table(index="cell", columns="model", values="predicted_s")
+        if len(predicted) < 2:
+            continue
+        measured = MeasuredCells.of(rows, evaluation)
+        for model, predicted_s in predicted.assign(**{AT_RANDOM: 0.0}).items():
+            worth = measured.worth_of_choice(predicted_s)
+            if model == AT_RANDOM:
+                worth["curse"] = None
+            yield {"input": input_name, "model": model, **worth}
+
+
+@dataclass(frozen=True)
+class MeasuredCells:
+    """
+    The scored cells of one input: pandas columns by the ids of cells.
+
+    *measured_s* are their mean times, *floors* the noise of these, as shares; *defaults* are the
+    cells nearest to Hadoop's defaults, *labels* their names for people.
+    """
+
+    measured_s: Any
+    floors: Any
+    defaults: Sequence[str]
+    labels: Mapping[str, str]
+
+    @classmethod
+    def of(cls, scores: Any, evaluation: Evaluation) -> Self:
+        """The cells of *scores*, rows of one input, which *evaluation* knows."""
+        cells = scores.groupby("cell").first()  # as they were measured, whoever predicted them
+        distances = {cell: _from_defaults(evaluation.resolved[cell]) for cell in cells.index}
+        nearest = min(distances.values())
+        return cls(
+            cells["measured_s"],
+            cells["floor"].astype(float).fillna(0.0),
+            [cell for cell in cells.index if distances[cell] == nearest],
+            evaluation.labels,
+        )
+
+    def worth_of_choice(self, predicted_s: Any) -> dict[str, Any]:
+        """What the choice by *predicted_s* is worth, as `regrets` has it."""
+        from pandas import DataFrame
+
+        measured_s = self.measured_s
+        best = measured_s.idxmin()
+        times_s = DataFrame({"predicted": predicted_s, "measured": measured_s})
+        ranks = times_s.corr("spearman").loc["predicted", "measured"]
+        chosen = predicted_s.index[predicted_s == predicted_s.min()]
+        chosen_s = measured_s[chosen].mean()
+        return {
+            "cells": int(predicted_s.count()),
+            "of": len(measured_s),
+            "chosen": self.labels[chosen[0]] if len(chosen) == 1 else "",
+            "best": self.labels[best],
+            "regret": chosen_s / measured_s[best] - 1,
+            "noise": math.hypot(self.floors[chosen].mean(), self.floors[best]),
+            "from_default": 1 - chosen_s / measured_s[self.defaults].mean(),
+            "curse": (predicted_s / measured_s)[chosen].mean() - 1,
+            "ranks": None if math.isnan(ranks) else ranks,
+            "measured": self.tries(predicted_s),
+        }
+
+    def tries(self, predicted_s: Any) -> float:
+        """How many cells must be measured, the shortest predicted first, until one is near."""
+        is_near = self.measured_s <= (1 + NEAR) * self.measured_s.min()
+        order_s = predicted_s.fillna(math.inf)  # cells without an answer come last
+        near_s = order_s[is_near].min()
+        is_alike = order_s == near_s
+        # Of n cells alike in any order, k of them near, the first near one is at (n + 1) / (k + 1).
+        mean_place = (is_alike.sum() + 1) / ((is_alike & is_near).sum() + 1)
+        tries: float = (order_s < near_s).sum() + mean_place
+        return tries
+
+
+def _from_defaults(cell: ResolvedCell) -> tuple[int, float, int]:
+    """
+    How far the settings of *cell* that models read are from Hadoop's defaults.
+
+    How many differ, then by what ratios; of those alike, the one with fewer splits is nearer.
+    """
+    configuration, _, job_input = cell.model_inputs
+    pairs = [(getattr(configuration, name), getattr(JobConfig(), name)) for name in JOB_PROPERTIES]
+    ratios = (abs(math.log(value / default)) for value, default in pairs if value > 0 < default)
+    differing = sum(value != default for value, default in pairs)
+    return differing, math.fsum(ratios), job_input.num_splits
+
+
+def mean_regret(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Mean regret of each model over all inputs, the smallest first."""
+    from pandas import DataFrame
+
+    means: dict[str, float] = DataFrame(rows).groupby("model")["regret"].mean().to_dict()
+    return dict(sorted(means.items(), key=lambda pair: pair[1]))
