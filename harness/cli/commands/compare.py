@@ -129,7 +129,7 @@ def open_sides(names: Sequence[str], results_dir: Path) -> list[Side]:
 
 def write_junit(judged: Sequence[Budget], path: Path) -> None:
     """Write a test case for each budget, which fails where it is broken."""
-    from harness.publish.export import junit_xml
+    from harness.base.documents.junit import junit_xml
 
     cases = [(budget.name, _OUTCOMES[budget.verdict], budget.reason) for budget in judged]
     path.write_text(junit_xml({"budgets": cases}), encoding="utf-8")

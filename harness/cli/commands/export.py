@@ -50,9 +50,9 @@ def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path) -> No
         harness export experiments/quick.yaml -o quick-tables
         harness export 20261122T0315 20261121T0323 20261120T0308 -o three-nights
     """
-    from harness.api.run import Run
+    from harness.core.frames import Frames
     from harness.nightly.nights import night
-    from harness.nightly.page import comparable
+    from harness.nightly.page import comparable, otava_csv
     from harness.publish.export import export as write
 
     results = evaluation.run.measured.path.parent.parent
@@ -67,7 +67,8 @@ def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path) -> No
                     " last"
                 )
             show(Note(f"otava.csv leaves out {row.run}: {reason}"))
-    for path in write(Run(evaluation), folder, nights):
+    files = {"otava.csv": [otava_csv(nights).encode()]}
+    for path in write(Frames(evaluation), folder, files):
         show(path)
 
 
