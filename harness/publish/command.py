@@ -49,9 +49,15 @@ if TYPE_CHECKING:
 @click.option(
     "--check",
     "checked",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Check a bundle by the rules of its division.",
+    type=click.Path(path_type=Path),
+    metavar="BUNDLE",
+    help="Check a bundle, packed or not, by the rules of its division.",
+)
+@click.option(
+    "--pack",
+    "is_packed",
+    is_flag=True,
+    help="Make the bundle one file, with its sum, page, rules and a figure beside it.",
 )
 @json_option
 def publish(
@@ -64,6 +70,7 @@ def publish(
     licence: str,
     keep: tuple[str, ...],
     checked: Path | None,
+    is_packed: bool,
     as_json: bool,
 ) -> int:
     """
@@ -77,18 +84,17 @@ def publish(
     \b
     Example:
         harness publish 20261121T0323 -o bundle --licence CC-BY-4.0
+        harness publish 20261121T0323 -o packed --pack
         harness publish --check bundle
     """
     _check_epoch()  # libraries read it when they are imported
     from harness.core.store import os_error_as_machine_error
     from harness.publish import bundle, crate
-    from harness.publish.rules import check
 
     if (checked is None) == (not names):
-        raise click.UsageError("give one or more RUN and -o DIR, or --check DIR")
+        raise click.UsageError("give one or more RUN and -o DIR, or --check BUNDLE")
     if checked is not None:
-        bundle.check_sums(checked)
-        checked_rules = check(checked)
+        checked_rules = check_bundle(checked)
         show_check(checked_rules, checked, as_json=as_json)
         return int(not checked_rules.is_met)
     if output is None:
@@ -107,6 +113,7 @@ def publish(
         authors=people,
         licence=licence,
         keep=keep,
+        is_packed=is_packed,
     )
     if as_json:
         document = {"bundle": output, "claim": published.claim.lines, "pdf": published.without_pdf}
@@ -120,8 +127,23 @@ def publish(
     rest = f"not met of the closed one: {unmet}" if unmet else "every rule is met"
     show_text(f"division: {published.check.claimed} ({rest})")
     show_text(f"bundle: {output}")
-    show_text(f"check it: python3 -I -S {output}/verify.py")
+    how = f"harness publish --check {output}" if is_packed else f"python3 -I -S {output}/verify.py"
+    show_text(f"check it: {how}")
     return int(not published.check.is_met)
+
+
+def check_bundle(named: Path) -> Check:
+    """Check the sums and the rules of the bundle *named*, and copies beside it if it is packed."""
+    from harness.core.store.packed import opened
+    from harness.core.store.sums import check_sums
+    from harness.publish.pack import check_copies
+    from harness.publish.rules import check
+
+    folder = opened(named)
+    check_sums(folder)
+    if named.is_dir():
+        check_copies(named, folder)
+    return check(folder)
 
 
 def _check_epoch() -> None:

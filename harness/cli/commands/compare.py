@@ -83,7 +83,9 @@ def compare(
 
 def are_bundles(names: Sequence[str]) -> bool:
     """Whether *names* are those of bundles; `SpecError` where only some are."""
-    found = [(Path(name) / "SHA256SUMS").is_file() for name in names]
+    from harness.core.store.packed import is_bundle
+
+    found = [is_bundle(Path(name)) for name in names]
     if any(found) and not all(found):
         fix = "compare runs with runs, and bundles with bundles"
         raise SpecError("a bundle and a run are named", where=" ".join(names), fix=fix)

@@ -39,8 +39,10 @@ def open_evaluation(
     """
     from harness.core.evaluate.flow import Evaluation
     from harness.core.store import Store
+    from harness.core.store.packed import is_bundle
 
-    if name.endswith((".yaml", ".yml")) or Path(name).is_file():
+    is_file = Path(name).is_file() and not is_bundle(Path(name))
+    if is_file or name.endswith((".yaml", ".yml")):
         evaluation = open_session(name, results_dir, overrides).evaluation(asks=asks)
     elif overrides:
         what = f"{name} is a stored run, and --set changes an experiment file"
@@ -287,7 +289,7 @@ def report(evaluation: Evaluation, into: Path | None, as_json: bool) -> None:
 
 
 class Bundle(NamedTuple):
-    """The *folder* of a bundle, and where and how its experiments may be measured again."""
+    """A bundle, packed or in a *folder*, and where and how it may be measured again."""
 
     folder: Path
     results_dir: Path
@@ -297,8 +299,10 @@ class Bundle(NamedTuple):
 def open_result(
     name: str, results_dir: Path, overrides: tuple[str, ...] = ()
 ) -> Evaluation | Bundle:
-    """Open the run *name*, or give the bundle in the folder of that name."""
-    if (Path(name) / "SHA256SUMS").is_file():
+    """Open the run *name*, or give the bundle of that name, packed or not."""
+    from harness.core.store.packed import is_bundle
+
+    if is_bundle(Path(name)):
         return Bundle(Path(name), results_dir, overrides)
     return open_evaluation(name, results_dir, overrides)
 
@@ -396,6 +400,7 @@ def shown_stages(stages: Stages) -> Iterator[Part]:
 def _measure_again(bundle: Bundle, *, as_json: bool) -> int:
     """Measure the experiments of *bundle* once more, and say which conclusions carry over."""
     from harness.cli.commands.steps import measure
+    from harness.core.store.packed import home_of
     from harness.publish.compare import replicate
 
     def measure_run(run: Run) -> Evaluation:
@@ -410,7 +415,7 @@ def _measure_again(bundle: Bundle, *, as_json: bool) -> int:
         return evaluation
 
     replication = replicate(bundle.folder, measure_run)
-    parts = shown_replication(replication, bundle.folder)
+    parts = shown_replication(replication, home_of(bundle.folder))
     present(replication.model_dump(mode="json"), parts, as_json=as_json)
     return int(any(conclusion.outcome == "does not hold" for conclusion in replication.conclusions))
 
