@@ -38,8 +38,8 @@ from harness.models.vectors import (
     CaseInput,
     Evaluator,
     object_in,
+    objects_in,
     refuse_too_many,
-    refuse_too_many_tasks,
 )
 from harness.models.whatif import map_task as m
 from harness.models.whatif.evaluation import map_only_times
@@ -217,13 +217,9 @@ def _answer_shuffle(case: CaseInput) -> dict[str, Any]:
 
 
 def _answer_tasks(case: CaseInput) -> dict[str, Any]:
-    names = ("map_and_spill", "shuffle", "statistics", "costs", "config")
-    map_side, reduce_side, statistics, costs, config = (
-        object_in(case.fields, name) for name in names
-    )
-    refuse_too_many_tasks(config)
-    _refuse_too_many_segments(reduce_side)
-    return tasks(map_side, reduce_side, statistics, costs, config)
+    parts = objects_in(case, "map_and_spill", "shuffle", "statistics", "costs", "config")
+    _refuse_too_many_segments(parts["shuffle"])
+    return tasks(*parts.values())
 
 
 def _refuse_too_many_segments(values: Mapping[str, Any]) -> None:

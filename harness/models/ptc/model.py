@@ -41,6 +41,7 @@ PHASES = (
     "map_s", "schedule_map_s", "context_switch_s", "leftover_s", "rest_transfer_s", "local_io_s",
     "consumer_s",
 )  # fmt: skip
+_OF_REDUCE_TASK = ("shuffle_s", "sort_s", "reduce_rest_s")
 _NOT_DATAFLOW = frozenset({*PHASES, "map_waves", "reduce_waves", "warnings"})
 
 
@@ -92,7 +93,12 @@ class PTC:
         answers = {method: evaluate_quantities(quantities, method) for method in METHODS}
         answer = answers[self.method]
         published = published_quantities(profile, quantities)
-        history, reduce_task_s = _history(tasks, answer)
+        # Phases as a history shows them are What-If's, but for the copying of a wave of reduces.
+        history = measurable(tasks)
+        reduce_task_s = None
+        if answer["reduce_waves"]:
+            history["shuffle_s"] = answer["transporter_s"] / answer["reduce_waves"]
+            reduce_task_s = sum(history[phase] for phase in _OF_REDUCE_TASK)
         return Prediction(
             model=self.name,
             body_s=answer["total_s"],
@@ -156,21 +162,6 @@ class PTC:
 def _row_values(columns: Mapping[str, Numbers], row: int) -> dict[str, Any]:
     """One value of each of *columns*, as Python's number."""
     return {name: values[row].item() for name, values in columns.items()}
-
-
-def _history(
-    tasks: Mapping[str, Any], answer: Mapping[str, Any]
-) -> tuple[dict[str, Any], float | None]:
-    """
-    Phases as a history shows them, and the whole of a reduce task where there is one.
-
-    They are What-If's, but the shuffle is the copying of a mean wave of reduces.
-    """
-    history = measurable(tasks)
-    if not answer["reduce_waves"]:
-        return history, None
-    history["shuffle_s"] = answer["transporter_s"] / answer["reduce_waves"]
-    return history, sum(history[phase] for phase in ("shuffle_s", "sort_s", "reduce_rest_s"))
 
 
 def _dataflow(quantities: Quantities, answer: Mapping[str, Any]) -> dict[str, Any]:

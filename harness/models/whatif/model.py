@@ -54,7 +54,7 @@ from harness.models.checks import (
     require_statistics,
 )
 from harness.models.scheduler import POOLS, schedule, timeline
-from harness.models.vectors import CaseInput, Evaluator, object_in, refuse_too_many_tasks
+from harness.models.vectors import CaseInput, Evaluator, objects_in
 from harness.models.whatif.evaluation import evaluate, evaluate_grid, evaluate_rows
 from harness.models.whatif.inputs import COSTS, SIDES, read_inputs
 
@@ -150,9 +150,7 @@ def cost_terms(
 
 
 def _answer_job(case: CaseInput) -> dict[str, Any]:
-    names = ("statistics", "costs", "config", "cluster")
-    parts = {name: object_in(case.fields, name) for name in names}
-    refuse_too_many_tasks(parts["config"])
+    parts = objects_in(case, "statistics", "costs", "config", "cluster")
     return evaluate(**parts, rules=case.rules or "mr2")
 
 
@@ -213,7 +211,9 @@ class WhatIf:
         """
         self._require(profile, has_reduces=bool(configuration.num_reduces))
         inputs = inputs_of_cell(profile, configuration, cluster, job_input)
-        around_s = self._around_tasks_s(profile)
+        around_s = dict.fromkeys(SIDES, 0.0)
+        if self.rules != "paper":
+            around_s = {side: around_tasks_s(profile, side) for side in SIDES}
         answer = evaluate(*inputs, self.rules)
         num_maps = job_input.num_splits
         after_shuffle_s = sum(answer.get(name, 0.0) for name in AFTER_SHUFFLE)
@@ -259,12 +259,6 @@ class WhatIf:
         """``MissingStatistic`` where *profile* lacks what such a job needs."""
         needed = self.required if has_reduces else self.required - _OF_REDUCES
         require_statistics(needed, profile.statistics | profile.costs, profile, self.name)
-
-    def _around_tasks_s(self, profile: Profile) -> dict[str, float]:
-        """Setup and cleanup of a task of each side in seconds; the printed form has neither."""
-        if self.rules == "paper":
-            return dict.fromkeys(SIDES, 0.0)
-        return {side: around_tasks_s(profile, side) for side in SIDES}
 
     def _parts(self, inputs: CellInputs, answer: Mapping[str, Any]) -> dict[str, float]:
         """Seconds of single equations in *answer*, that of *inputs*, as recordings show them."""
