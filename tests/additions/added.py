@@ -25,6 +25,7 @@ from tests.profiling.recordings import recorded_grid
 from tests.reports.conftest import document, whole  # noqa: F401 - fixtures
 from tests.tuning.test_optimizers import PROFILE, job
 
+pytestmark = pytest.mark.process  # a report draws
 COMBINING = job(use_combiner=True)
 
 

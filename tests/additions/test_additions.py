@@ -156,6 +156,5 @@ def test_all_additions_keep_the_contracts(copy):
     for script, page in MADE.items():
         (copy / page).write_text(python(copy, script))
 
-    python(
-        copy, *"-m pytest -q -p no:cacheprovider -m".split(), "not live", *CONTRACTS, "-k", CHOSEN
-    )
+    options = ["-q", "-p", "no:cacheprovider", "-m", "not live", "-k", CHOSEN]
+    python(copy, "-m", "pytest", *options, *CONTRACTS)
