@@ -21,7 +21,7 @@ from harness.observe.profiling import fit_profile
 from harness.publish.rules import BundledRun
 from harness.tuning.optimizers import search
 from harness.tuning.settings import properties_of
-from tests.profiling.recordings import recorded_grid
+from tests.profiling.jobs import grid
 from tests.reports.conftest import document, whole  # noqa: F401 - fixtures
 from tests.tuning.test_optimizers import PROFILE, job
 
@@ -39,12 +39,12 @@ def listed(capsys, kind):
 
 def test_the_cost_is_fitted_and_asked_for():
     """
-    Profiles of jobs that spill have it, and the model takes it from there.
+    Profiles of jobs that combine have it, and the model takes it from there.
     """
-    profile = fit_profile("w", recorded_grid())
+    profile = fit_profile("w", [*grid(), *grid(combine=True)])
 
-    assert "local_write_s_per_file" in COSTS
-    assert "local_write_s_per_file" in profile.costs
+    assert "combine_cpu_s_per_spill" in COSTS
+    assert "combine_cpu_s_per_spill" in profile.costs
 
 
 @pytest.mark.parametrize(
