@@ -14,8 +14,9 @@ from harness.base.errors import ClusterError, HarnessError, SpecError
 from harness.base.records.trial import format_control
 from harness.base.text import did_you_mean, excerpt
 from harness.base.units import format_bytes, format_duration, parse_duration
-from harness.cli.commands.steps import json_option, open_session
 from harness.cli.console import completion
+from harness.cli.console.command import command, group
+from harness.cli.console.options import json_option, open_session
 from harness.cli.console.present import Note, Part, Rows, present, show
 from harness.clusters import lease, state
 from harness.clusters.base import Cluster
@@ -51,7 +52,7 @@ _LIFETIME = click.option(
 )
 
 
-@click.group("cluster")
+@group("cluster")
 def cluster() -> None:
     """
     Start, look at and stop a cluster by hand.
@@ -65,7 +66,12 @@ def cluster() -> None:
 
 
 @cluster.command("up")
-@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.argument(
+    "file",
+    required=False,
+    type=click.Path(dir_okay=False, path_type=Path),
+    shell_complete=completion.experiments,
+)
 @click.option(
     "--provider",
     type=click.Choice(list(providers.PROVIDERS)),
@@ -305,7 +311,7 @@ def raise_errors(errors: Sequence[HarnessError]) -> NoReturn:
     raise errors[-1]
 
 
-@click.command("trust")
+@command("trust")
 @click.argument("host")
 @click.option("--fingerprint", required=True, help="The host's fingerprint: SHA256:...")
 @click.option("--port", type=click.IntRange(1, 65535), default=22)

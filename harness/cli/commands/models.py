@@ -13,7 +13,8 @@ import click
 
 from harness import models
 from harness.base.errors import DataError, HarnessError
-from harness.cli.commands.steps import choice_option, json_option
+from harness.cli.console.command import command, group
+from harness.cli.console.options import choice_option, json_option
 from harness.cli.console.present import Note, present, show
 from harness.core.scoring import i_accu
 from harness.models.spn_gc.phases import PHASES
@@ -29,7 +30,7 @@ EVALUATORS = (
 )
 
 
-@click.group("vectors")
+@group("vectors")
 def vectors() -> None:
     """
     Run the models on test vectors (docs/models/README.md, section 1).
@@ -109,7 +110,7 @@ def answered_cases(
             show(Note(f"{name}: {error}"))
 
 
-@click.command("check")
+@command("check")
 @click.argument("path", metavar="PATH:CLASS")
 @json_option
 def check_own(path: str, as_json: bool) -> int:
@@ -149,7 +150,7 @@ def check_own(path: str, as_json: bool) -> int:
     return int(bool(complaints))
 
 
-@click.command("net")
+@command("net")
 @click.option("--maps", type=click.IntRange(1), default=3, help="Map tasks.")
 @click.option("--reduces", type=click.IntRange(0), default=2, help="Reduces.")
 @choice_option(
