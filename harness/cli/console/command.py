@@ -108,11 +108,11 @@ class FirstByDefault(Group):
         name, first = next(iter(self.commands.items()))
         if incomplete.startswith("-"):
             return [*items, *first.shell_complete(ctx, incomplete)]
+        arguments = [option for option in first.params if isinstance(option, click.Argument)]
         with first.make_context(name, [], parent=ctx, resilient_parsing=True) as below:
-            for parameter in first.params:
-                if isinstance(parameter, click.Argument):
-                    items += parameter.shell_complete(below, incomplete)
-        return items
+            found = arguments[0].shell_complete(below, incomplete)
+        # A shell that is told to complete files forgets the names it was given.
+        return [*items, *(item for item in found if item.type == "plain" or not items)]
 
 
 def command(name: str, **attributes: Any) -> Callable[[Callable[..., Any]], Command]:

@@ -108,9 +108,10 @@ def _properties() -> list[str]:
 
 def _experiment_keys(_context: click.Context, typed: str) -> Iterator[str]:
     """Keys of an experiment file as ``--set`` takes them, and below some the properties."""
-    schema = json.loads(
-        files("harness.core.experiment").joinpath("experiment.schema.json").read_text("utf-8")
-    )
+    from harness.core import experiment
+
+    schema_file = files(experiment) / "experiment.schema.json"
+    schema = json.loads(schema_file.read_text("utf-8"))
     yield from _keys_below(schema, schema, "")
     for head in _HEADS:
         if typed.startswith(head):

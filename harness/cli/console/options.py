@@ -85,8 +85,20 @@ workloads_option = partial(
     metavar="WORKLOAD",
     shell_complete=completion.workloads,
 )
+
+
+def _one_name(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> str | None:
+    """The one name that may be given; an error of the command line where there are several."""
+    names = _names(context, option, texts)
+    if len(names) > 1:
+        raise click.BadParameter(f"one at a time, and there are {len(names)}: {', '.join(names)}")
+    return names[0] if names else None
+
+
 workload_option = click.option(
     "--workload",
+    multiple=True,
+    callback=_one_name,
     metavar="WORKLOAD",
     shell_complete=completion.workloads,
     help="The workload, where the run has several.",
