@@ -4,12 +4,12 @@ How a command answers: texts and tables for people, one JSON document with --jso
 A command computes its answer first, and hands it over once: as a document for programs, and as
 parts for people.  Parts may come from a generator, which is not run where JSON is asked for::
 
-    @click.command("jobs")
-    @file_option("--csv", "table", help="Write a line for each job.")
+    @command("jobs")
+    @outputs_option("Write a line for each job (.csv).", ".csv")
     @json_option
-    def jobs(table: Path | None, as_json: bool) -> int:
+    def jobs(outputs: Mapping[str, Path], as_json: bool) -> int:
         found = list_jobs()  # dicts
-        save_rows(table, found)
+        save_rows(outputs.get(".csv"), found)
         present({"jobs": found}, _shown_jobs(found), as_json=as_json)
         return int(any(job["failed"] for job in found))
 
