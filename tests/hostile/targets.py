@@ -468,15 +468,14 @@ def _generated(plain: Sequence[Target]) -> Iterator[Target]:
         "jobconf": generate.jobconf,
         "machine": generate.lines_of(generate.of_schema(generate.infer(samples), indent=None), 30),
         "speed_probe": generate.speed,
-        "task_log": generate.like_lines(known["task_log"].corpus),
-        "shuffle_log": generate.like_lines(known["shuffle_log"].corpus),
         "ltrace": generate.recording,
         "units": generate.units,
         "experiment": generate.of_schema(experiment),
         "override": override_text,
         "vectors": generate.of_schema(generate.infer(vectors)),
     }
-    for name, make in makes.items():
+    for name in NAMES:
+        make = makes.get(name) or generate.like_lines(known[name].corpus)
         yield generate.made_target(known[name], generate.mixed(make))
 
 
