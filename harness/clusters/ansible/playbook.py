@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import secrets
 import shlex
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import ClusterError, MachineError
+from harness.base.extras import CLUSTERS, require
 from harness.base.text import printable
 from harness.clusters.hadoop_home.home import write_whole
 from harness.clusters.ssh.connection import pins_file
@@ -122,10 +122,8 @@ class Outcome:
 
 def require_tools() -> None:
     """`MachineError` where this machine lacks what playbooks are run with."""
-    if importlib.util.find_spec("ansible_runner") is None:
-        raise MachineError(
-            "no ansible-runner among Python's packages", where="Python packages", fix="make setup"
-        )
+    require("ansible", CLUSTERS)
+    require("ansible_runner", CLUSTERS)
     if shutil.which("ssh") is None:
         raise MachineError(
             "no ssh, which Ansible works through",

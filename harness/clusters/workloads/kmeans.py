@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.base.errors import JobError
+from harness.base.extras import CLUSTERS, extra
 from harness.base.records.trial import WorkloadSpec, digest
 from harness.clusters.workloads.base import (
     File,
@@ -262,9 +263,10 @@ def lloyd(points: Floats, start: Floats, epsilon: float, limit: int) -> list[Ste
     Each is one iteration of scikit-learn, which is another way to compute them.  A centre without
     points keeps its place and takes no part in the iteration: scikit-learn would move it far away.
     """
-    from sklearn.cluster import KMeans as SklearnKMeans
-    from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
+    with extra(CLUSTERS):
+        from sklearn.cluster import KMeans as SklearnKMeans
+        from sklearn.exceptions import ConvergenceWarning
+        from threadpoolctl import threadpool_limits
 
     steps = [Step(start, np.zeros(len(start), np.int64))]
     # One thread: sums in one order, and no threads that wait for others where the machine is busy.
@@ -287,8 +289,9 @@ def lloyd(points: Floats, start: Floats, epsilon: float, limit: int) -> list[Ste
 
 def nearest_centres(points: Floats, centres: Floats) -> Ints:
     """Return the number of each point's nearest centre."""
-    from sklearn.metrics import pairwise_distances_argmin
-    from threadpoolctl import threadpool_limits
+    with extra(CLUSTERS):
+        from sklearn.metrics import pairwise_distances_argmin
+        from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
         nearest: Ints = pairwise_distances_argmin(points, centres)
