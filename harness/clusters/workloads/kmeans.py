@@ -44,6 +44,7 @@ from harness.clusters.workloads.files import (
 )
 
 VERSION = 1  # of the generator's bytes
+LIBRARIES = ("sklearn", "threadpoolctl")
 
 IN_MEMORY_BYTES = 2**29  # of an input that scikit-learn sees whole; it takes a few times as much
 SAMPLED = 10_000  # points of a larger one
@@ -76,6 +77,7 @@ class KMeans(Workload):
     """
 
     name = "kmeans"
+    libraries = LIBRARIES
     main_class = "kmeans.KMeans"
     description = "K-means over a mixture of normal distributions; verified by scikit-learn"
     unlike_hibench = ""  # where it is asked for, the workload is `MahoutKMeans`
