@@ -59,27 +59,19 @@ def build_wheel(folder):
     return wheel
 
 
-def required_names(wheel_metadata):
+def required_names(wheel):
     """
-    Names of all packages that a distribution needs without extras, and that those need in turn.
+    Names of all packages that a wheel needs without its extras, and that those need in turn.
     """
     names = set()
-    waiting = [*wheel_metadata.requires]
+    waiting = [*wheel.requires]
     while waiting:
         requirement = Requirement(waiting.pop())
         name = canonicalize_name(requirement.name)
-        # Of an extra that is not asked for, the marker is false.
-        extras = requirement.extras or {""}
         is_wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
         if is_wanted and name not in names:
             names.add(name)
-            for text in distribution(name).requires or ():
-                needed = Requirement(text)
-                if needed.marker is None or any(
-                    needed.marker.evaluate({"extra": extra}) for extra in extras
-                ):
-                    needed.marker = None
-                    waiting.append(str(needed))
+            waiting += distribution(name).requires or ()
     return names
 
 
