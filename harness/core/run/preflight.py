@@ -124,7 +124,7 @@ class Preflight:
             check()
 
     def check_libraries(self) -> None:
-        """Whether the libraries are there that clusters, and proofs of outputs, cannot do without."""
+        """Whether those libraries are there that providers and proofs of outputs cannot lack."""
         for cluster in self.clusters:
             PROVIDERS[cluster.provider].require_libraries()
         libraries = {name for cell in self.cells for name in cell.workload.libraries}
