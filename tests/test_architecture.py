@@ -187,6 +187,22 @@ def test_one_opener_of_stored_files():
     assert offenders == []
 
 
+def test_libraries_are_imported_by_statements():
+    """
+    The contracts of `pyproject.toml` see no library whose name is a text.
+    """
+    offenders = [
+        f"{name_of(path)}:{node.lineno}: {ast.unparse(node)}"
+        for path in MODULES
+        for node in syntax_nodes(path)
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", getattr(node.func, "attr", "")) == "import_module"
+        and isinstance(node.args[0], ast.Constant)
+    ]
+
+    assert offenders == []
+
+
 def test_no_fix_asks_to_remove_results():
     """
     What was measured is not thrown away because a message said so.

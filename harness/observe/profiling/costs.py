@@ -22,9 +22,9 @@ from harness.base.records.profile import CostGroup, FitDiagnostic, Statistic
 from harness.base.records.statistics import JOB_COSTS, typical_values
 from harness.base.stats.collinear import groups, proportional, soft_constraints
 from harness.base.stats.robust import RobustFit, nnls_robust
-from harness.core.scoring.score import MAP_PHASES
 from harness.models.whatif.inputs import SIDES
 from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS
+from harness.observe.profiling.measured import MAP_PHASES
 from harness.observe.profiling.phases import KINDS, PHASES, PhaseRow
 
 # Phases shorter than this are not worth fitting more exactly: timers and schedulers are no finer.

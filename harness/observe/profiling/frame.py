@@ -19,10 +19,10 @@ from harness.base.records.profile import FRAME, ProfiledJob, SpeedCorrection, St
 from harness.base.records.tasks import Source
 from harness.base.records.trace import JobTrace, TaskKind
 from harness.base.stats.spread import median_absolute_deviation
-from harness.core.scoring import measured
 from harness.models.frame import frame_counts, frame_s
 from harness.models.whatif.inputs import SIDES, side_costs
 from harness.observe.profiling.jobs import Observation, map_slowdown
+from harness.observe.profiling.measured import measured
 
 # By the kind of a task: parts of the frame that are start and end of its JVM.
 _STARTS = {"map": "map_start_s", "reduce": "reduce_start_s"}

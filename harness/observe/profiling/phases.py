@@ -31,7 +31,6 @@ from harness.base.errors import ModelError
 from harness.base.records.profile import SpeedCorrection
 from harness.base.records.tasks import MapTimes, ReduceTimes, SpillTimes, covered_s
 from harness.base.records.trace import TaskAttempt
-from harness.core.scoring.score import MAP_PHASES, REDUCE_PHASES
 from harness.models.whatif.model import (
     MAP_FUNCTION_PARTS,
     MAP_PARTS,
@@ -41,6 +40,7 @@ from harness.models.whatif.model import (
 )
 from harness.observe.profiling.dataflow import Ratios, Task, dataflow_statistics, tasks
 from harness.observe.profiling.jobs import Observation
+from harness.observe.profiling.measured import MAP_PHASES, REDUCE_PHASES
 
 # Of the history and of recordings, for the map and for the reduce.
 KINDS = ((MAP_PHASES, MAP_PARTS), (REDUCE_PHASES, REDUCE_PARTS))
