@@ -62,7 +62,7 @@ def unpack(archive: Path, results_dir: Path) -> Unpacked:
         else:
             with exclusive_lock(target.parent / ".lock", experiment_name, wait=True):
                 if target.exists():
-                    fix = "it stays as it is: name another folder with --into"
+                    fix = "it stays as it is: name another folder with --results-dir"
                     raise DataError(f"run {name} is there already", where=str(target), fix=fix)
                 with os_error_as_machine_error(target):
                     sync_tree(run.path)
