@@ -132,10 +132,10 @@ def publish(
             metadata = crate.crate(claim, people, licence, bundle_hashes(scratch), scratch)
             _write(scratch / "ro-crate-metadata.json", metadata)
             write_sums(scratch)
-            made = pack(scratch, scratch / ".packed") if is_packed else scratch
-            sync_tree(made)
+            result = pack(scratch, scratch / ".packed") if is_packed else scratch
+            sync_tree(result)
             _refuse_existing(folder)  # another one may have made it meanwhile
-            rename_durably(made, folder.absolute())
+            rename_durably(result, folder.absolute())
         finally:
             remove_tree(scratch)
     return Published(claim, rules_check.model_copy(update={"claimed": claimed}), without_pdf)

@@ -120,15 +120,9 @@ class Store:
         """
         if not text:
             raise self._missing_error(text)
-        path = opened(Path(text))
-        if (path / MANIFEST).is_file():
-            return Run(path)
-        if (path / SUMS).is_file():
-            return _only_run(path, text)
-        for folder in (path, self.results_dir / text):
-            names = [entry.name for entry in folders(folder)]
-            if any(map(RUN_NAME.fullmatch, names)) and is_name(folder.resolve().name):
-                return Store(folder.resolve().parent).latest(folder.resolve().name)
+        found = self._at_path(text)
+        if found is not None:
+            return found
         matching: list[Run] = []
         for run in self.all_runs():
             candidates = (run, *run.analyses())
@@ -140,6 +134,19 @@ class Store:
         if not matching:
             raise self._missing_error(text)
         return matching[0]
+
+    def _at_path(self, text: str) -> Run | None:
+        """Give the run that *text* names by a folder or a packed bundle, if it does."""
+        path = opened(Path(text))
+        if (path / MANIFEST).is_file():
+            return Run(path)
+        if (path / SUMS).is_file():
+            return _only_run(path, text)
+        for folder in (path, self.results_dir / text):
+            names = [entry.name for entry in folders(folder)]
+            if any(map(RUN_NAME.fullmatch, names)) and is_name(folder.resolve().name):
+                return Store(folder.resolve().parent).latest(folder.resolve().name)
+        return None
 
     def _missing_error(self, text: str) -> DataError:
         """Error about *text*, which names no run, with what may have been meant."""
