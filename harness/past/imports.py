@@ -52,7 +52,7 @@ from harness.observe.parsing.history import read_history
 from harness.observe.storage.files import exclusive_lock, remove_tree, rename_durably, sync_tree
 from harness.past.container_logs import ContainerLogs
 from harness.past.histories import LIMIT, MEMORY, PastJob, family_names, read_jobs
-from harness.tuning.ask import Basis
+from harness.core.evaluate.basis import Basis
 
 # What replaces names in the bytes of a file, given all files and what stands for each job's name.
 Anonymiser = Callable[[Iterable[bytes], Mapping[str, str]], Callable[[bytes], bytes]]

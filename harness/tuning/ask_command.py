@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harness.core.evaluate.flow import Evaluation
     from harness.core.evaluate.own_code import OwnCode
     from harness.core.experiment.file import KnownNames
-    from harness.tuning.ask import Basis
+    from harness.core.evaluate.basis import Basis
 
 _repeatable = partial(click.option, multiple=True)
 
@@ -53,9 +53,10 @@ def ask_models(
         harness ask experiments/demo.yaml --set input='10 GiB' --set mapreduce.task.io.sort.mb=256
         harness ask 20261121T0323 --model whatif --grid mapreduce.job.reduces=1,2,4 -o reduces.svg
     """
+    from harness.core.evaluate.basis import basis_of_run
     from harness.core.evaluate.own_model import OwnModel
     from harness.core.run.preflight import known_names
-    from harness.tuning.ask import answers, basis_of_run, questions
+    from harness.tuning.ask import answers, questions
 
     settings = [*options["settings"]]
     models = options["models"]

@@ -22,7 +22,7 @@ from harness.past.catalog_command import catalog_option
 if TYPE_CHECKING:
     from harness.base.records.trial import ClusterSpec, NodeSpec
     from harness.core.evaluate.flow import Evaluation
-    from harness.tuning.ask import Basis
+    from harness.core.evaluate.basis import Basis
     from harness.tuning.closed_loop import Outcome, Tuning
 
 
@@ -104,7 +104,7 @@ def tune_job(
     from harness.core.run.preflight import known_names
     from harness.models import require_models
     from harness.past.imports import basis_of_past_job
-    from harness.tuning.ask import basis_of_run
+    from harness.core.evaluate.basis import basis_of_run
     from harness.tuning.closed_loop import Tuning
     from harness.tuning.proposals import changed_basis, nearest_model
 
@@ -299,7 +299,7 @@ def tune_cluster(
         harness tune cluster 20261121T0323 --weight terasort=3 --memory '4 GiB' --cores 4
     """
     from harness.models import require_models
-    from harness.tuning.ask import basis_of_run
+    from harness.core.evaluate.basis import basis_of_run
     from harness.tuning.proposals import cluster_plans
 
     require_models([judge], "--judge")

@@ -19,12 +19,13 @@ from harness.base.records.profile import Profile
 from harness.base.records.trial import Cell, ClusterSpec
 from harness.base.units import MIB
 from harness.clusters.workloads.resolved import ResolvedCell
+from harness.core.evaluate.basis import Basis
 from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.predict import predict_cells
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.file import KnownNames
 from harness.models import MODELS
-from harness.tuning.ask import Basis, never_profiled, questions
+from harness.tuning.ask import never_profiled, questions
 from harness.tuning.learned import Learned
 from harness.tuning.optimizers import PTC_WAVE, Choice, choose
 from harness.tuning.settings import Job, properties_of

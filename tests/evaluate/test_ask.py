@@ -14,14 +14,13 @@ from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.grid import axis_values
 from harness.core.run.preflight import known_names
 from harness.models import MODELS
+from harness.core.evaluate.basis import Basis, basis_of_run
 from harness.tuning.ask import (
     MANY,
-    Basis,
     Question,
     answers,
     asked_cells,
     basis_of_profile,
-    basis_of_run,
     phases_of,
     questions,
 )
