@@ -16,10 +16,10 @@ from harness.cli.console import completion
 from harness.cli.console.present import Note, Part, Rows, present, save, save_rows, show
 
 if TYPE_CHECKING:
+    from harness.core.evaluate.basis import Basis
     from harness.core.evaluate.flow import Evaluation
     from harness.core.evaluate.own_code import OwnCode
     from harness.core.experiment.file import KnownNames
-    from harness.core.evaluate.basis import Basis
 
 _repeatable = partial(click.option, multiple=True)
 
