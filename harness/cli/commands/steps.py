@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,8 @@ from harness.cli.console.present import Note, Part, Rows, present, show
 from harness.cli.console.talk import Progress
 
 if TYPE_CHECKING:
+    from harness.base.records.profile import Profile
+    from harness.base.records.trial import Cell
     from harness.core.run.session import Session
     from harness.core.store import Run
 
@@ -56,7 +58,16 @@ def open_session(file: str | Path, results_dir: Path, overrides: tuple[str, ...]
     from harness.core.run.session import Session
 
     text = read_experiment_file(Path(file))
-    return Session(text, str(file), results_dir, overrides, Progress())
+    return Session(text, str(file), results_dir, overrides, Progress(), transfer=profiles_elsewhere)
+
+
+def profiles_elsewhere(
+    source: Run, paths: Sequence[Path], cells: Iterable[Cell]
+) -> Mapping[str, Profile]:
+    """Profiles of *source* for the machine of the second of two files: sessions are given this."""
+    from harness.hardware.transfer import profiles_for
+
+    return profiles_for(source, paths, cells)[0]
 
 
 def source_argument(
