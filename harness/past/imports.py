@@ -31,8 +31,8 @@ from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.model import NAME, ClusterAxes, Experiment, Node, Predict, WorkloadAxes
 from harness.core.run.asking import analyse, with_models
 from harness.core.run.secrets import user_secrets
-from harness.core.run.traces import remake_trace
 from harness.core.store import Run, Store, os_error_as_machine_error
+from harness.core.store.traces import remake_trace
 from harness.models import MODELS
 from harness.observe.storage.files import exclusive_lock, remove_tree, rename_durably, sync_tree
 from harness.past.container_logs import ContainerLogs

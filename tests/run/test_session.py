@@ -41,9 +41,9 @@ from harness.core.run.asking import analyse, asked_anew
 from harness.core.run.execute import cluster_name
 from harness.core.run.experiment_file import read_experiment_file
 from harness.core.run.session import Session
-from harness.core.run.traces import remake_trace
 from harness.core.scoring import comparisons
 from harness.core.store import Store
+from harness.core.store.traces import remake_trace
 from tests.run.fakes import VERSIONS, Fault, RecordingConsole
 
 EXPERIMENT = """
@@ -538,7 +538,7 @@ class TestBlindOrder:
 
         moved = replace(session(overrides=[asked]), transfer=transfer)
         assert moved.borrowed == {"terasort": "there"}
-        assert calls == [(measured[1].id, ["a.json", "b.json"], 1)]
+        assert calls == [(measured[1].id, ["a.json", "b.json"], 2)]
         with pytest.raises(SpecError, match="nothing here takes profiles elsewhere"):
             _ = session(overrides=[asked]).borrowed
 

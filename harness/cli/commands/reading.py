@@ -65,7 +65,7 @@ def collect(evaluation: Evaluation) -> None:
     Example:
         harness collect experiments/quick.yaml
     """
-    from harness.core.run.traces import remake_trace
+    from harness.core.store.traces import remake_trace
 
     run = evaluation.run.measured
     with run.lock():
