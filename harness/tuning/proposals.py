@@ -133,16 +133,22 @@ def proposals(
             if (optimizer, model) == pairs[-1] and not choices:
                 raise
             refused.append(f"{optimizer} by {model}: {error.what}")
+    proposed = judged(choices, basis, judge, base)
+    return sorted(proposed, key=lambda proposal: proposal.prediction.job_s or math.inf), refused
+
+
+def judged(
+    choices: Sequence[Choice], basis: Basis, judge: str, base: Prediction
+) -> Iterator[Proposal]:
+    """Yield each of *choices* as a cell, with what the *judge* says of it beside the *base*."""
+    profiles = {basis.profile.workload: basis.profile}
     properties = basis.base.configuration
     cells = [
         basis.resolved.configured(properties | properties_of(choice.values)) for choice in choices
     ]
     answers = predict_cells(judge, cells, profiles, basis.profiled)
-    proposed = [
-        Proposal(choice, cell, answer, *_saving(base, answer))
-        for choice, cell, answer in zip(choices, cells, answers, strict=True)
-    ]
-    return sorted(proposed, key=lambda proposal: proposal.prediction.job_s or math.inf), refused
+    for choice, cell, answer in zip(choices, cells, answers, strict=True):
+        yield Proposal(choice, cell, answer, *_saving(base, answer))
 
 
 def _optimizers_with_models(
