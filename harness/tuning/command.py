@@ -410,7 +410,7 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
     """
     from harness.base.documents.wording import percent
     from harness.base.errors import DataError
-    from harness.tuning.proposals import mean_regret, regrets
+    from harness.tuning.regret import mean_regret, regrets
 
     rows = [*regrets(evaluation)]
     if not rows:
