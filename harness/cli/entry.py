@@ -120,7 +120,7 @@ def group(context: click.Context) -> None:
     """Says which performance model of Hadoop MapReduce to believe, on the cluster at hand."""
     from harness.cli.commands.steps import profiles_elsewhere
 
-    context.obj = profiles_elsewhere  # features do not know each other: what nightly takes of one
+    context.obj = profiles_elsewhere  # by which sessions take profiles to other machines
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -58,13 +58,15 @@ def open_session(file: str | Path, results_dir: Path, overrides: tuple[str, ...]
     from harness.core.run.session import Session
 
     text = read_experiment_file(Path(file))
-    return Session(text, str(file), results_dir, overrides, Progress(), transfer=profiles_elsewhere)
+    context = click.get_current_context(silent=True)
+    transfer = context.obj if context else None  # given by the entry, which knows all features
+    return Session(text, str(file), results_dir, overrides, Progress(), transfer=transfer)
 
 
 def profiles_elsewhere(
     source: Run, paths: Sequence[Path], cells: Iterable[Cell]
 ) -> Mapping[str, Profile]:
-    """Profiles of *source* for the machine of the second of two files: sessions are given this."""
+    """Profiles of *source* for the machine of the second of two files, for sessions to call."""
     from harness.hardware.transfer import profiles_for
 
     return profiles_for(source, paths, cells)[0]
