@@ -152,7 +152,8 @@ NOT_STORED = {
         "os.open", "os.fdopen", "Path(root, name).open", "temporary.open",
     },
     "harness/core/store/trials.py": {"log_path.open", "log_path.with_name(f'{log_name}.gz').open"},
-    "harness/core/store/unpack.py": {"archive.open", "path.open", "packed.open", "tarfile.open"},
+    "harness/core/store/extract.py": {"archive.open", "path.open", "tarfile.open"},  # foreign
+    "harness/core/store/packed.py": {"archive.open", "sum_file.open"},  # hashed, and its sum
 }  # fmt: skip
 OPENERS = ("opener", "self.opener", "self._opener", "raw", "self._raw", "run.raw(trial_id)")
 OPEN_CALLS = {"open", "fdopen", "read_text", "read_bytes", "memory_map", "OSFile", "loadtxt"}

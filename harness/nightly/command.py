@@ -67,6 +67,7 @@ def measure(
     Example:
         harness nightly night experiments/nightly.yaml --json
     """
+    from harness.base.documents.junit import junit_xml
     from harness.core.reports import REPORTS
     from harness.core.run.experiment_file import read_experiment_file
     from harness.nightly import page as pages
@@ -74,7 +75,6 @@ def measure(
     from harness.nightly.measure import measure_night, tell
     from harness.nightly.records import Night
     from harness.observe.storage.files import write_file
-    from harness.publish.export import junit_xml
 
     text = read_experiment_file(Path(file))
     line, history, failed, command = measure_night(

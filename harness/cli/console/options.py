@@ -154,8 +154,10 @@ def open_evaluation(
     """
     from harness.core.evaluate.flow import Evaluation
     from harness.core.store import Store
+    from harness.core.store.packed import is_bundle
 
-    if name.endswith((".yaml", ".yml")) or Path(name).is_file():
+    is_file = Path(name).is_file() and not is_bundle(Path(name))
+    if is_file or name.endswith((".yaml", ".yml")):
         evaluation = open_session(name, results_dir, overrides).evaluation(asks=asks)
     elif overrides:
         what = f"{name} is a stored run, and --set changes an experiment file"
