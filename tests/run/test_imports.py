@@ -19,7 +19,6 @@ from harness.base.errors import DataError, MachineError, SpecError
 from harness.base.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
 from harness.cli import main
 from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.fill import fill
 from harness.core.catalog.histories import PastJob, family_names, read_jobs
 from harness.core.catalog.planning import cells_of, cluster_of, host_groups, plan_family
 from harness.core.evaluate.flow import Evaluation
@@ -31,6 +30,7 @@ from harness.core.run.asking import asked_anew
 from harness.core.store import Store
 from harness.observe.parsing.history import read_history
 from harness.past import imports
+from harness.past.fill import fill
 from harness.past.imports import (
     backtest,
     import_jobs,
