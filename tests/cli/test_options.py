@@ -28,8 +28,14 @@ from harness.cli.entry import group
 
 # They act, or print something that has a format of its own.
 WITHOUT_DATA = {
-    "init", "net", "trust", "vectors compute", "cluster renew", "cluster down", "nightly accept",
-}  # fmt: skip
+    "init",
+    "net",
+    "trust",
+    "vectors compute",
+    "cluster renew",
+    "cluster down",
+    "nightly accept",
+}
 
 
 def leaves(name, found):
