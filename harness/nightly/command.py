@@ -18,6 +18,7 @@ from harness.cli.console.talk import Progress
 
 if TYPE_CHECKING:
     from harness.base.documents.document import Document
+    from harness.core.run.session import Transfer
     from harness.nightly.history import History
     from harness.nightly.records import Alarm, Night
 
@@ -51,7 +52,14 @@ history_argument = click.argument(
 @results_option
 @set_option
 @json_option
-def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> int:
+@click.pass_obj
+def measure(
+    transfer: Transfer,
+    file: str,
+    results_dir: Path,
+    overrides: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """
     Measure a night of FILE, or go on with one that was interrupted.
 
@@ -69,7 +77,9 @@ def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: b
     from harness.publish.export import junit_xml
 
     text = read_experiment_file(Path(file))
-    line, history, failed, command = measure_night(text, file, results_dir, overrides, Progress())
+    line, history, failed, command = measure_night(
+        text, file, results_dir, overrides, Progress(), transfer=transfer
+    )
     alarms, notes = current(entries := history.entries())
     nights = [entry for entry in entries if isinstance(entry, Night)]
     name = history.folder.parent.name

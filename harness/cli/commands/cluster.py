@@ -108,6 +108,7 @@ def up(
     options = {"provider": provider, "workers": workers}
     spec = spec.model_copy(update={key: value for key, value in options.items() if value})
     provider_class = providers.PROVIDERS[spec.provider]
+    provider_class.require_libraries()
     new_cluster = provider_class(name, spec, HadoopHome.find())
     show(
         Note(f"starting cluster {name!r}: {spec.workers} workers"),
