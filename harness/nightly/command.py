@@ -13,7 +13,7 @@ from harness.base.text import printable
 from harness.cli.console import completion
 from harness.cli.console.command import FirstByDefault, group
 from harness.cli.console.options import json_option, results_option, set_option
-from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.present import Note, Part, Rows, present
 from harness.cli.console.talk import Progress
 
 if TYPE_CHECKING:
@@ -153,7 +153,8 @@ def shown_replay(
 @click.argument("alarm")
 @history_argument
 @click.option("--reason", required=True, help="Why the change is as it should be.")
-def accept(alarm: str, history: Path, reason: str) -> None:
+@json_option
+def accept(alarm: str, history: Path, reason: str, as_json: bool) -> None:
     """
     Accept what ALARM is about, by its id or the first characters: the baseline moves.
 
@@ -165,7 +166,8 @@ def accept(alarm: str, history: Path, reason: str) -> None:
 
     chosen = open_history(history)
     accept_alarm(chosen, alarm, printable(reason))
-    show(Note(f"accepted; the next night, or harness nightly judge {chosen.path}, says so"))
+    note = Note(f"accepted; the next night, or harness nightly judge {chosen.path}, says so")
+    present({"alarm": alarm, "history": chosen.path}, [note], as_json=as_json)
 
 
 @nightly.command("bisect")
