@@ -33,10 +33,10 @@ from harness.clusters.ssh.connection import trust
 from harness.core.experiment.model import Experiment, WorkloadAxes
 from harness.core.store import Store
 from tests.live.agent import agent
-from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
+from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening
 from tests.live.packages import unpacked
 
-pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacking()), reason=lacking())]
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("can_make_hosts")]
 long = pytest.mark.long
 
 PROJECT = Path(__file__).parents[2]
