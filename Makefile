@@ -1,7 +1,7 @@
 # Everything starts here.  `make setup PYTHON=/path/to/python3` chooses the interpreter.
 export PYTHON
 
-.PHONY: setup cuda demo test fast process live test-long check mutants bench clean
+.PHONY: setup cuda demo test fast process live test-long check house mutants bench clean
 
 setup:  ## .venv with the command .venv/bin/harness, Hadoop's jars and ours
 	@scripts/setup core
@@ -41,8 +41,12 @@ check:  ## lint, format (Python and Java), types, layers, pins that name no regi
 	.venv/bin/mypy && .venv/bin/lint-imports
 	! grep -n '://' requirements/*
 	.venv/bin/python scripts/audit
+	.venv/bin/python scripts/house --check
 	set -e; for java in workloads bench/ltrace bench/history; do \
 		scripts/mvn -q -B -ntp -f $$java/pom.xml com.diffplug.spotless:spotless-maven-plugin:2.44.5:check; done
+
+house:  ## what a reader of the code feels, as two tables of docs/design.md
+	.venv/bin/python scripts/house --write
 
 mutants:  ## faults that the tests of a package find: make mutants PACKAGE=scoring
 	@scripts/setup mutants
