@@ -20,8 +20,10 @@ test:  ## three rings: fast, process, live
 
 fast process live: export PYTHONDONTWRITEBYTECODE :=  # Python compiles what it imports once, not in each process
 
+fast process: export OMP_NUM_THREADS := 1  # a worker of pytest to each core, and no threads of libraries beside it
+
 fast:  ## no process, compiler, JVM or figure
-	.venv/bin/pytest -n auto -m "not process and not live and not long"
+	.venv/bin/pytest -n auto --dist loadfile -m "not process and not live and not long"
 
 process:  ## what starts processes, compilers and JVMs, or draws
 	.venv/bin/pytest -n auto -m "process and not live and not long" --hypothesis-profile thorough

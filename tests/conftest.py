@@ -1,5 +1,7 @@
 """Settings of all tests, and what keeps the fast ring fast."""
 
+import gc
+import os
 import signal
 import sys
 
@@ -26,7 +28,11 @@ DRAWS = "matplotlib"
 # Files of the live ring that take minutes.
 LONGEST = ("live/test_tracer", "live/test_experiment", "contracts/test_outside", "live/test_faults")
 
+# All tests of a session, those too that its marks deselect.
+COLLECTED = pytest.StashKey[list[pytest.Item]]()
+
 running_fast_tests = []
+flush_to_disk = os.fsync
 
 
 def refuse_slow_work(event, arguments):
@@ -43,6 +49,13 @@ def refuse_slow_work(event, arguments):
 sys.addaudithook(refuse_slow_work)
 
 
+def refuse_closed_file(handle):
+    """
+    All of `os.fsync` that a fast test can see: it ends before any power cut, and waits for no disk.
+    """
+    os.fstat(handle)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """
@@ -50,15 +63,27 @@ def pytest_runtest_protocol(item):
     """
     if not any(item.get_closest_marker(ring) for ring in SLOW_RINGS):
         running_fast_tests.append(item.nodeid)
+        os.fsync = refuse_closed_file
     try:
         return (yield)
     finally:
         running_fast_tests.clear()
+        os.fsync = flush_to_disk
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_finish():
+    """
+    What was collected stays to the end: the collector of garbage need not look at it again.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(session, items):
     """
     Put the longest files of the live ring first, so that its two workers end at about one time.
     """
+    session.stash[COLLECTED] = list(items)
     places = {f"{stem}.py": place for place, stem in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get("/".join(item.path.parts[-2:]), len(places)))
