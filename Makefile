@@ -50,9 +50,11 @@ live:  ## real clusters of this machine; the image of a Docker node is made firs
 	.venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "live and not long and not alone"
 	.venv/bin/pytest -m "live and not long and alone"
 
-test-long:  ## what takes many minutes
+test-long:  ## what takes many minutes: 75 in all; three at a time as most of it waits, then what wants the machine
 	@scripts/setup dev
-	.venv/bin/pytest -m long
+	.venv/bin/python -m tests.live.engine
+	.venv/bin/pytest -n 3 --dist loadgroup --no-loadscope-reorder -m "long and not alone"
+	.venv/bin/pytest -m "long and alone"
 
 check:  ## lint, format (Python and Java), types, layers, pins that name no registry and have no known flaw
 	@scripts/setup dev

@@ -330,32 +330,6 @@ ARCHIVES = (
 )
 
 
-@long
-def test_experiment_runs_unchanged_but_for_its_hosts(place, tmp_path):
-    """
-    The smoke experiment, from bare hosts to its report; nothing is left on them.
-    """
-    hosts, before = place.hosts[:3], files(place.hosts[:3])
-    for host in hosts:
-        trust(host.address, host.fingerprint)
-    addresses = ", ".join(host.address for host in hosts)
-    program = "import sys; from harness.cli import main; sys.exit(main())"
-    overrides = [
-        "--set", "cluster.provider=ansible", "--set", f"cluster.hosts=[{addresses}]",
-        "--set", f"cluster.ssh={{key: {place.key}}}",
-    ]  # fmt: skip
-    smoke = ["all", "experiments/smoke.yaml", "--results-dir", str(tmp_path), *overrides]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *smoke], cwd=PROJECT, capture_output=True, text=True,
-        check=False, timeout=1800,
-    )  # fmt: skip
-
-    assert done.returncode == 0, done.stderr[-3000:]
-    (report,) = tmp_path.glob("smoke/*/report.html")
-    assert "only made on hosts that keep Hadoop" in report.read_text()
-    assert files(hosts) == before
-
-
 def prepared(made):
     """
     The inventory of a cluster that is not started.
