@@ -8,7 +8,6 @@ import json
 import re
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from importlib import import_module
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from pydantic import BaseModel
 
 from harness.base.documents.document import Block, Document, Figure, Figures, Table, Text, table
 from harness.base.documents.drawing import PAGE, draw_alone, drawing
+from harness.base.documents.formats.latex import latex_table, latex_text
 from harness.base.documents.wording import QUANTITIES, percent, share_with_interval, typographic
 from harness.base.text import printable
 from harness.core.evaluate.flow import Evaluation
@@ -24,7 +24,6 @@ from harness.core.reports.answer import ANSWERED
 from harness.core.reports.data import ReportData
 from harness.core.reports.sections import cells, predicted, profile, scores
 from harness.publish.data import Claim
-from harness.publish.export import latex, latex_text
 
 _OF_REPORT = ("errors", "phases")  # figures, the latter with a number
 _MOST_ROWS = 40  # of a table on one page
@@ -129,7 +128,9 @@ def write_paper(
         for name, shown in paper_tables(results).items():
             starts = range(0, len(shown.rows), _MOST_ROWS)
             pages = [shown.rows[start : start + _MOST_ROWS] for start in starts]
-            tables = [latex(dataclasses.replace(shown, rows=rows), "table*") for rows in pages]
+            tables = [
+                latex_table(dataclasses.replace(shown, rows=rows), "table*") for rows in pages
+            ]
             path = folder / "tables" / f"{name}{suffix}.tex"
             path.write_text("\n".join(tables), encoding="utf-8")
             parts.append(rf"\input{{tables/{path.stem}}}")
@@ -262,15 +263,21 @@ def write_pdf(document: Document, path: Path) -> str:
     Returned is why there is none; nothing: it was written.
     """
     try:
-        typst = import_module("typst")
+        import typst
     except ImportError as error:
         return f"there is no {path.name}: {error} (pip install 'mapreduce-harness[pdf]')"
+    import matplotlib as mpl
+
     blocks = pdf_blocks(document)
     shown = [block for block in blocks if not (isinstance(block, Table) and block.folded)]
     texts = cleaned(shown, lambda text: typographic(printable(text)))
-    fonts = Path(import_module("matplotlib").get_data_path(), "fonts", "ttf")  # of the figures
+    fonts = Path(mpl.get_data_path(), "fonts", "ttf")  # of the figures
     # Tags, which double its size, are for readers of screens: the report in HTML has them.
-    options = {"font_paths": [fonts], "ignore_system_fonts": True, "pdf_tags": False}
+    options: dict[str, Any] = {
+        "font_paths": [fonts],
+        "ignore_system_fonts": True,
+        "pdf_tags": False,
+    }
     inputs = {"report": json.dumps(texts, default=_block_fields)}
     path.write_bytes(typst.compile(_PDF.encode(), format="pdf", sys_inputs=inputs, **options))
     return ""

@@ -27,8 +27,8 @@ from harness.core.evaluate.reporting import REPORT_FILES, task_times
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
 from harness.core.reports.data import JobTaskTimes
-from harness.core.run.traces import remake_trace
 from harness.core.store import Run, Store
+from harness.core.store.traces import remake_trace
 from tests.run.fakes import DATA, VERSIONS
 
 FACTOR = "mapreduce.task.io.sort.factor"

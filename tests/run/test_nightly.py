@@ -17,8 +17,8 @@ import pytest
 from harness.base.errors import DataError, MachineError
 from harness.cli import main
 from harness.core.evaluate.flow import Evaluation
-from harness.core.run import execute, traces
-from harness.core.store import Run
+from harness.core.run import execute
+from harness.core.store import Run, traces
 from harness.models.whatif.model import WhatIf
 from harness.nightly.alarms import Judge, judged
 from harness.nightly.history import History

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from statistics import harmonic_mean
 from typing import Self
 
 from harness.base.errors import DataError
 from harness.base.records.prediction import Prediction
 from harness.base.records.trace import JobTrace
 from harness.base.records.trial import Cell, Trial, TrialRecord
-from harness.clusters.monitor.machine import trial_rate
+from harness.clusters.monitor.machine import PROBE_LOGS, mean_rate
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.observations import observe
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.grid import label, varying
 from harness.core.experiment.model import Experiment
-from harness.core.store import Run
+from harness.core.store import RawLogs, Run
+from harness.observe.parsing.lines import read_speed
 from harness.observe.profiling.jobs import Observation
 
 
@@ -64,14 +66,7 @@ class StoredTrials:
         if not self.experiment.was_imported:
             axes = varying(self.cells.values())
             return {cell_id: label(cell, axes) for cell_id, cell in self.cells.items()}
-        families = defaultdict[str, list[Cell]](list)  # which differ in whatever users set
-        for cell in self.cells.values():
-            families[cell.workload.name].append(cell)
-        axes_of = {family: ("input", *varying(cells)) for family, cells in families.items()}
-        return {
-            cell_id: label(cell, axes_of[cell.workload.name])
-            for cell_id, cell in self.cells.items()
-        }
+        return labels_in_families(self.cells)
 
     @property
     def predictions(self) -> list[Prediction]:
@@ -105,3 +100,29 @@ class StoredTrials:
         """What a profile is made from, of each job of one trial."""
         cell = self.resolved_of(record)
         return observe(self.run, record, cell, self.jobs(record), self.rate(record))
+
+
+def labels_in_families(cells: Mapping[str, Cell]) -> dict[str, str]:
+    """Short names of *cells* of past jobs, by id: their input, and what varies in their family."""
+    families = defaultdict[str, list[Cell]](list)  # which differ in whatever users set
+    for cell in cells.values():
+        families[cell.workload.name].append(cell)
+    axes_of = {name: ("input", *varying(family)) for name, family in families.items()}
+    return {cell_id: label(cell, axes_of[cell.workload.name]) for cell_id, cell in cells.items()}
+
+
+def trial_rate(raw: RawLogs, start_s: float, end_s: float) -> float | None:
+    """
+    Units of work per CPU second between two moments (seconds since the epoch), of all machines.
+
+    It is the harmonic mean of the machines' rates: the rate of equal work on each of them in turn.
+    `None` where nothing was sampled, or one of the machines had no sample.
+    """
+    machine_rates = []
+    for file_name in filter(PROBE_LOGS.fullmatch, raw.names()):
+        with raw.open(file_name) as lines:
+            machine_rate = mean_rate(read_speed(lines, file_name), start_s, end_s)
+        if not machine_rate:
+            return None
+        machine_rates.append(machine_rate)
+    return harmonic_mean(machine_rates) if machine_rates else None
