@@ -15,7 +15,7 @@ PARTS = {
     for name, words in re.findall(r"^tests-of-(\w+) := (.+)$", MAKEFILE, re.MULTILINE)
 }
 # The rules of the whole project, its scripts and its benches are no part's.
-OF_ALL = ("bench", "live", "scripts", "test_")
+OF_ALL = ("additions", "bench", "live", "scripts", "test_")
 
 
 def test_each_part_has_its_tests():
