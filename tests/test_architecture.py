@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import click
+import pytest
 
 from harness.cli import COMMANDS
 from harness.cli.entry import group
@@ -58,6 +59,15 @@ def syntax_nodes(path):
     All nodes of a module's syntax tree.
     """
     return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_syntax_nodes():
+    """
+    Millions of them: all that comes later in this process would be slower.
+    """
+    yield
+    syntax_nodes.cache_clear()
 
 
 def imported(path):

@@ -421,6 +421,7 @@ def test_hosts_that_no_job_joins_may_be_two_clusters():
     assert host_groups([unknown]) == 0
 
 
+@pytest.mark.process
 def test_past_job_is_the_base_and_its_family_the_profile(done, tmp_path):
     """
     By its id in a catalog; where its own history is gone, the job most like it is.
