@@ -19,9 +19,9 @@ import numpy as np
 
 from scipy.optimize import differential_evolution
 
+from harness.core.evaluate.basis import basis_of_run
 from harness.core.evaluate.flow import Evaluation
 from harness.core.store import Store
-from harness.tuning.ask import basis_of_run
 from harness.tuning.objective import Objective
 from harness.tuning.optimizers import choose
 from harness.tuning.proposals import job_of

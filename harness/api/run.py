@@ -11,11 +11,12 @@ from harness.base.documents.drawing import draw_alone
 from harness.base.errors import DataError
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
+from harness.core.evaluate.basis import basis_of_run
 from harness.core.evaluate.predict import predict_cells
 from harness.core.experiment.grid import axis_values, meaning
 from harness.core.frames import Frames
 from harness.core.run.preflight import known_names
-from harness.tuning.ask import asked_cells, basis_of_run
+from harness.tuning.ask import asked_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

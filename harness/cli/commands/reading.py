@@ -49,7 +49,7 @@ def collect(evaluation: Evaluation, as_json: bool) -> None:
     Example:
         harness collect experiments/quick.yaml
     """
-    from harness.core.run.traces import remake_trace
+    from harness.core.store.traces import remake_trace
 
     run = evaluation.run.measured
     with run.lock():

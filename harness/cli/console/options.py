@@ -138,7 +138,9 @@ def open_session(file: str | Path, results_dir: Path, overrides: tuple[str, ...]
     from harness.core.run.session import Session
 
     text = read_experiment_file(Path(file))
-    return Session(text, str(file), results_dir, overrides, Progress())
+    context = click.get_current_context(silent=True)
+    transfer = context.obj if context else None  # given by the entry, which knows all features
+    return Session(text, str(file), results_dir, overrides, Progress(), transfer=transfer)
 
 
 def open_evaluation(

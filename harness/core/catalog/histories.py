@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from harness.base.errors import DataError, HarnessError
 from harness.base.hadoop.properties import READ_NAMES, job_config, successor, whole
@@ -50,6 +51,7 @@ _HEAP_OPTION = re.compile(
     r"-Xm[xsn]\S+|-XX:[+-]Use\w*GC|-XX:\w*(HeapSize|NewSize|NewRatio|SurvivorRatio)=\S+"
 )
 _LONGEST_NAME = 40
+_MOST_NAMED = 3  # files that were left out, in an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,44 @@ class PastJob:
     hosts: frozenset[str]
     has_repeats: bool
 
+    def trace(self) -> JobTrace:
+        """What its history says of it, task by task."""
+        history = self.source.read(self.source.history, MOST_WHOLE_BYTES)
+        return read_history([history], self.job_id)
+
     def files(self) -> list[bytes]:
         """Contents of its history and of its configuration, without secrets."""
         history = self.source.read(self.source.history, MOST_WHOLE_BYTES)
         return [history, _clean_conf(self.source)]
+
+
+class Histories(NamedTuple):
+    """
+    Past *jobs* in the order of their submission, and why files were *left_out*, by file.
+
+    *where* are the places at which they lie.
+    """
+
+    jobs: list[PastJob]
+    left_out: dict[str, str]
+    where: str
+
+    def reasons(self) -> list[str]:
+        """Say why the first files were left out."""
+        reasons = [f"{Path(path).name}: {reason}" for path, reason in self.left_out.items()]
+        return reasons[:_MOST_NAMED]
+
+
+def find_jobs(places: Sequence[str | Path], only: Collection[str] = ()) -> Histories:
+    """Read the jobs at *places*, *only* these ids, if any; `DataError`: there is none."""
+    jobs, left_out = read_jobs(places, only)
+    histories = Histories(jobs, left_out, ", ".join(map(str, places)))
+    if not jobs:
+        reasons = histories.reasons()
+        what = "; ".join(["there is no job history (.jhist) that can be used", *reasons])
+        fix = "name a copy of the folder mapreduce.jobhistory.done-dir, configurations included"
+        raise DataError(what, where=histories.where, fix=fix)
+    return histories
 
 
 def read_jobs(
@@ -119,7 +155,11 @@ def read_job(source: Files) -> PastJob:
     trace = read_history([source.read(source.history, MOST_WHOLE_BYTES)], source.history)
     if not source.configuration:
         raise DataError(f"there is no {trace.job_id}_conf.xml beside it")
-    properties = read_properties(_clean_conf(source), source.configuration)
+    return job_of(trace, read_properties(_clean_conf(source), source.configuration), source)
+
+
+def job_of(trace: JobTrace, properties: Mapping[str, str], source: Files) -> PastJob:
+    """Make the job of its *trace* and the *properties* of its configuration, which *source* has."""
     input_bytes = _input_bytes(trace)
     row = past_job(trace, properties)
     classes = (row["mapper"], row["combiner"], row["reducer"])

@@ -30,7 +30,7 @@ def doctor(results_dir: Path, as_json: bool) -> int:
     """
     from harness.base.records.trial import ClusterSpec
     from harness.clusters.monitor.machine import machine_facts
-    from harness.core.doctor.checks import examine, missing_needs
+    from harness.doctor.checks import examine, missing_needs
 
     findings = examine(results_dir)
     lacking = missing_needs(findings)

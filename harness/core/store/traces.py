@@ -14,6 +14,7 @@ from harness.base.records.tasks import TaskSpans, UnitTimes
 from harness.base.records.trace import JobTrace
 from harness.base.records.trial import TrialRecord
 from harness.core.store import RawLogs, Run
+from harness.core.store.trials import TrialFolder
 from harness.observe.parsing.history import read_history
 from harness.observe.parsing.ltrace import MOST_UNITS_BYTES, read_ltrace, read_units
 
@@ -62,6 +63,14 @@ class Recordings:
         except ParseError as error:
             self.unreadable[recording] = error.what
             return None
+
+
+def store_trial(
+    run: Run, folder: TrialFolder, record: TrialRecord, traces: Sequence[JobTrace]
+) -> list[str]:
+    """Commit the *folder* of a trial that counts, and make its tables; return what is missing."""
+    folder.commit(record)
+    return write_trace(run, record, traces)
 
 
 def write_trace(run: Run, record: TrialRecord, traces: Sequence[JobTrace]) -> list[str]:
