@@ -75,7 +75,8 @@ def fill(folder: Path) -> Run:
                 for each, changed in zip(by_model["whatif"], times, strict=True)
             ]
             run.write_predictions(model, answers)
-    run.seal()
+    run.seal.path.unlink()  # what was sealed are the answers before they were moved aside
+    run.seal.add()
     print(f"{len(trials)} trials, {len(steps.experiment.predict.models)} models", flush=True)
     return run
 

@@ -10,7 +10,8 @@ What commands may rely on:
 """
 
 try:
-    from harness.cli.entry import COMMANDS, Terminated, main
+    from harness.cli.commands_table import COMMANDS
+    from harness.cli.entry import Terminated, main
 except KeyboardInterrupt:  # nothing is begun in the first tenth of a second
     raise SystemExit(130) from None
 

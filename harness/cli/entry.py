@@ -17,7 +17,6 @@ import traceback
 
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib import import_module
 from inspect import cleandoc
 from io import TextIOWrapper
 from types import FrameType
@@ -31,46 +30,8 @@ from harness.base.errors import HarnessError, MachineError, SpecError
 from harness.base.hadoop.secrets import SECRETS
 from harness.base.text import nearest_name
 from harness.base.version import __version__
+from harness.cli.commands_table import COMMANDS, GROUPS
 from harness.cli.console.talk import show_text
-
-# Name -> where the command is, and the line that `harness --help` shows: listing imports none.
-COMMANDS = {
-    "doctor": ("harness.cli.commands.doctor:doctor", "Show what this machine can do, and what it lacks."),
-    "init": ("harness.cli.commands.init:init", "Write an experiment file to begin with."),
-    "all": ("harness.cli.commands.steps:run_all", "Run an experiment from its file to its report."),
-    "plan": ("harness.cli.commands.steps:plan", "Show the trials of an experiment, and how long they take."),
-    "run": ("harness.cli.commands.steps:run", "Measure the trials that are not done yet."),
-    "collect": ("harness.cli.commands.reading:collect", "Make traces from the raw logs of trials."),
-    "profile": ("harness.cli.commands.reading:profile", "Fit statistics and costs to profiling trials."),
-    "predict": ("harness.cli.commands.reading:predict", "Predict every scored cell, and seal the results."),
-    "ask": ("harness.tuning.ask_command:ask_models", "Predict any setting, without a job."),
-    "tune": ("harness.tuning.command:tune", "Choose a job's settings by a model."),
-    "score": ("harness.cli.commands.reading:score", "Compare sealed predictions with measurements."),
-    "report": ("harness.cli.commands.reading:report", "Write the report of a run."),
-    "plot": ("harness.cli.commands.export:plot", "Write a figure of a report as SVG, PDF or PNG."),
-    "export": ("harness.cli.commands.export:export", "Write a run as CSV, Parquet, LaTeX and JUnit."),
-    "import": ("harness.past.command:import_histories", "Make a run of jobs that have run before."),
-    "backtest": ("harness.past.command:backtest", "Try the models on an imported run."),
-    "runs": ("harness.cli.commands.runs:runs", "List the runs that there are."),
-    "show": ("harness.cli.commands.runs:show_run", "Show what a run measured, and what was asked of it."),
-    "gc": ("harness.cli.commands.runs:gc", "Name and remove empty and abandoned runs."),
-    "calibrate": ("harness.hardware.command:calibrate", "Measure what a machine costs, in minutes."),
-    "hardware": ("harness.hardware.command:hardware_group", "Show and compare what machines cost."),
-    "catalog": ("harness.past.catalog_command:catalog_group", "Keep past jobs, and find similar ones."),
-    "nightly": ("harness.nightly.command:nightly", "Measure a night, and say what moved since when."),
-    "compare": ("harness.cli.commands.compare:compare", "Say what changed between runs."),
-    "reproduce": ("harness.cli.commands.reading:reproduce", "Make the results of a run again."),
-    "publish": ("harness.publish.command:publish", "Make a bundle that a stranger can check."),
-    "unpack": ("harness.cli.commands.steps:unpack", "Take in a run that somebody packed, and check it."),
-    "trace": ("harness.tracer.command:trace", "Show what happened inside the tasks of a trial."),
-    "vet": ("harness.tracer.command:vet", "Measure the overhead of finished tasks."),
-    "cluster": ("harness.cli.commands.cluster:cluster", "Start, look at and stop a cluster by hand."),
-    "trust": ("harness.cli.commands.cluster:trust", "Pin the SSH key of a host by its fingerprint."),
-    "check": ("harness.cli.commands.models:check_own", "Check a model or a workload of your own."),
-    "vectors": ("harness.cli.commands.models:vectors", "Check the models against their test vectors."),
-    "net": ("harness.cli.commands.models:net", "Print SPN-GC's Petri net, as a chart or for other tools."),
-    "list": ("harness.cli.commands.list:list_names", "List workloads, models, providers, metrics, reports."),
-}  # fmt: skip
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
@@ -80,24 +41,25 @@ class Terminated(KeyboardInterrupt):
 
 
 class Commands(click.Group):
-    """The commands of `COMMANDS`, each imported when it is wanted."""
+    """The commands of the table, each imported when it is wanted."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order in which an experiment needs them."""
+        """All names: those that are needed first, then the others by their use."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of *cmd_name*; `None` when there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
-        return command
+        return COMMANDS[cmd_name].load()
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands from the dictionary, where click would import them all."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        """List the commands below their headings, from the table: click would import them all."""
+        width = max(map(len, COMMANDS))  # of all, so that the lines of each heading are aligned
+        for heading, rows in GROUPS.items():
+            lines = [(f"{name:<{width}}", row.summary) for name, row in rows.items()]
+            with formatter.section(heading):
+                formatter.write_dl(lines)
 
 
 @click.group(
@@ -145,6 +107,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     # Not click's own main: where a pipe breaks it ends the process with another status.
     try:
         if instruction := os.environ.get("_HARNESS_COMPLETE"):
+            from harness.cli.console import completion  # noqa: F401 - it has our class for bash
+
             return shell_complete(group, {}, "harness", "_HARNESS_COMPLETE", instruction)
         return _invoke(list(sys.argv[1:] if arguments is None else arguments))
     except HarnessError as error:

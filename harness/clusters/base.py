@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from harness.base.errors import ClusterError, SpecError
+from harness.base.extras import CLUSTERS, require
 from harness.base.hadoop import daemons, site
 from harness.base.hadoop.daemons import Daemon, Layout
 from harness.base.hadoop.site import task_properties
@@ -60,6 +61,7 @@ class Cluster(ABC):
     # names of the findings of `harness doctor` without which it cannot work, its own included
     needs: ClassVar[tuple[str, ...]] = ("system", "disk", "java", "hadoop home", "speed probe")
     own_need: ClassVar[str] = ""  # the finding about what it alone works with
+    libraries: ClassVar[tuple[str, ...]] = ()  # of the extra `clusters`: it cannot work without
     # keys of `cluster` in an experiment file that it takes and others refuse; those it insists on
     extra_fields: ClassVar[frozenset[str]] = frozenset()
     required_fields: ClassVar[frozenset[str]] = frozenset()
@@ -121,6 +123,12 @@ class Cluster(ABC):
     def doctor_check() -> Finding:
         """A quick check for `harness doctor`, of a provider with a finding of its own."""
         raise NotImplementedError
+
+    @classmethod
+    def require_libraries(cls) -> None:
+        """`MachineError` that names a library of an extra without which it cannot work."""
+        for library in cls.libraries:
+            require(library, CLUSTERS)
 
     @staticmethod
     def gpus_per_node(workers: int) -> int:

@@ -11,7 +11,6 @@ import json
 import re
 
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -208,8 +207,10 @@ def rewrite_recording(data: bytes, change: Change) -> bytes:
 
 def rewrite_table(data: bytes, change: Change) -> bytes:
     """A table, written as `harness.observe.storage.tables` does."""
-    arrow = import_module("pyarrow")
-    parquet = import_module("pyarrow.parquet")
+    import pyarrow as arrow
+
+    from pyarrow import parquet
+
     written = BytesIO()
     with parquet.ParquetFile(BytesIO(data), page_checksum_verification=True) as file:
         types = _column_types(file)
@@ -232,7 +233,8 @@ def rewrite_table(data: bytes, change: Change) -> bytes:
 
 def _column_types(file: Any) -> dict[str, Any]:
     """Types of the columns of a table by their names; `DataError`: it is none of ours."""
-    arrow = import_module("pyarrow")
+    import pyarrow as arrow
+
     numbers = (arrow.int64(), arrow.float64(), arrow.bool_())
     known_types = (arrow.string(), *numbers, arrow.list_(arrow.int64()))
     types = dict[str, Any]()

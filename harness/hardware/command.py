@@ -5,18 +5,28 @@ from __future__ import annotations
 import math
 import os
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from harness.base.errors import MachineError, SpecError
-from harness.base.text import printable
 from harness.base.units import parse_duration
-from harness.cli.commands.steps import file_option, json_option, results_option
 from harness.cli.console import completion
-from harness.cli.console.talk import Progress, print_json, show_table, show_text
+from harness.cli.console.command import command, group
+from harness.cli.console.options import (
+    PICTURES,
+    file_option,
+    json_option,
+    outputs_option,
+    results_option,
+    set_option,
+    workloads_option,
+)
+from harness.cli.console.present import Note, Part, Rows, block_parts, present, save, show
+from harness.cli.console.talk import Progress
 from harness.clusters import PROVIDERS
 
 _LEAST_S = 120.0  # a start, a warm-up and two jobs, on a machine that is not slow
@@ -40,12 +50,22 @@ def _seconds(_context: click.Context, _option: click.Parameter, text: str | None
     return seconds
 
 
-@click.command("calibrate")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
+@command("calibrate")
+@click.argument(
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=False,
+    shell_complete=completion.experiments,
+)
 @results_option
-@click.option("--provider", type=click.Choice(list(PROVIDERS)), default="local")
-@click.option("--workers", type=click.IntRange(1, 1000), default=3)
-@click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override one value.")
+@click.option(
+    "--provider",
+    type=click.Choice(list(PROVIDERS)),
+    default="local",
+    help="What makes the cluster (harness list providers).",
+)
+@click.option("--workers", type=click.IntRange(1, 1000), default=3, help="Number of worker nodes.")
+@set_option
 @click.option(
     "--budget",
     "budget_s",
@@ -54,11 +74,10 @@ def _seconds(_context: click.Context, _option: click.Parameter, text: str | None
     metavar="TIME",
     help="How long it may take, all in all.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file.")
-@click.option(
+@file_option("-o", "--output", help="Write the costs there.")
+@file_option(
     "--check",
     "checked",
-    type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Say within a minute which costs of FILE hold here, in the place of a calibration.",
 )
@@ -105,10 +124,11 @@ def calibrate(
     hardware = read_hardware(checked) if checked else None
     calibration = Calibration(session, budget_s)
     if dry_run:
-        show_table(("job", "tells of"), calibration.offers())
+        offers = Rows(("job", "tells of"), [*calibration.offers()])
+        present({"jobs": offers.records()}, [offers], as_json=as_json)
     elif hardware is not None:
         costs = calibration.check(hardware)
-        _show_checked(costs, as_json=as_json)
+        present({"costs": checked_table(costs).records()}, [shown_checked(costs)], as_json=as_json)
         raise SystemExit(int(any(cost.verdict == "moved" for cost in costs)))
     elif output is None:
         raise click.UsageError("-o FILE names the file to write")
@@ -126,17 +146,16 @@ def _refuse_unwritable(output: Path) -> None:
     refuse_special(output)
 
 
-def _show_checked(costs: Sequence[CheckedCost], *, as_json: bool) -> None:
-    """Show which costs of a file hold here."""
+def checked_table(costs: Sequence[CheckedCost]) -> Rows:
+    """Which costs of a file hold here."""
     columns = ("cost", "verdict", "from", "to")
-    if as_json:
-        values = [(cost.cost, cost.verdict, cost.from_file, cost.now) for cost in costs]
-        print_json({"costs": [dict(zip(columns, row, strict=True)) for row in values]})
-    else:
-        rows = [
-            (cost.cost, cost.verdict, f"{cost.from_file:.3g}", f"{cost.now:.3g}") for cost in costs
-        ]
-        show_table(columns, rows)
+    return Rows(columns, [(cost.cost, cost.verdict, cost.from_file, cost.now) for cost in costs])
+
+
+def shown_checked(costs: Sequence[CheckedCost]) -> Rows:
+    """The same for people."""
+    columns, rows, _ = checked_table(costs)
+    return Rows(columns, [(*row[:2], *(f"{value:.3g}" for value in row[2:])) for row in rows])
 
 
 def _measure(calibration: Calibration, output: Path, *, as_json: bool) -> None:
@@ -149,16 +168,21 @@ def _measure(calibration: Calibration, output: Path, *, as_json: bool) -> None:
     except MachineError as error:
         fix = f"free some space, then: harness hardware fit {run.path} -o FILE"
         raise MachineError(error.what, where=error.where, fix=fix) from error
-    if as_json:
-        print_json(hardware.model_dump(mode="json"))
-    else:
-        _show(machine_document(output.name, hardware))
-    show_text(f"{len(hardware.chosen)} jobs in {hardware.spent_s:.0f} s: {output}")
+    shown = shown_document(machine_document(output.name, hardware))
+    present(hardware.model_dump(mode="json"), shown, as_json=as_json)
+    show(Note(f"{len(hardware.chosen)} jobs in {hardware.spent_s:.0f} s: {output}"))
 
 
-@click.group("hardware")
+@group("hardware")
 def hardware_group() -> None:
-    """Show what machines cost, as `harness calibrate` measured it."""
+    """
+    Show what machines cost, as `harness calibrate` measured it.
+
+    \b
+    Example:
+        harness hardware show hardware.json
+        harness hardware compare plain.json slow.json
+    """
 
 
 def _write(hardware: MachineCosts, output: Path) -> None:
@@ -177,16 +201,20 @@ def _write(hardware: MachineCosts, output: Path) -> None:
     metavar="TIME",
     help="Of its jobs take those that had ended then, as if it had ended.",
 )
-@click.option("--workloads", metavar="A,B", default="", help="Of its jobs take those of these.")
-@click.option("--logs", "by_logs", is_flag=True, help="As on a cluster that already runs.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True)
+@workloads_option(help="Of its jobs take those of this workload; repeatable.")
+@click.option(
+    "--logs-only", "by_logs", is_flag=True, help="As on a cluster that already runs: no recordings."
+)
+@file_option("-o", "--output", required=True, help="Write the costs there.")
+@json_option
 def fit(
     name: str,
     results_dir: Path,
     within_s: float | None,
-    workloads: str,
+    workloads: tuple[str, ...],
     by_logs: bool,
     output: Path,
+    as_json: bool,
 ) -> None:
     """
     Write what the recorded jobs of RUN, a calibration or any other, say of its machine.
@@ -195,27 +223,37 @@ def fit(
     Example:
         harness hardware fit results/calibrate/20261126T024405Z-d1db -o plain.json
         harness hardware fit results/calibrate/20261126T024405Z-d1db --budget 2m -o 2m.json
-        harness hardware fit results/calibrate/20261126T024405Z-d1db --workloads sort -o sort.json
+        harness hardware fit results/calibrate/20261126T024405Z-d1db --workload sort -o sort.json
     """
     from harness.core.store import Store
     from harness.hardware.calibrate import hardware_of
 
     run = Store(results_dir).find(name)
-    names = [name.strip() for name in workloads.split(",") if name.strip()]
     within_s = within_s or math.inf
-    _write(hardware_of(run, within_s=within_s, workloads=names, by_logs=by_logs), output)
+    hardware = hardware_of(run, within_s=within_s, workloads=workloads, by_logs=by_logs)
+    _write(hardware, output)
+    present(partial(hardware.model_dump, mode="json"), as_json=as_json)
 
 
-_page_option = file_option("--page", help="Write it as a page (HTML).")
+_tasks_option = partial(
+    click.option, "--tasks", "name", metavar="RUN", shell_complete=completion.runs
+)
+_page_option = outputs_option("Write it as a page (.html).", ".html")
 
 
 @hardware_group.command("show")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--tasks", "name", metavar="RUN", help="What parts of its tasks took, and by FILE.")
+@_tasks_option(help="What parts of its tasks took, and by FILE.")
 @results_option
 @_page_option
 @json_option
-def show(file: Path, name: str | None, results_dir: Path, page: Path | None, as_json: bool) -> None:
+def show_costs(
+    file: Path,
+    name: str | None,
+    results_dir: Path,
+    outputs: Mapping[str, Path],
+    as_json: bool,
+) -> None:
     """
     Show the costs in FILE, each with its interval and what it comes from.
 
@@ -234,34 +272,30 @@ def show(file: Path, name: str | None, results_dir: Path, page: Path | None, as_
     hardware = read_hardware(file)
     if name:
         rows = explained(hardware, Store(results_dir).find(name))
-        columns = ("workload", "part", "took_s", "by_file_s")
-        if as_json:
-            print_json({"parts": [dict(zip(columns, row, strict=True)) for row in rows]})
-        else:
-            show_table(
-                ("workload", "part", "took, s", "by FILE, s"),
-                [(*row[:2], *(f"{seconds:.2f}" for seconds in row[2:])) for row in rows],
-            )
+        parts = Rows(("workload", "part", "took_s", "by_file_s"), rows)
+        texts = [(*row[:2], *(f"{seconds:.2f}" for seconds in row[2:])) for row in rows]
+        shown = Rows(("workload", "part", "took, s", "by FILE, s"), texts)
+        present({"parts": parts.records()}, [shown], as_json=as_json)
         return
     document = machine_document(file.name, hardware)
-    if page:
-        _write_page(document, page)
-    if as_json:
-        print_json(hardware.model_dump(mode="json"))
-    elif not page:
-        _show(document)
+    _write_page(document, outputs)
+    present(
+        hardware.model_dump(mode="json"),
+        () if outputs else shown_document(document),
+        as_json=as_json,
+    )
 
 
 @hardware_group.command("compare")
 @click.argument("files", metavar="A B", nargs=2, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--profile", "name", metavar="RUN", help="Show where the time of its tasks goes.")
+@_tasks_option(help="Show where the time of its tasks goes.")
 @_page_option
 @results_option
 @json_option
 def compare(
     files: tuple[Path, Path],
     name: str | None,
-    page: Path | None,
+    outputs: Mapping[str, Path],
     results_dir: Path,
     as_json: bool,
 ) -> None:
@@ -271,7 +305,7 @@ def compare(
     \b
     Example:
         harness hardware compare plain.json slow.json
-        harness hardware compare plain.json slow.json --profile 20261121T0323
+        harness hardware compare plain.json slow.json --tasks 20261121T0323
     """
     from harness.core.store import Store
     from harness.hardware.page import pair_document, pairs
@@ -286,44 +320,45 @@ def compare(
     }
     times = times_by_resource(Store(results_dir).find(name), old, new) if name else []
     document = pair_document([file.name for file in files], costs, differing, times)
-    if page:
-        _write_page(document, page)
-    if as_json:
-        places = ("workload", "resource", "one_s", "other_s")
-        shares = [dict(zip(places, row, strict=True)) for row in times]
-        shown = [cost._asdict() for cost in costs]
-        print_json({"costs": shown, "conditions": differing, "times": shares})
-    elif not page:
-        _show(document)
+    _write_page(document, outputs)
+    shares = Rows(("workload", "resource", "one_s", "other_s"), times)
+    answer = {
+        "costs": [cost._asdict() for cost in costs],
+        "conditions": differing,
+        "times": shares.records(),
+    }
+    present(answer, () if outputs else shown_document(document), as_json=as_json)
 
 
-def _write_page(document: Document, page: Path) -> None:
+def _write_page(document: Document, outputs: Mapping[str, Path]) -> None:
+    """Write *document* where the user named a page among the *outputs*."""
     from harness.core.reports import REPORTS
     from harness.observe.storage.files import write_file
 
-    write_file(page, REPORTS["html"].render(document).encode(), page.absolute().parent)
-    show_text(f"page: {page}")
+    page = outputs.get(".html")
+    if page is not None:
+        write_file(page, REPORTS["html"].render(document).encode(), page.absolute().parent)
+        show(Note(f"page: {page}"))
 
 
-def _show(document: Document) -> None:
-    """Show what is not folded in *document*."""
-    from harness.base.documents.document import Table, Text
-
+def shown_document(document: Document) -> Iterator[Part]:
+    """What is not folded in *document*."""
     blocks: list[Block] = [document.overview] if document.overview else []
     for section in document.sections:
         blocks += section.shown()
-    for block in blocks:
-        if isinstance(block, Table) and not block.folded:
-            show_table(block.columns, block.texts())
-            if block.note:
-                click.echo(block.note)
-        elif isinstance(block, Text):
-            click.echo(printable(block.text))
+    yield from block_parts(blocks)
 
 
 @hardware_group.command("ladder")
-@click.argument("name", metavar="RUN")
-@click.option("--from", "origin", required=True, metavar="RUN", help="The run on the old machine.")
+@click.argument("name", metavar="RUN", shell_complete=completion.runs)
+@click.option(
+    "--from",
+    "origin",
+    required=True,
+    metavar="RUN",
+    shell_complete=completion.runs,
+    help="Take the profiles of this run, on the old machine.",
+)
 @click.option(
     "--hardware",
     nargs=2,
@@ -338,9 +373,10 @@ def _show(document: Document) -> None:
     "profiled",
     metavar="RUN",
     multiple=True,
+    shell_complete=completion.runs,
     help="A run of these jobs on the new machine, with profiles of its own; repeatable.",
 )
-@file_option("--plot", help="Draw it: a line for each model (.svg, .pdf, .png).")
+@outputs_option("Draw it: a line for each model (.svg, .pdf, .png).", *PICTURES)
 @results_option
 @json_option
 def show_ladder(
@@ -348,7 +384,7 @@ def show_ladder(
     origin: str,
     hardware: tuple[tuple[Path, Path], ...],
     profiled: tuple[str, ...],
-    plot: Path | None,
+    outputs: Mapping[str, Path],
     results_dir: Path,
     as_json: bool,
 ) -> None:
@@ -377,14 +413,10 @@ def show_ladder(
         way, profiles = profiled_way(store.find(run_name))
         moved[way] = profiles
     for difference in differing:
-        show_text(f"warning: costs of another machine: {difference}")
+        show(Note(f"warning: costs of another machine: {difference}"))
     rungs = [*ladder(target, source, moved)]
-    if plot:
-        draw_ladder(plot, rungs)
-    if as_json:
-        numbers = [
-            {**rung._asdict(), "error": rung.error, "covered": rung.covered} for rung in rungs
-        ]
-        print_json({"rungs": numbers})
-    else:
-        show_table(*ladder_table(target, rungs))
+    for picture in outputs.values():
+        save(picture, partial(draw_ladder, rungs=rungs))
+    numbers = [{**rung._asdict(), "error": rung.error, "covered": rung.covered} for rung in rungs]
+    columns, rows = ladder_table(target, rungs)
+    present({"rungs": numbers}, [Rows(columns, rows)], as_json=as_json)

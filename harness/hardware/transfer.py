@@ -437,7 +437,9 @@ def profiles_for(
     if is_logged(old) != is_logged(new):
         recorded, logged = paths if is_logged(new) else paths[::-1]
         what = f"its costs are by logs, and those of {recorded} by recordings: they do not compare"
-        fix = f"harness hardware fit RUN --logs -o FILE, of the calibration that made {recorded}"
+        fix = (
+            f"harness hardware fit RUN --logs-only -o FILE, of the calibration that made {recorded}"
+        )
         raise DataError(what, where=str(logged), fix=fix)
     rows, spread = profiled_works(source)
     differing = _differing_facts(new, cells)

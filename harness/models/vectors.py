@@ -181,6 +181,13 @@ def object_in(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     return part
 
 
+def objects_in(case: CaseInput, *names: str) -> dict[str, dict[str, Any]]:
+    """Objects of a case by *names*; ``ModelError`` where its ``config`` has too many tasks."""
+    objects = {name: object_in(case.fields, name) for name in names}
+    refuse_too_many_tasks(objects["config"])
+    return objects
+
+
 def refuse_too_many(name: str, count: Any) -> None:
     """``ModelError`` where a case asks for more than a model can compute one by one."""
     if isinstance(count, int | float) and count > MOST_TASKS:

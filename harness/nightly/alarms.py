@@ -13,7 +13,7 @@ import csv
 import math
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
@@ -36,7 +36,6 @@ _SAME = 2.2  # and below which it stayed, or went back
 _NEAR = 3  # nights by which two estimates of one change may lie apart
 _SUSPECTED = 0.65  # of the threshold: cells are measured again
 _EXACT = ("code", "input")
-_FOLLOWS = ("profile", "model", "unknown")  # from a change of the machine or the cluster
 # Of factors, common ones first.
 _KINDS = ("all", "workload", "phase", "resource", "cell", "cost", "model")
 
@@ -113,6 +112,104 @@ def series_table(numbers: Sequence[int], nights: Sequence[Night]) -> Table:
     repeated = pd.DataFrame([{point.name: point.again for point in n.points} for n in nights])
     columns = [points[name] for name in values]
     return Table(numbers, columns, values.to_numpy(), (repeated > 0).to_numpy(), nights)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """
+    What moved with the shift of an alarm: how far each of *factors*, in normal deviates.
+
+    *sizes* are the same as logarithms.
+    """
+
+    factors: Sequence[Factor]
+    deviates: Numbers
+    sizes: Numbers
+
+    def moved(self, *kinds: str) -> Flags:
+        """Which factors of these *kinds* have moved, the probe left out of the resources."""
+        kinds_of = np.asarray([factor.kind for factor in self.factors])
+        is_chosen = np.isin(kinds_of, kinds) & ~(self.is_probe & (kinds_of == "resource"))
+        moved: Flags = is_chosen & (np.abs(np.nan_to_num(self.deviates)) > MOVED)
+        return moved
+
+    @property
+    def is_probe(self) -> Flags:
+        """Which factor is the rate of the speed probe."""
+        flags: Flags = np.asarray([factor.name == PROBE for factor in self.factors])
+        return flags
+
+
+def _of_machine(moves: Moves) -> str | None:
+    """The probe's rate moved, and most cells and controls by no more than that explains."""
+    followers = moves.sizes[moves.moved("cell", "all", "resource")]
+    least = _SAME if len(followers) else MOVED
+    if not (np.abs(moves.deviates[moves.is_probe]) > least).any():
+        return None
+    shares = followers / -moves.sizes[moves.is_probe]
+    return "" if not len(shares) or -0.3 < np.median(shares) < 1.3 else None
+
+
+def _of_cluster(moves: Moves) -> str | None:
+    """A control moved: of several the one that moved most."""
+    is_control = moves.moved("resource")
+    if not is_control.any():
+        return None
+    strongest = int(np.where(is_control, np.abs(moves.sizes), 0.0).argmax())
+    return moves.factors[strongest].name
+
+
+def _of_model(moves: Moves) -> str | None:
+    """Cells moved, and the prediction of the night's own profile did not follow."""
+    return "" if moves.moved("cell", "all").any() and moves.moved("model").any() else None
+
+
+def _of_profile(moves: Moves) -> str | None:
+    """Costs or predictions moved, and no cell did."""
+    is_known = moves.moved("cost", "model").any()
+    return "" if is_known and not moves.moved("cell", "all").any() else None
+
+
+def _not_known(_moves: Moves) -> str | None:
+    """Whatever is left."""
+    return ""
+
+
+class Cause(NamedTuple):
+    """
+    Why numbers moved: *detail* says whether it is that, by what moved, and may name what it is.
+
+    One that *follows* moves in the wake of a change of the machine or the cluster, too, and raises
+    no alarm of its own then.
+    """
+
+    detail: Callable[[Moves], str | None]
+    follows: bool = True
+
+
+# By their names, in the order in which they are tried (docs/nightly.md): the first that it is.
+CAUSES: dict[str, Cause] = {
+    "machine": Cause(_of_machine, follows=False),
+    "cluster": Cause(_of_cluster, follows=False),
+    "model": Cause(_of_model),
+    "profile": Cause(_of_profile),
+    "unknown": Cause(_not_known),
+}
+
+
+def cause_of(moves: Moves) -> str:
+    """The cause of what moved, as an alarm has it: its name, and its detail behind a colon."""
+    for name, cause in CAUSES.items():
+        detail = cause.detail(moves)
+        if detail is not None:
+            return f"{name}: {detail}" if detail else name
+    raise AssertionError("the last cause is any")
+
+
+def has_followed(cause: str) -> bool:
+    """Whether a *cause* is a consequence of the machine or the cluster, where these changed."""
+    name, _, _ = cause.partition(": ")
+    return name in CAUSES and CAUSES[name].follows
 
 
 class Judge:
@@ -209,14 +306,14 @@ class Judge:
         factor = self.factors[chosen]
         alike = deviates * np.sign(deviates[largest])  # above 0 what went the same way
         sizes = [shifts.estimate(column, lag) for column in values.T]
-        cause = self._cause(deviates, np.asarray([size[0] for size in sizes]))
+        cause = cause_of(Moves(self.factors, deviates, np.asarray([size[0] for size in sizes])))
         if not self._is_known(since, cause, factor, sizes[chosen]):
             state: AlarmState = "confirmed" if self.firm[night, chosen] else "open"
             cells = self._cells_of(factor, alike)
             size = sizes[chosen]
             self._raise(cause, factor.name, since, night, size=size, cells=cells, state=state)
         has_moved = np.abs(np.nan_to_num(deviates)) > _SAME
-        if cause in _FOLLOWS:  # a cell that went the other way has an alarm of its own
+        if has_followed(cause):  # a cell that went the other way has an alarm of its own
             has_moved &= (self.kinds != "cell") | (alike > 0)
         members = {*factor.members}
         has_moved |= [members.issuperset(part.members) for part in self.factors]
@@ -275,24 +372,6 @@ class Judge:
         back = -alarm.change if self.table.is_plain else -math.log1p(max(alarm.change, -0.999))
         return low is not None and low <= back <= (high or 0.0)
 
-    def _cause(self, deviates: Numbers, sizes: Numbers) -> str:
-        """Say why, by what moved and what did not: the rules of docs/nightly.md."""
-        has_moved = np.abs(np.nan_to_num(deviates)) > MOVED
-        is_probe = np.asarray([factor.name == PROBE for factor in self.factors])
-        is_cell = has_moved & np.isin(self.kinds, ("cell", "all"))
-        is_control = has_moved & (self.kinds == "resource") & ~is_probe
-        followers = sizes[is_cell | is_control]
-        if (np.abs(deviates[is_probe]) > (_SAME if len(followers) else MOVED)).any():
-            shares = followers / -sizes[is_probe]
-            if not len(shares) or -0.3 < np.median(shares) < 1.3:
-                return "machine"
-        if is_control.any():
-            strongest = np.where(is_control, np.abs(sizes), 0.0).argmax()
-            return f"cluster: {self.factors[strongest].name}"
-        if is_cell.any():
-            return "model" if "model" in self.kinds[has_moved] else "unknown"
-        return "profile" if np.isin(self.kinds[has_moved], ("cost", "model")).any() else "unknown"
-
     def _raise(
         self,
         cause: str,
@@ -327,10 +406,10 @@ class Judge:
 
 def is_part(alarm: Alarm, cause: str, factor: Factor) -> bool:
     """Whether a change of *factor* for that *cause*, near that of *alarm*, is a part of it."""
-    if alarm.cause in _FOLLOWS:  # a cause of which others are no consequence
+    if has_followed(alarm.cause):  # a cause of which others are no consequence
         is_new_cell = factor.kind == "cell" and factor.name not in alarm.cells
         return alarm.cause == cause and not is_new_cell
-    return cause in (alarm.cause, *_FOLLOWS)
+    return cause == alarm.cause or has_followed(cause)
 
 
 def changed_inputs(before: Night, after: Night) -> list[str]:

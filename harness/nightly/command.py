@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.base.errors import DataError
 from harness.base.text import printable
-from harness.cli.commands.steps import FirstByDefault, json_option, results_option
-from harness.cli.console.talk import Progress, print_json, show_table, show_text
+from harness.cli.console import completion
+from harness.cli.console.command import FirstByDefault, group
+from harness.cli.console.options import json_option, results_option, set_option
+from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.talk import Progress
 
 if TYPE_CHECKING:
     from harness.base.documents.document import Document
     from harness.nightly.history import History
+    from harness.nightly.records import Alarm, Night
 
 
-@click.group("nightly", cls=FirstByDefault, subcommand_metavar="FILE | COMMAND [ARGS]...")
+@group("nightly", cls=FirstByDefault, subcommand_metavar="FILE | COMMAND [ARGS]...")
 def nightly() -> None:
     """
     Measure a night: `harness nightly FILE`, made for cron and CI; and judge the nights so far.
@@ -43,9 +47,9 @@ history_argument = click.argument(
 
 
 @nightly.command("night", hidden=True)
-@click.argument("file", type=click.Path())
+@click.argument("file", type=click.Path(), shell_complete=completion.experiments)
 @results_option
-@click.option("--set", "overrides", multiple=True, metavar="A.B=C", help="Override one value.")
+@set_option
 @json_option
 def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> int:
     """
@@ -80,11 +84,9 @@ def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: b
     for file_name, content in outputs.items():
         write_file(history.folder / file_name, content.encode(), history.folder)
     tell(command, line.alarms)
-    if as_json:
-        print_json({"night": line, "alarms": alarms, "notes": notes, "outputs": history.folder})
-    else:
-        _show(document, [*line.lacks, *notes])
-        show_text(f"page: {history.folder / 'nightly.html'}")
+    answer = {"night": line, "alarms": alarms, "notes": notes, "outputs": history.folder}
+    page = f"page: {history.folder / 'nightly.html'}"
+    present(answer, shown_page(document, [*line.lacks, *notes, page]), as_json=as_json)
     if any(alarm.state in pages.ACTIVE for alarm in alarms):
         return 1
     return 6 if failed else 0
@@ -106,7 +108,6 @@ def judge(history: Path, separate: bool, as_json: bool) -> int:
         harness nightly judge nights.csv --each --json
     """
     from harness.nightly.alarms import Judge, judged, read_csv
-    from harness.nightly.page import nightly_document
     from harness.nightly.records import Alarm, Night
 
     alarms = list[Alarm]()
@@ -123,12 +124,19 @@ def judge(history: Path, separate: bool, as_json: bool) -> int:
         for table in tables:
             alarms += Judge(table).judge()
             notes += table.notes
-    if as_json:
-        print_json({"nights": count, "alarms": alarms, "notes": notes})
-    else:
-        show_text(f"{count} nights")
-        _show(nightly_document("", nights, alarms), notes)
+    answer = {"nights": count, "alarms": alarms, "notes": notes}
+    present(answer, shown_replay(count, nights, alarms, notes), as_json=as_json)
     return int(any(alarm.state not in ("accepted", "gone") for alarm in alarms))
+
+
+def shown_replay(
+    count: int, nights: Sequence[Night], alarms: Sequence[Alarm], notes: Sequence[str]
+) -> Iterator[Part]:
+    """How many nights there are, and what the detector says of them."""
+    from harness.nightly.page import nightly_document
+
+    yield Note(f"{count} nights")
+    yield from shown_page(nightly_document("", nights, alarms), notes)
 
 
 @nightly.command("accept")
@@ -147,7 +155,7 @@ def accept(alarm: str, history: Path, reason: str) -> None:
 
     chosen = open_history(history)
     accept_alarm(chosen, alarm, printable(reason))
-    show_text(f"accepted; the next night, or harness nightly judge {chosen.path}, says so")
+    show(Note(f"accepted; the next night, or harness nightly judge {chosen.path}, says so"))
 
 
 @nightly.command("bisect")
@@ -168,10 +176,7 @@ def bisect(alarm: str, history: Path, as_json: bool) -> None:
     from harness.nightly.measure import find_commit
 
     commit, subject = find_commit(open_history(history), alarm)
-    if as_json:
-        print_json({"commit": commit, "subject": subject})
-    else:
-        click.echo(printable(f"{commit} {subject}"))
+    present({"commit": commit, "subject": subject}, [f"{commit} {subject}"], as_json=as_json)
 
 
 @nightly.command("doctor")
@@ -189,14 +194,16 @@ def doctor(history: Path, as_json: bool) -> None:
     from harness.nightly.power import diagnose
 
     power = diagnose(open_history(history).entries())
-    if as_json:
-        print_json(power)
-        return
+    present(power, shown_power(power), as_json=as_json)
+
+
+def shown_power(power: Mapping[str, Any]) -> Iterator[Part]:
+    """From where the variance comes, the shifts that are seen, and what would help."""
     for rows in (power["variance"], power["shifts"], power["helps"]):
         if rows:
-            show_table([*rows[0]], [[*map(str, row.values())] for row in rows])
+            yield Rows([*rows[0]], [[*map(str, row.values())] for row in rows])
     for note in (power["false_alarms"], *power["notes"]):
-        show_text(note)
+        yield Note(note)
 
 
 def open_history(path: Path) -> History:
@@ -214,11 +221,9 @@ def open_history(path: Path) -> History:
     raise DataError(what, where=str(path.absolute()), fix=fix)
 
 
-def _show(page: Document, notes: Sequence[str]) -> None:
-    shown = page.overview
-    if shown is None:
-        click.echo("no alarm")
-    else:
-        show_table(shown.columns, shown.texts())
+def shown_page(page: Document, notes: Sequence[str]) -> Iterator[Part]:
+    """The alarms of a *page*, if there are any, and what is to be said beside them."""
+    overview = page.overview
+    yield "no alarm" if overview is None else Rows(overview.columns, overview.texts())
     for note in notes:
-        show_text(note)
+        yield Note(note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,21 +15,19 @@ import click
 from harness.base.errors import DataError, SpecError
 from harness.base.text import excerpt
 from harness.base.units import format_bytes, format_duration
-from harness.cli.commands.steps import json_option, results_option
-from harness.cli.console.talk import QUIET_S, print_json, show_table, show_text
+from harness.cli.console import completion
+from harness.cli.console.command import group
+from harness.cli.console.options import catalog_option, json_option, results_option
+from harness.cli.console.present import Note, Part, Rows, present
+from harness.cli.console.present import show as show_parts
+from harness.cli.console.talk import QUIET_S
 
 if TYPE_CHECKING:
     from harness.core.catalog.fill import Filled
+    from harness.core.catalog.match import Match
 
 _MOST_SHOWN = 20  # files that were left out
 
-catalog_option = click.option(
-    "--catalog",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("catalog"),
-    help="Folder of the catalog.",
-)
 rules_option = click.option(
     "--rules",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
@@ -38,13 +36,22 @@ rules_option = click.option(
 )
 
 
-@click.group("catalog")
+@group("catalog")
 def catalog_group() -> None:
-    """Keep past jobs from their histories, and find the job most like another."""
+    """
+    Keep past jobs from their histories, and find the job most like another.
+
+    \b
+    Example:
+        harness catalog add /backup/history/done
+        harness catalog similar job_1795224441974_0001
+    """
 
 
 @catalog_group.command("add")
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.argument(
+    "sources", metavar="SOURCE...", nargs=-1, required=True, shell_complete=completion.runs
+)
 @catalog_option
 @results_option
 @json_option
@@ -73,26 +80,25 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
         nonlocal shown_s
         if time.monotonic() - shown_s > QUIET_S:
             shown_s = time.monotonic()
-            show_text(f"{filled.added} jobs added, {filled.left_out_files} files left out")
+            show_parts(Note(f"{filled.added} jobs added, {filled.left_out_files} files left out"))
 
     places = [place_of(source, results_dir) for source in sources]
     filled = fill(Catalog(folder), places, len(os.sched_getaffinity(0)), report)
-    show_left_out(filled.left_out, filled.left_out_files)
-    if as_json:
-        print_json({**vars(filled), "left_out": dict(filled.left_out)})
-    else:
-        counts = (filled.added, filled.incomplete, filled.known, filled.left_out_files)
-        show_table(("added", "of them incomplete", "known", "left out"), [counts])
+    show_parts(*shown_left_out(filled.left_out, filled.left_out_files))
+    counts = (filled.added, filled.incomplete, filled.known, filled.left_out_files)
+    shown = Rows(("added", "of them incomplete", "known", "left out"), [counts])
+    answer = {**vars(filled), "left_out": dict(filled.left_out)}
+    present(answer, [shown], as_json=as_json)
     if filled.left_out_files:
         raise SystemExit(6)
 
 
-def show_left_out(left_out: Sequence[tuple[str, str]], count: int) -> None:
-    """Show the first of *count* files that were left out, each with the reason."""
+def shown_left_out(left_out: Sequence[tuple[str, str]], count: int) -> Iterator[Part]:
+    """The first of *count* files that were left out, each with the reason."""
     for file, reason in left_out[:_MOST_SHOWN]:
-        show_text(f"left out: {file}: {reason}")
+        yield Note(f"left out: {file}: {reason}")
     if count > _MOST_SHOWN:
-        show_text(f"and {count - _MOST_SHOWN} more; --json names {len(left_out)}")
+        yield Note(f"and {count - _MOST_SHOWN} more; --json names {len(left_out)}")
 
 
 def place_of(source: str, results_dir: Path) -> str:
@@ -138,11 +144,13 @@ def show_list(family: str | None, folder: Path, rules: Path | None, as_json: boo
     if family is not None and not rows:
         fix = "harness catalog list names all families"
         raise DataError(f"no family '{excerpt(family)}'", where=str(folder), fix=fix)
-    if as_json:
-        print_json(rows)
-        return
+    present(rows, shown_rows(rows), as_json=as_json)
+
+
+def shown_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+    """Families or jobs, without the ranges of their times and sizes."""
     names = [name for name in rows[0] if not name.startswith(("least_", "most_"))]
-    show_table(names, [[_cell(name, row[name]) for name in names] for row in rows])
+    yield Rows(names, [[_cell(name, row[name]) for name in names] for row in rows])
 
 
 @catalog_group.command("show")
@@ -162,19 +170,21 @@ def show(job: str, folder: Path, as_json: bool) -> None:
 
     row = Catalog(folder).read_job(job)
     groups = {
-        group: {"from": origin, "fields": {name: row[name] for name in fields}}
-        for group, (origin, fields) in GROUPS.items()
+        title: {"from": origin, "fields": {name: row[name] for name in fields}}
+        for title, (origin, fields) in GROUPS.items()
     }
-    if as_json:
-        print_json({"job_id": job, "groups": groups})
-        return
-    for group, (origin, fields) in GROUPS.items():
+    present({"job_id": job, "groups": groups}, shown_groups(groups), as_json=as_json)
+
+
+def shown_groups(groups: Mapping[str, Mapping[str, Any]]) -> Iterator[Part]:
+    """A table for each group of fields, with where they come from."""
+    for title, fields in groups.items():
         lines = list[tuple[str, str]]()
-        for name in fields:
-            values = row[name] if isinstance(row[name], list) else [row[name]]
+        for name, value in fields["fields"].items():
+            values = value if isinstance(value, list) else [value]
             lines += [(name, _cell(name, value)) for value in values]
         if lines:
-            show_table((group, origin), lines)
+            yield Rows((title, fields["from"]), lines)
 
 
 @catalog_group.command("similar")
@@ -198,21 +208,23 @@ def show_similar(job: str, folder: Path, rules: Path | None, count: int, as_json
     from harness.core.catalog.match import similar
 
     matches = similar(Catalog(folder, rules), job, count)
-    if as_json:
-        print_json({"job_id": job, "matches": matches})
-        return
+    present({"job_id": job, "matches": matches}, shown_matches(job, matches), as_json=as_json)
+
+
+def shown_matches(job: str, matches: Sequence[Match]) -> Iterator[Part]:
+    """The jobs most like *job*, and what sets the best one apart."""
     if not matches:
-        show_text("the catalog has no other job that succeeded")
+        yield Note("the catalog has no other job that succeeded")
         return
     columns = ("job_id", "level", "distance", "job_s", "input_bytes", "family")
     rows = [[_cell(name, getattr(match, name)) for name in columns] for match in matches]
-    show_table(columns, rows)
+    yield Rows(columns, rows)
     best = matches[0]
     lines = [
         (field, *(_cell("", value) for value in values))
         for field, *values in map(astuple, best.differences)
     ]
-    show_table(("field", job, best.job_id, "adds"), lines)
+    yield Rows(("field", job, best.job_id, "adds"), lines)
 
 
 def _cell(name: str, value: Any) -> str:

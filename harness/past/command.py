@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.errors import SpecError
-from harness.cli.commands.steps import json_option, results_option
 from harness.cli.console import completion
-from harness.cli.console.talk import print_json, show_table, show_text
-from harness.past.catalog_command import show_left_out
+from harness.cli.console.command import command
+from harness.cli.console.options import folder_option, json_option, model_option, results_option
+from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.past.catalog_command import shown_left_out
 
 if TYPE_CHECKING:
     from harness.past.imports import Imported
 
-_folder = click.Path(path_type=Path, file_okay=False)
 _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
 
 
-@click.command("import")
+@command("import")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("-o", "--output", required=True, type=_folder, metavar="RUN", help="A new folder.")
+@folder_option("-o", "--output", required=True, metavar="RUN", help="A new folder.")
 @click.option(
     "--profile-share",
     "share",
@@ -90,37 +90,36 @@ def import_histories(
 
         return Pseudonyms.of_files(files, names).data
 
-    command = "harness import SOURCE... --anonymise"  # paths may name somebody
+    anonymous_command = "harness import SOURCE... --anonymise"  # paths may name somebody
+    typed_command = SECRETS.clean(shlex.join(["harness", *sys.argv[1:]]))
     imported = import_jobs(
         sources,
         output,
         share=share,
         until_s=until.replace(tzinfo=UTC).timestamp() if until else None,
         logs=ContainerLogs(logs) if logs else None,
-        command=command if anonymise else SECRETS.clean(shlex.join(["harness", *sys.argv[1:]])),
+        command=anonymous_command if anonymise else typed_command,
         anonymiser=anonymiser if anonymise else None,
     )
-    if as_json:
-        print_json({**imported._asdict(), "run": imported.run.path})
-    else:
-        _show_imported(imported)
-        show_text(f"next: harness backtest {output}")
+    answer = {**imported._asdict(), "run": imported.run.path}
+    present(answer, shown_import(imported, output), as_json=as_json)
     if imported.left_out:
         raise SystemExit(6)
 
 
-def _show_imported(imported: Imported) -> None:
-    """Show the families of a run that was made, notes on them, and what was left out."""
-    show_table([*imported.families[0]], [[*family.values()] for family in imported.families])
+def shown_import(imported: Imported, output: Path) -> Iterator[Part]:
+    """The families of a run that was made, notes on them, what was left out, and what is next."""
+    yield Rows([*imported.families[0]], [[*family.values()] for family in imported.families])
     for note in imported.notes:
-        show_text(note)
-    show_left_out([*imported.left_out.items()], len(imported.left_out))
+        yield Note(note)
+    yield from shown_left_out([*imported.left_out.items()], len(imported.left_out))
+    yield Note(f"next: harness backtest {output}")
 
 
-@click.command("backtest")
+@command("backtest")
 @click.argument("run", metavar="RUN", shell_complete=completion.runs)
 @results_option
-@click.option("--model", "models", multiple=True, help="A model to try (default: all); repeatable.")
+@model_option(help="A model to try (default: all); repeatable.")
 @json_option
 def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool) -> None:
     """
@@ -135,11 +134,10 @@ def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool
         harness backtest results/november
         harness backtest results/november --model whatif --model ernest --json
     """
-    from harness.core.reports import REPORTS
     from harness.core.store import Store
     from harness.past.imports import backtest as try_models
 
     imported = Store(results_dir).find(run)
     document = try_models(imported, models)
-    click.echo(REPORTS["json" if as_json else "terminal"].render(document))
-    show_text(f"run: {imported.path}")
+    present(document, as_json=as_json)
+    show(Note(f"run: {imported.path}"))

@@ -11,34 +11,40 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.base.errors import SpecError
-from harness.base.text import printable
-from harness.cli.commands.reading import open_evaluation
-from harness.cli.commands.steps import json_option, results_option
 from harness.cli.console import completion
-from harness.cli.console.talk import print_json, show_table, show_text
+from harness.cli.console.command import command
+from harness.cli.console.options import (
+    choice_option,
+    file_option,
+    folder_option,
+    json_option,
+    open_evaluation,
+    results_option,
+)
+from harness.cli.console.present import Note, Part, Rows, present
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from harness.publish.bundle import Published
     from harness.publish.rules import Check
 
 
-@click.command("publish")
+@command("publish")
 @click.argument("names", metavar="RUN...", nargs=-1, shell_complete=completion.runs)
 @results_option
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The folder to make.")
-@click.option(
+@folder_option("-o", "--output", help="The folder to make.")
+@choice_option(
     "--evidence",
-    type=click.Choice(["scores", "traces", "raw"]),
-    default="scores",
-    help="From what a reader can make the results again.",
+    choices=["scores", "traces", "raw"],
+    text="From what a reader can make the results again.",
 )
 @click.option(
     "--division",
     type=click.Choice(["closed", "open"]),
     help="The division that is claimed (default: the one whose rules are met).",
 )
-@click.option("--authors", type=click.Path(path_type=Path, dir_okay=False), help="A YAML list.")
+@file_option("--authors", help="A YAML list.")
 @click.option("--licence", default="", metavar="ID", help="Of the data, by SPDX: CC-BY-4.0.")
 @click.option(
     "--keep",
@@ -46,10 +52,9 @@ if TYPE_CHECKING:
     type=click.Choice(["hosts", "users", "paths", "queues"]),
     help="Names that are not replaced; repeatable.",
 )
-@click.option(
+@folder_option(
     "--check",
     "checked",
-    type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
     help="Check a bundle by the rules of its division.",
 )
@@ -89,7 +94,9 @@ def publish(
     if checked is not None:
         bundle.check_sums(checked)
         checked_rules = check(checked)
-        show_check(checked_rules, checked, as_json=as_json)
+        rules = checked_rules.model_dump(mode="json")
+        answer = {"bundle": checked, **rules, "is_met": checked_rules.is_met}
+        present(answer, shown_check(checked_rules), as_json=as_json)
         return int(not checked_rules.is_met)
     if output is None:
         raise click.UsageError("give the folder of the bundle: -o DIR")
@@ -108,20 +115,26 @@ def publish(
         licence=licence,
         keep=keep,
     )
-    if as_json:
-        document = {"bundle": output, "claim": published.claim.lines, "pdf": published.without_pdf}
-        print_json({**document, "check": published.check.model_dump(mode="json")})
-        return int(not published.check.is_met)
-    for line in published.claim.lines:
-        click.echo(printable(line))
+    answer = {
+        "bundle": output,
+        "claim": published.claim.lines,
+        "pdf": published.without_pdf,
+        "check": published.check.model_dump(mode="json"),
+    }
+    present(answer, shown_bundle(published, output), as_json=as_json)
+    return int(not published.check.is_met)
+
+
+def shown_bundle(published: Published, folder: Path) -> Iterator[Part]:
+    """The claim of a bundle, its division, and how a stranger checks it."""
+    yield from published.claim.lines
     if published.without_pdf:
-        show_text(published.without_pdf)
+        yield Note(published.without_pdf)
     unmet = ", ".join(published.check.unmet)
     rest = f"not met of the closed one: {unmet}" if unmet else "every rule is met"
-    show_text(f"division: {published.check.claimed} ({rest})")
-    show_text(f"bundle: {output}")
-    show_text(f"check it: python3 -I -S {output}/verify.py")
-    return int(not published.check.is_met)
+    yield Note(f"division: {published.check.claimed} ({rest})")
+    yield Note(f"bundle: {folder}")
+    yield Note(f"check it: python3 -I -S {folder}/verify.py")
 
 
 def _check_epoch() -> None:
@@ -133,18 +146,13 @@ def _check_epoch() -> None:
         raise SpecError(what, where="SOURCE_DATE_EPOCH", fix=fix)
 
 
-def show_check(checked_rules: Check, folder: Path, *, as_json: bool) -> None:
-    """Show the rules one by one, with file and value, and whether the division is met."""
-    if as_json:
-        rules = checked_rules.model_dump(mode="json")
-        print_json({"bundle": folder, **rules, "is_met": checked_rules.is_met})
-        return
+def shown_check(checked_rules: Check) -> Iterator[Part]:
+    """The rules one by one, with file and value, and whether the division is met."""
     rows = [
         (answer.rule, answer.outcome, answer.file, answer.value) for answer in checked_rules.answers
     ]
-    show_table(("rule", "outcome", "file", "value"), rows)
-    labels = [f"label: {label}: {text}" for label, text in checked_rules.labels.items()]
-    for text in (*labels, *checked_rules.differing):
-        click.echo(printable(text))
+    yield Rows(("rule", "outcome", "file", "value"), rows)
+    yield from (f"label: {label}: {text}" for label, text in checked_rules.labels.items())
+    yield from checked_rules.differing
     verdict = "met" if checked_rules.is_met else "not met"
-    click.echo(f"the claimed division, {checked_rules.claimed}, is {verdict}")
+    yield f"the claimed division, {checked_rules.claimed}, is {verdict}"

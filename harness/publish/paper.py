@@ -8,7 +8,6 @@ import json
 import re
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from importlib import import_module
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -262,15 +261,21 @@ def write_pdf(document: Document, path: Path) -> str:
     Returned is why there is none; nothing: it was written.
     """
     try:
-        typst = import_module("typst")
+        import typst
     except ImportError as error:
         return f"there is no {path.name}: {error} (pip install 'mapreduce-harness[pdf]')"
+    import matplotlib as mpl
+
     blocks = pdf_blocks(document)
     shown = [block for block in blocks if not (isinstance(block, Table) and block.folded)]
     texts = cleaned(shown, lambda text: typographic(printable(text)))
-    fonts = Path(import_module("matplotlib").get_data_path(), "fonts", "ttf")  # of the figures
+    fonts = Path(mpl.get_data_path(), "fonts", "ttf")  # of the figures
     # Tags, which double its size, are for readers of screens: the report in HTML has them.
-    options = {"font_paths": [fonts], "ignore_system_fonts": True, "pdf_tags": False}
+    options: dict[str, Any] = {
+        "font_paths": [fonts],
+        "ignore_system_fonts": True,
+        "pdf_tags": False,
+    }
     inputs = {"report": json.dumps(texts, default=_block_fields)}
     path.write_bytes(typst.compile(_PDF.encode(), format="pdf", sys_inputs=inputs, **options))
     return ""

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import DataError
-from harness.cli.commands.steps import FirstByDefault, file_option, json_option, results_option
 from harness.cli.console import completion
+from harness.cli.console.command import FirstByDefault, command, group
+from harness.cli.console.options import json_option, outputs_option, results_option
 from harness.cli.console.present import Note, Part, Rows, present, save
 from harness.cli.console.present import show as show_parts
 from harness.cli.console.talk import Progress
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _WIDTH = 120  # columns where no terminal says how many it has
 
 
-@click.group("trace", cls=FirstByDefault, subcommand_metavar="TRIAL | COMMAND [ARGS]...")
+@group("trace", cls=FirstByDefault, subcommand_metavar="TRIAL | COMMAND [ARGS]...")
 def trace() -> None:
     """
     Show what happened inside the tasks of a trial; test the tracer.
@@ -54,10 +55,10 @@ def trace() -> None:
     metavar="K",
     help="Show only the K-th of several jobs.",
 )
-@file_option(
-    "--chrome",
-    metavar="FILE",
-    help="Write the job as a trace that Perfetto (ui.perfetto.dev) opens; .gz compresses it.",
+@outputs_option(
+    "Write the job as a trace that Perfetto (ui.perfetto.dev) opens: .json, or .json.gz.",
+    ".json",
+    ".json.gz",
 )
 @results_option
 @json_option
@@ -65,7 +66,7 @@ def show(
     trial: str,
     task: str | None,
     job_number: int | None,
-    chrome: Path | None,
+    outputs: Mapping[str, Path],
     results_dir: Path,
     as_json: bool,
 ) -> None:
@@ -80,7 +81,7 @@ def show(
         harness trace show 3f0a
         harness trace show 3f0a --task r_000000
         harness trace show 3f0a --job 2
-        harness trace show 3f0a --chrome job.json.gz
+        harness trace show 3f0a -o job.json.gz
     """
     from harness.core.store import Store
 
@@ -90,9 +91,11 @@ def show(
     recordings = [*run.read_recordings(trial_id)]
     if job_number is not None:
         recordings = [recording for recording in recordings if recording.attempt_id in attempts]
-    if chrome is not None:
-        save(chrome, partial(write_chrome, job, recordings))
-        show_parts(Note(f"wrote {chrome}: open it at https://ui.perfetto.dev"))
+    for file in outputs.values():
+        save(file, partial(write_chrome, job, recordings))
+        show_parts(Note(f"wrote {file}: open it at https://ui.perfetto.dev"))
+    if outputs:
+        present({"files": [*outputs.values()]}, as_json=as_json)
         return
     if not recordings:
         what = f"nothing was recorded in the tasks of trial {trial_id}"
@@ -202,7 +205,7 @@ def selftest(as_json: bool) -> None:
         sys.exit(1)
 
 
-@click.command("vet")
+@command("vet")
 @click.argument("target", metavar="TRIAL|RUN", shell_complete=completion.trials)
 @results_option
 @json_option

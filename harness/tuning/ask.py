@@ -117,8 +117,8 @@ def basis_of_profile(profile: Profile, settings: list[str], names: KnownNames) -
     """What a *profile* alone knows: the base has the input that is taken out of *settings*."""
     inputs = [setting for setting in settings if setting.startswith("input=")][:1]
     if not inputs:
-        fix = "add --set input=SIZE, or name the run"
-        raise SpecError("a profile alone has no base cell", where="--set", fix=fix)
+        fix = "add --setting input=SIZE, or name the run"
+        raise SpecError("a profile alone has no base cell", where="--setting", fix=fix)
     settings.remove(inputs[0])
     cell = Cell(cluster=ClusterSpec(), workload=WorkloadSpec(name=profile.workload, input_bytes=1))
     base = questions(resolve_cell(cell), inputs, (), names)[-1].cell
@@ -157,7 +157,9 @@ def whole_override(base: ResolvedCell, setting: str, names: KnownNames) -> str:
         head = "cluster.site." if is_of_site else "configuration."
     if not _KEY.fullmatch(head + setting):
         what = f"there is no setting '{name[:80]}'"
-        raise SpecError(what, where=f"--set {setting[:200]}", fix=did_you_mean(name, list(heads)))
+        raise SpecError(
+            what, where=f"--setting {setting[:200]}", fix=did_you_mean(name, list(heads))
+        )
     return head + setting
 
 
@@ -205,10 +207,10 @@ def questions(
         if len(cells) > 1:
             what = "a setting has one value"
             fix = "vary it: --grid KEY=A,B"
-            raise SpecError(what, where=f"--set {setting[:200]}", fix=fix)
+            raise SpecError(what, where=f"--setting {setting[:200]}", fix=fix)
         requests.append(Question(f"+ {setting}", cells[0], requests[-1].name))
     if settings and (reasons := _refusals(requests[-1].cell)):
-        raise SpecError("; ".join(reasons), where=f"--set {settings[-1][:200]}")
+        raise SpecError("; ".join(reasons), where=f"--setting {settings[-1][:200]}")
     axes = ["=[".join(axis.split("=", 1)) + "]" for axis in grid]
     points = asked_cells(base, [*settings, *axes], names) if grid else []
     varied = varying(cell.cell for cell in [requests[-1].cell, *points])

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.commands.export import picture_option
-from harness.cli.commands.reading import open_evaluation
-from harness.cli.commands.steps import file_option, json_option, results_option
 from harness.cli.console import completion
+from harness.cli.console.command import command
+from harness.cli.console.options import (
+    PICTURES,
+    json_option,
+    model_option,
+    open_evaluation,
+    outputs_option,
+    results_option,
+    setting_option,
+    workload_option,
+)
 from harness.cli.console.present import Note, Part, Rows, present, save, save_rows, show
 
 if TYPE_CHECKING:
@@ -21,20 +29,25 @@ if TYPE_CHECKING:
     from harness.core.experiment.file import KnownNames
     from harness.tuning.ask import Basis
 
-_repeatable = partial(click.option, multiple=True)
 
-
-@click.command("ask")
+@command("ask")
 @click.argument("source", metavar="RUN|PROFILE", shell_complete=completion.runs)
 @results_option
-@_repeatable("--set", "settings", metavar="KEY=VALUE", help="One setting to change; repeatable.")
-@_repeatable("--grid", metavar="KEY=A,B,...", help="One axis to vary; repeatable.")
-@_repeatable(
-    "--model", "models", help="A model to ask (default: the run's, or whatif); repeatable."
+@setting_option(help="One setting to change; repeatable.")
+@click.option(
+    "--grid",
+    multiple=True,
+    metavar="KEY=A,B,...",
+    shell_complete=completion.settings,
+    help="One axis to vary; repeatable.",
 )
-@click.option("--workload", help="The workload, where the run has several.")
-@file_option("--csv", "table", help="Write all answers there.")
-@picture_option
+@model_option(help="A model to ask (default: the run's, or whatif); repeatable.")
+@workload_option
+@outputs_option(
+    "Write all answers (.csv), or a figure of them (.svg, .pdf, .png); repeatable.",
+    ".csv",
+    *PICTURES,
+)
 @json_option
 def ask_models(
     source: str, results_dir: Path, workload: str | None, as_json: bool, **options: Any
@@ -42,15 +55,15 @@ def ask_models(
     """
     Say what models expect of settings that nobody has measured; no job is run.
 
-    The base is the largest scored cell of RUN.  Each --set changes one thing more, and is compared
-    with the line above it; a --grid varies what they come to.  Keys are names of axes (input,
-    workers, map_slots, ...), properties of Hadoop, or keys of an experiment file.  A PROFILE alone
-    (profiles/WORKLOAD.json) has no base: it needs --set input=SIZE, and all else is as in an
-    experiment file that leaves it out.
+    The base is the largest scored cell of RUN.  Each --setting changes one thing more, and is
+    compared with the line above it; a --grid varies what they come to.  Keys are names of axes
+    (input, workers, map_slots, ...), properties of Hadoop, or keys of an experiment file.  A
+    PROFILE alone (profiles/WORKLOAD.json) has no base: it needs --setting input=SIZE, and all else
+    is as in an experiment file that leaves it out.
 
     \b
     Example:
-        harness ask experiments/demo.yaml --set input='10 GiB' --set mapreduce.task.io.sort.mb=256
+        harness ask 20261121T0323 --setting input='10 GiB' --setting mapreduce.task.io.sort.mb=256
         harness ask 20261121T0323 --model whatif --grid mapreduce.job.reduces=1,2,4 -o reduces.svg
     """
     from harness.core.evaluate.own_model import OwnModel
@@ -75,8 +88,10 @@ def ask_models(
     rows = list[dict[str, Any]]()
     for model in asked_models:
         rows += answers(model, requests, basis)
-    save_rows(options["table"], rows)
-    save(options["picture"], partial(draw, rows=rows))
+    outputs = options["outputs"]
+    save_rows(outputs.get(".csv"), rows)
+    for ending in PICTURES:
+        save(outputs.get(ending), partial(draw, rows=rows))
     last_name = requests[len(settings)][0]
     present({"base": basis.note, "answers": rows}, shown(rows, last_name), as_json=as_json)
 

@@ -6,18 +6,29 @@ import os
 import shlex
 import time
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.base.errors import SpecError
-from harness.cli.commands.reading import open_evaluation, run_argument
-from harness.cli.commands.steps import FirstByDefault, file_option, json_option, results_option
 from harness.cli.console import completion
-from harness.cli.console.talk import QUIET_S, Progress, print_json, show_table, show_text
-from harness.past.catalog_command import catalog_option
+from harness.cli.console.command import FirstByDefault, group
+from harness.cli.console.options import (
+    catalog_option,
+    file_option,
+    folder_option,
+    json_option,
+    model_option,
+    open_evaluation,
+    results_option,
+    run_argument,
+    setting_option,
+    workload_option,
+)
+from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.talk import QUIET_S, Progress
 
 if TYPE_CHECKING:
     from harness.base.records.trial import ClusterSpec, NodeSpec
@@ -29,24 +40,25 @@ if TYPE_CHECKING:
 _SHOWN = 10  # of the plans for a cluster
 
 
-@click.group("tune", cls=FirstByDefault)
+@group("tune", cls=FirstByDefault)
 def tune() -> None:
-    """Choose the settings of a job by a model; say what such choices are worth."""
+    """
+    Choose the settings of a job by a model; say what such choices are worth.
+
+    \b
+    Example:
+        harness tune 20261121T0323 --workload terasort -o job.xml
+        harness tune regret 20261121T0323
+    """
 
 
 @tune.command("job")
 @click.argument("source", metavar="RUN|JOB", shell_complete=completion.runs)
 @results_option
 @catalog_option
-@click.option("--workload", help="The workload, where the run has several.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change the job first; repeatable.",
-)
-@click.option("--model", "models", multiple=True, help="A model to search by; repeatable.")
+@workload_option
+@setting_option(help="Change the job first; repeatable.")
+@model_option(help="A model to search by; repeatable.")
 @click.option(
     "--optimizer",
     "optimizers",
@@ -54,7 +66,12 @@ def tune() -> None:
     multiple=True,
     help="Who chooses (default: all); repeatable.",
 )
-@click.option("--judge", help="The model that prices all choices (default: the run's nearest).")
+@click.option(
+    "--judge",
+    metavar="MODEL",
+    shell_complete=completion.models,
+    help="The model that prices all choices (default: the run's nearest).",
+)
 @click.option("--evaluations", type=click.IntRange(0, 10_000_000), default=0, help="Of a search.")
 @click.option("--seed", type=click.IntRange(0, 2**31), default=1, help="Of a search.")
 @click.option("--try", "steps", type=click.IntRange(1, 100), help="Measure so many proposals.")
@@ -83,7 +100,7 @@ def tune_job(
 
     JOB is the id of a job in the catalog: its own settings are the base, and the histories of its
     family make the profile.
-    Each --set changes one thing of it before, as 'harness ask' does: its input, the slots.
+    Each --setting changes one thing of it before, as 'harness ask' does: its input, the slots.
     Hadoop's defaults, the rules of thumb, MRTuner's four factors by PTC, and a search over each
     model are priced by one model, the judge: by default that with the smallest error in RUN.
     With --try the best proposal is measured beside RUN's own cell and the best one so far, by
@@ -94,7 +111,7 @@ def tune_job(
     Example:
         harness tune 20261121T0323 --workload terasort -o job.xml
         harness tune job 20261121T0323 --model prophet --optimizer search
-        harness tune 20261121T0323 --workload wordcount --set input='10 GiB'
+        harness tune 20261121T0323 --workload wordcount --setting input='10 GiB'
         harness tune job_1795224441974_0001
         harness tune 20261121T0323 --workload wordcount --try 4
         harness tune regret 20261121T0323
@@ -160,13 +177,8 @@ def _propose(
         basis, optimizers or [*OPTIMIZERS], models or [judge], judge, None, **search_options
     )
     documents = [proposal.document(basis.profile) for proposal in proposed]
-    if as_json:
-        print_json({"base": basis.note, "judge": judge, "proposals": documents, "refused": refused})
-    else:
-        show_text(f"base: {basis.note}; judged by {judge}")
-        _show(documents)
-        for text in refused:
-            click.echo(f"no choice: {text}")
+    answer = {"base": basis.note, "judge": judge, "proposals": documents, "refused": refused}
+    present(answer, shown_proposals(answer), as_json=as_json)
     best = documents[0]
     properties: dict[str, str] = best["properties"]
     return properties if (best["saved"] or 0.0) > 0 else {}
@@ -186,7 +198,7 @@ def _finish(properties: Mapping[str, str], output: Path | None, *, as_json: bool
         words = list[str]()
         for name, value in properties.items():
             words += ("-D", f"{name}={value}")
-        click.echo(shlex.join(words) or "nothing is faster than the job's own settings: keep them")
+        show(shlex.join(words) or "nothing is faster than the job's own settings: keep them")
     if output is not None and properties:
         write_file(output, render_xml(properties).encode(), output.absolute().parent)
 
@@ -195,36 +207,32 @@ def _try(loop: Tuning, limit: int, *, as_json: bool) -> Mapping[str, str] | None
     """Take *limit* steps of the loop at most, and show them; the properties of the best cell."""
     steps = list(loop.steps(limit))
     if not steps:
-        show_text("nothing was measured")
-        if as_json:
-            print_json({"steps": []})
+        show(Note("nothing was measured"))
+        present({"steps": []}, as_json=as_json)
         return None
     outcome = loop.outcome(steps)
-    if as_json:
-        print_json(outcome.document())
-    else:
-        _show_outcome(outcome)
+    present(outcome.document(), shown_outcome(outcome), as_json=as_json)
     return outcome.properties
 
 
-def _show_outcome(outcome: Outcome) -> None:
-    """Show each step, and what the best cell is worth."""
+def shown_outcome(outcome: Outcome) -> Iterator[Part]:
+    """Each step, and what the best cell is worth."""
     columns = ("step", "optimizer", "predicted, s", "measured, s", "own, s", "best, s", "run")
     texts = [
         (number, step.optimizer, *(f"{time_s:.1f}" for time_s in step[2:]), step.run)
         for number, step in enumerate(outcome.steps, start=1)
     ]
-    show_table(columns, texts)
+    yield Rows(columns, texts)
     if outcome.properties:
         ratio, low, high = outcome.speed_up
         ends = _interval(low, high) or "no interval: too few repeats"
-        click.echo(f"{ratio:.2f} times as fast ({ends})")
+        yield f"{ratio:.2f} times as fast ({ends})"
     if outcome.over_defaults:
         ratio, low, high = outcome.over_defaults
         ends = _interval(low, high) or "no interval"
-        click.echo(f"{ratio:.2f} times as fast as with Hadoop's defaults ({ends})")
+        yield f"{ratio:.2f} times as fast as with Hadoop's defaults ({ends})"
     for kind, (before, after) in outcome.vet.items():
-        click.echo(f"vet of its {kind}s: {before:.2f} before, {after:.2f} after")
+        yield f"vet of its {kind}s: {before:.2f} before, {after:.2f} after"
 
 
 def _interval(low: float | None, high: float | None) -> str:
@@ -232,10 +240,12 @@ def _interval(low: float | None, high: float | None) -> str:
     return f"{low:.2f} to {high:.2f}, 95 %" if low and high else ""
 
 
-def _show(documents: Sequence[Mapping[str, Any]]) -> None:
-    """Show all proposals; of the best one each property, with its reason."""
+def shown_proposals(answer: Mapping[str, Any]) -> Iterator[Part]:
+    """All proposals; of the best one each property, with its reason; who had no choice to make."""
     from harness.base.documents.wording import number, percent
 
+    documents = answer["proposals"]
+    yield Note(f"base: {answer['base']}; judged by {answer['judge']}")
     rows = [
         (
             document["optimizer"],
@@ -251,15 +261,14 @@ def _show(documents: Sequence[Mapping[str, Any]]) -> None:
         for document in documents
     ]
     times = ("by it, s", "job, s", "80 % interval, s", "saved", "by refits")
-    show_table(("optimizer", "model", *times, "evaluations", "ms"), rows)
+    yield Rows(("optimizer", "model", *times, "evaluations", "ms"), rows)
     best = documents[0]
     reasons = [best["reasons"][name] for name in best["values"]]
     settings = zip(best["properties"], best["properties"].values(), reasons, strict=True)
-    show_table((f"{best['optimizer']} by {best['model']}", "value", "why"), settings)
-    for bound in best["bounds"]:
-        click.echo(bound)
-    for text in best["never_profiled"]:
-        click.echo(f"never profiled: {text}")
+    yield Rows((f"{best['optimizer']} by {best['model']}", "value", "why"), [*settings])
+    yield from best["bounds"]
+    yield from (f"never profiled: {text}" for text in best["never_profiled"])
+    yield from (f"no choice: {text}" for text in answer["refused"])
 
 
 @tune.command("cluster")
@@ -268,11 +277,16 @@ def _show(documents: Sequence[Mapping[str, Any]]) -> None:
 @click.option("--weight", "weights", multiple=True, metavar="WORKLOAD=N", help="Runs of a job.")
 @click.option("--cores", type=click.IntRange(1, 64), help="Of a node (default: its most slots).")
 @click.option("--memory", metavar="SIZE", help="For all tasks of a node (default: as it is).")
-@click.option("--judge", default="whatif-mr2", help="The model that prices each job.")
 @click.option(
+    "--judge",
+    metavar="MODEL",
+    shell_complete=completion.models,
+    default="whatif-mr2",
+    help="The model that prices each job.",
+)
+@folder_option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
     metavar="FOLDER",
     help="Write the best one's part of site files into a new folder.",
 )
@@ -316,7 +330,7 @@ def tune_cluster(
         nonlocal shown_s
         if time.monotonic() - shown_s > QUIET_S:
             shown_s = time.monotonic()
-            show_text(f"{done} of {count} clusters are priced")
+            show(Note(f"{done} of {count} clusters are priced"))
 
     plans = cluster_plans(
         bases, runs_of_job, judge, cores=most_slots, memory=node_bytes, report=report
@@ -325,11 +339,9 @@ def tune_cluster(
         what = "no cluster has room for all of these jobs"
         raise SpecError(what, where="--memory", fix="give its nodes more")
     rows = [plan.document() for plan in plans]
-    if as_json:
-        print_json({"judge": judge, "plans": rows})
-    else:
-        properties = set[str]().union(*(basis.base.configuration for basis in bases.values()))
-        _show_plans(rows, names, is_limited=any("running" in name for name in properties))
+    properties = set[str]().union(*(basis.base.configuration for basis in bases.values()))
+    shown = shown_plans(rows, names, is_limited=any("running" in name for name in properties))
+    present({"judge": judge, "plans": rows}, shown, as_json=as_json)
     if output is not None:  # what was shown is not lost where this fails
         _write_site_files(output, plans[0].cluster)
 
@@ -369,11 +381,11 @@ def _write_site_files(folder: Path, cluster: ClusterSpec) -> None:
             write_file(folder / name, render_xml(properties).encode(), folder)
 
 
-def _show_plans(
+def shown_plans(
     rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, is_limited: bool
-) -> None:
+) -> Iterator[Part]:
     """
-    Show the best plans for the jobs *names*; the first as a block for an experiment.
+    The best plans for the jobs *names*; the first as a block for an experiment.
 
     *is_limited*: a job limits how many of its tasks run at once.
     """
@@ -386,13 +398,13 @@ def _show_plans(
         )
         for row in rows[:_SHOWN]
     ]
-    show_table((*columns, *(f"{name}, s" for name in names), "mix, s"), texts)
+    yield Rows((*columns, *(f"{name}, s" for name in names), "mix, s"), texts)
     if is_limited:
-        click.echo("jobs have a limit of running tasks: more slots than that are idle")
+        yield "jobs have a limit of running tasks: more slots than that are idle"
     maps, reduces, task, block = texts[0][:4]
-    click.echo("cluster:")
-    click.echo(f"  node: {{map_slots: {maps}, reduce_slots: {reduces}, task_memory: {task}}}")
-    click.echo(f"  site: {{dfs.blocksize: {block}}}")
+    yield "cluster:"
+    yield f"  node: {{map_slots: {maps}, reduce_slots: {reduces}, task_memory: {task}}}"
+    yield f"  site: {{dfs.blocksize: {block}}}"
 
 
 @tune.command("regret")
@@ -408,7 +420,6 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
     Example:
         harness tune regret 20261121T0323
     """
-    from harness.base.documents.wording import percent
     from harness.base.errors import DataError
     from harness.tuning.proposals import mean_regret, regrets
 
@@ -416,9 +427,14 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
     if not rows:
         what = "no input of the run has two scored cells to choose from"
         raise DataError(what, where=str(evaluation.run.path), fix="score a grid of settings")
-    if as_json:
-        print_json({"regrets": rows, "mean": mean_regret(rows)})
-        return
+    answer = {"regrets": rows, "mean": mean_regret(rows)}
+    present(answer, shown_regrets(answer), as_json=as_json)
+
+
+def shown_regrets(answer: Mapping[str, Any]) -> Iterator[Part]:
+    """What each model's choice cost for each input, and the mean of each model."""
+    from harness.base.documents.wording import percent
+
     columns = (
         "input",
         "model",
@@ -432,7 +448,7 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
         "measured",
     )
     texts = []
-    for row in rows:
+    for row in answer["regrets"]:
         curse = "" if row["curse"] is None else percent(row["curse"], signed=True)
         ranks = "" if row["ranks"] is None else f"{row['ranks']:.2f}"
         text = (
@@ -448,6 +464,6 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
             f"{row['measured']:.3g}",
         )
         texts.append(text)
-    show_table(columns, texts)
-    means = ", ".join(f"{model} {percent(value)}" for model, value in mean_regret(rows).items())
-    click.echo(f"mean regret: {means}")
+    yield Rows(columns, texts)
+    means = ", ".join(f"{model} {percent(value)}" for model, value in answer["mean"].items())
+    yield f"mean regret: {means}"

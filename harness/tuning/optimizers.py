@@ -30,7 +30,7 @@ from harness.tuning.learned import Numbers
 from harness.tuning.objective import Objective
 from harness.tuning.settings import (
     COPIERS,
-    MEANINGS,
+    SETTINGS,
     SMALLEST_BYTES,
     SPLIT,
     SWITCH,
@@ -396,7 +396,7 @@ def _needed_values(
     reasons = {}
     for name in kept:
         longer_s = seconds_without(name) - best_s
-        reasons[name] = f"{MEANINGS[name]}; without it {longer_s:+.1f} s"
+        reasons[name] = f"{SETTINGS[name].meaning}; without it {longer_s:+.1f} s"
     return kept, reasons
 
 

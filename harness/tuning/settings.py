@@ -1,14 +1,15 @@
 """
 What is tuned: each setting with its range, its property, and the term of a model that it changes.
 
-Names are the fields of `JobConfig`, and `split_bytes`, the most that a map reads.
+Names are the fields of `JobConfig`, and `split_bytes`, the most that a map reads.  To add one whose
+field models read already: a row of `SETTINGS`, whose order is that in which a search draws.
 """
 
 from __future__ import annotations
 
 import math
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -27,28 +28,14 @@ from harness.base.units import MIB
 from harness.tuning.learned import Learned, Numbers
 
 Values: TypeAlias = dict[str, Numbers]  # of many configurations: an array for each field
+Kind: TypeAlias = Literal["share", "count", "switch"]
+Ends: TypeAlias = tuple[float, float]  # the least and the most of a range
 
 SPLIT = "split_bytes"
 SMALLEST_BYTES = 16 * MIB  # of a split or a partition that is worth a task
 _OTHERS_MB = 32  # in the old generation of a map's heap, beside the sort buffer
 COPIERS = (1, 2, 3, 5, 10, 20)
 
-# Why a setting matters, by its field.
-MEANINGS = {
-    SPLIT: "fewer and larger maps start less often; more of them overlap copying",
-    "num_reduces": "each wave of reduces has its own start, and its own buffer",
-    "parallel_copies": "copiers need only keep up with the maps; more switch between threads",
-    "map_output_compressed": "less to write and copy, for time of the processor",
-    "sort_buffer_mb": "large enough for all that a map writes, it spills once and merges nothing",
-    "sort_spill_percent": "how full the sort buffer is before it spills",
-    "merge_factor": "as many files as are merged at once need no pass in between",
-    "shuffle_buffer_percent": "share of a reduce's heap that keeps what it copies",
-    "shuffle_merge_percent": "how full that buffer is before it is merged to disk",
-    "shuffle_segment_limit_percent": "a map output above that share goes to disk at once",
-    "inmem_merge_segments": "so many map outputs are merged to disk, however small they are",
-    "reduce_buffer_percent": "share of the heap that keeps its input while it reduces",
-    "reduce_slowstart": "reduces that start early copy beside maps, and hold slots",
-}
 SWITCH = "map_output_compressed"
 
 
@@ -59,7 +46,7 @@ class Setting:
     name: str
     low: float
     high: float
-    kind: Literal["share", "count", "switch"] = "share"
+    kind: Kind = "share"
 
     def at(self, places: Numbers) -> Numbers:
         """Values at *places*, shares from 0 to 1 of the range."""
@@ -120,29 +107,124 @@ class Job:
 
     def space(self) -> list[Setting]:
         """The ranges that a search takes; what has one value alone is left out."""
-        slots = max(1, self.cluster.reduce_slots)
-        split = self.largest_split
-        buffer_mb = self.largest_sort_mb
         settings = [
-            Setting(SPLIT, min(max(SMALLEST_BYTES, self.smallest_split), split), split, "count"),
-            Setting("sort_buffer_mb", min(16, buffer_mb), buffer_mb, "count"),
-            Setting("sort_spill_percent", 0.5, 0.95),
-            Setting("merge_factor", 5, 100, "count"),
+            Setting(name, *row.ends(self), row.kind)
+            for name, row in SETTINGS.items()
+            if row.matters(self)
         ]
-        if self.configuration.num_reduces:
-            settings += [
-                Setting("num_reduces", 1, 4 * slots, "count"),
-                Setting("parallel_copies", COPIERS[0], COPIERS[-1], "count"),
-                Setting("shuffle_buffer_percent", 0.3, 0.9),
-                Setting("shuffle_merge_percent", 0.35, 0.95),
-                Setting("shuffle_segment_limit_percent", 0.05, 0.3),
-                Setting("inmem_merge_segments", 10, 3000, "count"),
-                Setting("reduce_buffer_percent", 0.0, 0.8),
-                Setting("reduce_slowstart", 0.0, 1.0),
-            ]
-        if self.can_compress:
-            settings.append(Setting(SWITCH, 0, 1, "switch"))
         return [setting for setting in settings if setting.low < setting.high]
+
+
+def _of_all(_job: Job) -> bool:
+    return True
+
+
+def _has_reduces(job: Job) -> bool:
+    return bool(job.configuration.num_reduces)
+
+
+def _can_compress(job: Job) -> bool:
+    return job.can_compress
+
+
+def _splits(job: Job) -> Ends:
+    return min(max(SMALLEST_BYTES, job.smallest_split), job.largest_split), job.largest_split
+
+
+def _sort_buffers(job: Job) -> Ends:
+    return min(16, job.largest_sort_mb), job.largest_sort_mb
+
+
+def _four_waves(job: Job) -> Ends:
+    return 1, 4 * max(1, job.cluster.reduce_slots)
+
+
+def _always(low: float, high: float) -> Callable[[Job], Ends]:
+    """Ends of a range that is the same for all jobs."""
+    return lambda _job: (low, high)
+
+
+@dataclass(frozen=True)
+class SettingRow:
+    """Why a setting is tuned, its range for a job, and for which jobs it *matters* at all."""
+
+    meaning: str
+    ends: Callable[[Job], Ends]
+    kind: Kind = "share"
+    matters: Callable[[Job], bool] = _of_all
+
+
+# By the field of `JobConfig`, which a property of `JOB_PROPERTIES` sets and models read.
+SETTINGS: dict[str, SettingRow] = {
+    SPLIT: SettingRow(
+        "fewer and larger maps start less often; more of them overlap copying",
+        _splits,
+        "count",
+    ),
+    "sort_buffer_mb": SettingRow(
+        "large enough for all that a map writes, it spills once and merges nothing",
+        _sort_buffers,
+        "count",
+    ),
+    "sort_spill_percent": SettingRow(
+        "how full the sort buffer is before it spills",
+        _always(0.5, 0.95),
+    ),
+    "merge_factor": SettingRow(
+        "as many files as are merged at once need no pass in between",
+        _always(5, 100),
+        "count",
+    ),
+    "num_reduces": SettingRow(
+        "each wave of reduces has its own start, and its own buffer",
+        _four_waves,
+        "count",
+        _has_reduces,
+    ),
+    "parallel_copies": SettingRow(
+        "copiers need only keep up with the maps; more switch between threads",
+        _always(COPIERS[0], COPIERS[-1]),
+        "count",
+        _has_reduces,
+    ),
+    "shuffle_buffer_percent": SettingRow(
+        "share of a reduce's heap that keeps what it copies",
+        _always(0.3, 0.9),
+        matters=_has_reduces,
+    ),
+    "shuffle_merge_percent": SettingRow(
+        "how full that buffer is before it is merged to disk",
+        _always(0.35, 0.95),
+        matters=_has_reduces,
+    ),
+    "shuffle_segment_limit_percent": SettingRow(
+        "a map output above that share goes to disk at once",
+        _always(0.05, 0.3),
+        matters=_has_reduces,
+    ),
+    "inmem_merge_segments": SettingRow(
+        "so many map outputs are merged to disk, however small they are",
+        _always(10, 3000),
+        "count",
+        _has_reduces,
+    ),
+    "reduce_buffer_percent": SettingRow(
+        "share of the heap that keeps its input while it reduces",
+        _always(0.0, 0.8),
+        matters=_has_reduces,
+    ),
+    "reduce_slowstart": SettingRow(
+        "reduces that start early copy beside maps, and hold slots",
+        _always(0.0, 1.0),
+        matters=_has_reduces,
+    ),
+    SWITCH: SettingRow(
+        "less to write and copy, for time of the processor",
+        _always(0, 1),
+        "switch",
+        _can_compress,
+    ),
+}
 
 
 def properties_of(values: Mapping[str, float]) -> dict[str, str]:

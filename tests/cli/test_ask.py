@@ -18,10 +18,10 @@ def test_one_document_and_one_table_have_all_answers(stored, capsys, tmp_path): 
     """
     The base, a setting, and each point of the grid, by both models of the run.
     """
-    options = ["--set", f"{SORT_MB}=2", "--grid", f"{REDUCES}=1,4", "--workload", "terasort"]
+    options = ["--setting", f"{SORT_MB}=2", "--grid", f"{REDUCES}=1,4", "--workload", "terasort"]
     table = tmp_path / "answers.csv"
 
-    assert main(["ask", str(stored.path), *options, "--csv", str(table), "--json"]) == 0
+    assert main(["ask", str(stored.path), *options, "-o", str(table), "--json"]) == 0
     shown = capsys.readouterr()
     rows = json.loads(shown.out)["answers"]
     assert [(row["model"], row["settings"][REDUCES]) for row in rows] == [
@@ -41,18 +41,18 @@ def test_people_read_what_it_does_and_how_far_to_trust_it(stored, capsys):  # no
     """
     profile = stored.path / "profiles" / "terasort.json"
 
-    assert main(["ask", str(stored.path), "--set", f"{SORT_MB}=2", "--model", "whatif"]) == 0
+    assert main(["ask", str(stored.path), "--setting", f"{SORT_MB}=2", "--model", "whatif"]) == 0
     shown = capsys.readouterr().out
     assert f"never profiled: {SORT_MB} 2 (profiled: 1)" in shown
     assert re.search(rf"whatif +\+ {SORT_MB}=2 +[\d.]+ .*(within|beyond) \d+ %", shown)
-    assert main(["ask", str(profile), "--set", "input=12 MB", "--set", f"{REDUCES}=2"]) == 0
+    assert main(["ask", str(profile), "--setting", "input=12 MB", "--setting", f"{REDUCES}=2"]) == 0
     assert not re.search("within|beyond", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["-o", "a.gif"], "no picture ends in '.gif'"),
+        (["-o", "a.gif"], "nothing is written to a file that ends in '.gif'"),
         (["--model", "whatfi"], "did you mean whatif?"),
         (["--grid", "reduces=1,2"], "there is no setting 'reduces'"),
     ],

@@ -79,14 +79,14 @@ def test_a_page_has_what_the_terminal_has_and_the_jobs(tmp_path, capsys):
     Path(file).write_text(json.dumps(document))
     page, other = tmp_path / "a.html", written(tmp_path, "b.json")
 
-    assert main(["hardware", "show", file, "--page", str(page)]) == 0
+    assert main(["hardware", "show", file, "-o", str(page)]) == 0
     text = page.read_text()
     assert "not told apart from network_s_per_segment" in text
     assert "sort: gain 2" in text
     assert "&lt;b&gt;fast" in text
     assert main(["hardware", "show", file]) == 0
     assert "not told apart from network_s_per_segment" in capsys.readouterr().out
-    assert main(["hardware", "compare", file, other, "--page", str(page)]) == 0
+    assert main(["hardware", "compare", file, other, "-o", str(page)]) == 0
     assert "within their intervals" in page.read_text()
     assert main(["hardware", "compare", file, other]) == 0
     shown = capsys.readouterr().out

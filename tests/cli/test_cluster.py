@@ -51,6 +51,10 @@ class FakeCluster:
         self.services = {"secret": "/conf/secret"}
         self.endpoints = {"resourcemanager": "http://198.18.0.1:8088"}
 
+    @classmethod
+    def require_libraries(cls):
+        """It needs none."""
+
     def up(self, lifetime_s):
         self.lifetime_s = lifetime_s
         self.there[self.name] = self

@@ -80,7 +80,7 @@ def test_what_moved_is_the_first_line(runs, capsys):
     assert first.startswith("terasort is 1.6")
     assert first.endswith(f" in run {runs[1].id}: disk 20 MiB/s there, unlimited here")
     assert "what differs" in out
-    assert "--csv FILE has what did not move" in err
+    assert "-o FILE.csv has what did not move" in err
 
 
 def test_budgets_are_judged(runs, tmp_path, capsys):
@@ -89,7 +89,7 @@ def test_budgets_are_judged(runs, tmp_path, capsys):
     """
     budgets, junit, table = (tmp_path / name for name in ("b.yaml", "j.xml", "c.csv"))
     budgets.write_text(BUDGETS)
-    options = ("--budgets", budgets, "--junit", junit, "--csv", table)
+    options = ("--budgets", budgets, "-o", junit, "-o", table)
 
     assert compared(runs[:2], *options) == 1
     out = capsys.readouterr().out
@@ -128,9 +128,9 @@ def test_of_equal_runs_nothing_moved(runs, tmp_path, capsys):
         ((0,), (), (2, "1 named, 1 of them different")),
         ((0, 0), (), (2, "2 named, 1 of them different")),
         ((0, 3), (), (7, "is not finished: 0 of 8 trials have ended")),
-        ((0, 1), ("--junit", "j.xml"), (2, "give --budgets")),
+        ((0, 1), ("-o", "j.xml"), (2, "give --budgets")),
         ((0, 1), ("--budgets", "none.yaml"), (2, "does not exist")),
-        ((0, 1), ("--csv", "none/c.csv"), (3, "non-existent directory")),
+        ((0, 1), ("-o", "none/c.csv"), (3, "non-existent directory")),
     ],
 )
 def test_what_cannot_be_compared_is_refused(runs, capsys, places, options, refusal):

@@ -1,5 +1,8 @@
 """
 Completion, asked for as a shell asks: names that only the harness knows are among the answers.
+
+What the guide promises: commands, files, clusters, keys of an experiment and properties of Hadoop;
+and models, workloads and experiments.
 """
 
 import os
@@ -11,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.process
+from click.shell_completion import BashComplete
+
+from harness.cli.entry import group
 
 BASH = """
 eval "$(_HARNESS_COMPLETE=bash_source harness)"
@@ -20,6 +25,89 @@ COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 _harness_completion "$1" "${COMP_WORDS[COMP_CWORD]}"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
+SORT = "mapreduce.task.io.sort"
+PROJECT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _in_the_project(monkeypatch):
+    """
+    Names of files are completed from the folder that a shell is in.
+    """
+    monkeypatch.chdir(PROJECT)
+
+
+def offers(*words):
+    """
+    What the completion of *group* says of the last of some words: kinds and values.
+    """
+    *before, typed = words
+    items = BashComplete(group, {}, "harness", "_HARNESS_COMPLETE").get_completions(before, typed)
+    return [(item.type, item.value) for item in items]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["plan", "--set", "cluster.w"], ["cluster.workers="]),
+        (["all", "--set", "repea"], ["repeat="]),
+        (["calibrate", "--set", "cluster.node.m"], ["map_slots=", "memory="]),
+        (["run", "--set", "workloads.0.i"], ["workloads.0.input="]),
+        (["plan", "--set", "conf"], ["configuration."]),
+        (["plan", "--set", f"configuration.{SORT}."], ["factor=", "mb="]),
+        (
+            ["nightly", "FILE", "--set", "cluster.site.dfs.blocksiz"],
+            ["cluster.site.dfs.blocksize="],
+        ),
+        (["ask", "RUN", "--setting", f"{SORT}."], [f"{SORT}.factor=", f"{SORT}.mb="]),
+        (["ask", "RUN", "--grid", "map_s"], ["map_slots="]),
+        (["tune", "RUN", "--setting", "inpu"], ["input="]),
+        (["predict", "RUN", "--model", "whatif-m"], ["whatif-mr2"]),
+        (["predict", "RUN", "--model", "whatif,ern"], ["whatif,ernest"]),
+        (["ask", "RUN", "--model", "pro"], ["prophet"]),
+        (["backtest", "RUN", "--model", "near"], ["nearest"]),
+        (["tune", "RUN", "--judge", "ptc-w"], ["ptc-wave"]),
+        (["tune", "RUN", "--workload", "tera"], ["terasort"]),
+        (["hardware", "fit", "RUN", "--workload", "sort,df"], ["sort,dfsio"]),
+        (["init", "--workload", "wordc"], ["wordcount"]),
+        (["plan", "experiments/q"], ["experiments/quick.yaml"]),
+        (["report", "experiments/q"], ["experiments/quick.yaml"]),
+        (["compare", "RUN", "experiments/q"], ["experiments/quick.yaml"]),
+        (["cluster", "up", "experiments/q"], ["experiments/quick.yaml"]),
+        (["nightly", "experiments/nig"], ["experiments/nightly.yaml"]),
+        (["nightly", "jud"], ["judge"]),
+        (["tune", "re"], ["regret"]),
+        (["tune", "--jud"], ["--judge"]),
+    ],
+    ids=" ".join,
+)
+def test_offers_names_that_it_knows(words, offered):
+    """
+    Keys, properties, models, workloads and experiments; of what is long, its last part is compared.
+    """
+    found = offers(*words)
+
+    assert {kind for kind, _ in found} == {"plain"}
+    assert [value[-len(last) :] for (_, value), last in zip(found, offered, strict=True)] == offered
+
+
+@pytest.mark.parametrize("words", [["plan", "elsew"], ["report", "elsew"], ["nightly", "elsew"]])
+def test_leaves_files_to_the_shell(words):
+    """
+    Where no name begins so.
+    """
+    assert offers(*words) == [("file", "elsew")]
+
+
+def test_offers_runs_and_trials_of_a_folder(tmp_path, monkeypatch):
+    """
+    Those below the folder of results that is named; nothing where that cannot be read.
+    """
+    (tmp_path / "results" / "quick" / "20261121T032309Z-4f26").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+
+    assert offers("show", "--results-dir", "nowhere", "2026") == [("file", "2026")]
+    assert offers("show", "2026") == [("plain", "20261121T032309Z-4f26")]
 
 
 @pytest.fixture
@@ -42,6 +130,7 @@ def complete(tmp_path):
     return complete
 
 
+@pytest.mark.process
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is what it is about")
 @pytest.mark.parametrize(
     ("words", "offered"),
@@ -54,11 +143,27 @@ def complete(tmp_path):
         (["cluster", "down", "--name", ""], ["morning"]),
         (["run", "--on-error", "s"], ["skip", "stop"]),
         (["cluster", "logs", "x"], []),
+        (["plan", "--set", "cluster.w"], ["cluster.workers="]),
+        (["ask", "RUN", "--setting", f"{SORT}.m"], [f"{SORT}.mb="]),
+        (["predict", "RUN", "--model", "ern"], ["ernest"]),
+        (["plan", "experiments/q"], ["experiments/quick.yaml"]),
     ],
     ids=" ".join,
 )
 def test_offers_what_could_come_next(complete, words, offered):
     """
-    Commands, options, kinds, providers, clusters and policies.
+    Commands, options, kinds, providers, clusters, policies, keys, properties, models, experiments.
     """
     assert complete(*words) == offered
+
+
+@pytest.mark.process
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is what it is about")
+def test_a_value_follows_its_key_at_once(complete, monkeypatch):
+    """
+    Bash puts no space behind a key.
+    """
+    monkeypatch.setattr(sys.modules[__name__], "BASH", BASH.replace("{ :; }", '{ echo "$@"; }'))
+
+    assert complete("plan", "--set", "cluster.w") == ["-o", "nospace", "cluster.workers="]
+    assert complete("plan", "--j") == ["--json"]

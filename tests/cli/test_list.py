@@ -3,10 +3,6 @@ Tests for `harness.cli.commands.list`.
 """
 
 import json
-import sys
-import types
-
-from importlib import import_module
 
 import pytest
 
@@ -36,10 +32,8 @@ def known(monkeypatch):
     """
     Make ``harness list models`` list three things of different make.
     """
-    module = types.ModuleType("made_for_a_test")
-    module.MODELS = {"a": Described(), "b": documented, "c": Described}
-    monkeypatch.setitem(sys.modules, "made_for_a_test", module)
-    monkeypatch.setitem(KINDS, "models", ("made_for_a_test", "MODELS"))
+    entries = {"a": Described(), "b": documented, "c": Described}
+    monkeypatch.setitem(KINDS, "models", lambda: entries)
 
 
 def listed(capsys, kind):
@@ -99,10 +93,7 @@ def workloads(monkeypatch):
     """
     bare = Described()
     bare.scales, bare.parameters = {"small": 5_000_000}, {}
-    module = types.ModuleType("made_for_a_test")
-    module.WORKLOADS = {"sorted": Sorted(), "bare": bare}
-    monkeypatch.setitem(sys.modules, "made_for_a_test", module)
-    monkeypatch.setitem(KINDS, "workloads", ("made_for_a_test", "WORKLOADS"))
+    monkeypatch.setitem(KINDS, "workloads", lambda: {"sorted": Sorted(), "bare": bare})
 
 
 def test_workloads_say_their_sizes_and_arguments(workloads, capsys):
@@ -142,10 +133,8 @@ def test_everything_is_described(kind, capsys):
     """
     Whatever has a name in the harness is listed under it, with a line that says what it is.
     """
-    module, attribute = KINDS[kind]
-
     rows = listed(capsys, kind)
 
-    assert [row["name"] for row in rows] == list(getattr(import_module(module), attribute))
+    assert [row["name"] for row in rows] == list(KINDS[kind]())
     assert rows
     assert all(row["description"] for row in rows)

@@ -7,14 +7,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-import types
 
-import click
 import pytest
 
 from harness.base import errors
 from harness.base.version import __version__
 from harness.cli import COMMANDS, main
+from harness.cli.commands_table import GROUPS, Row
+from harness.cli.console.command import command
 
 HEAVY = {"numpy", "scipy", "pyarrow", "matplotlib", "jinja2", "pydantic", "rich", "ruamel"}
 
@@ -27,10 +27,7 @@ def run(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
     def run(body):
-        module = types.ModuleType("made_for_a_test")
-        module.command = click.command("try")(body)
-        monkeypatch.setitem(sys.modules, "made_for_a_test", module)
-        monkeypatch.setitem(COMMANDS, "try", ("made_for_a_test:command", "Try."))
+        monkeypatch.setitem(COMMANDS, "try", Row(lambda: command("try")(body), "Try."))
         return main(["try"])
 
     return run
@@ -68,6 +65,25 @@ class TestHelp:
         assert all(f"  {name}  " in out or f"  {name} " in out for name in COMMANDS)
         assert out.rstrip().endswith("harness COMMAND --help")
 
+    def test_begins_with_what_is_needed_first(self, capsys):
+        """
+        Six commands stand below the first heading, the others below those of their use.
+        """
+        main(["--help"])
+
+        out = capsys.readouterr().out
+        places = [out.index(f"\n{heading}:\n") for heading in GROUPS]
+        assert [*GROUPS["First"]] == ["init", "plan", "all", "runs", "report", "compare"]
+        assert places == sorted(places)
+        assert sum(map(len, GROUPS.values())) == len(COMMANDS)
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_each_command_of_the_table_has_its_name(self, name):
+        """
+        What a row of the table imports is the command of that name.
+        """
+        assert COMMANDS[name].load().name == name
+
     @pytest.mark.process
     def test_imports_no_heavy_library(self):
         """
@@ -86,7 +102,7 @@ class TestHelp:
         Without a command the help is shown, and the status says that nothing was done.
         """
         assert main([]) == 2
-        assert "Commands:" in capsys.readouterr().err
+        assert "First:" in capsys.readouterr().err
 
 
 def test_version(capsys):

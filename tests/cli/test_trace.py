@@ -124,7 +124,7 @@ class TestShow:
         """
         A JSON object with a list of events, compressed where the name says so.
         """
-        run(tmp_path, trial("m"), "--chrome", str(tmp_path / name))
+        run(tmp_path, trial("m"), "-o", str(tmp_path / name))
 
         with opener(tmp_path / name, "rt") as file:
             events = json.load(file)["traceEvents"]
@@ -143,7 +143,7 @@ class TestErrors:
             (["zz"], "no trial 'zz'"),
             ([""], "matches several trials|no trial ''"),
             (["{id}", "--task", "m_000009"], "no recorded attempt is called 'm_000009'"),
-            (["{id}", "--chrome", "/nowhere/x.json"], "no such file"),
+            (["{id}", "-o", "/nowhere/x.json"], "no such file"),
             (["{id}", "--job", "2"], "left the history of 1 jobs"),
         ],
     )

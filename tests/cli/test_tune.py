@@ -79,14 +79,16 @@ def test_a_job_is_tuned_for_an_input_that_never_ran(tune):
     """
     The base has it, and what no profiled job had is named.
     """
-    status, out, _ = tune("tune", "--optimizer", "search", "--set", "input=600 MB", "--json")
+    status, out, _ = tune("tune", "--optimizer", "search", "--setting", "input=600 MB", "--json")
     document = json.loads(out)
 
     assert status == 0
     assert document["base"].endswith(", with input=600 MB")
     (proposal,) = document["proposals"]
     assert any(text.startswith("input bytes ") for text in proposal["never_profiled"])
-    assert "never profiled: " in tune("tune", "--optimizer", "search", "--set", "input=600 MB")[1]
+    assert (
+        "never profiled: " in tune("tune", "--optimizer", "search", "--setting", "input=600 MB")[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_a_job_is_tuned_for_an_input_that_never_ran(tune):
         (("tune", "--workload", "terasortt"), "no profile is of workload 'terasortt'"),
         (("tune", "--judge", "ptc-wave"), "ptc-wave cannot judge: the profile lacks copy_s_per_by"),
         (("tune", "-o", "nowhere/job.xml"), "its folder cannot be written to"),
-        (("tune", "--set", "inputt=1 MiB"), "there is no setting 'inputt'"),
+        (("tune", "--setting", "inputt=1 MiB"), "there is no setting 'inputt'"),
         (("tune", "--try", "2", "--optimizer", "rules"), "--try proposes by MRTuner's factors"),
         (("cluster", "--weight", "terasort=many"), "'terasort=many' is no weight"),
         (("cluster", "--memory", "much"), "much"),

@@ -216,7 +216,7 @@ class Mine:
 
 def test_example_profile_has_all_there_is():
     """
-    After a new statistic: ``.venv/bin/python -m tests.contracts.profiles``.
+    After a new frame or test job: ``.venv/bin/python -m tests.contracts.profiles``.
     """
     profile = example_profile()
     names = {*profile.statistics, *profile.costs, *profile.frame, "jobs"}

@@ -416,7 +416,7 @@ def test_the_command_has_a_row_for_each_budget_and_a_picture(stored, here, tmp_p
     argv = ["hardware", "ladder", str(stored.path), "--from", str(stored.path), *pairs]
     argv += ["--with", str(stored.path)]
 
-    assert main([*argv, "--plot", str(picture), "--json"]) == 0
+    assert main([*argv, "-o", str(picture), "--json"]) == 0
 
     rungs = json.loads(capsys.readouterr().out)["rungs"]
     errors = {(each["way"].partition(",")[0], each["model"], each["cell"]): each["error"]

@@ -45,7 +45,6 @@ from harness.core.reports.sections.task_times import bars, parts_table
 from harness.core.run.estimate import Estimator
 from harness.core.run.plan import make_plan, refuse_cells
 from harness.core.run.traces import write_trace
-from harness.core.scoring import measured
 from harness.core.store import Run, Store
 from harness.models import MODELS
 from harness.models import vectors as v
@@ -54,6 +53,7 @@ from harness.observe.parsing.lines import read_machine, read_speed
 from harness.observe.parsing.ltrace import read_ltrace, read_units
 from harness.observe.parsing.task_log import read_shuffle_log, read_task_log
 from harness.observe.pieces import thinned
+from harness.observe.profiling.measured import measured
 from harness.observe.profiling.task_times import (
     logged_map_times,
     logged_reduce_times,
@@ -468,15 +468,14 @@ def _generated(plain: Sequence[Target]) -> Iterator[Target]:
         "jobconf": generate.jobconf,
         "machine": generate.lines_of(generate.of_schema(generate.infer(samples), indent=None), 30),
         "speed_probe": generate.speed,
-        "task_log": generate.like_lines(known["task_log"].corpus),
-        "shuffle_log": generate.like_lines(known["shuffle_log"].corpus),
         "ltrace": generate.recording,
         "units": generate.units,
         "experiment": generate.of_schema(experiment),
         "override": override_text,
         "vectors": generate.of_schema(generate.infer(vectors)),
     }
-    for name, make in makes.items():
+    for name in NAMES:
+        make = makes.get(name) or generate.like_lines(known[name].corpus)
         yield generate.made_target(known[name], generate.mixed(make))
 
 

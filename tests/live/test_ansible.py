@@ -27,10 +27,10 @@ from harness.clusters.ansible.cluster import AnsibleCluster
 from harness.clusters.ansible.nodes import HostsState
 from harness.clusters.ansible.playbook import play
 from harness.clusters.hadoop_home.home import HadoopHome
-from harness.clusters.monitor.rates import record_gpus
 from harness.clusters.ssh import connection as ssh_connection
 from harness.clusters.ssh.connection import trust
 from harness.core.experiment.model import Experiment, WorkloadAxes
+from harness.core.run.rates import record_gpus
 from harness.core.store import Store
 from tests.live.agent import agent
 from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking

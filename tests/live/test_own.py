@@ -25,7 +25,7 @@ def test_pages_on_a_cluster(tmp_path):
 
     for argv in (
         command("all", results, experiment=file),
-        command("predict", results, "--models", "whatif,./mine.py:Mine", experiment=file),
+        command("predict", results, "--model", "whatif,./mine.py:Mine", experiment=file),
     ):
         done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr

@@ -8,9 +8,10 @@ from harness.base.errors import MissingStatistic, ModelError
 from harness.base.records.prediction import Cluster, JobConfig, JobInput
 from harness.base.records.profile import Profile, Statistic
 from harness.models import MODELS
+from harness.models.adapter import AROUND_TASKS
 from harness.models.whatif.evaluation import evaluate
 from harness.models.whatif.inputs import COSTS
-from harness.models.whatif.model import AROUND_TASKS, MAP_PARTS, REDUCE_PARTS, cost_terms
+from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS, cost_terms
 
 MIB = 2**20
 

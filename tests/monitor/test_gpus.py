@@ -1,6 +1,6 @@
 """
-Tests for `harness.clusters.monitor.rates`: a run's manifest, and nodes whose driver's tool is a
-shim.
+Tests for `harness.clusters.monitor.rates`, and what `harness.core.run.rates` writes of it into a
+run's manifest: nodes whose driver's tool is a shim.
 """
 
 import json
@@ -18,8 +18,9 @@ from harness.base.records.trial import ClusterSpec, NodeSpec
 from harness.clusters.hadoop_home.home import find_java, job_jar
 from harness.clusters.host import LocalHost
 from harness.clusters.monitor import rates as module
-from harness.clusters.monitor.rates import GPU_RATES, read_copies, record_gpus
+from harness.clusters.monitor.rates import GPU_RATES, read_copies
 from harness.clusters.workloads.base import GPU
+from harness.core.run.rates import record_gpus
 
 LINE = "0, NVIDIA L4, 23034, 550.54.15"
 L4 = {

@@ -1,7 +1,6 @@
 """The table of statistics and costs: whole, used, and the only place that makes their names."""
 
 import ast
-import json
 import re
 import runpy
 
@@ -25,6 +24,7 @@ from harness.base.records.statistics import (
     Resource,
     Side,
 )
+from harness.core.evaluate.contract import example_profile
 from harness.models import MODELS
 from harness.models.whatif.inputs import COSTS
 from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS
@@ -108,10 +108,10 @@ def test_everything_that_a_profile_can_hold_has_a_row():
     The made-up profile has every statistic that there is; one that was fitted has those of tasks.
     """
     fitted = fit_profile("w", recorded_grid())
-    example = json.loads((PROJECT / "harness/core/evaluate/example-profile.json").read_text())
+    example = example_profile()
 
     held = {*fitted.statistics, *fitted.costs, *fitted.frame}
-    held |= {*example["statistics"], *example["costs"], *example["frame"]}
+    held |= {*example.statistics, *example.costs, *example.frame}
     assert {*NAMES, *held} - IN_PROFILES.keys() == {"jobs"}
 
 

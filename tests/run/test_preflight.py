@@ -4,14 +4,15 @@ Tests for `harness.core.run.preflight`, and for inputs that a workload refuses.
 
 import pytest
 
-from harness.base.errors import SpecError
+from harness.base.errors import MachineError, SpecError
 from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
+from harness.clusters.local.cluster import LocalCluster
 from harness.clusters.workloads import WORKLOADS
 from harness.clusters.workloads.base import Parameter
 from harness.clusters.workloads.terasort import TeraSort
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.run.plan import refuse_inputs
-from harness.core.run.preflight import argument_refusal, known_names
+from harness.core.run.preflight import Preflight, argument_refusal, known_names
 
 
 class Rounded(TeraSort):
@@ -61,6 +62,20 @@ def test_unknown_names_are_left_to_the_reader(name, argument):
     They are reported elsewhere, once.
     """
     assert argument_refusal(name, argument, 1) is None
+
+
+@pytest.mark.parametrize("asking", [LocalCluster, WORKLOADS["terasort"]])
+def test_a_missing_library_is_said_before_anything_starts(asking, monkeypatch):
+    """
+    One of the provider, or of what proves an output; it is said first.
+    """
+    monkeypatch.setattr(asking, "libraries", ("no_such_library",), raising=False)
+    cell = Cell(cluster=ClusterSpec(), workload=WorkloadSpec(name="terasort", input_bytes=2**20))
+    preflight = Preflight(None, [resolve_cell(cell)], "mine.yaml", None, None)
+
+    with pytest.raises(MachineError, match="no_such_library is not installed: it comes with"):
+        preflight.check_libraries()
+    assert preflight.checks[0] == preflight.check_libraries
 
 
 TEXT = """\

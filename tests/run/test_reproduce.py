@@ -94,7 +94,7 @@ def test_the_command_prints_one_document(stored, capsys):
     """
     Exit status 0: all is equal.
     """
-    assert main(["reproduce", str(stored.path), "--from", "predictions", "--json"]) == 0
+    assert main(["reproduce", str(stored.path), "--given", "predictions", "--json"]) == 0
 
     document = json.loads(capsys.readouterr().out)
     stage = {"stage": "scores", "equal": True, "by": "bytes", "differs": []}
@@ -109,7 +109,7 @@ def test_the_command_ends_with_1_where_something_differs(copy, capsys):
     path.write_text(path.read_text().replace('"count": 4', '"count": 5', 1))
     copy.seal.add()
 
-    assert main(["reproduce", str(copy.path), "--from", "trace"]) == 1
+    assert main(["reproduce", str(copy.path), "--given", "trace"]) == 1
     assert "profiles/terasort.json." in capsys.readouterr().out
 
 

@@ -81,7 +81,7 @@ def read_only(folder, capsys):
     """
     run = Store(folder / "results").latest("recorded")
     assert main(["report", "e.yaml"]) == 0  # what is imported late is imported now
-    assert main(["reproduce", str(run.path), "--from", "predictions"]) == 0
+    assert main(["reproduce", str(run.path), "--given", "predictions"]) == 0
     capsys.readouterr()
     user = os.geteuid()
     as_somebody_else(run)
@@ -106,11 +106,11 @@ def test_a_run_that_may_only_be_read(read_only, capsys):
         assert "permission denied" in shown
         assert str(Path("results/recorded") / read_only.id / "lock") in shown
         assert "with a copy of the run" in shown
-        assert "--into FOLDER" in shown
+        assert "-o FOLDER" in shown
 
     with TemporaryDirectory(prefix="harness-report-") as place:
-        assert main(["report", "e.yaml", "--into", f"{place}/new"]) == 0
-        assert main(["reproduce", str(read_only.path), "--from", "predictions"]) == 0
+        assert main(["report", "e.yaml", "-o", f"{place}/new"]) == 0
+        assert main(["reproduce", str(read_only.path), "--given", "predictions"]) == 0
         names = {path.name for path in Path(place, "new").iterdir()}
     assert "scores: equal" in capsys.readouterr().out
     assert names == {"report.html", "report.md", "report.json", "hibench.report"}

@@ -37,7 +37,10 @@ def test_what_it_lists():
     lines = (ROOT / "workloads/hadoop-home/SHA256SUMS").read_text().splitlines()
     references = [each["bom-ref"] for each in components]
 
+    scopes = {component["name"]: component["scope"] for component in components}
+
     assert {line[:64] for line in lines} <= digests
+    assert (scopes["pydantic"], scopes["docker"]) == ("required", "optional")
     assert {"pydantic", "byte-buddy"} <= {each["name"] for each in components}
     assert len(references) == len(set(references))
     assert "://" not in COMMITTED.read_text()

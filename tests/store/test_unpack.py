@@ -93,7 +93,7 @@ def test_it_is_not_taken_in_twice(measured, tmp_path, into):
     with pytest.raises(DataError, match=f"run {measured.id} is there already") as caught:
         unpack(archive, into)
 
-    assert "--into" in caught.value.fix
+    assert "--results-dir" in caught.value.fix
     assert (taken.path / "note").read_text() == "mine"
 
 
@@ -290,7 +290,7 @@ class TestCommand:
         measured.write_report("report.html", "<p>")
         archive = packed(measured, tmp_path / "a.tgz")
 
-        assert main(["unpack", str(archive), "--into", str(into)]) == 0
+        assert main(["unpack", str(archive), "--results-dir", str(into)]) == 0
 
         out = capsys.readouterr().out
         assert f"run {into}/small/{measured.id}: 2 trials, 2 done" in out
@@ -306,7 +306,7 @@ class TestCommand:
             evidence.unlink()
         archive = packed(measured, tmp_path / "a.tgz")
 
-        assert main(["unpack", str(archive), "--into", str(into), "--json"]) == 0
+        assert main(["unpack", str(archive), "--results-dir", str(into), "--json"]) == 0
 
         document = json.loads(capsys.readouterr().out)
         assert document == {

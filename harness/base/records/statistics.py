@@ -46,7 +46,12 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 COMPUTED_IN: Mapping[Kind, tuple[str, ...]] = MappingProxyType(
     {
         "dataflow": ("harness/observe/profiling/dataflow.py", "harness/observe/profiling/fit.py"),
-        "job cost": ("harness/models/whatif/inputs.py",),
+        "job cost": (
+            "harness/models/whatif/map_task.py",
+            "harness/models/whatif/shuffle.py",
+            "harness/models/whatif/reduce_task.py",
+            "harness/models/whatif/evaluation.py",
+        ),
         "task time": ("harness/observe/profiling/task_statistics.py",),
         "machine cost": ("harness/observe/profiling/platform.py",),
         "processor time": ("harness/observe/profiling/platform.py",),
@@ -83,6 +88,7 @@ class TaskPart:
 
 
 _COMBINES = "use_combiner"
+_READS_COMPRESSED = "input_compressed"
 _COMPRESSES_MAP_OUTPUT = "map_output_compressed"
 _COMPRESSES_OUTPUT = "output_compressed"
 PROCESSOR = "processor"
@@ -239,7 +245,8 @@ class StatisticRow:
     a server of the 2020s, *equation* where ``docs/models`` uses it.  *node_rates* are rates of a
     node that give it without a job (the slowest of them).  A job's cost that tasks of both kinds
     have is fitted for each under *map_name* and *reduce_name*; a time that depends on a *codec* is
-    *compressed_name* for jobs that compress.
+    *compressed_name* for jobs that compress.  A job's cost that has a *switch* counts only in jobs
+    in whose configuration the field of that name is on.
     """
 
     name: str
@@ -257,6 +264,7 @@ class StatisticRow:
     reduce_name: str = ""
     codec: Codec = ""
     compressed_name: str = ""
+    switch: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -507,6 +515,7 @@ _JOB_COSTS = (
         name="combine_cpu_s_per_record",
         map_name="combine_cpu_s_per_record_map",
         reduce_name="combine_cpu_s_per_record_reduce",
+        switch=_COMBINES,
         kind="job cost",
         unit="s/record",
         side="both",
@@ -577,6 +586,7 @@ _JOB_COSTS = (
         name="input_decompress_s_per_byte",
         map_name="input_decompress_s_per_byte_map",
         reduce_name="input_decompress_s_per_byte_reduce",
+        switch=_READS_COMPRESSED,
         kind="job cost",
         unit="s/B",
         side="map",
@@ -591,6 +601,7 @@ _JOB_COSTS = (
         name="map_output_decompress_s_per_byte",
         map_name="map_output_decompress_s_per_byte_map",
         reduce_name="map_output_decompress_s_per_byte_reduce",
+        switch=_COMPRESSES_MAP_OUTPUT,
         kind="job cost",
         unit="s/B",
         side="both",
@@ -605,6 +616,7 @@ _JOB_COSTS = (
         name="map_output_compress_s_per_byte",
         map_name="map_output_compress_s_per_byte_map",
         reduce_name="map_output_compress_s_per_byte_reduce",
+        switch=_COMPRESSES_MAP_OUTPUT,
         kind="job cost",
         unit="s/B",
         side="both",
@@ -619,6 +631,7 @@ _JOB_COSTS = (
         name="output_compress_s_per_byte",
         map_name="output_compress_s_per_byte_map",
         reduce_name="output_compress_s_per_byte_reduce",
+        switch=_COMPRESSES_OUTPUT,
         kind="job cost",
         unit="s/B",
         side="either",

@@ -14,8 +14,9 @@ from harness.base.errors import ClusterError, HarnessError, SpecError
 from harness.base.records.trial import format_control
 from harness.base.text import did_you_mean, excerpt
 from harness.base.units import format_bytes, format_duration, parse_duration
-from harness.cli.commands.steps import json_option, open_session
 from harness.cli.console import completion
+from harness.cli.console.command import command, group
+from harness.cli.console.options import json_option, open_session
 from harness.cli.console.present import Note, Part, Rows, present, show
 from harness.clusters import lease, state
 from harness.clusters.base import Cluster
@@ -47,11 +48,12 @@ _LIFETIME = click.option(
     "--lifetime",
     callback=_lifetime_s,
     default="8 h",
+    metavar="TIME",
     help="After so long it is removed, unless it is renewed.",
 )
 
 
-@click.group("cluster")
+@group("cluster")
 def cluster() -> None:
     """
     Start, look at and stop a cluster by hand.
@@ -65,7 +67,12 @@ def cluster() -> None:
 
 
 @cluster.command("up")
-@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.argument(
+    "file",
+    required=False,
+    type=click.Path(dir_okay=False, path_type=Path),
+    shell_complete=completion.experiments,
+)
 @click.option(
     "--provider",
     type=click.Choice(list(providers.PROVIDERS)),
@@ -74,8 +81,14 @@ def cluster() -> None:
 @click.option("--workers", type=click.IntRange(1, 200), help="Number of worker nodes.")
 @click.option("--name", default="default", help="Name of the cluster.")
 @_LIFETIME
+@json_option
 def up(
-    file: Path | None, provider: str | None, workers: int | None, name: str, lifetime: int
+    file: Path | None,
+    provider: str | None,
+    workers: int | None,
+    name: str,
+    lifetime: int,
+    as_json: bool,
 ) -> None:
     """
     Start a cluster: that of the experiment FILE if given, otherwise a default one.
@@ -95,6 +108,7 @@ def up(
     options = {"provider": provider, "workers": workers}
     spec = spec.model_copy(update={key: value for key, value in options.items() if value})
     provider_class = providers.PROVIDERS[spec.provider]
+    provider_class.require_libraries()
     new_cluster = provider_class(name, spec, HadoopHome.find())
     show(
         Note(f"starting cluster {name!r}: {spec.workers} workers"),
@@ -102,8 +116,20 @@ def up(
     )
     new_cluster.up(lifetime_s=lifetime)
     show(*(Note(f"warning: {limitation}") for limitation in new_cluster.limitations))
-    show(*(f"{service:<16} {address}" for service, address in new_cluster.endpoints.items()))
-    show(Note(next_commands(new_cluster, lifetime)))
+    answer = {
+        "name": name,
+        "provider": spec.provider,
+        "workers": spec.workers,
+        "endpoints": new_cluster.endpoints,
+        "lifetime_s": lifetime,
+    }
+    present(answer, shown_start(new_cluster, lifetime), as_json=as_json)
+
+
+def shown_start(started: Cluster, lifetime_s: int) -> Iterator[Part]:
+    """Addresses of the services of a cluster that was *started*, and what can be done with it."""
+    yield from (f"{service:<16} {address}" for service, address in started.endpoints.items())
+    yield Note(next_commands(started, lifetime_s))
 
 
 def next_commands(started: Cluster, lifetime_s: int) -> str:
@@ -226,8 +252,9 @@ def list_clusters(as_json: bool) -> None:
 @cluster.command("logs")
 @click.argument("daemon", default="")
 @_NAME
-@click.option("--lines", type=click.IntRange(1, 100_000), default=20)
-def logs(daemon: str, name: str | None, lines: int) -> None:
+@click.option("--lines", type=click.IntRange(1, 100_000), default=20, help="How many of each log.")
+@json_option
+def logs(daemon: str, name: str | None, lines: int, as_json: bool) -> None:
     """
     The last lines of the daemons' logs; DAEMON is part of a name, as `status` shows it.
 
@@ -243,7 +270,8 @@ def logs(daemon: str, name: str | None, lines: int) -> None:
         what = f"no daemon is called {daemon!r}"
         where = f"cluster {running.name!r}"
         raise SpecError(what, where=where, fix=did_you_mean(daemon, names))
-    show(*(f"==> {title} <==\n{text}\n" for title, text in texts.items()))
+    parts = (f"==> {title} <==\n{text}\n" for title, text in texts.items())
+    present({"logs": texts}, parts, as_json=as_json)
 
 
 @cluster.command("down")
@@ -305,10 +333,10 @@ def raise_errors(errors: Sequence[HarnessError]) -> NoReturn:
     raise errors[-1]
 
 
-@click.command("trust")
+@command("trust")
 @click.argument("host")
 @click.option("--fingerprint", required=True, help="The host's fingerprint: SHA256:...")
-@click.option("--port", type=click.IntRange(1, 65535), default=22)
+@click.option("--port", type=click.IntRange(1, 65535), default=22, help="The port of its sshd.")
 def trust(host: str, fingerprint: str, port: int) -> None:
     """
     Pin the SSH key of HOST, if it has the fingerprint that you give.

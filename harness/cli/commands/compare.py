@@ -12,9 +12,14 @@ import click
 
 from harness.base.errors import SpecError
 from harness.base.text import excerpt
-from harness.cli.commands.reading import open_evaluation
-from harness.cli.commands.steps import file_option, json_option, results_option
 from harness.cli.console import completion
+from harness.cli.console.command import command
+from harness.cli.console.options import (
+    json_option,
+    open_evaluation,
+    outputs_option,
+    results_option,
+)
 from harness.cli.console.present import Note, Part, Rows, present, save, save_rows
 
 if TYPE_CHECKING:
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
 _OUTCOMES = {"broken": "failure", "undecided": "skipped", "kept": ""}  # of a budget, in JUnit
 
 
-@click.command("compare")
+@command("compare")
 @click.argument(
     "names", metavar="RUN RUN...", nargs=-1, required=True, shell_complete=completion.runs
 )
@@ -36,16 +41,18 @@ _OUTCOMES = {"broken": "failure", "undecided": "skipped", "kept": ""}  # of a bu
     help="A YAML file of what may change, and by how much.",
 )
 @click.option("--strict", is_flag=True, help="A budget that cannot be decided is broken, too.")
-@file_option("--junit", help="Write a test case for each budget.")
-@file_option("--csv", "table", help="Write a line for each number.")
+@outputs_option(
+    "Write a line for each number (.csv), a test case for each budget (.xml, JUnit); repeatable.",
+    ".csv",
+    ".xml",
+)
 @json_option
 def compare(
     names: tuple[str, ...],
     results_dir: Path,
     budgets: Path | None,
     strict: bool,
-    junit: Path | None,
-    table: Path | None,
+    outputs: Mapping[str, Path],
     as_json: bool,
 ) -> int:
     """
@@ -67,16 +74,16 @@ def compare(
 
     if are_bundles(names):
         return compare_bundles(names, as_json=as_json)
-    if junit and not budgets:
-        raise click.UsageError("--junit has a test case for each budget: give --budgets FILE")
+    if ".xml" in outputs and not budgets:
+        raise click.UsageError("-o FILE.xml has a test case for each budget: give --budgets FILE")
     base, *later_sides = sides = open_sides(names, results_dir)
     wanted = wanted_budgets(budgets, sides) if budgets else []
     by_side = {side: changes(base, side) for side in later_sides}
     all_changes = [*chain(*by_side.values())]
     judged = [judge(budget, all_changes, strict=strict) for budget in wanted]
     answer = comparison_document(base, by_side, judged)
-    save_rows(table, answer["changes"], Change._fields)
-    save(junit, partial(write_junit, judged))
+    save_rows(outputs.get(".csv"), answer["changes"], Change._fields)
+    save(outputs.get(".xml"), partial(write_junit, judged))
     present(answer, shown_changes(answer, base, by_side, judged), as_json=as_json)
     return int(any(budget.verdict == "broken" for budget in judged))
 
@@ -153,7 +160,7 @@ def shown_changes(
     if judged:
         verdicts = [(budget.name, budget.verdict, budget.reason) for budget in judged]
         yield Rows(("budget", "verdict", "why"), verdicts)
-    yield Note("--csv FILE has what did not move, and each cell")
+    yield Note("-o FILE.csv has what did not move, and each cell")
 
 
 def compare_bundles(names: Sequence[str], *, as_json: bool) -> int:

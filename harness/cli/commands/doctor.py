@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from harness.cli.commands.steps import json_option, results_option
+from harness.cli.console.command import command
+from harness.cli.console.options import json_option, results_option
 from harness.cli.console.present import present
 
 if TYPE_CHECKING:
     from harness.clusters.survey import Finding
 
 
-@click.command("doctor")
+@command("doctor")
 @results_option
 @json_option
 def doctor(results_dir: Path, as_json: bool) -> int:

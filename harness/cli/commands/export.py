@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from harness.cli.commands.reading import open_evaluation, run_argument
-from harness.cli.commands.steps import file_option
 from harness.cli.console import completion
-from harness.cli.console.present import Note, Rows, save, show
+from harness.cli.console.command import command
+from harness.cli.console.options import (
+    PICTURES,
+    folder_option,
+    json_option,
+    open_evaluation,
+    outputs_option,
+    run_argument,
+)
+from harness.cli.console.present import Note, Rows, present, save, show
 
 if TYPE_CHECKING:
     from harness.core.evaluate.flow import Evaluation
@@ -20,24 +28,12 @@ if TYPE_CHECKING:
 _DATES = {".svg": "Date", ".pdf": "CreationDate", ".png": "Creation Time"}
 
 
-def _picture(_context: click.Context, _option: click.Parameter, file: Path | None) -> Path | None:
-    """*file*, if its name says which kind of picture it is."""
-    if file is not None and file.suffix not in _DATES:
-        endings = ", ".join(_DATES)
-        raise click.BadParameter(f"no picture ends in '{file.suffix}'. Choose from {endings}")
-    return file
-
-
-picture_option = file_option(
-    "-o", "--output", "picture", callback=_picture, help="File to write: .svg, .pdf or .png."
-)
-
-
-@click.command("export")
+@command("export")
 @run_argument
 @click.argument("further", metavar="[RUN]...", nargs=-1, shell_complete=completion.runs)
-@click.option("-o", "--output", "folder", required=True, type=click.Path(path_type=Path))
-def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path) -> None:
+@folder_option("-o", "--output", "folder", required=True, help="Write the files there.")
+@json_option
+def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path, as_json: bool) -> None:
     """
     Write RUN into a folder: CSV and Parquet, tables for LaTeX (booktabs), JUnit XML.
 
@@ -67,21 +63,28 @@ def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path) -> No
                     " last"
                 )
             show(Note(f"otava.csv leaves out {row.run}: {reason}"))
-    for path in write(Run(evaluation), folder, nights):
-        show(path)
+    paths = [*write(Run(evaluation), folder, nights)]
+    present({"files": paths}, paths, as_json=as_json)
 
 
-@click.command("plot")
+@command("plot")
 @run_argument
 @click.argument("name", default="")
-@picture_option
+@outputs_option("Write it there: .svg, .pdf or .png.", *PICTURES)
 @click.option(
     "--width",
     type=click.FloatRange(1, 40),
     metavar="INCHES",
     help="Width (default: one column of a paper of two, 3.5; of wide figures both, 7.16).",
 )
-def plot(evaluation: Evaluation, name: str, picture: Path | None, width: float | None) -> None:
+@json_option
+def plot(
+    evaluation: Evaluation,
+    name: str,
+    outputs: dict[str, Path],
+    width: float | None,
+    as_json: bool,
+) -> None:
     """
     Write the figure NAME of the report of RUN; without a name list all.
 
@@ -96,15 +99,18 @@ def plot(evaluation: Evaluation, name: str, picture: Path | None, width: float |
     plots = Run(evaluation).plot
     if not name:
         titles = [(figure_name, figure.title) for figure_name, figure in plots.figures.items()]
-        show(Rows(("name", "figure"), titles))
+        shown = Rows(("name", "figure"), titles)
+        present({"figures": shown.records()}, [shown], as_json=as_json)
         return
-    if picture is None:
+    if not outputs:
         raise click.UsageError(f"A figure needs a file to be written to, such as -o {name}.svg")
     import matplotlib as mpl
 
     figure = plots.draw(name, width=width)
-    metadata = {_DATES[picture.suffix]: None}
     with drawing():
         mpl.rc("svg", fonttype="path")
         mpl.rc("pdf", fonttype=42)
-        save(picture, lambda file: figure.savefig(file, dpi=300, metadata=metadata))
+        for ending, file in outputs.items():
+            metadata = {_DATES[ending]: None}
+            save(file, partial(figure.savefig, dpi=300, metadata=metadata))
+    present({"files": [*outputs.values()]}, as_json=as_json)

@@ -14,6 +14,7 @@ import click
 
 from harness.base.hadoop.slots import effective
 from harness.base.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
+from harness.cli.console.command import command
 from harness.cli.console.present import Note, show
 from harness.clusters import PROVIDERS
 from harness.clusters.monitor.machine import machine_facts
@@ -63,9 +64,19 @@ predict:
 """
 
 
-@click.command("init")
-@click.option("--workload", type=click.Choice(list(WORKLOADS)), default="terasort")
-@click.option("--provider", type=click.Choice(list(PROVIDERS)), default="local")
+@command("init")
+@click.option(
+    "--workload",
+    type=click.Choice(list(WORKLOADS)),
+    default="terasort",
+    help="What the jobs do (harness list workloads).",
+)
+@click.option(
+    "--provider",
+    type=click.Choice(list(PROVIDERS)),
+    default="local",
+    help="What makes the cluster (harness list providers).",
+)
 @click.option("-o", "--output", type=click.File("x", lazy=True), default="-", help="A new file.")
 def init(workload: str, provider: str, output: IO[str]) -> None:
     """

@@ -5,31 +5,63 @@ from __future__ import annotations
 import inspect
 import math
 
-from collections.abc import Iterator, Mapping
-from importlib import import_module
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.base.units import format_bytes
+from harness.cli.console.command import command
+from harness.cli.console.options import json_option
 from harness.cli.console.present import Part, Rows, present
 
 if TYPE_CHECKING:
     from harness.clusters.workloads.base import Parameter, Workload
 
-# Kind -> where its dictionary stands.
-KINDS = {
-    "workloads": ("harness.clusters.workloads", "WORKLOADS"),
-    "models": ("harness.models", "MODELS"),
-    "providers": ("harness.clusters", "PROVIDERS"),
-    "metrics": ("harness.core.scoring", "METRICS"),
-    "reports": ("harness.core.reports", "REPORTS"),
+
+def _workloads() -> Mapping[str, Any]:
+    from harness.clusters.workloads import WORKLOADS
+
+    return WORKLOADS
+
+
+def _models() -> Mapping[str, Any]:
+    from harness.models import MODELS
+
+    return MODELS
+
+
+def _providers() -> Mapping[str, Any]:
+    from harness.clusters import PROVIDERS
+
+    return PROVIDERS
+
+
+def _metrics() -> Mapping[str, Any]:
+    from harness.core.scoring import METRICS
+
+    return METRICS
+
+
+def _reports() -> Mapping[str, Any]:
+    from harness.core.reports import REPORTS
+
+    return REPORTS
+
+
+# Kind -> what imports its dictionary, when that is wanted.
+KINDS: dict[str, Callable[[], Mapping[str, Any]]] = {
+    "workloads": _workloads,
+    "models": _models,
+    "providers": _providers,
+    "metrics": _metrics,
+    "reports": _reports,
 }
 
 
-@click.command("list")
+@command("list")
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar=f"[{'|'.join(KINDS)}]")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list of objects.")
+@json_option
 def list_names(kind: str, as_json: bool) -> None:
     """
     List the available workloads, models, providers, metrics or reports.
@@ -41,8 +73,7 @@ def list_names(kind: str, as_json: bool) -> None:
         harness list models
         harness list workloads --json
     """
-    module, attribute = KINDS[kind]
-    entries: dict[str, Any] = getattr(import_module(module), attribute)
+    entries = KINDS[kind]()
     documents = [entry_document(kind, name, entry) for name, entry in entries.items()]
     present(documents, shown_entries(kind, entries), as_json=as_json)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import click
 
 from harness import models
 from harness.base.errors import DataError, HarnessError
-from harness.cli.commands.steps import choice_option, json_option
+from harness.cli.console.command import command, group
+from harness.cli.console.options import choice_option, json_option
 from harness.cli.console.present import Note, present, show
 from harness.core.scoring import i_accu
 from harness.models.spn_gc.phases import PHASES
@@ -29,7 +31,7 @@ EVALUATORS = (
 )
 
 
-@click.group("vectors")
+@group("vectors")
 def vectors() -> None:
     """
     Run the models on test vectors (docs/models/README.md, section 1).
@@ -42,7 +44,8 @@ def vectors() -> None:
 
 @vectors.command("check")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-def check(files: tuple[str, ...]) -> None:
+@json_option
+def check(files: tuple[str, ...], as_json: bool) -> None:
     """
     Compare the models with the vectors in FILES.
 
@@ -55,19 +58,27 @@ def check(files: tuple[str, ...]) -> None:
     """
     failed = list[str]()
     case_count = 0
-    mismatch_count = 0
+    mismatches = list[dict[str, Any]]()
     for name, document, case, output in answered_cases(files, failed):
         case_count += 1
         for mismatch in compare(output, case.expected, document):
-            mismatch_count += 1
-            answer = json.dumps(mismatch.answer)
-            expected = json.dumps(mismatch.expected)
-            where = f"{name}: {case.input.name}: {mismatch.field}"
-            show(f"{where}: got {answer}, expected {expected}")
-    show(Note(f"{case_count} cases, {mismatch_count} mismatches"))
-    if mismatch_count:
+            found = {"file": name, "case": case.input.name, **asdict(mismatch)}
+            mismatches.append(found)
+            if not as_json:  # at once: there may be many cases
+                show(mismatch_line(found))
+    summary = [Note(f"{case_count} cases, {len(mismatches)} mismatches")]
+    present({"cases": case_count, "mismatches": mismatches}, summary, as_json=as_json)
+    if mismatches:
         sys.exit(1)
     sys.exit(2 if failed else 0)
+
+
+def mismatch_line(found: Mapping[str, Any]) -> str:
+    """What a model answered, and what was expected."""
+    answer = json.dumps(found["answer"])
+    expected = json.dumps(found["expected"])
+    where = f"{found['file']}: {found['case']}: {found['field']}"
+    return f"{where}: got {answer}, expected {expected}"
 
 
 @vectors.command("compute")
@@ -109,7 +120,7 @@ def answered_cases(
             show(Note(f"{name}: {error}"))
 
 
-@click.command("check")
+@command("check")
 @click.argument("path", metavar="PATH:CLASS")
 @json_option
 def check_own(path: str, as_json: bool) -> int:
@@ -149,7 +160,7 @@ def check_own(path: str, as_json: bool) -> int:
     return int(bool(complaints))
 
 
-@click.command("net")
+@command("net")
 @click.option("--maps", type=click.IntRange(1), default=3, help="Map tasks.")
 @click.option("--reduces", type=click.IntRange(0), default=2, help="Reduces.")
 @choice_option(

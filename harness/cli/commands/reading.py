@@ -1,4 +1,4 @@
-"""Commands that read a run: made again, predicted, scored, reported; and how each is given one."""
+"""Commands that read a run: made again, predicted, scored, reported."""
 
 from __future__ import annotations
 
@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
-from harness.base.errors import SpecError
 from harness.base.text import excerpt
-from harness.cli.commands.steps import choice_option, json_option, open_session, source_argument
+from harness.cli.console import completion
+from harness.cli.console.command import command
+from harness.cli.console.options import (
+    choice_option,
+    folder_option,
+    json_option,
+    model_option,
+    open_evaluation,
+    open_session,
+    run_argument,
+    source_argument,
+)
 from harness.cli.console.present import Note, Part, Rows, present, show
 
 if TYPE_CHECKING:
@@ -28,36 +38,10 @@ if TYPE_CHECKING:
 _MOST_DIFFERENCES = 20  # shown to people; --json has all
 
 
-def open_evaluation(
-    name: str, results_dir: Path, overrides: tuple[str, ...] = (), *, asks: bool = False
-) -> Evaluation:
-    """
-    Open the run *name*, and show which it is: an id, first characters, a folder, or a file.
-
-    Of an experiment file it is the newest run that measured the same, or the analysis of it that
-    asked the same; for who *asks*, the run although the file has other models.
-    """
-    from harness.core.evaluate.flow import Evaluation
-    from harness.core.store import Store
-
-    if name.endswith((".yaml", ".yml")) or Path(name).is_file():
-        evaluation = open_session(name, results_dir, overrides).evaluation(asks=asks)
-    elif overrides:
-        what = f"{name} is a stored run, and --set changes an experiment file"
-        fix = "harness predict RUN --models A,B --profile-on KEY=VALUE asks anew"
-        raise SpecError(what, where="--set", fix=fix)
-    else:
-        evaluation = Evaluation.of(Store(results_dir).find(name))
-    show(Note(f"run: {evaluation.run.path}"))
-    return evaluation
-
-
-run_argument = partial(source_argument, metavar="RUN", open_source=open_evaluation)
-
-
-@click.command("collect")
+@command("collect")
 @run_argument
-def collect(evaluation: Evaluation) -> None:
+@json_option
+def collect(evaluation: Evaluation, as_json: bool) -> None:
     """
     Make the trace tables of RUN again from its raw logs.
 
@@ -70,10 +54,11 @@ def collect(evaluation: Evaluation) -> None:
     run = evaluation.run.measured
     with run.lock():
         count = sum(remake_trace(run, record) for record in run.trials().values())
-    show(Note(f"trace tables of {count} trials made"))
+    parts = [Note(f"trace tables of {count} trials made")]
+    present({"run": run.path, "trials": count}, parts, as_json=as_json)
 
 
-@click.command("profile")
+@command("profile")
 @run_argument
 @json_option
 def profile(evaluation: Evaluation, as_json: bool) -> None:
@@ -107,16 +92,22 @@ def profile_table(profiles: Mapping[str, Profile]) -> Rows:
     return Rows(("workload", "statistic", "value", "spread", "count", "source"), rows)
 
 
-@click.command("predict")
+@command("predict")
 @partial(run_argument, open_source=partial(open_evaluation, asks=True))
-@click.option("--models", metavar="A,B", help="The models, in the place of the run's.")
+@model_option(help="A model, in the place of the run's; repeatable.")
 @click.option(
     "--profile-on",
     multiple=True,
     metavar="KEY=VALUE,...",
     help="The cells that feed profiles, such as 'input=16 MiB,96 MiB'; repeatable.",
 )
-@click.option("--from", "origin", metavar="RUN", help="Take the profiles of this run...")
+@click.option(
+    "--from",
+    "origin",
+    metavar="RUN",
+    shell_complete=completion.runs,
+    help="Take the profiles of this run...",
+)
 @click.option(
     "--hardware",
     nargs=2,
@@ -128,7 +119,7 @@ def profile_table(profiles: Mapping[str, Profile]) -> Rows:
 @json_option
 def predict(
     evaluation: Evaluation,
-    models: str | None,
+    models: tuple[str, ...],
     profile_on: tuple[str, ...],
     origin: str | None,
     hardware: tuple[Path, Path] | None,
@@ -145,7 +136,7 @@ def predict(
     \b
     Example:
         harness predict experiments/quick.yaml
-        harness predict results/quick/20261121T032309Z-4f26 --models whatif,ernest
+        harness predict results/quick/20261121T032309Z-4f26 --model whatif,ernest
         harness predict 20261121T0323 --profile-on 'input=16 MiB,48 MiB' --json
         harness predict 20261122T0411 --from 20261121T0323 --hardware plain.json slow.json
     """
@@ -154,7 +145,7 @@ def predict(
     run = evaluation.run
     experiment = evaluation.experiment
     if models or profile_on:
-        experiment = asked_anew(run, models or "", profile_on)
+        experiment = asked_anew(run, ",".join(models), profile_on)
     profiles = None
     if bool(origin) != bool(hardware):
         raise click.UsageError("--from RUN and --hardware A B go together")
@@ -235,7 +226,7 @@ def _moved(
     return experiment.model_copy(update={"predict": predict}), profiles
 
 
-@click.command("score")
+@command("score")
 @run_argument
 @click.option("--strict", is_flag=True, help="Refuse a run that is not blind.")
 @json_option
@@ -263,26 +254,27 @@ def shown_scores(evaluation: Evaluation) -> Iterator[Part]:
     yield make_document(evaluation.report_data())
 
 
-@click.command("report")
+@command("report")
 @run_argument
-@click.option(
-    "--into",
-    type=click.Path(path_type=Path, file_okay=False),
+@folder_option(
+    "-o",
+    "--output",
+    "folder",
     metavar="FOLDER",
     help="Write the files there; nothing is written into the run.",
 )
 @json_option
-def report(evaluation: Evaluation, into: Path | None, as_json: bool) -> None:
+def report(evaluation: Evaluation, folder: Path | None, as_json: bool) -> None:
     """
     Write report.html, report.md and report.json of RUN.
 
     \b
     Example:
         harness report experiments/quick.yaml
-        harness report 20261121T0323 --into /tmp/report --json
+        harness report 20261121T0323 -o /tmp/report --json
     """
-    with nullcontext() if into else evaluation.run.lock():
-        paths, _ = evaluation.report(into)
+    with nullcontext() if folder else evaluation.run.lock():
+        paths, _ = evaluation.report(folder)
     present({"files": paths}, paths, as_json=as_json)
 
 
@@ -303,11 +295,10 @@ def open_result(
     return open_evaluation(name, results_dir, overrides)
 
 
-@click.command("reproduce")
+@command("reproduce")
 @partial(source_argument, metavar="RUN|BUNDLE", open_source=open_result)
 @choice_option(
-    "--from",
-    "given",
+    "--given",
     choices=["raw", "trace", "profiles", "predictions"],
     text="What is taken as it is stored; all that follows is made again.",
 )
@@ -331,7 +322,7 @@ def reproduce(
     \b
     Example:
         harness reproduce results/quick/20261121T032309Z-4f26
-        harness reproduce results/quick/20261121T032309Z-4f26 --from profiles --json
+        harness reproduce results/quick/20261121T032309Z-4f26 --given profiles --json
         harness reproduce bundle --measure --set cluster.provider=docker
     """
     if isinstance(source, Bundle) and is_measured:

@@ -15,8 +15,8 @@ import click
 from harness.base.errors import HarnessError, MachineError
 from harness.base.text import first_line
 from harness.base.units import format_bytes
-from harness.cli.commands.reading import run_argument
-from harness.cli.commands.steps import json_option, results_option
+from harness.cli.console.command import command
+from harness.cli.console.options import json_option, results_option, run_argument
 from harness.cli.console.present import Note, Part, Rows, present, show
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harness.core.store import Run
 
 
-@click.command("runs")
+@command("runs")
 @results_option
 @json_option
 def runs(results_dir: Path, as_json: bool) -> None:
@@ -55,7 +55,7 @@ def shown_runs(listed: Sequence[Mapping[str, Any]], results_dir: Path) -> Iterat
     yield Rows((*columns, "size"), rows)
 
 
-@click.command("show")
+@command("show")
 @run_argument
 @json_option
 def show_run(evaluation: Evaluation, as_json: bool) -> None:
@@ -95,7 +95,7 @@ def show_run(evaluation: Evaluation, as_json: bool) -> None:
     present(facts, lines, as_json=as_json)
 
 
-@click.command("gc")
+@command("gc")
 @results_option
 @click.option("--remove", is_flag=True, help="Remove them; without it they are only named.")
 @json_option

@@ -2,86 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial, wraps
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli.console import completion
+from harness.cli.console.command import command
+from harness.cli.console.options import (
+    choice_option,
+    experiment_arguments,
+    json_option,
+    results_option,
+)
 from harness.cli.console.present import Note, Part, Rows, present, show
-from harness.cli.console.talk import Progress
 
 if TYPE_CHECKING:
     from harness.core.run.session import Session
     from harness.core.store import Run
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-file_option = partial(click.option, type=click.Path(path_type=Path, dir_okay=False))
-
-
-def choice_option(*names: str, choices: Sequence[str], text: str) -> Decorator:
-    """Option that is one of *choices*, the first one by default; *text* is its help."""
-    return click.option(*names, type=click.Choice(choices), default=choices[0], help=text)
-
-
-_results_folder = partial(
-    click.option,
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("results"),
-    envvar="HARNESS_RESULTS_DIR",
-    help="Folder of all results.",
-)
-results_option = _results_folder("--results-dir")
-
-
-class FirstByDefault(click.Group):
-    """A group whose first command is meant where a word names none."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that *args* name, else the first one."""
-        if args and args[0] not in self.commands:
-            args = [next(iter(self.commands)), *args]
-        return super().resolve_command(ctx, args)
-
-
-def open_session(file: str | Path, results_dir: Path, overrides: tuple[str, ...] = ()) -> Session:
-    """Open the session of an experiment file; `SpecError` where the file cannot be read."""
-    from harness.core.run.experiment_file import read_experiment_file
-    from harness.core.run.session import Session
-
-    text = read_experiment_file(Path(file))
-    return Session(text, str(file), results_dir, overrides, Progress())
-
-
-def source_argument(
-    function: Callable[..., Any], *, metavar: str, open_source: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Add a source, --results-dir and --set; the command is given what *open_source* opens."""
-    complete = completion.runs if metavar.startswith("RUN") else None
-
-    @click.argument("source", metavar=metavar, type=click.Path(), shell_complete=complete)
-    @results_option
-    @click.option(
-        "--set",
-        "overrides",
-        multiple=True,
-        metavar="A.B=C",
-        help="Override one value of the file; repeatable.",
-    )
-    @wraps(function)
-    def command(source: str, results_dir: Path, overrides: tuple[str, ...], **options: Any) -> Any:
-        return function(open_source(source, results_dir, overrides), **options)
-
-    return command
-
-
-experiment_arguments = partial(source_argument, metavar="FILE", open_source=open_session)
 
 
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,7 +45,7 @@ def measure(session: Session, **options: Any) -> tuple[Run, int]:
     return run, failed
 
 
-@click.command("plan")
+@command("plan")
 @experiment_arguments
 @json_option
 def plan(session: Session, as_json: bool) -> None:
@@ -137,7 +75,7 @@ def shown_plan(document: Mapping[str, Any]) -> Iterator[Part]:
     yield f"{len(rows)} trials, about {left} to go ({document['estimated']})"
 
 
-@click.command("run")
+@command("run")
 @experiment_arguments
 @run_options
 @json_option
@@ -159,7 +97,7 @@ def run(session: Session, as_json: bool, **options: Any) -> None:
         raise SystemExit(6)
 
 
-@click.command("all")
+@command("all")
 @experiment_arguments
 @run_options
 @json_option
@@ -191,11 +129,11 @@ def run_all(session: Session, as_json: bool, **options: Any) -> None:
         raise SystemExit(6)
 
 
-@click.command("unpack")
+@command("unpack")
 @click.argument("archive", type=click.Path(path_type=Path, dir_okay=False))
-@_results_folder("--into", metavar="FOLDER")
+@results_option
 @json_option
-def unpack(archive: Path, into: Path, as_json: bool) -> None:
+def unpack(archive: Path, results_dir: Path, as_json: bool) -> None:
     """
     Take in the run in ARCHIVE: a tar file, plain or compressed by gzip or zstd.
 
@@ -207,11 +145,11 @@ def unpack(archive: Path, into: Path, as_json: bool) -> None:
     \b
     Example:
         harness unpack run.tar.gz
-        harness unpack run.tar.gz --into elsewhere --json
+        harness unpack run.tar.gz --results-dir elsewhere --json
     """
     from harness.core.store.unpack import unpack as take_in
 
-    run, has_evidence, unchecked = take_in(archive, into)
+    run, has_evidence, unchecked = take_in(archive, results_dir)
     manifest = run.read_manifest()
     trials = run.trials().values()
     done = sum(record.state == "done" for record in trials)

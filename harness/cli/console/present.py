@@ -4,12 +4,12 @@ How a command answers: texts and tables for people, one JSON document with --jso
 A command computes its answer first, and hands it over once: as a document for programs, and as
 parts for people.  Parts may come from a generator, which is not run where JSON is asked for::
 
-    @click.command("jobs")
-    @file_option("--csv", "table", help="Write a line for each job.")
+    @command("jobs")
+    @outputs_option("Write a line for each job (.csv).", ".csv")
     @json_option
-    def jobs(table: Path | None, as_json: bool) -> int:
+    def jobs(outputs: Mapping[str, Path], as_json: bool) -> int:
         found = list_jobs()  # dicts
-        save_rows(table, found)
+        save_rows(outputs.get(".csv"), found)
         present({"jobs": found}, _shown_jobs(found), as_json=as_json)
         return int(any(job["failed"] for job in found))
 
@@ -31,10 +31,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import click
-
 from harness.base.text import printable
-from harness.cli.console.talk import print_json, show_table, show_text
+from harness.cli.console.talk import print_json, print_text, show_table, show_text
 
 if TYPE_CHECKING:
     from harness.base.documents.document import Block, Document
@@ -73,7 +71,7 @@ def present(answer: Any, parts: Iterable[Part] = (), *, as_json: bool) -> None:
     if isinstance(answer, Document):
         from harness.core.reports import REPORTS
 
-        click.echo(REPORTS["json" if as_json else "terminal"].render(answer))
+        print_text(REPORTS["json" if as_json else "terminal"].render(answer))
     elif as_json:
         print_json(answer() if callable(answer) else answer)
     else:
@@ -86,13 +84,13 @@ def show(*parts: Part) -> None:
     for part in parts:
         match part:
             case str():
-                click.echo(printable(part))
+                print_text(printable(part))
             case Note():
                 show_text(part.text)
             case Rows():
                 show_table(part.columns, part.rows, title=part.title)
             case Path():
-                click.echo(part)  # as it is: a script may read it
+                print_text(part)  # as it is: a script may read it
             case _:
                 present(part, as_json=False)
 

@@ -13,6 +13,7 @@ import json
 import math
 import re
 import sys
+import threading
 import time
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,18 +26,23 @@ from harness.base.text import printable
 from harness.base.units import format_duration
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from rich.progress import Progress as Bar
 
 SCHEMA_VERSION = 1
 _LONG = 32  # characters of a cell that may be wrapped
 _ENDLESS = 10_000  # columns where the output is not a terminal
 QUIET_S = 30.0  # between two lines of progress where no terminal shows a bar
+PATIENCE_S = 2.0  # without a word, until a terminal shows that a command works
+_WAITING = "harness.waiting"  # of a command's context: how its bar is found
 
 _NUMBER = re.compile(r"\s*[-+]?\d[\d.,]*(?:\s*\S{1,5})?\s*")
 
 
 def show_text(text: str) -> None:
     """Print *text* on stderr, made safe for a terminal, and without secrets."""
+    interrupt_waiting()
     click.echo(printable(SECRETS.clean(text)), err=True)
 
 
@@ -49,6 +55,7 @@ def print_json(document: Any) -> None:
     """
     from pydantic_core import to_jsonable_python
 
+    interrupt_waiting()
     if isinstance(document, Mapping):
         document = {"schema_version": SCHEMA_VERSION, **document}
     click.echo(json.dumps(document, indent=2, allow_nan=False, default=to_jsonable_python))
@@ -69,6 +76,7 @@ def show_table(
     from rich.text import Text
 
     texts = [[*map(printable, row)] for row in rows]
+    interrupt_waiting()
     # Text throughout: rich reads plain strings as markup, and these may come from a log.
     heading = Text(printable(title)) if title else None
     drawn = Table(title=heading, title_justify="left", box=box.SIMPLE)
@@ -93,6 +101,102 @@ def show_table(
 
 def _are_numbers(cells: Sequence[str]) -> bool:
     return bool(cells) and all(map(_NUMBER.fullmatch, cells))
+
+
+def print_text(text: object) -> None:
+    """Print *text* on stdout as it is."""
+    interrupt_waiting()
+    click.echo(text)
+
+
+class Waiting:
+    """
+    A bar without a length for a command that says nothing for 2 s, on a terminal alone.
+
+    Whatever is printed ends it first; it begins again where that was not the end.
+    """
+
+    def __init__(self, context: click.Context) -> None:
+        self._context = context
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._bar: Bar | None = None
+
+    def __enter__(self) -> None:
+        """Wait for the command's silence."""
+        if sys.stderr.isatty():
+            self._context.meta[_WAITING] = self
+            self._begin()
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        """End the bar, whatever ended the command."""
+        self._context.meta.pop(_WAITING, None)
+        self.end()
+
+    def interrupt(self) -> None:
+        """Take the bar away for what is printed now, and wait anew."""
+        if self._timer is not None:
+            self.resume()
+
+    def end(self) -> None:
+        """Take the bar away for good."""
+        self._stop()
+        self._timer = None
+
+    def resume(self) -> None:
+        """Wait anew, as something else that showed the command's work has ended."""
+        self._stop()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._timer = threading.Timer(PATIENCE_S, self._open)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _stop(self) -> None:
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._bar is not None:
+                self._bar.stop()
+                self._bar = None
+
+    def _open(self) -> None:
+        """Show the bar; in the timer's thread."""
+        from rich.console import Console
+        from rich.progress import BarColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        console = Console(stderr=True)
+        with self._lock:
+            timer = self._timer
+            if timer is not threading.current_thread() or console.is_dumb_terminal:
+                return
+            if timer.finished.is_set():  # cancelled in the meantime
+                return
+            columns = ("{task.description}", BarColumn(bar_width=24), TimeElapsedColumn())
+            # What is printed on stdout is data, and not this console's.
+            self._bar = Bar(*columns, console=console, transient=True, redirect_stdout=False)
+            self._bar.add_task(self._context.command_path, total=None)
+            self._bar.start()
+
+
+def _waiting() -> Waiting | None:
+    """The bar of the command that runs, if it has one."""
+    context = click.get_current_context(silent=True)
+    waiting: Waiting | None = None if context is None else context.meta.get(_WAITING)
+    return waiting
+
+
+def interrupt_waiting() -> None:
+    """Take away the bar of a silent command, as something is printed."""
+    if waiting := _waiting():
+        waiting.interrupt()
 
 
 class Progress:
@@ -140,12 +244,16 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+            if waiting := _waiting():
+                waiting.resume()
 
     def _open_bar(self) -> Bar | None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as Bar
 
+        if waiting := _waiting():
+            waiting.end()
         console = Console(stderr=True)
         if console.is_dumb_terminal:
             return None

@@ -46,6 +46,7 @@ class AnsibleCluster(Cluster):
     provider = "ansible"
     own_need = "ssh"
     needs = (*Cluster.needs, own_need)
+    libraries = ("ansible", "ansible_runner", "paramiko")
     extra_fields = frozenset({"hosts", "ssh", "exposed"})
     required_fields = frozenset({"hosts"})
     description = "hosts that are reached by SSH, prepared by Ansible; systemd or plain processes"
@@ -112,6 +113,7 @@ class AnsibleCluster(Cluster):
     def doctor_check() -> Finding:
         """Whether playbooks can be run from this machine."""
         try:
+            AnsibleCluster.require_libraries()
             require_tools()
         except MachineError as error:
             return Finding("ssh", "note", error.what, error.fix)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import secrets
 import shlex
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import ClusterError, MachineError
+from harness.base.extras import CLUSTERS, extra
 from harness.base.text import printable
 from harness.clusters.hadoop_home.home import write_whole
 from harness.clusters.ssh.connection import pins_file
@@ -121,11 +121,7 @@ class Outcome:
 
 
 def require_tools() -> None:
-    """`MachineError` where this machine lacks what playbooks are run with."""
-    if importlib.util.find_spec("ansible_runner") is None:
-        raise MachineError(
-            "no ansible-runner among Python's packages", where="Python packages", fix="make setup"
-        )
+    """`MachineError` where this machine lacks the program that playbooks reach hosts with."""
     if shutil.which("ssh") is None:
         raise MachineError(
             "no ssh, which Ansible works through",
@@ -153,8 +149,10 @@ def play(
     Ctrl-C ends it.  `ClusterError` names the host and the task that failed, or says why nothing was
     run.
     """
+    with extra(CLUSTERS):
+        import ansible_runner
+
     require_tools()
-    import ansible_runner
 
     outcome = Outcome()
     stopped = threading.Event()

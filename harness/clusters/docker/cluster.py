@@ -44,6 +44,7 @@ class DockerCluster(Cluster):
     provider = "docker"
     own_need = "docker"
     needs = (*Cluster.needs, own_need)
+    libraries = ("docker",)
     description = "a container per node, on the Docker engine of DOCKER_HOST"
     state_class = DockerState
     _state: DockerState | None

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import ClusterError, MachineError, SpecError
+from harness.base.extras import CLUSTERS, extra
 from harness.base.text import excerpt, read_json
 from harness.clusters import state as states
 from harness.clusters.host import at_once, system_reason
@@ -68,9 +69,10 @@ class Engine:
         cls, environment: Mapping[str, str] = os.environ, limit_s: float = _LIMIT_S
     ) -> Engine:
         """The engine of ``DOCKER_HOST``, or this machine's; `MachineError` where none answers."""
-        from docker.client import DockerClient
-        from docker.errors import DockerException
-        from requests import RequestException
+        with extra(CLUSTERS):
+            from docker.client import DockerClient
+            from docker.errors import DockerException
+            from requests import RequestException
 
         settings = {name: environment[name] for name in _VARIABLES if environment.get(name)}
         address = settings.get("DOCKER_HOST", DEFAULT)

@@ -67,6 +67,7 @@ class ExistingCluster(Cluster):
     provider = "existing"
     own_need = "existing cluster"
     needs = ("system", "java", "hadoop home", "speed probe", own_need)
+    libraries = ("requests",)
     sets_site = False
     description = "a cluster that runs already: its HADOOP_CONF_DIR, or addresses in cluster.site"
     traces = frozenset({"logs", "off"})

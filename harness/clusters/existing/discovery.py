@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from harness.base.errors import ClusterError, ParseError, SpecError
+from harness.base.extras import CLUSTERS, extra
 from harness.base.hadoop import given, site
 from harness.base.hadoop.site import read_properties
 from harness.base.hadoop.slots import effective
@@ -411,8 +412,9 @@ def _get(
 
     One that *is_redirected* comes from another server, whose address is the first answer.
     """
-    import requests
-    import urllib3
+    with extra(CLUSTERS):
+        import requests
+        import urllib3
 
     headers = {"Accept": accept, "Accept-Encoding": "identity"}
     try:

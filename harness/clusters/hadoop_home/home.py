@@ -32,7 +32,7 @@ from harness.base.records.trial import Versions
 from harness.clusters.node.facts import java_version
 from harness.clusters.workloads.base import GPU, JOBS
 
-WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
+WORKLOADS = Path(__file__).resolve().parents[3] / "workloads"
 SOURCE = WORKLOADS / "hadoop-home"
 MAVEN = WORKLOADS.parent / "scripts" / "mvn"  # refuses jars that are not listed
 CLASS_LIST = SOURCE / "classes.lst"

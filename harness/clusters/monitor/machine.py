@@ -19,7 +19,7 @@ import time
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean, harmonic_mean
+from statistics import fmean
 from typing import IO, Any, Self
 
 from harness.base.errors import MachineError
@@ -28,8 +28,7 @@ from harness.base.records.trial import MachineLoad
 from harness.base.units import MIB, format_rate
 from harness.clusters.node import sample as node_sample
 from harness.clusters.node.sample import Reading
-from harness.core.store import RawLogs
-from harness.observe.parsing.lines import read_machine, read_speed
+from harness.observe.parsing.lines import read_machine
 
 # When a trial is marked as disturbed: means over the trial.  With all cores busy a job gets what
 # others leave: its bias exceeds 2 % from so much on, as `bench/bench_neighbour.py` has measured.
@@ -40,7 +39,7 @@ MOST_SWAP_BPS = MIB  # bytes that went to the swap space and came from there
 MOST_SHIFT_S = 0.1
 
 PROBE_LOG = "speed.txt"
-_PROBE_LOGS = re.compile(r"speed(-[^/]+)?\.txt")  # what a container left is in a folder
+PROBE_LOGS = re.compile(r"speed(-[^/]+)?\.txt")  # what a container left is in a folder
 MACHINE_LOG = "machine.jsonl"
 # Samples of a machine from where others of our processes are seen.
 VIEW_LOG = "processes.jsonl"
@@ -276,23 +275,6 @@ def mean_rate(samples: Iterable[SpeedSample], start_s: float, end_s: float) -> f
             units += sample.units
             cpu_s += sample.cpu_s
     return units / cpu_s if cpu_s > 0 else None
-
-
-def trial_rate(raw: RawLogs, start_s: float, end_s: float) -> float | None:
-    """
-    Units of work per CPU second between two moments (seconds since the epoch), of all machines.
-
-    It is the harmonic mean of the machines' rates: the rate of equal work on each of them in turn.
-    `None` where nothing was sampled, or one of the machines had no sample.
-    """
-    machine_rates = []
-    for file_name in filter(_PROBE_LOGS.fullmatch, raw.names()):
-        with raw.open(file_name) as lines:
-            machine_rate = mean_rate(read_speed(lines, file_name), start_s, end_s)
-        if not machine_rate:
-            return None
-        machine_rates.append(machine_rate)
-    return harmonic_mean(machine_rates) if machine_rates else None
 
 
 def copy_tail(source: Path, start: int, target: Path) -> None:

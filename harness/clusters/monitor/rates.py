@@ -1,5 +1,5 @@
 """
-What the nodes of a cluster achieve, as their hardware itself shows: measured once in a run.
+What the nodes of a cluster achieve, as their hardware itself shows.
 
 Java classes do it on a worker.  Rates of disk and memory, which SPN-GC needs, are those of the
 folder in which its daemons write (``workloads/probe``), in two to about twenty seconds.  A GPU's
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from statistics import median
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from harness.base.errors import HarnessError, MachineError
 from harness.base.records.manifest import NodeGpus, NodeRates
 from harness.base.records.profile import Statistic
-from harness.base.records.trial import CONTROLS, ClusterSpec
+from harness.base.records.trial import CONTROLS
 from harness.base.stats.spread import standard_deviation
 from harness.base.text import first_line, read_json
 from harness.clusters.adjust import NodeLoad
@@ -28,7 +28,6 @@ from harness.clusters.host import Host, at_once
 from harness.clusters.monitor.probe import probe_jar
 from harness.clusters.survey import Devices, find_devices, find_on, here
 from harness.clusters.workloads.base import GPU
-from harness.core.store import Run
 from harness.models import MODELS
 
 RATES = ("disk_read_bps", "disk_write_bps", "mem_read_bps", "mem_write_bps")
@@ -50,58 +49,29 @@ def are_rates_required(models: Iterable[str]) -> bool:
     return any(name not in MODELS or MODELS[name].required & set(RATES) for name in models)
 
 
-def record_rates(run: Run, cluster: Cluster, say: Callable[[str], None]) -> None:
-    """
-    Measure a worker's rates, once in *run*, and write them into its manifest.
-
-    Where that fails *say* gets a warning: models report by themselves which statistic is missing.
-    """
-    if run.read_manifest().rates:
-        return
-    worker = next(iter(cluster.hosts[1:]), None)
-    if worker is None:
-        say("warning: rates are not measured: the cluster's nodes cannot be reached from here")
-        return
-    try:
-        # HDFS blocks are in this part of a node's folder, on the disk that is limited.
-        is_limited = worker.name in cluster.disk_bytes()
-        folder = f"{worker.folder}/data" if is_limited else worker.folder
-        jar = cluster.host_path(worker, probe_jar())
-        rates = measure_rates(worker, cluster.java_on(worker), jar, folder)
-    except HarnessError as error:
-        say(f"warning: {error.what}")
-    else:
-        run.update_manifest(rates={worker.name: rates})
+def measure_worker(cluster: Cluster, worker: Host) -> NodeRates:
+    """Measure a *worker* where its daemons write; `MachineError` as of `measure_rates`."""
+    # HDFS blocks are in this part of a node's folder, on the disk that is limited.
+    is_limited = worker.name in cluster.disk_bytes()
+    folder = f"{worker.folder}/data" if is_limited else worker.folder
+    jar = cluster.host_path(worker, probe_jar())
+    return measure_rates(worker, cluster.java_on(worker), jar, folder)
 
 
-def record_micro(run: Run, cluster: Cluster, say: Callable[[str], None]) -> None:
-    """
-    Measure disks and networks of all workers at once, once in *run*, and write them down.
-
-    Where that fails *say* gets a warning: costs are then known from jobs alone.
-    """
-    workers = cluster.hosts[1:]
-    if run.read_manifest().micro:
-        return
-    if not workers:
-        say("warning: nothing is measured without jobs: the nodes cannot be reached from here")
-        return
+def measure_micro(cluster: Cluster) -> dict[str, dict[str, float]]:
+    """Rates of the disks and networks of all workers at once, each worker's by its name."""
     disk_folder = "data" if cluster.spec.limited else "."
     load = NodeLoad(cluster.hosts, lambda host: cluster.agent(host, "load"), disk_folder)
     measured: dict[str, dict[str, float]] = {}
-    try:
-        expected = _expected_rates(cluster, "disk_bytes_per_s")
-        for worker_name, rates in load.measure("disk_bytes_per_s", expected).items():
-            measured[worker_name] = dict(rates)
-        for worker_name, rate in load.measure_buffered(expected).items():
-            measured.setdefault(worker_name, {})["buffered_write"] = rate
-        expected = _expected_rates(cluster, "network_bytes_per_s")
-        for worker_name, rates in load.measure("network_bytes_per_s", expected).items():
-            measured.setdefault(worker_name, {}).update(rates)
-    except HarnessError as error:
-        say(f"warning: {error.what}")
-    else:
-        run.update_manifest(micro=measured)
+    expected = _expected_rates(cluster, "disk_bytes_per_s")
+    for worker_name, rates in load.measure("disk_bytes_per_s", expected).items():
+        measured[worker_name] = dict(rates)
+    for worker_name, rate in load.measure_buffered(expected).items():
+        measured.setdefault(worker_name, {})["buffered_write"] = rate
+    expected = _expected_rates(cluster, "network_bytes_per_s")
+    for worker_name, rates in load.measure("network_bytes_per_s", expected).items():
+        measured.setdefault(worker_name, {}).update(rates)
+    return measured
 
 
 def _expected_rates(cluster: Cluster, field: str) -> dict[str, dict[str, float]]:
@@ -168,43 +138,19 @@ def rate_statistics(nodes: Mapping[str, NodeRates]) -> dict[str, Statistic]:
     return statistics
 
 
-def record_gpus(run: Run, cluster_spec: ClusterSpec, cluster: Cluster) -> list[str]:
+def describe_gpus(
+    cluster: Cluster, node_name: str, devices: Devices, described: NodeGpus | None
+) -> NodeGpus:
     """
-    Write into the manifest of *run* what GPUs the workers of *cluster* have, where they offer some.
+    What a node's *devices* are, with the rates of their copies or why there are none.
 
-    Workers on this machine share its devices: they are described once.  Workers that cannot be
-    reached are left out.  With each description are the rates of its copies, or the reason why
-    there are none.  Returns a sentence for each worker that has fewer devices than it offers, or
-    lost some; of this machine that was said before (`harness.core.run.preflight`).
+    Rates that were *described* before are not measured again.
     """
-    if not cluster_spec.node.gpus:
-        return []
-    offered_count = cluster_spec.node.gpus
-    node_devices = find_gpus(cluster)
-    described_before = run.read_manifest().gpus_found
-    described = {}
-    warnings = []
-    for node_name, devices in node_devices.items():  # in turn: nodes may share a machine
-        facts = devices.described()
-        if facts["devices"]:
-            measured_copies = recorded_copies(described_before.get(node_name))
-            facts |= measured_copies or measure_copies(cluster, _worker_named(cluster, node_name))
-        described[node_name] = NodeGpus.model_validate(facts)
-        if node_name != MACHINE:
-            warnings.append(_missing_gpus(node_name, devices, offered_count))
-    if described:
-        run.update_manifest(gpus_found=described_before | described)
-    return [*filter(None, warnings)]
-
-
-def _missing_gpus(node_name: str, devices: Devices, offered_count: int) -> str:
-    """A sentence on a node with fewer devices than it offers, or with one that is lost; or none."""
-    if len(devices.gpus) >= offered_count and not devices.message:
-        return ""
-    found = len(devices.gpus) or "none"
-    message = f" ({devices.message})" if devices.message else ""
-    what = f"the GPUs of {node_name} may not work"
-    return f"{what}: {offered_count} offered, {found} found{message}"
+    facts = devices.described()
+    if facts["devices"]:
+        worker = _worker_named(cluster, node_name)
+        facts |= _recorded_copies(described) or _measure_copies(cluster, worker)
+    return NodeGpus.model_validate(facts)
 
 
 def find_gpus(cluster: Cluster) -> dict[str, Devices]:
@@ -216,7 +162,7 @@ def find_gpus(cluster: Cluster) -> dict[str, Devices]:
     return dict(zip(names, at_once(find_on, workers), strict=True))
 
 
-def recorded_copies(gpus: NodeGpus | None) -> dict[str, Any]:
+def _recorded_copies(gpus: NodeGpus | None) -> dict[str, Any]:
     """Rates of copies that were measured when *gpus* was written; empty unless there are both."""
     if gpus is None or not gpus.h2d_bps or not gpus.d2h_bps:
         return {}
@@ -229,7 +175,7 @@ def _worker_named(cluster: Cluster, node_name: str) -> Host | None:
     return next(workers, None)
 
 
-def measure_copies(cluster: Cluster, worker: Host | None) -> dict[str, Any]:
+def _measure_copies(cluster: Cluster, worker: Host | None) -> dict[str, Any]:
     """Rates of copies on *worker* as the manifest has them, or the reason why there are none."""
     if worker is None:
         return {"rates_missing": "no worker can be reached from here"}

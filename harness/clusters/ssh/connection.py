@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import ClusterError, SpecError
+from harness.base.extras import CLUSTERS, extra
 from harness.base.records.trial import SshAccess
 from harness.base.text import excerpt, printable
 from harness.clusters.hadoop_home.home import write_whole
@@ -73,7 +74,8 @@ class Connection:
 
     def open_channel(self) -> paramiko.Channel:
         """A channel for one command; `ClusterError` where the host cannot be reached."""
-        import paramiko
+        with extra(CLUSTERS):
+            import paramiko
 
         with self._lock:
             for client in list(self._clients):
@@ -267,7 +269,8 @@ def key_error(host: str, port: int, shown: str, pinned: str = "") -> ClusterErro
 
 def fetch_key(host: str, port: int, kind: str) -> Any | None:
     """The public key of *kind* that the host proves to have; `None` where it has none."""
-    import paramiko
+    with extra(CLUSTERS):
+        import paramiko
 
     transport = paramiko.Transport(connect_socket(host, port))
     try:

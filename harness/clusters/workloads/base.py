@@ -161,6 +161,7 @@ class Workload(ABC):
     jar = JOBS
     uses_combiner = False
     jobs_alike = True
+    libraries: ClassVar[tuple[str, ...]] = ()  # of the extra `clusters`, which prove its output
     parameters: ClassVar[Mapping[str, Parameter]] = {}
     sizes: Sequence[float] = ()
     unlike_hibench = "HiBench has no such workload"

@@ -24,7 +24,7 @@ from harness.base.records.trial import WorkloadSpec
 from harness.clusters.workloads.base import File, Parameter, Sample, bad_input_error
 from harness.clusters.workloads.files import difference, read_matches, read_points
 from harness.clusters.workloads.gpu import GpuWorkload, device_parameters
-from harness.clusters.workloads.kmeans import lloyd, nearest_centres, shift
+from harness.clusters.workloads.kmeans import LIBRARIES, lloyd, nearest_centres, shift
 
 MOST_POINTS = 2_000_000  # that the proof has in memory; of more it takes a sample
 # Points at a border, compared in another precision, go to another centre: a share of them, or a
@@ -47,6 +47,7 @@ class GpuKMeans(GpuWorkload):
     """
 
     name = "gpu-kmeans"
+    libraries = LIBRARIES
     description = "K-means, points compared on a GPU; verified by scikit-learn, the same start"
     parameters: ClassVar = {
         **device_parameters(320_000),  # 20 000 points: the paper's block

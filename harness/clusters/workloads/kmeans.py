@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.base.errors import JobError
+from harness.base.extras import CLUSTERS, extra
 from harness.base.records.trial import WorkloadSpec, digest
 from harness.clusters.workloads.base import (
     File,
@@ -43,6 +44,7 @@ from harness.clusters.workloads.files import (
 )
 
 VERSION = 1  # of the generator's bytes
+LIBRARIES = ("sklearn", "threadpoolctl")
 
 IN_MEMORY_BYTES = 2**29  # of an input that scikit-learn sees whole; it takes a few times as much
 SAMPLED = 10_000  # points of a larger one
@@ -75,6 +77,7 @@ class KMeans(Workload):
     """
 
     name = "kmeans"
+    libraries = LIBRARIES
     main_class = "kmeans.KMeans"
     description = "K-means over a mixture of normal distributions; verified by scikit-learn"
     unlike_hibench = ""  # where it is asked for, the workload is `MahoutKMeans`
@@ -262,9 +265,10 @@ def lloyd(points: Floats, start: Floats, epsilon: float, limit: int) -> list[Ste
     Each is one iteration of scikit-learn, which is another way to compute them.  A centre without
     points keeps its place and takes no part in the iteration: scikit-learn would move it far away.
     """
-    from sklearn.cluster import KMeans as SklearnKMeans
-    from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
+    with extra(CLUSTERS):
+        from sklearn.cluster import KMeans as SklearnKMeans
+        from sklearn.exceptions import ConvergenceWarning
+        from threadpoolctl import threadpool_limits
 
     steps = [Step(start, np.zeros(len(start), np.int64))]
     # One thread: sums in one order, and no threads that wait for others where the machine is busy.
@@ -287,8 +291,9 @@ def lloyd(points: Floats, start: Floats, epsilon: float, limit: int) -> list[Ste
 
 def nearest_centres(points: Floats, centres: Floats) -> Ints:
     """Return the number of each point's nearest centre."""
-    from sklearn.metrics import pairwise_distances_argmin
-    from threadpoolctl import threadpool_limits
+    with extra(CLUSTERS):
+        from sklearn.metrics import pairwise_distances_argmin
+        from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
         nearest: Ints = pairwise_distances_argmin(points, centres)

@@ -13,7 +13,6 @@ import json
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -109,7 +108,8 @@ class Catalog:
 
     def position(self, table: Any, job_id: str) -> int:
         """Where in a *table* of it the row of a job is that counts; `DataError`: there is none."""
-        compute = import_module("pyarrow.compute")
+        from pyarrow import compute
+
         is_job = compute.and_(compute.equal(table["job_id"], job_id), table["is_current"])
         if not (places := np.flatnonzero(is_job.to_numpy())).size:
             what = f"the catalog has no job '{excerpt(job_id)}'"
@@ -133,8 +133,10 @@ class Catalog:
         stored, stored_batches = (None, 0) if anew else self._stored(columns, contents)
         if stored_batches == len(paths):
             return stored
-        arrow = import_module("pyarrow")
-        parquet = import_module("pyarrow.parquet")
+        import pyarrow as arrow
+
+        from pyarrow import parquet
+
         parts = [] if stored is None else [stored.replace_schema_metadata(None)]
         for number in range(stored_batches, len(paths)):
             with _with_repair():
@@ -164,8 +166,10 @@ class Catalog:
 
     def _stored(self, columns: list[str] | None, contents: dict[str, Any]) -> tuple[Any, int]:
         """The stored index, and of how many batches it is; `None` and 0 where it is of no use."""
-        arrow = import_module("pyarrow")
-        parquet = import_module("pyarrow.parquet")
+        import pyarrow as arrow
+
+        from pyarrow import parquet
+
         with (
             suppress(
                 HarnessError, arrow.ArrowException, OSError, ValueError, LookupError, TypeError
@@ -184,7 +188,8 @@ class Catalog:
 
     def _part(self, number: int, part: list[Any]) -> Any:
         """Rows of the index for a *part* of the batch *number*, counted from 0: its columns."""
-        arrow = import_module("pyarrow")
+        import pyarrow as arrow
+
         columns = dict(zip(COLUMNS, part, strict=True))
         names = ("name", "mapper", "combiner", "reducer")
         jobs = [*zip(*(columns[name] for name in names), strict=True)]

@@ -11,7 +11,6 @@ import re
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +79,10 @@ def families(rules: Mapping[str, str], jobs: Sequence[Parts]) -> list[str]:
 
 def matches(pattern: str, texts: Sequence[str]) -> list[bool]:
     """Whether *pattern* is in a line of each text; `ValueError` where it cannot be read."""
-    arrow = import_module("pyarrow")
-    compute = import_module("pyarrow.compute")
+    import pyarrow as arrow
+
+    from pyarrow import compute
+
     column = arrow.array(texts, arrow.string())
     matched: list[bool] = compute.match_substring_regex(column, f"(?m:{pattern})").to_pylist()
     return matched
@@ -113,7 +114,8 @@ def family_rows(table: Any) -> list[dict[str, Any]]:
 
     Times and sizes are the least, the median and the most of the jobs that succeeded.
     """
-    compute = import_module("pyarrow.compute")
+    from pyarrow import compute
+
     table = table.filter(table["is_current"])
     is_success = compute.equal(table["state"], "SUCCEEDED")
     for column in ("job_s", "input_bytes"):
@@ -141,7 +143,8 @@ def family_rows(table: Any) -> list[dict[str, Any]]:
 
 def job_rows(table: Any, family: str) -> list[dict[str, Any]]:
     """Jobs of the families whose names start with *family*, the latest first."""
-    starts_with = import_module("pyarrow.compute").starts_with
+    from pyarrow.compute import starts_with
+
     table = table.filter(table["is_current"]).select(
         ["job_id", "state", "submit_s", "job_s", "input_bytes", "family"]
     )

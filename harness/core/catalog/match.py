@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -56,8 +55,10 @@ def similar(catalog: Catalog, job_id: str, limit: int) -> list[Match]:
     Only jobs that succeeded are offered.  Of equal distances the closer input comes first, then
     the later job.
     """
-    arrow = import_module("pyarrow")
-    compute = import_module("pyarrow.compute")
+    import pyarrow as arrow
+
+    from pyarrow import compute
+
     table = catalog.table([*_TEXTS, *NUMBERS])
     place = catalog.position(table, job_id)
     (job,) = table.take([place]).to_pylist()

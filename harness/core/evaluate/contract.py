@@ -15,7 +15,8 @@ from typing import Any
 
 from harness.base.errors import HarnessError
 from harness.base.records.prediction import Cluster, JobConfig, JobInput
-from harness.base.records.profile import Profile
+from harness.base.records.profile import Profile, Statistic
+from harness.base.records.statistics import Kind, rows_of
 from harness.base.records.trial import WorkloadSpec
 from harness.base.units import MIB
 from harness.clusters.workloads.base import INPUT_TOLERANCE, Workload
@@ -27,11 +28,35 @@ _OUT = "hdfs://m/out"
 
 
 def example_profile() -> Profile:
-    """Give the made-up profile (tests/contracts/profiles.py writes it)."""
+    """
+    Give the made-up profile: what its file has, and all that is alike for each row of the table.
+
+    tests/contracts/profiles.py writes the file.
+    """
     text = (
         files("harness.core.evaluate").joinpath("example-profile.json").read_text(encoding="utf-8")
     )
-    return Profile.model_validate_json(text)
+    profile = Profile.model_validate_json(text)
+    statistics = dict[str, Statistic]()
+    for kind in ("dataflow", "task time"):
+        statistics |= made_up_rows(kind)
+    changes = {
+        "statistics": statistics | dict(profile.statistics),
+        "costs": made_up_rows("job cost") | dict(profile.costs),
+    }
+    return profile.model_copy(update=changes)
+
+
+def made_up_rows(kind: Kind) -> dict[str, Statistic]:
+    """A statistic for each row of one *kind*: a time is 10 ns of a byte or a record, a share 1."""
+    statistics = dict[str, Statistic]()
+    for row in rows_of(kind):
+        value = 1e-8 if row.unit.startswith("s") else 1.0
+        statistic = Statistic(value=value, count=1, spread=0.0, source="made up")
+        is_alike = kind == "job cost" and row.side != "both"
+        names = row.names[:1] if is_alike else row.names
+        statistics |= dict.fromkeys(names, statistic)
+    return statistics
 
 
 def model_complaints(model: Model) -> Iterator[str]:

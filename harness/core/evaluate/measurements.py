@@ -12,8 +12,8 @@ from harness.base.records.trial import TrialRecord
 from harness.core.evaluate.observations import observe
 from harness.core.evaluate.predict import profiled_range
 from harness.core.evaluate.stored import StoredTrials
-from harness.core.scoring import measured
 from harness.observe.profiling.frame import own_frame
+from harness.observe.profiling.measured import measured
 from harness.observe.profiling.phases import part_means
 
 

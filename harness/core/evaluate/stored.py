@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from statistics import harmonic_mean
 from typing import Self
 
 from harness.base.errors import DataError
 from harness.base.records.prediction import Prediction
 from harness.base.records.trace import JobTrace
 from harness.base.records.trial import Cell, Trial, TrialRecord
-from harness.clusters.monitor.machine import trial_rate
+from harness.clusters.monitor.machine import PROBE_LOGS, mean_rate
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.observations import observe
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.grid import label, varying
 from harness.core.experiment.model import Experiment
-from harness.core.store import Run
+from harness.core.store import RawLogs, Run
+from harness.observe.parsing.lines import read_speed
 from harness.observe.profiling.jobs import Observation
 
 
@@ -105,3 +107,20 @@ class StoredTrials:
         """What a profile is made from, of each job of one trial."""
         cell = self.resolved_of(record)
         return observe(self.run, record, cell, self.jobs(record), self.rate(record))
+
+
+def trial_rate(raw: RawLogs, start_s: float, end_s: float) -> float | None:
+    """
+    Units of work per CPU second between two moments (seconds since the epoch), of all machines.
+
+    It is the harmonic mean of the machines' rates: the rate of equal work on each of them in turn.
+    `None` where nothing was sampled, or one of the machines had no sample.
+    """
+    machine_rates = []
+    for file_name in filter(PROBE_LOGS.fullmatch, raw.names()):
+        with raw.open(file_name) as lines:
+            machine_rate = mean_rate(read_speed(lines, file_name), start_s, end_s)
+        if not machine_rate:
+            return None
+        machine_rates.append(machine_rate)
+    return harmonic_mean(machine_rates) if machine_rates else None

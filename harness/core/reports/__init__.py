@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.base.documents import formats
 from harness.base.documents.document import Document
+from harness.base.documents.formats import hibench, html, json, latex, markdown, terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class Report:
 
 REPORTS = {
     "hibench": Report(
-        formats.render_hibench, "HiBench's lines, a trial each, for scripts that read those"
+        hibench.render_hibench, "HiBench's lines, a trial each, for scripts that read those"
     ),
-    "html": Report(formats.render_html, "one file with figures: offline, both themes, prints well"),
-    "json": Report(formats.render_json, "everything that was computed, for scripts"),
-    "latex": Report(formats.render_latex, "texts and tables, for a paper"),
-    "markdown": Report(formats.render_markdown, "the tables, for a code review or an issue"),
-    "terminal": Report(formats.render_terminal, "the short table that ends a run"),
+    "html": Report(html.render_html, "one file with figures: offline, both themes, prints well"),
+    "json": Report(json.render_json, "everything that was computed, for scripts"),
+    "latex": Report(latex.render_latex, "texts and tables, for a paper"),
+    "markdown": Report(markdown.render_markdown, "the tables, for a code review or an issue"),
+    "terminal": Report(terminal.render_terminal, "the short table that ends a run"),
 }

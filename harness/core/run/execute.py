@@ -32,7 +32,6 @@ from harness.clusters import PROVIDERS
 from harness.clusters.base import Cluster
 from harness.clusters.hadoop_home.home import HadoopHome
 from harness.clusters.monitor.machine import Stopwatch, find_disturbance
-from harness.clusters.monitor.rates import record_gpus, record_micro, record_rates
 from harness.clusters.monitor.watch import Monitor, monitor_cluster
 from harness.clusters.state import DeferredInterrupt
 from harness.clusters.workloads.resolved import ResolvedCell
@@ -40,6 +39,7 @@ from harness.core.evaluate.resolved import resolve_cells
 from harness.core.run import Console
 from harness.core.run.jobs import Inputs, JobRunner, StoppedError
 from harness.core.run.manifest import record_limits, record_systems, record_versions
+from harness.core.run.rates import record_gpus, record_micro, record_rates
 from harness.core.run.traces import write_trace
 from harness.core.run.trial import Outcome, TrialRunner
 from harness.core.store import Run, os_error_as_machine_error

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.base.errors import HarnessError, MachineError, SpecError
+from harness.base.extras import CLUSTERS, require
 from harness.base.hadoop.properties import is_known, is_own, objection, resembling
 from harness.base.hadoop.site import AM_MEMORY_MB, client_properties
 from harness.base.hadoop.slots import effective
@@ -114,12 +115,21 @@ class Preflight:
     def checks(self) -> tuple[Callable[[], None], ...]:
         """Each raises `MachineError` for something that this machine lacks or has no room for."""
         on_machine = (self.check_memory, self.check_disk)
-        return (*on_machine, self.check_tracer, self.check_jars, self.check_limits)
+        on_disk = (self.check_tracer, self.check_jars, self.check_limits)
+        return (self.check_libraries, *on_machine, *on_disk)
 
     def require(self) -> None:
         """Raise `MachineError` for the first thing that this machine lacks or has no room for."""
         for check in self.checks:
             check()
+
+    def check_libraries(self) -> None:
+        """Whether those libraries are there that providers and proofs of outputs cannot lack."""
+        for cluster in self.clusters:
+            PROVIDERS[cluster.provider].require_libraries()
+        libraries = {name for cell in self.cells for name in cell.workload.libraries}
+        for library in sorted(libraries):
+            require(library, CLUSTERS)
 
     def check_memory(self) -> None:
         """Whether this machine's memory has room for all processes of a cluster."""

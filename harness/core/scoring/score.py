@@ -1,5 +1,5 @@
 """
-Measured times of trials, and predictions against them: every model, cell, quantity, both speeds.
+Predictions against the measured times of trials: every model, cell, quantity, both speeds.
 
 A cell is predicted once and measured several times; what is scored is the distance from the mean
 of its trials, beside the spread of them.  Nothing depends on the order of trials or predictions.
@@ -13,7 +13,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from statistics import fmean
-from typing import NamedTuple
 
 from harness.base.records.prediction import Prediction
 from harness.base.records.score import (
@@ -25,17 +24,15 @@ from harness.base.records.score import (
     Speed,
     Summary,
 )
-from harness.base.records.trace import JobTrace, TaskAttempt, TaskKind
 from harness.base.stats.spread import mean_floors
 from harness.core.scoring.comparisons import FAMILY_ERROR, compare
 from harness.core.scoring.metrics import METRICS
 from harness.core.scoring.metrics.errors import i_accu, relative_error, signed_error
+from harness.observe.profiling.measured import MAP_PHASES, REDUCE_PHASES
 
 BASELINE = "whatif"
 ALL_WORKLOADS = "*"
 SPEEDS: tuple[Speed, ...] = ("raw", "reference")
-MAP_PHASES = ("map_main_s", "map_tail_s")
-REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
 REST = "rest_s"
 
 LEVELS: dict[str, Level] = {
@@ -59,115 +56,6 @@ OF_ONE_JOB = ("body_s", "published_s", "frame_s")  # as predicted; measured are 
 
 # Workload, quantity and speed: cells that have these in common share the spread of their trials.
 _Kind = tuple[str, str, Speed]
-
-
-class Span(NamedTuple):
-    """
-    A part of a task that is measured as *quantity*, from one phase's end to that of another.
-
-    *begin* and *end* are fields of `TaskAttempt`; without them the span begins and ends with the
-    work of the task itself.
-    """
-
-    kind: TaskKind
-    quantity: str
-    begin: str = ""
-    end: str = ""
-
-    def measure(
-        self, attempts: Iterable[TaskAttempt], ends: Mapping[str, tuple[float, float]]
-    ) -> list[float]:
-        """
-        Seconds of the span in each of *attempts* for which the history shows both its ends.
-
-        *ends* are the seconds that the JVM of an attempt needs to start and to end; attempts
-        without them are left out.
-        """
-        begin_field = self.begin
-        end_field = self.end
-        measured_s = []
-        for attempt in attempts:
-            if attempt.attempt_id not in ends:
-                continue
-            start_s, end_s = ends[attempt.attempt_id]
-            begin = getattr(attempt, begin_field) if begin_field else attempt.start_s + start_s
-            finish = getattr(attempt, end_field) if end_field else attempt.finish_s - end_s
-            if begin is not None and finish is not None:
-                # A usual start may be longer than one task's own.
-                measured_s.append(max(0.0, finish - begin))
-        return measured_s
-
-
-SPANS = (
-    Span("map", "map_task_s"),
-    Span("map", "map_main_s", end="map_finish_s"),
-    Span("map", "map_tail_s", begin="map_finish_s"),
-    Span("reduce", "reduce_task_s"),
-    Span("reduce", "shuffle_s", end="shuffle_finish_s"),
-    Span("reduce", "sort_s", begin="shuffle_finish_s", end="sort_finish_s"),
-    Span("reduce", "reduce_rest_s", begin="sort_finish_s"),
-)
-
-
-# Measured times of a trial
-
-
-def measured(
-    jobs: Sequence[JobTrace],
-    frames: Sequence[float | None],
-    ends: Mapping[str, tuple[float, float]],
-) -> dict[str, float]:
-    """
-    Quantities of a trial in seconds: those of tasks are means over all that succeeded.
-
-    *frames* are the seconds around the tasks of each job, *ends* those of the start and of the end
-    of each task's JVM, by attempt.  Bodies and tasks are without them; what no frame or no end is
-    known of is absent, and so is a body of which nothing would be left.
-
-    The times of jobs are their sums; `each_job_s`, which a single job lacks, is their mean.  What
-    passes between two jobs counts in none.  Reduce quantities are absent from map-only jobs, and
-    every quantity whose times the history lacks.  `makespan_s` is the first task's start to the
-    last task's end.
-    """
-    job_s = math.fsum(job.job_s for job in jobs)
-    quantities = {"job_s": job_s}
-    known_frames = [frame_s for frame_s in frames if frame_s is not None]
-    if known_frames and len(known_frames) == len(jobs):
-        frame_s = math.fsum(known_frames)
-        quantities["frame_s"] = frame_s
-        if job_s > frame_s:
-            quantities["body_s"] = job_s - frame_s
-    makespans = [makespan for job in jobs if (makespan := job_makespan_s(job)) is not None]
-    if makespans:
-        quantities["makespan_s"] = math.fsum(makespans)
-    if len(jobs) > 1:
-        quantities["each_job_s"] = job_s / len(jobs)
-    return quantities | task_means_s(jobs, ends)
-
-
-def job_makespan_s(job: JobTrace) -> float | None:
-    """Start of the first task of *job* to the end of the last one; `None` where none succeeded."""
-    attempts = (*job.succeeded("map"), *job.succeeded("reduce"))
-    if not attempts:
-        return None
-    first_s = min(attempt.start_s for attempt in attempts)
-    last_s = max(attempt.finish_s for attempt in attempts)
-    return last_s - first_s
-
-
-def task_means_s(
-    jobs: Sequence[JobTrace], ends: Mapping[str, tuple[float, float]]
-) -> dict[str, float]:
-    """Mean seconds of each of `SPANS` over all tasks that succeeded and have known *ends*."""
-    tasks_s = defaultdict[str, list[float]](list)
-    for job, span in product(jobs, SPANS):
-        measured_s = span.measure(job.succeeded(span.kind), ends)
-        if measured_s:
-            tasks_s[span.quantity] += measured_s
-    return {quantity: fmean(times_s) for quantity, times_s in tasks_s.items()}
-
-
-# Scores
 
 
 def score(

@@ -14,7 +14,6 @@ import zlib
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -78,7 +77,7 @@ def unpack(archive: Path, results_dir: Path) -> Unpacked:
         else:
             with exclusive_lock(target.parent / ".lock", experiment_name, wait=True):
                 if target.exists():
-                    fix = "it stays as it is: name another folder with --into"
+                    fix = "it stays as it is: name another folder with --results-dir"
                     raise DataError(f"run {name} is there already", where=str(target), fix=fix)
                 with os_error_as_machine_error(target):
                     sync_tree(run.path)
@@ -185,7 +184,9 @@ def _members(archive: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]
         if start[:2] == b"\x1f\x8b":
             unpacked = gzip.GzipFile(fileobj=stream)
         elif start == b"\x28\xb5\x2f\xfd":
-            unpacked = import_module("pyarrow").CompressedInputStream(stream, "zstd")
+            import pyarrow as arrow
+
+            unpacked = arrow.CompressedInputStream(stream, "zstd")
         reader = PiecesReader(iter(partial(unpacked.read, CHUNK_BYTES), b""))
         with tarfile.open(fileobj=reader, mode="r|", bufsize=CHUNK_BYTES) as tar:
             members: list[Any] = tar.members  # type: ignore[attr-defined]

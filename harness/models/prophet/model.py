@@ -12,7 +12,8 @@ from typing import Any
 
 from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.base.records.profile import Profile, Statistic
-from harness.base.records.statistics import compressed_name
+from harness.base.records.statistics import TASK_TIMES, compressed_name
+from harness.models.adapter import cell_inputs, inputs_of_cell, leave_out, pick
 from harness.models.checks import check_number, require_statistics
 from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
 from harness.models.prophet.shuffle import (
@@ -37,24 +38,19 @@ from harness.models.vectors import (
     CaseInput,
     Evaluator,
     object_in,
+    objects_in,
     refuse_too_many,
-    refuse_too_many_tasks,
 )
 from harness.models.whatif import map_task as m
 from harness.models.whatif.evaluation import map_only_times
 from harness.models.whatif.inputs import Costs, Dataflow, Job, read_job, side_costs
-from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell
+from harness.models.whatif.model import AFTER_SHUFFLE
 
 COPY = "copy_s_per_byte"  # section 5's network
 SPILLS = frozenset({"sort_s_per_record", "spill_write_s_per_byte"})
 
-# Statistics that depend on the map output's codec have a second one for jobs that compress.
-_WITH_CODEC = frozenset(
-    {
-        "spill_write_s_per_byte", "map_while_spilling_s_per_record", "spill_s_per_record",
-        "spill_bytes_selectivity", "combine_s_per_record", COPY,
-    }
-)  # fmt: skip
+# They have a second name, for jobs that compress.
+_WITH_CODEC = frozenset(name for name, row in TASK_TIMES.items() if row.codec == "map_output")
 _COSTS = tuple(cost.name for cost in fields(ShuffleCosts))
 _OF_COMBINER = frozenset(
     {"combine_s_per_record", "spill_bytes_selectivity", "combine_records_selectivity"}
@@ -67,6 +63,7 @@ _OF_JOBS_WITH_REDUCES = SPILLS | {
 
 _MAP_PHASES = ("map_while_not_spilling_s", "spill_s", "last_spill_s", "map_merge_s")
 _MAP_ONLY_PHASES = ("map_read_s", "map_function_s", "map_write_s")
+_PLANNED = tuple(planned.name for planned in fields(Plan))
 
 
 @dataclass(frozen=True)
@@ -220,13 +217,9 @@ def _answer_shuffle(case: CaseInput) -> dict[str, Any]:
 
 
 def _answer_tasks(case: CaseInput) -> dict[str, Any]:
-    names = ("map_and_spill", "shuffle", "statistics", "costs", "config")
-    map_side, reduce_side, statistics, costs, config = (
-        object_in(case.fields, name) for name in names
-    )
-    refuse_too_many_tasks(config)
-    _refuse_too_many_segments(reduce_side)
-    return tasks(map_side, reduce_side, statistics, costs, config)
+    parts = objects_in(case, "map_and_spill", "shuffle", "statistics", "costs", "config")
+    _refuse_too_many_segments(parts["shuffle"])
+    return tasks(*parts.values())
 
 
 def _refuse_too_many_segments(values: Mapping[str, Any]) -> None:
@@ -275,15 +268,8 @@ class Prophet:
             side = view.reduce_side(answer, job, reduce_costs)
         else:  # What-If's (90)
             answer = vars(map_flow) | map_only_times(map_flow, job, map_costs)
-        plan = Plan(
-            map_task_s=answer["map_task_s"],
-            num_maps=job_input.num_splits,
-            num_reduces=configuration.num_reduces,
-            num_nodes=cluster.num_nodes,
-            map_slots=cluster.map_slots,
-            reduce_slots=cluster.reduce_slots,
-            slowstart=configuration.reduce_slowstart,
-        )
+        planned = pick(cell_inputs(configuration, cluster, job_input), _PLANNED)
+        plan = Plan(map_task_s=answer["map_task_s"], **planned)
         pool_times = {pool: job_times(plan, pool, side) for pool in POOLS}
         separate = pool_times["separate"]
         reduces = separate.reduces
@@ -297,7 +283,7 @@ class Prophet:
             waves_before = -(-maps_needed // plan.map_slots)
         else:
             details = {
-                "phases": {name: answer[name] for name in _MAP_ONLY_PHASES},
+                "phases": pick(answer, _MAP_ONLY_PHASES),
                 "measurable": {"map_main_s": plan.map_task_s, "map_tail_s": 0.0},
                 "dataflow": vars(map_flow),
             }
@@ -322,7 +308,7 @@ def _reduce_details(
     view: View, answer: Mapping[str, Any], reduces: Sequence[Reduce]
 ) -> dict[str, Any]:
     """Phases, parts and dataflow of the tasks of a job with reduces."""
-    phases = {name: answer[name] for name in _MAP_PHASES}
+    phases = pick(answer, _MAP_PHASES)
     phases["shuffle_s"] = fmean(reduce.outcome.shuffle_s for reduce in reduces)
     for name in AFTER_SHUFFLE:
         phases[name] = fmean(reduce.after[name] for reduce in reduces)
@@ -333,23 +319,19 @@ def _reduce_details(
         **first_reduce.outcome.quantities(),
         **first_reduce.after,
     }
-    not_dataflow = {*phases, "map_task_s", "disk_files", "warnings"}
+    unknown = {name for name, value in dataflow.items() if value is None}
+    not_dataflow = {*phases, *unknown, "map_task_s", "disk_files", "warnings"}
     return {
         "phases": phases,
         "measurable": _measurable(answer, phases, reduces),
         "parts": _parts(view, answer, phases),
-        "dataflow": {
-            name: value
-            for name, value in dataflow.items()
-            if name not in not_dataflow and value is not None
-        },
+        "dataflow": leave_out(dataflow, not_dataflow),
     }
 
 
 def _parts(view: View, answer: Mapping[str, Any], phases: Mapping[str, float]) -> dict[str, float]:
     """Parts of the tasks that have an equation of their own, in seconds."""
-    parts = {name: answer[name] for name in ("map_s", "map_merge_s")}
-    parts |= {name: phases[name] for name in AFTER_SHUFFLE}
+    parts = pick(answer, ("map_s", "map_merge_s")) | pick(phases, AFTER_SHUFFLE)
     if view.has_spill_parts():
         sort_s = answer["map_out_records"] * fmean(view.machine_lists()["sort_s_per_record"])
         spills_s = answer["spill_s"] + answer["last_spill_s"]

@@ -18,6 +18,7 @@ import numpy as np
 
 from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.base.records.profile import Profile
+from harness.models.adapter import inputs_of_cell, leave_out, pick
 from harness.models.checks import Numbers, require_statistics
 from harness.models.ptc.equations import METHODS, first_copied_wave, ptc
 from harness.models.ptc.quantities import (
@@ -30,7 +31,7 @@ from harness.models.ptc.quantities import (
 from harness.models.scheduler import timeline
 from harness.models.vectors import CaseInput, Evaluator
 from harness.models.whatif.evaluation import evaluate, evaluate_grid
-from harness.models.whatif.model import AFTER_SHUFFLE, inputs_of_cell, measurable
+from harness.models.whatif.model import AFTER_SHUFFLE, measurable
 
 # Costs that dominate a job with reduces: never silently taken as 0.
 _OF_REDUCES = frozenset({"copy_s_per_byte", "local_write_s_per_byte", "network_bps"})
@@ -40,6 +41,7 @@ PHASES = (
     "map_s", "schedule_map_s", "context_switch_s", "leftover_s", "rest_transfer_s", "local_io_s",
     "consumer_s",
 )  # fmt: skip
+_OF_REDUCE_TASK = ("shuffle_s", "sort_s", "reduce_rest_s")
 _NOT_DATAFLOW = frozenset({*PHASES, "map_waves", "reduce_waves", "warnings"})
 
 
@@ -91,7 +93,12 @@ class PTC:
         answers = {method: evaluate_quantities(quantities, method) for method in METHODS}
         answer = answers[self.method]
         published = published_quantities(profile, quantities)
-        history, reduce_task_s = _history(tasks, answer)
+        # Phases as a history shows them are What-If's, but for the copying of a wave of reduces.
+        history = measurable(tasks)
+        reduce_task_s = None
+        if answer["reduce_waves"]:
+            history["shuffle_s"] = answer["transporter_s"] / answer["reduce_waves"]
+            reduce_task_s = sum(history[phase] for phase in _OF_REDUCE_TASK)
         return Prediction(
             model=self.name,
             body_s=answer["total_s"],
@@ -100,7 +107,7 @@ class PTC:
             reduce_task_s=reduce_task_s,
             map_waves=answer["map_waves"],
             reduce_waves=answer["reduce_waves"],
-            phases={name: answer[name] for name in PHASES},
+            phases=pick(answer, PHASES),
             measurable=history,
             dataflow=_dataflow(quantities, answer),
             estimates={
@@ -125,9 +132,7 @@ class PTC:
         config |= {**fields, "reduce_buffer_percent": 0.0}
         names = ("map_task_s", "map_final_bytes", *AFTER_SHUFFLE)
         tasks = evaluate_grid(statistics, costs, config, nodes, "mr2", quantities=names)
-        settings = {
-            name: values for name, values in fields.items() if name in JobConfig.model_fields
-        }
+        settings = pick(fields, JobConfig.model_fields)
         sizes = {
             "num_splits": np.asarray(fields["num_maps"], int),
             "split_bytes": fields["split_bytes"],
@@ -159,21 +164,6 @@ def _row_values(columns: Mapping[str, Numbers], row: int) -> dict[str, Any]:
     return {name: values[row].item() for name, values in columns.items()}
 
 
-def _history(
-    tasks: Mapping[str, Any], answer: Mapping[str, Any]
-) -> tuple[dict[str, Any], float | None]:
-    """
-    Phases as a history shows them, and the whole of a reduce task where there is one.
-
-    They are What-If's, but the shuffle is the copying of a mean wave of reduces.
-    """
-    history = measurable(tasks)
-    if not answer["reduce_waves"]:
-        return history, None
-    history["shuffle_s"] = answer["transporter_s"] / answer["reduce_waves"]
-    return history, sum(history[phase] for phase in ("shuffle_s", "sort_s", "reduce_rest_s"))
-
-
 def _dataflow(quantities: Quantities, answer: Mapping[str, Any]) -> dict[str, Any]:
     """What the answer rests on, and what it holds beside its phases."""
     dataflow = {
@@ -181,7 +171,7 @@ def _dataflow(quantities: Quantities, answer: Mapping[str, Any]) -> dict[str, An
         for name, value in vars(quantities).items()
         if value is not None and name != "map_task_s" and math.isfinite(value)
     }
-    return dataflow | {name: value for name, value in answer.items() if name not in _NOT_DATAFLOW}
+    return dataflow | leave_out(answer, _NOT_DATAFLOW)
 
 
 def _timeline(quantities: Quantities, answer: Mapping[str, Any]) -> tuple[TaskSpan, ...]:

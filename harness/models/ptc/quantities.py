@@ -11,16 +11,17 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from harness.base.records.prediction import Cluster, JobConfig, JobInput
 from harness.base.records.profile import Profile
+from harness.models.adapter import around_tasks_s, cell_inputs, pick, profile_number
 from harness.models.checks import check_number, count_field, number_field, range_error
 from harness.models.nearest import nearest_cell
 from harness.models.ptc.equations import TIMES, Waves, evaluate_waves, read_known
 from harness.models.whatif.inputs import side_costs
-from harness.models.whatif.model import AFTER_SHUFFLE, around_tasks_s
+from harness.models.whatif.model import AFTER_SHUFFLE
 
 WHERE = "ptc quantities"
 SMALLEST = 2.3e-308  # a rate below it makes times that no float holds
@@ -66,6 +67,9 @@ class Quantities:
     def reduce_waves(self) -> int:
         """Waves of reduces: r = ceil(num_reduces / reduce_slots)."""
         return -(-self.num_reduces // self.reduce_slots) if self.num_reduces else 0
+
+
+_QUANTITIES = tuple(quantity.name for quantity in fields(Quantities))
 
 
 def predict_ptc(given: Mapping[str, Any], method: str = "wave") -> dict[str, Any]:
@@ -142,21 +146,13 @@ def estimate_quantities(
     tasks: Mapping[str, Any],
 ) -> tuple[Quantities, list[str]]:
     """Quantities of section 4 from What-If's *tasks*, and warnings of what they rest on."""
-    tasks_and_slots: dict[str, Any] = {
-        "num_maps": job_input.num_splits,
-        "num_reduces": configuration.num_reduces,
-        "map_slots": cluster.map_slots,
-        "reduce_slots": cluster.reduce_slots,
-        "map_task_s": tasks["map_task_s"],
-        "slowstart": configuration.reduce_slowstart,
-    }
+    tasks_and_slots = pick(cell_inputs(configuration, cluster, job_input), _QUANTITIES)
+    tasks_and_slots["map_task_s"] = tasks["map_task_s"]
     warnings = list[str]()
     rates = dict[str, Any]()
     for rate, (name, side) in _LOCAL_RATES.items():
         cost = side_costs(profile.costs, side).get(name)
-        where = f"profile of {profile.workload!r}"
-        s_per_byte = check_number(name, cost.value, where=where) if cost else 0.0
-        rates[rate] = _rate_of(s_per_byte, cluster.reduce_slots)
+        rates[rate] = _rate_of(profile_number(profile, name, cost), cluster.reduce_slots)
         if cost and cost.assumed and configuration.num_reduces:
             warnings.append(f"{name} is assumed: {cost.source}")
     if not configuration.num_reduces:
@@ -181,7 +177,7 @@ def estimate_quantities(
 
 def published_quantities(profile: Profile, body: Quantities) -> Quantities:
     """Quantities of the job as published: with start and end of its tasks and gaps between them."""
-    gap_s = _value(profile, "task_gap_s") if "task_gap_s" in profile.frame else 0.0
+    gap_s = profile_number(profile, "task_gap_s", profile.frame.get("task_gap_s"))
     around_reduce_s = around_tasks_s(profile, "reduce") if body.num_reduces else 0.0
     return replace(
         body,
@@ -204,9 +200,9 @@ def copy_rate(profile: Profile, configuration: JobConfig, cluster: Cluster) -> f
         names.reverse()
     measured = next(name for name in names if name in profile.statistics)
     copiers = cluster.reduce_slots * configuration.parallel_copies
-    copiers_bps = _rate_of(_value(profile, measured), copiers)
-    nodes_bps = cluster.num_nodes * _value(profile, "network_bps", above=True)
-    return min(copiers_bps, nodes_bps)
+    copy_s_per_byte = profile_number(profile, measured, profile.statistics[measured])
+    node_bps = profile_number(profile, "network_bps", profile.statistics["network_bps"], above=True)
+    return min(_rate_of(copy_s_per_byte, copiers), cluster.num_nodes * node_bps)
 
 
 def reduce_buffer_bytes(configuration: JobConfig, reduce_slots: int) -> float:
@@ -253,10 +249,3 @@ def _context_switch(
 def _rate_of(cost: float, streams: int) -> float:
     """Bytes per second of *streams* at *cost* seconds per byte; infinite where it costs nothing."""
     return streams / cost if cost > 0 else math.inf
-
-
-def _value(profile: Profile, name: str, *, above: bool = False) -> float:
-    """A number of the profile, at least 0 (*above*: more than 0); ``ModelError`` for any other."""
-    measured = {**profile.statistics, **profile.frame}
-    where = f"profile of {profile.workload!r}"
-    return check_number(name, measured[name].value, where=where, above=above)

@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.base.records.profile import Profile, Statistic
+from harness.models.adapter import cell_inputs, leave_out, pick
 from harness.models.checks import check_number, range_error, require_statistics
 from harness.models.scheduler import schedule, timeline
 from harness.models.spn_gc.estimates import expectations, simulate_net
@@ -103,17 +104,15 @@ class SpnGc:
             cluster.reduce_slots,
             1.0,
         )
-        dataflow = answer | spread
-        not_dataflow = {*PHASES, *estimates}
         return Prediction(
             model=self.name,
             body_s=estimates["simulated_s"],
             published_s=published["simulated_s"],
             map_task_s=map_s,
             reduce_task_s=reduce_s if num_reduces else None,
-            phases={name: answer[name] for name in (PHASES if num_reduces else PHASES[:6])},
+            phases=pick(answer, PHASES if num_reduces else PHASES[:6]),
             measurable=_measurable(answer, has_reduces=bool(num_reduces)),
-            dataflow={name: value for name, value in dataflow.items() if name not in not_dataflow},
+            dataflow=leave_out(answer | spread, {*PHASES, *estimates}),
             estimates=estimates,
             timeline=timeline(plan["map_spans"], plan["reduce_spans"]),
             warnings=tuple(warnings),
@@ -150,19 +149,10 @@ class SpnGc:
         if has_reduces and cluster.reduce_slots < 1:
             wanted = "a whole number of at least 1"
             raise range_error("reduce_slots", cluster.reduce_slots, wanted, f"{self.name}, cluster")
-        properties = configuration.model_dump()
-        parameters = dict.fromkeys(_OF_REDUCES, 0.0)
-        parameters |= {name: properties[name] for name in FIELDS.keys() & properties.keys()}
-        parameters |= {
-            name: measured[name].value for name in FIELDS.keys() & measured.keys() - _OF_CELL
-        }
-        parameters |= {
-            "input_bytes": job_input.input_bytes,
-            "split_bytes": job_input.split_bytes,
-            "num_datanodes": cluster.num_nodes,
-            "replication": job_input.replication,
-            "reduce_uses_gpu": uses_gpu,
-        }
+        cell = cell_inputs(configuration, cluster, job_input)
+        measured_values = {name: statistic.value for name, statistic in measured.items()}
+        given = cell | measured_values | pick(cell, _OF_CELL) | {"reduce_uses_gpu": uses_gpu}
+        parameters = dict.fromkeys(_OF_REDUCES, 0.0) | pick(given, FIELDS)
         if job_input.gpu_block_bytes:
             parameters["gpu_block_bytes"] = job_input.gpu_block_bytes
         parameters["map_s"] *= self._splits_of_test_job(measured, parameters)

@@ -226,13 +226,15 @@ def _answer_job(case: CaseInput) -> dict[str, Any]:
     return asdict(vet_job(**case.fields))
 
 
-def _answer_ks(case: CaseInput) -> dict[str, Any]:
-    return {"ks": asdict(ks_two_sample(case.fields["sample_a"], case.fields["sample_b"]))}
-
-
 EVALUATORS: tuple[Evaluator, ...] = (
     Evaluator("vet", frozenset({"unit_seconds", "k_values"}), _answer_tail),
     Evaluator("vet", frozenset({"unit_seconds"}), lambda case: asdict(vet_task(**case.fields))),
     Evaluator("vet", frozenset({"tasks"}), _answer_job),
-    Evaluator("vet", frozenset({"sample_a", "sample_b"}), _answer_ks),
+    Evaluator(
+        "vet",
+        frozenset({"sample_a", "sample_b"}),
+        lambda case: {
+            "ks": asdict(ks_two_sample(case.fields["sample_a"], case.fields["sample_b"]))
+        },
+    ),
 )

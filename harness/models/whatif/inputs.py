@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, make_dataclass, replace
 from functools import partial
 from itertools import chain
 from types import SimpleNamespace
@@ -81,31 +81,23 @@ class Statistics:
     output_compression_ratio: Numbers = number_field(1.0, above=True, switch="output_compressed")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Costs:
+# A field for each cost of a job in the table of statistics.
+_COST_FIELDS: Any = make_dataclass(
+    "_COST_FIELDS",
+    [
+        (row.name, Numbers, number_field(0.0, switch=row.switch or None))
+        for row in JOB_COSTS.values()
+    ],
+    frozen=True,
+    kw_only=True,
+)
+
+
+class Costs(_COST_FIELDS):  # type: ignore[misc]  # its fields are rows, which mypy does not read
     """Cost statistics, Table 4: seconds per byte, per record, per task."""
 
-    hdfs_read_s_per_byte: Numbers = number_field(0.0)
-    hdfs_write_s_per_byte: Numbers = number_field(0.0)
-    local_read_s_per_byte: Numbers = number_field(0.0)
-    local_write_s_per_byte: Numbers = number_field(0.0)
-    network_s_per_byte: Numbers = number_field(0.0)
-    map_cpu_s_per_record: Numbers = number_field(0.0)
-    reduce_cpu_s_per_record: Numbers = number_field(0.0)
-    combine_cpu_s_per_record: Numbers = number_field(0.0, switch="use_combiner")
-    partition_cpu_s_per_record: Numbers = number_field(0.0)
-    serde_cpu_s_per_record: Numbers = number_field(0.0)
-    sort_cpu_s_per_record: Numbers = number_field(0.0)
-    merge_cpu_s_per_record: Numbers = number_field(0.0)
-    input_decompress_s_per_byte: Numbers = number_field(0.0, switch="input_compressed")
-    map_output_decompress_s_per_byte: Numbers = number_field(0.0, switch="map_output_compressed")
-    map_output_compress_s_per_byte: Numbers = number_field(0.0, switch="map_output_compressed")
-    output_compress_s_per_byte: Numbers = number_field(0.0, switch="output_compressed")
-    setup_cpu_s: Numbers = number_field(0.0)
-    cleanup_cpu_s: Numbers = number_field(0.0)
 
-
-COSTS = tuple(cost.name for cost in fields(Costs))
+COSTS = tuple(JOB_COSTS)
 SIDES = ("map", "reduce")
 
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,6 +34,18 @@ import numpy as np
 from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.base.records.profile import Profile
 from harness.models import merge
+from harness.models.adapter import (
+    AROUND_TASKS,
+    CellInputs,
+    all_slots,
+    around_tasks_s,
+    cell_inputs,
+    config_of_cell,
+    inputs_of_cell,
+    inputs_of_profile,
+    leave_out,
+    pick,
+)
 from harness.models.checks import (
     LARGEST_COUNT,
     Numbers,
@@ -42,9 +54,9 @@ from harness.models.checks import (
     require_statistics,
 )
 from harness.models.scheduler import POOLS, schedule, timeline
-from harness.models.vectors import CaseInput, Evaluator, object_in, refuse_too_many_tasks
+from harness.models.vectors import CaseInput, Evaluator, objects_in
 from harness.models.whatif.evaluation import evaluate, evaluate_grid, evaluate_rows
-from harness.models.whatif.inputs import COSTS, SIDES, Statistics, read_inputs, side_costs
+from harness.models.whatif.inputs import COSTS, SIDES, read_inputs
 
 # Costs that dominate a job with reduces: never silently taken as 0.
 _OF_REDUCES = frozenset({"network_s_per_byte", "local_write_s_per_byte"})
@@ -64,15 +76,12 @@ REDUCE_PARTS = (
     "reduce_function_s", "reduce_write_s", "reduce_cleanup_s",
 )  # fmt: skip
 
-# Start and end of a task's JVM: in the published time, and in the frame of the body.
-AROUND_TASKS = ("setup_cpu_s", "cleanup_cpu_s")
 _OF_MANY = ("job_s", "map_task_s", "reduce_task_s", "map_waves", "reduce_waves", *PHASES)
 _NOT_DATAFLOW = frozenset({*_OF_MANY, *AROUND_TASKS, "warnings"})
 
-_STATISTICS = frozenset(field.name for field in fields(Statistics))
+# What the scheduler takes of a cell.
+_SCHEDULED = ("num_reduces", "map_slots", "reduce_slots", "slowstart")
 
-# Statistics, costs, configuration and cluster of a cell.
-CellInputs: TypeAlias = tuple[dict[str, float], dict[str, float], dict[str, Any], dict[str, Any]]
 Terms: TypeAlias = dict[str, dict[str, float]]
 
 # One configuration for each cost, in which that cost is 1 and all others are 0.
@@ -101,7 +110,7 @@ def measurable(answer: Mapping[str, Numbers]) -> dict[str, Numbers]:
 
 def parts_of(answer: Mapping[str, Numbers], sort_s: Numbers) -> dict[str, Numbers]:
     """Seconds of single equations as recordings show them, *sort_s* of the spills for sorting."""
-    parts = {name: answer[name] for name in (*MAP_PARTS, *REDUCE_PARTS) if name in answer}
+    parts = pick(answer, (*MAP_PARTS, *REDUCE_PARTS))
     if "spill_s" in answer:
         parts |= {"spill_sort_s": sort_s, "spill_write_s": answer["spill_s"] - sort_s}
         merges_s = answer["inmem_merge_s"] + answer["ondisk_merge_s"]
@@ -141,9 +150,7 @@ def cost_terms(
 
 
 def _answer_job(case: CaseInput) -> dict[str, Any]:
-    names = ("statistics", "costs", "config", "cluster")
-    parts = {name: object_in(case.fields, name) for name in names}
-    refuse_too_many_tasks(parts["config"])
+    parts = objects_in(case, "statistics", "costs", "config", "cluster")
     return evaluate(**parts, rules=case.rules or "mr2")
 
 
@@ -204,18 +211,17 @@ class WhatIf:
         """
         self._require(profile, has_reduces=bool(configuration.num_reduces))
         inputs = inputs_of_cell(profile, configuration, cluster, job_input)
-        around_s = self._around_tasks_s(profile)
+        around_s = dict.fromkeys(SIDES, 0.0)
+        if self.rules != "paper":
+            around_s = {side: around_tasks_s(profile, side) for side in SIDES}
         answer = evaluate(*inputs, self.rules)
         num_maps = job_input.num_splits
         after_shuffle_s = sum(answer.get(name, 0.0) for name in AFTER_SHUFFLE)
         tasks: dict[str, Any] = {
             "map_times_s": [answer["map_task_s"]] * num_maps,
-            "num_reduces": configuration.num_reduces,
             "shuffle_s": answer.get("shuffle_s", 0.0),
             "after_shuffle_s": after_shuffle_s,
-            "map_slots": cluster.map_slots,
-            "reduce_slots": cluster.reduce_slots,
-            "slowstart": configuration.reduce_slowstart,
+            **pick(cell_inputs(configuration, cluster, job_input), _SCHEDULED),
         }
         schedules = {pool: schedule(**tasks, pool=pool) for pool in POOLS}
         separate = schedules["separate"]
@@ -237,10 +243,10 @@ class WhatIf:
             reduce_task_s=answer.get("reduce_task_s"),
             map_waves=answer["map_waves"],
             reduce_waves=answer["reduce_waves"],
-            phases={name: answer[name] for name in PHASES if name in answer},
+            phases=pick(answer, PHASES),
             measurable=measurable(answer),
             parts=self._parts(inputs, answer),
-            dataflow={name: value for name, value in answer.items() if name not in _NOT_DATAFLOW},
+            dataflow=leave_out(answer, _NOT_DATAFLOW),
             estimates={
                 "equation_94_s": answer["job_s"],
                 **{f"scheduler_{pool}_s": plan["job_s"] for pool, plan in schedules.items()},
@@ -253,12 +259,6 @@ class WhatIf:
         """``MissingStatistic`` where *profile* lacks what such a job needs."""
         needed = self.required if has_reduces else self.required - _OF_REDUCES
         require_statistics(needed, profile.statistics | profile.costs, profile, self.name)
-
-    def _around_tasks_s(self, profile: Profile) -> dict[str, float]:
-        """Setup and cleanup of a task of each side in seconds; the printed form has neither."""
-        if self.rules == "paper":
-            return dict.fromkeys(SIDES, 0.0)
-        return {side: around_tasks_s(profile, side) for side in SIDES}
 
     def _parts(self, inputs: CellInputs, answer: Mapping[str, Any]) -> dict[str, float]:
         """Seconds of single equations in *answer*, that of *inputs*, as recordings show them."""
@@ -277,10 +277,9 @@ class WhatIf:
         """Yield `predict` of very many cells: body, tasks and phases.  It refuses one or none."""
         has_reduces = any(configuration.num_reduces for configuration, _, _ in cells)
         self._require(profile, has_reduces=has_reduces)
-        inputs = [inputs_of_cell(profile, *cell) for cell in cells]
-        statistics, costs, _, _ = inputs[0]
-        config = _stacked([cell_config for _, _, cell_config, _ in inputs])
-        nodes = _stacked([cell_nodes for _, _, _, cell_nodes in inputs])
+        statistics, costs = inputs_of_profile(profile)
+        config = _stacked([config_of_cell(*cell) for cell in cells])
+        nodes = _stacked([all_slots(cluster) for _, cluster, _ in cells])
         columns = evaluate_grid(statistics, costs, config, nodes, self.rules, quantities=_OF_MANY)
         if self.rules == "engine":
             columns["job_s"] = _simulated_s(columns, config, nodes["map_slots_per_node"])
@@ -335,43 +334,3 @@ def _simulated_s(
     first_s = np.maximum(np.maximum(may_start_s, map_s), maps_end_s + (last_share - 1) * shuffle_s)
     waves_s = columns["reduce_waves"] * (shuffle_s + after_s)
     return np.fmax(maps_end_s, first_s + waves_s)  # without reduces, all else is NaN
-
-
-def inputs_of_cell(
-    profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
-) -> CellInputs:
-    """
-    What-If's statistics, costs, configuration and cluster of one cell, for `evaluate`.
-
-    Setup and cleanup of tasks cost nothing: they are in no body.  All slots of the cluster, which a
-    limit may lessen, are those of one node for Eqs. (92) and (93).
-    """
-    statistics = {
-        name: statistic.value
-        for name, statistic in profile.statistics.items()
-        if name in _STATISTICS
-    }
-    costs = {
-        name: cost.value
-        for name, cost in profile.costs.items()
-        if not name.startswith(AROUND_TASKS)
-    }
-    config = configuration.model_dump() | {
-        "num_maps": job_input.num_splits,
-        "split_bytes": job_input.split_bytes,
-    }
-    slots = {
-        "num_nodes": 1,
-        "map_slots_per_node": cluster.map_slots,
-        "reduce_slots_per_node": cluster.reduce_slots,
-    }
-    return statistics, costs | dict.fromkeys(AROUND_TASKS, 0.0), config, slots
-
-
-def around_tasks_s(profile: Profile, side: str) -> float:
-    """Setup and cleanup of a map or a reduce in seconds, 0 where the profile has none."""
-    costs = side_costs(profile.costs, side)
-    where = f"profile of {profile.workload!r}"
-    return sum(
-        check_number(name, costs[name].value, where=where) for name in AROUND_TASKS if name in costs
-    )

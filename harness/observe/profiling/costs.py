@@ -22,9 +22,9 @@ from harness.base.records.profile import CostGroup, FitDiagnostic, Statistic
 from harness.base.records.statistics import JOB_COSTS, typical_values
 from harness.base.stats.collinear import groups, proportional, soft_constraints
 from harness.base.stats.robust import RobustFit, nnls_robust
-from harness.core.scoring.score import MAP_PHASES
 from harness.models.whatif.inputs import SIDES
 from harness.models.whatif.model import MAP_PARTS, REDUCE_PARTS
+from harness.observe.profiling.measured import MAP_PHASES
 from harness.observe.profiling.phases import KINDS, PHASES, PhaseRow
 
 # Phases shorter than this are not worth fitting more exactly: timers and schedulers are no finer.
@@ -81,8 +81,7 @@ def fit_costs(
     if not common:
         return {}, (), ()
     target = np.array([phase_row.seconds for phase_row in rows])
-    scale_s = _scales(rows)
-    weights = np.array([1 / scale_s[phase_row.phase] for phase_row in rows])
+    weights = _weights(rows)
     sides = np.array([SIDES[phase_row.phase not in _MAP_SIDE] for phase_row in rows])
     columns = _tell_apart(common, sides, weights)
     typical = np.array([TYPICAL[name] for name in columns.costs])
@@ -92,8 +91,11 @@ def fit_costs(
     for cost_name in common:
         costs |= _costs_of(cost_name, rows, columns, column_groups, fit)
         if JOB_COSTS[cost_name].side == "both" and cost_name in columns.names:
-            sides_without = sorted({*sides} - {*sides[common[cost_name] != 0]})
-            costs |= _assumed_sides(cost_name, costs[cost_name], sides_without)
+            for side in sorted({*sides} - {*sides[common[cost_name] != 0]}):
+                source = f"the common cost: no {side} shows it"
+                changes = {"source": source, "group": (), "assumed": True}
+                assumed = costs[cost_name].model_copy(update=changes)
+                costs[JOB_COSTS[cost_name].side_name(side)] = assumed
     cost_groups = tuple(_group(rows, columns, members, fit) for members in column_groups)
     fitted = columns.design @ fit.coefficients
     return costs, cost_groups, tuple(_diagnostics(rows, target, fitted))
@@ -111,8 +113,8 @@ def _common_columns(rows: Sequence[PhaseRow]) -> dict[str, np.ndarray]:
     }
 
 
-def _scales(rows: Sequence[PhaseRow]) -> dict[str, float]:
-    """Seconds to which the residuals of each phase are relative."""
+def _weights(rows: Sequence[PhaseRow]) -> np.ndarray:
+    """What the residual of each row is multiplied by: it counts relative to its phase's median."""
     scale_s = {}
     for phase in {phase_row.phase for phase_row in rows}:
         shortest_s = _SHORTEST_PART_S if phase in _PARTS else _SHORTEST_S
@@ -120,7 +122,7 @@ def _scales(rows: Sequence[PhaseRow]) -> dict[str, float]:
             phase_row.seconds for phase_row in rows if phase_row.phase == phase
         )
         scale_s[phase] = max(median_s, shortest_s)
-    return scale_s
+    return np.array([1 / scale_s[phase_row.phase] for phase_row in rows])
 
 
 def _costs_of(
@@ -130,7 +132,11 @@ def _costs_of(
     column_groups: Sequence[tuple[int, ...]],
     fit: RobustFit,
 ) -> dict[str, Statistic]:
-    """A cost as the fit has it; with those of its sides, where they were told apart."""
+    """
+    A cost as the fit has it; with those of its sides, where they were told apart.
+
+    Each is a mean of columns, and may not be distinguished from those of its group.
+    """
     costs = {}
     for name, mean in columns.means_of(cost_name).items():
         group: tuple[str, ...] = ()
@@ -138,40 +144,25 @@ def _costs_of(
             names = tuple(columns.names[member] for member in members)
             if name in names:
                 group = tuple(member for member in names if member != name)
-        source = f"fit of {_phases_of(rows, columns.design @ mean)}"
-        costs[name] = _cost(fit, mean, source, group, columns.design)
+        terms = columns.design @ mean
+        value = float(mean @ fit.coefficients)
+        error = fit.error(mean)
+        source = f"fit of {_phases_of(rows, terms)}"
+        if group:
+            source += f"; share of its group's sum by {_SOURCE}, known to its own size at best"
+            error = max(error, value)
+        if not math.isfinite(error):
+            source += "; no row to spare, so the spread is the value"
+            error = value
+        costs[name] = Statistic(
+            value=value,
+            count=int(np.count_nonzero(terms)),
+            spread=error,
+            source=source,
+            assumed=bool(group),
+            group=group,
+        )
     return costs
-
-
-def _assumed_sides(cost_name: str, common: Statistic, sides: Sequence[str]) -> dict[str, Statistic]:
-    """The *common* cost as that of *sides* which do not show it."""
-    costs = {}
-    for side in sides:
-        changes = {"source": f"the common cost: no {side} shows it", "group": ()}
-        assumed = common.model_copy(update=changes | {"assumed": True})
-        costs[JOB_COSTS[cost_name].side_name(side)] = assumed
-    return costs
-
-
-def _cost(
-    fit: RobustFit, mean: np.ndarray, source: str, group: tuple[str, ...], design: np.ndarray
-) -> Statistic:
-    """The cost that is a *mean* of columns, not distinguished from those of its *group*."""
-    value = float(mean @ fit.coefficients)
-    error = fit.error(mean)
-    if group:
-        source += f"; share of its group's sum by {_SOURCE}, known to its own size at best"
-        error = max(error, value)
-    if not math.isfinite(error):
-        source += "; no row to spare, so the spread is the value"
-    return Statistic(
-        value=value,
-        count=int(np.count_nonzero(design @ mean)),
-        spread=error if math.isfinite(error) else value,
-        source=source,
-        assumed=bool(group),
-        group=group,
-    )
 
 
 def _tell_apart(

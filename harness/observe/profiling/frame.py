@@ -19,10 +19,10 @@ from harness.base.records.profile import FRAME, ProfiledJob, SpeedCorrection, St
 from harness.base.records.tasks import Source
 from harness.base.records.trace import JobTrace, TaskKind
 from harness.base.stats.spread import median_absolute_deviation
-from harness.core.scoring import measured
 from harness.models.frame import frame_counts, frame_s
 from harness.models.whatif.inputs import SIDES, side_costs
 from harness.observe.profiling.jobs import Observation, map_slowdown
+from harness.observe.profiling.measured import measured
 
 # By the kind of a task: parts of the frame that are start and end of its JVM.
 _STARTS = {"map": "map_start_s", "reduce": "reduce_start_s"}
@@ -152,28 +152,20 @@ def own_frame(
         name: statistic.model_copy(update={"value": statistic.value / factor})
         for name, statistic in profile_frame.items()
     } | shown
-    ends = _all_ends(observation, frame)
+    ends = {name: (start, end) for name, (start, end, _) in task_ends(observation).items()}
+    for attempt in observation.trace.attempts:
+        start = _STARTS[attempt.kind]
+        end = _ENDS[attempt.kind]
+        if {start, end} <= frame.keys():
+            ends.setdefault(attempt.attempt_id, (frame[start].value, frame[end].value))
     cell = observation.config, observation.cluster, observation.job_input
     try:
         seconds, _ = frame_s(frame, *cell)
         counts = frame_counts(*cell)
     except ModelError:  # a part is not known, or the slots that the job had are not
         return None, ends, ()
-    borrowed = (name for name in FRAME if counts[name] and name in frame and name not in shown)
-    return seconds, ends, tuple(borrowed)
-
-
-def _all_ends(
-    observation: Observation, frame: Mapping[str, Statistic]
-) -> dict[str, tuple[float, float]]:
-    """Start and end of each task's JVM, by attempt: its own, else those of *frame*."""
-    ends = {name: (start, end) for name, (start, end, _) in task_ends(observation).items()}
-    for attempt in observation.trace.attempts:
-        start = frame.get(_STARTS[attempt.kind])
-        end = frame.get(_ENDS[attempt.kind])
-        if start is not None and end is not None:
-            ends.setdefault(attempt.attempt_id, (start.value, end.value))
-    return ends
+    taken = frame.keys() - shown.keys()
+    return seconds, ends, tuple(name for name in FRAME if counts[name] and name in taken)
 
 
 def profiled_jobs(

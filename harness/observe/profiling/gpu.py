@@ -161,10 +161,8 @@ def _test_job(device_jobs: Sequence[Observation], device: _Device) -> dict[str, 
 
 def _mapper_seconds(job: Observation, speed: SpeedCorrection) -> Iterator[float]:
     """Yield the seconds of each recorded mapper, less what another phase of the model has."""
-    maps = {attempt.attempt_id: attempt for attempt in job.trace.succeeded("map")}
-    for times in job.task_times:
-        if isinstance(times, MapTimes) and times.attempt_id in maps and times.loop_s is not None:
-            attempt = maps[times.attempt_id]
+    for times, attempt in job.succeeded_times():
+        if isinstance(times, MapTimes) and times.loop_s is not None:
             steps_s = sum(_count(attempt, counter) for counter in _STEPS) / 1e9
             loop_s = times.loop_s - (times.read_s or 0.0) - (times.blocked_s or 0.0) - steps_s
             yield job.at_reference(max(0.0, loop_s), speed)
@@ -180,10 +178,8 @@ def _reduce_seconds(jobs: Sequence[Observation], speed: SpeedCorrection) -> tupl
             continue
         function_s = {
             times.attempt_id: times.function_s
-            for times in job.task_times
-            if isinstance(times, ReduceTimes)
-            and times.function_s is not None
-            and times.attempt_id in reduces
+            for times, _ in job.succeeded_times()
+            if isinstance(times, ReduceTimes) and times.function_s is not None
         }
         if function_s.keys() == reduces.keys():
             recorded_s.append(job.at_reference(math.fsum(function_s.values()), speed))

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from harness.base.records.prediction import Cluster, JobConfig, JobInput
 from harness.base.records.profile import SpeedCorrection
-from harness.base.records.tasks import MapTimes, ReduceTimes
+from harness.base.records.tasks import MapTimes, ReduceTimes, Source
 from harness.base.records.trace import JobTrace, TaskAttempt
 from harness.base.records.trial import Trial
 
@@ -39,12 +39,20 @@ class Observation:
         """*seconds* of this job at reference speed; as measured where there is no probe."""
         return speed.at_reference(seconds, self.rate) if self.rate else seconds
 
-    def succeeded_times(self) -> Iterator[tuple[MapTimes | ReduceTimes, TaskAttempt]]:
-        """Yield the times of each task that succeeded, as each source has them, and its attempt."""
+    def succeeded_times(
+        self, source: Source | None = None
+    ) -> Iterator[tuple[MapTimes | ReduceTimes, TaskAttempt]]:
+        """
+        Yield the times of each task that succeeded, and its attempt.
+
+        As *source* has them; without one, as each source has them.
+        """
         attempts = {attempt.attempt_id: attempt for attempt in self.trace.attempts}
         for times in self.task_times:
             attempt = attempts.get(times.attempt_id)
-            if attempt is not None and attempt.state == "succeeded":
+            if attempt is None or attempt.state != "succeeded":
+                continue
+            if source in (None, times.source):
                 yield times, attempt
 
 

@@ -31,7 +31,6 @@ from harness.base.errors import ModelError
 from harness.base.records.profile import SpeedCorrection
 from harness.base.records.tasks import MapTimes, ReduceTimes, SpillTimes, covered_s
 from harness.base.records.trace import TaskAttempt
-from harness.core.scoring.score import MAP_PHASES, REDUCE_PHASES
 from harness.models.whatif.model import (
     MAP_FUNCTION_PARTS,
     MAP_PARTS,
@@ -41,6 +40,7 @@ from harness.models.whatif.model import (
 )
 from harness.observe.profiling.dataflow import Ratios, Task, dataflow_statistics, tasks
 from harness.observe.profiling.jobs import Observation
+from harness.observe.profiling.measured import MAP_PHASES, REDUCE_PHASES
 
 # Of the history and of recordings, for the map and for the reduce.
 KINDS = ((MAP_PHASES, MAP_PARTS), (REDUCE_PHASES, REDUCE_PARTS))
@@ -194,9 +194,7 @@ def part_times(observation: Observation) -> dict[str, PartTimes]:
     """
     trace = observation.trace
     complete = {}
-    for task_times, attempt in observation.succeeded_times():
-        if task_times.source != "spans":
-            continue
+    for task_times, attempt in observation.succeeded_times("spans"):
         if isinstance(task_times, ReduceTimes):
             parts = _reduce_parts(task_times, attempt, trace.num_maps)
         else:
@@ -215,31 +213,19 @@ def logged_parts(observation: Observation) -> dict[str, PartTimes]:
     """
     trace = observation.trace
     logged = {}
-    for task_times, attempt in observation.succeeded_times():
-        if task_times.source != "logs":
-            continue
-        if isinstance(task_times, MapTimes):
-            parts = _logged_map_parts(task_times, attempt)
-        elif len(task_times.segments) == attempt.count("SHUFFLED_MAPS", trace.num_maps):
-            parts = _copies_and_merges(task_times)
-        else:
-            parts = {}
+    for task_times, attempt in observation.succeeded_times("logs"):
+        parts = dict[str, float]()
+        if isinstance(task_times, ReduceTimes):
+            if len(task_times.segments) == attempt.count("SHUFFLED_MAPS", trace.num_maps):
+                parts = _copies_and_merges(task_times)
+        # Nothing is known of a map unless its log tells of the file of each spill.
+        elif task_times.spills and all(spill.file_bytes for spill in task_times.spills):
+            parts["spill_s"] = math.fsum(spill.duration_s for spill in task_times.spills)
+            parts["map_cpu_s"] = attempt.count("CPU_MILLISECONDS") / 1000
+            if len(task_times.spills) > 1 and task_times.merge_s is not None:
+                parts["map_merge_s"] = task_times.merge_s
         logged[task_times.attempt_id] = PartTimes(parts)
     return logged
-
-
-def _logged_map_parts(map_times: MapTimes, attempt: TaskAttempt) -> dict[str, float]:
-    """Parts of a map that its log shows; none unless it tells of the file of each spill."""
-    spills = map_times.spills
-    if not spills or not all(spill.file_bytes for spill in spills):
-        return {}
-    parts = {
-        "spill_s": math.fsum(spill.duration_s for spill in spills),
-        "map_cpu_s": attempt.count("CPU_MILLISECONDS") / 1000,
-    }
-    if len(spills) > 1 and map_times.merge_s is not None:
-        parts["map_merge_s"] = map_times.merge_s
-    return parts
 
 
 def part_means(observations: Iterable[Observation]) -> dict[str, float]:

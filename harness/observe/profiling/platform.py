@@ -139,24 +139,18 @@ def _task_works(
     shared = {name for name, part in TASK_PARTS.items() if part.is_shared(observation.config)}
     for attempt_id, parts in parts_by_attempt.items():
         attempt = attempts[attempt_id]
-        if attempt.count(f"{_DFSIO}.BYTES"):
-            part, seconds, counts = _dfsio_work(observation, attempt)
-            yield part, False, seconds, counts
+        # A map of dfsio counts itself what it did, and nothing else.
+        if moved_bytes := attempt.count(f"{_DFSIO}.BYTES"):
+            seconds = attempt.count(f"{_DFSIO}.FILE_SYSTEM_NS") / 1e9
+            if observation.trial.cell.workload.parameters.get("mode", "read") == "read":
+                yield "map_read_s", False, seconds, reading_counts(moved_bytes, 0.0)
+            else:
+                counts = writing_counts(moved_bytes, 0.0, observation.output_copies)
+                yield "map_write_s", False, seconds, counts
             continue
         task_counts = _counts(observation, attempt, times[attempt_id])
         for part, seconds in parts.seconds.items():
             yield part, part in shared, seconds, task_counts.get(part, {})
-
-
-def _dfsio_work(observation: Observation, attempt: TaskAttempt) -> tuple[str, float, Counts]:
-    """Part, seconds and work of a map of dfsio, which counts them itself."""
-    seconds = attempt.count(f"{_DFSIO}.FILE_SYSTEM_NS") / 1e9
-    moved_bytes = attempt.count(f"{_DFSIO}.BYTES")
-    mode = observation.trial.cell.workload.parameters.get("mode", "read")
-    if mode == "read":
-        return "map_read_s", seconds, reading_counts(moved_bytes, 0.0)
-    counts = writing_counts(moved_bytes, 0.0, observation.output_copies)
-    return "map_write_s", seconds, counts
 
 
 def _counts(

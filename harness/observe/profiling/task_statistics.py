@@ -270,14 +270,18 @@ def network_statistics(
     Bytes per second at reference speed under the jobs' own load, so it is no more than what the
     network can do.  From spans where any job has them, else from logs; absent where nobody copied.
     """
-    copied = _copied_segments(observations)
-    has_spans = any(segments for (source, _, _), segments in copied.items() if source == "spans")
-    wanted: Source = "spans" if has_spans else "logs"
+    # Segments that reduces copied, by number of the job, and host of the reduces.
+    by_source: dict[Source, dict[tuple[int, str], list[SegmentTimes]]] = {"spans": {}, "logs": {}}
+    for number, observation in enumerate(observations):
+        for task_times, _ in observation.succeeded_times():
+            if isinstance(task_times, ReduceTimes):
+                place = (number, task_times.host)
+                by_source[task_times.source].setdefault(place, []).extend(task_times.segments)
+    wanted: Source = "spans" if any(by_source["spans"].values()) else "logs"
     rates: list[tuple[str, Pair]] = []
-    for source, number, host in sorted(copied):
-        segments = copied[source, number, host]
+    for (number, host), segments in sorted(by_source[wanted].items()):
         busy_s = covered_s((segment.start_s, segment.finish_s) for segment in segments)
-        if source == wanted and busy_s > 0:
+        if busy_s > 0:
             factor = observations[number].at_reference(1.0, speed)
             sent_bytes = float(sum(segment.sent_bytes for segment in segments))
             rates.append((host, (sent_bytes, busy_s * factor)))
@@ -285,16 +289,3 @@ def network_statistics(
         return {}
     what = f"{wanted}: bytes sent to a node / time in which some were on their way"
     return {"network_bps": pooled(rates, f"{what}, over {len(rates)} nodes of jobs")}
-
-
-def _copied_segments(
-    observations: Sequence[Observation],
-) -> dict[tuple[Source, int, str], list[SegmentTimes]]:
-    """Segments that reduces copied, by source, number of the job, and host of the reduces."""
-    copied = defaultdict[tuple[Source, int, str], list[SegmentTimes]](list)
-    for number, observation in enumerate(observations):
-        succeeded = {attempt.attempt_id for attempt in observation.trace.succeeded("reduce")}
-        for task_times in observation.task_times:
-            if isinstance(task_times, ReduceTimes) and task_times.attempt_id in succeeded:
-                copied[task_times.source, number, task_times.host] += task_times.segments
-    return copied

@@ -356,7 +356,13 @@ def logged_reduce_times(
     task_log: TaskLog, shuffle: ShuffleLog, attempt: TaskAttempt
 ) -> ReduceTimes:
     """Times of the reduce *attempt*, as its two logs and its counters show them."""
-    stalls = _stalls(shuffle)
+    # When fetchers had no memory: each until the next memory merge has made room.
+    room_s = sorted(merge.finish_s for merge in shuffle.merges if merge.kind == "memory")
+    stalls: list[Interval] = []
+    for full_s in shuffle.full_s:
+        place = bisect_left(room_s, full_s)
+        if place < len(room_s):
+            stalls.append((full_s, room_s[place]))
     waited_s = None
     stalled_s = None
     if shuffle.begin_s and shuffle.copied_s:
@@ -379,17 +385,6 @@ def logged_reduce_times(
         commit_s=_between(task_log.allowed_s, task_log.saved_s or task_log.ended_s),
         end_s=_between(task_log.done_s, attempt.finish_s),
     )
-
-
-def _stalls(shuffle: ShuffleLog) -> list[Interval]:
-    """When fetchers had no memory: each until the next memory merge has made room."""
-    room_s = sorted(merge.finish_s for merge in shuffle.merges if merge.kind == "memory")
-    stalls: list[Interval] = []
-    for full_s in shuffle.full_s:
-        place = bisect_left(room_s, full_s)
-        if place < len(room_s):
-            stalls.append((full_s, room_s[place]))
-    return stalls
 
 
 def logged_segments(shuffle: ShuffleLog) -> Iterator[SegmentTimes]:

@@ -32,7 +32,7 @@ _LOCK_TEXT = re.compile(r'\{"pid": ([1-9]\d{1,9}), "since": "([^"]{,40})"')
 MAKE_ROOM = "free some space there, and start the same command again: it resumes"
 _NOT_OURS = (
     "choose a folder that you may write with --results-dir, with a copy of the run if it exists;"
-    " where it is, 'harness reproduce RUN' and 'harness report FILE --into FOLDER' read it"
+    " where it is, 'harness reproduce RUN' and 'harness report FILE -o FOLDER' read it"
 )
 _FIX = {
     errno.ENOENT: "check the path: nothing is there",

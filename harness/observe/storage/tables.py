@@ -13,7 +13,6 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cache
-from importlib import import_module
 from itertools import chain, groupby, islice, pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -56,16 +55,14 @@ _BY_NAME = {"attempts": _ATTEMPT, "spans": _SPAN}
 _adapter = cache(TypeAdapter)
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    """Import what is slow to import, and has no types, when it is needed."""
-    return import_module("pyarrow"), import_module("pyarrow.parquet")
-
-
 def write_table(
     file_path: Path, columns: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
 ) -> None:
     """Write *rows* with *columns* (name -> type); `DataError`: a value does not fit its column."""
-    arrow, parquet = _pyarrow()
+    import pyarrow as arrow
+
+    from pyarrow import parquet
+
     schema = arrow.schema([(column, _arrow_type(hint)) for column, hint in columns.items()])
     unread = iter(rows)
     try:
@@ -102,7 +99,10 @@ def read_columns(
     opener: Opener, file_path: Path, columns: Mapping[str, Any]
 ) -> Iterator[list[Any]]:
     """Columns of a table, part after part: arrays of numbers without a gap, else lists."""
-    arrow, parquet = _pyarrow()
+    import pyarrow as arrow
+
+    from pyarrow import parquet
+
     schema = arrow.schema([(column, _arrow_type(hint)) for column, hint in columns.items()])
     # Equal texts are read once.
     texts = [field.name for field in schema if field.type == arrow.string()]
@@ -133,7 +133,8 @@ def read_columns(
 
 def _check_column(field: Any, column: Any, hint: Any) -> None:
     """`ValueError` unless *column* has the type of *field*, and each value that *hint* demands."""
-    arrow, _ = _pyarrow()
+    import pyarrow as arrow
+
     is_list = arrow.types.is_list(column.type)
     # Texts come as indices into a dictionary, whose values have the type.
     plain_type = column.type if is_list else getattr(column.type, "value_type", column.type)
@@ -156,7 +157,8 @@ def read_parts(opener: Opener, folder: Path, table_name: str) -> Iterator[dict[s
 
 def _values(column: Any) -> Any:
     """Values of a column: an array of numbers, or a list, whose equal texts are one object."""
-    arrow, _ = _pyarrow()
+    import pyarrow as arrow
+
     if column.type in (arrow.int64(), arrow.float64()) and not column.null_count:
         return column.to_numpy()
     values: list[Any] = []
@@ -172,7 +174,8 @@ def _values(column: Any) -> Any:
 
 def _arrow_type(hint: Any) -> Any:
     """Give the Arrow type of a field: plain values, optional ones, tuples of them."""
-    arrow, _ = _pyarrow()
+    import pyarrow as arrow
+
     plain = {str: arrow.string(), int: arrow.int64(), float: arrow.float64(), bool: arrow.bool_()}
     if hint in plain:
         return plain[hint]
@@ -302,15 +305,16 @@ def read_recordings(opener: Opener, folder: Path) -> Iterator[TaskSpans]:
 
 def read_units(opener: Opener, folder: Path) -> Iterator[UnitTimes]:
     """Times of units, one attempt at a time; none where none were asked for."""
+    import numpy as np
+
     file_path = folder / "units.parquet"
-    numpy = import_module("numpy")
 
     def stretches() -> Iterator[tuple[tuple[str, int], list[float]]]:
         """Consecutive rows of one attempt in one part of the table; they may go on in the next."""
         for names, sizes, _, times in read_columns(opener, file_path, _UNITS):
-            is_other = numpy.asarray(names[1:]) != numpy.asarray(names[:-1])
+            is_other = np.asarray(names[1:]) != np.asarray(names[:-1])
             is_other |= sizes[1:] != sizes[:-1]
-            ends = [*(numpy.flatnonzero(is_other) + 1).tolist(), len(times)]
+            ends = [*(np.flatnonzero(is_other) + 1).tolist(), len(times)]
             for start, end in pairwise([0, *ends] if len(times) else ()):
                 yield (names[start], int(sizes[start])), times[start:end].tolist()
 

@@ -24,7 +24,7 @@ def render_html(document: Document) -> str:
     from markupsafe import Markup
 
     environment = Environment(
-        loader=PackageLoader("harness.core.reports"),
+        loader=PackageLoader("harness.base.documents"),
         autoescape=True,
         finalize=lambda value: value if isinstance(value, Markup) else printable(value),
         undefined=StrictUndefined,

@@ -1,5 +1,5 @@
 """
-Times of a trial: `harness.core.scoring.measured`.
+Tests for `harness.observe.profiling.measured`: times of a trial.
 """
 
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.records.trace import JobTrace, TaskAttempt
-from harness.core import scoring
+from harness.observe.profiling import measured as module
 
 
 def attempt(kind, start, *ends, state="succeeded"):
@@ -38,7 +38,7 @@ def measured(jobs, frames=(None,), ends=None):
     Times of a trial whose tasks have no start and no end to lose, but those of *ends*.
     """
     none = {a.attempt_id: (0.0, 0.0) for job in jobs for a in job.attempts}
-    return scoring.measured(jobs, frames, none if ends is None else ends)
+    return module.measured(jobs, frames, none if ends is None else ends)
 
 
 MAPS = (attempt("map", 10.0, 14.0, 16.0), attempt("map", 12.0, 20.0, 26.0))

@@ -1,0 +1,124 @@
+"""
+Measured times of a trial, from the histories of its jobs: of the job, its tasks and their phases.
+
+A history shows when each phase of a task ends; what the task's JVM needs to start and to end is
+handed in, and belongs to no phase.
+"""
+
+from __future__ import annotations
+
+import math
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from statistics import fmean
+from typing import NamedTuple
+
+from harness.base.records.trace import JobTrace, TaskAttempt, TaskKind
+
+MAP_PHASES = ("map_main_s", "map_tail_s")
+REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
+
+
+class Span(NamedTuple):
+    """
+    A part of a task that is measured as *quantity*, from one phase's end to that of another.
+
+    *begin* and *end* are fields of `TaskAttempt`; without them the span begins and ends with the
+    work of the task itself.
+    """
+
+    kind: TaskKind
+    quantity: str
+    begin: str = ""
+    end: str = ""
+
+    def measure(
+        self, attempts: Iterable[TaskAttempt], ends: Mapping[str, tuple[float, float]]
+    ) -> list[float]:
+        """
+        Seconds of the span in each of *attempts* for which the history shows both its ends.
+
+        *ends* are the seconds that the JVM of an attempt needs to start and to end; attempts
+        without them are left out.
+        """
+        begin_field = self.begin
+        end_field = self.end
+        measured_s = []
+        for attempt in attempts:
+            if attempt.attempt_id not in ends:
+                continue
+            start_s, end_s = ends[attempt.attempt_id]
+            begin = getattr(attempt, begin_field) if begin_field else attempt.start_s + start_s
+            finish = getattr(attempt, end_field) if end_field else attempt.finish_s - end_s
+            if begin is not None and finish is not None:
+                # A usual start may be longer than one task's own.
+                measured_s.append(max(0.0, finish - begin))
+        return measured_s
+
+
+SPANS = (
+    Span("map", "map_task_s"),
+    Span("map", "map_main_s", end="map_finish_s"),
+    Span("map", "map_tail_s", begin="map_finish_s"),
+    Span("reduce", "reduce_task_s"),
+    Span("reduce", "shuffle_s", end="shuffle_finish_s"),
+    Span("reduce", "sort_s", begin="shuffle_finish_s", end="sort_finish_s"),
+    Span("reduce", "reduce_rest_s", begin="sort_finish_s"),
+)
+
+
+def measured(
+    jobs: Sequence[JobTrace],
+    frames: Sequence[float | None],
+    ends: Mapping[str, tuple[float, float]],
+) -> dict[str, float]:
+    """
+    Quantities of a trial in seconds: those of tasks are means over all that succeeded.
+
+    *frames* are the seconds around the tasks of each job, *ends* those of the start and of the end
+    of each task's JVM, by attempt.  Bodies and tasks are without them; what no frame or no end is
+    known of is absent, and so is a body of which nothing would be left.
+
+    The times of jobs are their sums; `each_job_s`, which a single job lacks, is their mean.  What
+    passes between two jobs counts in none.  Reduce quantities are absent from map-only jobs, and
+    every quantity whose times the history lacks.  `makespan_s` is the first task's start to the
+    last task's end.
+    """
+    job_s = math.fsum(job.job_s for job in jobs)
+    quantities = {"job_s": job_s}
+    known_frames = [frame_s for frame_s in frames if frame_s is not None]
+    if known_frames and len(known_frames) == len(jobs):
+        frame_s = math.fsum(known_frames)
+        quantities["frame_s"] = frame_s
+        if job_s > frame_s:
+            quantities["body_s"] = job_s - frame_s
+    makespans = [makespan for job in jobs if (makespan := job_makespan_s(job)) is not None]
+    if makespans:
+        quantities["makespan_s"] = math.fsum(makespans)
+    if len(jobs) > 1:
+        quantities["each_job_s"] = job_s / len(jobs)
+    return quantities | task_means_s(jobs, ends)
+
+
+def job_makespan_s(job: JobTrace) -> float | None:
+    """Start of the first task of *job* to the end of the last one; `None` where none succeeded."""
+    attempts = (*job.succeeded("map"), *job.succeeded("reduce"))
+    if not attempts:
+        return None
+    first_s = min(attempt.start_s for attempt in attempts)
+    last_s = max(attempt.finish_s for attempt in attempts)
+    return last_s - first_s
+
+
+def task_means_s(
+    jobs: Sequence[JobTrace], ends: Mapping[str, tuple[float, float]]
+) -> dict[str, float]:
+    """Mean seconds of each of `SPANS` over all tasks that succeeded and have known *ends*."""
+    tasks_s = defaultdict[str, list[float]](list)
+    for job, span in product(jobs, SPANS):
+        measured_s = span.measure(job.succeeded(span.kind), ends)
+        if measured_s:
+            tasks_s[span.quantity] += measured_s
+    return {quantity: fmean(times_s) for quantity, times_s in tasks_s.items()}
