@@ -11,6 +11,7 @@ import pytest
 from harness.base.errors import DataError, SpecError
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.file import read_experiment
+from harness.core.experiment.grid import expand
 from harness.core.store import Store
 from harness.tuning import closed_loop
 from harness.tuning.closed_loop import Outcome, Step, Tuning
@@ -29,10 +30,11 @@ class RecordedSession:
     made = ()
     failing = ""
 
-    def __init__(self, text, source, results_dir, overrides, console, profiles):
+    def __init__(self, text, source, results_dir, *given, profiles):
+        overrides, _ = given
         self.text = text
         self.source = source
-        self.given = (overrides, console, profiles)
+        self.given = (*given, profiles)
         self.store = Store(results_dir)
         self.experiment = read_experiment(text, source, overrides)
         self.versions = VERSIONS
@@ -63,6 +65,8 @@ def session(monkeypatch):
     """
     kind = type("Session", (RecordedSession,), {"made": ()})
     monkeypatch.setattr(closed_loop, "Session", kind)
+    kind.reported = []  # a report is drawn, which takes a ring of its own
+    monkeypatch.setattr(Evaluation, "report", lambda made: kind.reported.append(made.run.path))
     return kind
 
 
@@ -147,7 +151,7 @@ class TestStep:
         cluster: {provider: ansible, hosts: [m, w1, w2], ssh: {user: someone}}
         workloads: [{name: terasort, input: 1 MiB}]
         """
-        cluster = read_experiment(text, "a", ()).clusters[0]
+        cluster = expand(read_experiment(text, "a", ()))[0].cluster
         base = tuning.basis.resolved
         moved = base.cell.model_copy(update={"cluster": cluster})
         tuning.basis = SimpleNamespace(base=moved)
@@ -179,7 +183,7 @@ class TestStep:
 
         run = Store(tmp_path).latest("tune-terasort")
         assert run.is_scored
-        assert (run.path / "report.html").exists()
+        assert session.reported == [run.path]
 
     def test_that_is_there_already_is_taken(self, tuning, session):
         """
