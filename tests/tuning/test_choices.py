@@ -26,7 +26,7 @@ from harness.tuning.optimizers import (
 )
 from harness.tuning.settings import (
     COPIERS,
-    MEANINGS,
+    SETTINGS,
     SPLIT,
     SWITCH,
     Setting,
@@ -71,6 +71,19 @@ class TestRanges:
             "reduce_slowstart": (0.0, 1.0),
             SWITCH: (0, 1),
         }
+
+    def test_are_of_counts_but_for_shares_and_a_switch(self):
+        """
+        Shares lie between 0 and 1.
+        """
+        kinds = {setting.name: setting.kind for setting in job().space()}
+        highest = {setting.name: setting.high for setting in job().space()}
+
+        assert kinds.pop(SWITCH) == "switch"
+        assert {name for name, kind in kinds.items() if kind == "share"} == {
+            name for name in kinds if highest[name] <= 1
+        }
+        assert set(kinds.values()) == {"share", "count"}
 
     def test_of_one_value_are_none(self):
         """
@@ -148,7 +161,7 @@ class TestProperties:
         """
         for setting in job().space():
             assert setting.name == SPLIT or setting.name in JOB_PROPERTIES
-            assert MEANINGS[setting.name]
+            assert SETTINGS[setting.name].meaning
 
     def test_rows_become_columns(self):
         """
@@ -519,7 +532,7 @@ class TestChoices:
             "sort buffer: the heap of a map has room for 367",
             "split: no file of the input is known to be larger",
         ]
-        meaning = MEANINGS["sort_buffer_mb"]
+        meaning = SETTINGS["sort_buffer_mb"].meaning
         assert choice.reasons["sort_buffer_mb"] == f"{meaning}; without it +5.9 s"
 
     @pytest.mark.parametrize("optimizer", OPTIMIZERS)
