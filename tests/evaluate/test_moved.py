@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, SpecError
+from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
 from harness.base.records.score import Measurement, ScoreBook
 from harness.core.evaluate.budgets import Budget, judge, read_budgets
@@ -465,6 +466,43 @@ class TestBudgets:
         assert result == budget._replace(
             verdict="broken", reason="terasort in x: 30 to 40 %; terasort in y: 50 to 60 %"
         )
+
+    def test_that_are_none_are_told_how_to_be_written(self, tmp_path):
+        """
+        A file as well as a line of it.
+        """
+        made = side(tmp_path, cells(SIZES[:1]), [[1.0]])
+        for text, fix in (
+            (
+                "schema: 1\nbudgets: [{quantity: job_s}]\n",
+                "5 %} or {statistic: network_s_per_byte, changes: 20 %}",
+            ),
+            (
+                "schema: 1\n",
+                "write 'schema: 1', 'budgets:' and lines such as '- {quantity: job_s, ",
+            ),
+        ):
+            with pytest.raises(SpecError) as caught:
+                read_budgets(text, "b.yaml", [made])
+            assert fix in str(caught.value)
+
+    def test_may_be_about_whatever_the_runs_have(self, tmp_path):
+        """
+        Models that only a run knows, and all that there are; any statistic where no run has one.
+        """
+        made = side(tmp_path, cells(SIZES[:1], name="mine"), [[1.0]], predictions=[
+            Prediction(model="only-here")
+        ])  # fmt: skip
+        text = (
+            "schema: 1\nbudgets:\n"
+            "- {quantity: job_s, workload: mine, slower: 5 %}\n"
+            "- {quantity: job_s, workload: sort, slower: 5 %}\n"
+            "- {quantity: job_s, model: only-here, error: 5 %}\n"
+            "- {quantity: job_s, model: whatif, error: 5 %}\n"
+            "- {statistic: any, changes: 5 %}\n"
+        )
+
+        assert len(read_budgets(text, "b.yaml", [made])) == 5
 
     def test_are_read_with_what_they_choose(self, tmp_path):
         """
