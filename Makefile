@@ -40,14 +40,14 @@ fast process live: export PYTHONDONTWRITEBYTECODE :=  # Python compiles what it 
 fast process: export OMP_NUM_THREADS := 1  # a worker of pytest to each core, and no threads of libraries beside it
 
 fast:  ## no process, compiler, JVM or figure, nothing that computes for seconds; of one part: make fast PART=models
-	.venv/bin/pytest -n auto --dist loadfile -m "not process and not live and not long" $(paths)
+	.venv/bin/pytest -n auto --dist worksteal -m "not process and not live and not long" $(paths)
 
 process:  ## what starts processes, compilers and JVMs, draws, or computes for seconds; PART as above
-	.venv/bin/pytest -n auto --dist loadfile -m "process and not live and not long" --hypothesis-profile thorough $(paths)
+	.venv/bin/pytest -n $$(($$(nproc) + 1)) --dist worksteal -m "process and not live and not long" --hypothesis-profile thorough $(paths)
 
 live:  ## real clusters of this machine; the image of a Docker node is made first, once for its content
 	.venv/bin/python -m tests.live.engine
-	.venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "live and not long and not alone"
+	.venv/bin/pytest -n 3 --dist loadgroup --no-loadscope-reorder -m "live and not long and not alone"
 	.venv/bin/pytest -m "live and not long and alone"
 
 test-long:  ## what takes many minutes: 75 in all; three at a time as most of it waits, then what wants the machine
