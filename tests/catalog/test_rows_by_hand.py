@@ -639,7 +639,7 @@ class TestFilled:
         """
         How many there are by then.
         """
-        monkeypatch.setattr("harness.core.catalog.fill._BATCH_ROWS", 2)
+        monkeypatch.setattr("harness.past.fill._BATCH_ROWS", 2)
         for number in range(1, 6):
             put(tmp_path / "done", number)
         seen = []
