@@ -11,10 +11,11 @@ import time
 from harness.base.records.profile import FRAME, Profile, Statistic
 from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.base.units import MIB
+from harness.core.evaluate.basis import Basis
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.run.preflight import known_names
 from harness.models.whatif.inputs import COSTS
-from harness.tuning.ask import MANY, Basis, answers, questions
+from harness.tuning.ask import MANY, answers, questions
 
 ROUNDS, LOOPED = 5, 400
 GRID = (

@@ -27,7 +27,7 @@ ADD = """
 import resource, sys, time
 from pathlib import Path
 from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.fill import fill
+from harness.past.fill import fill
 start, before_s = time.monotonic(), time.process_time()
 filled = fill(Catalog(Path(sys.argv[2])), [Path(sys.argv[1])], int(sys.argv[3]), lambda _: None)
 seconds = time.monotonic() - start

@@ -19,20 +19,20 @@ import numpy as np
 
 from scipy.optimize import differential_evolution
 
+from harness.core.evaluate.basis import basis_of_run
 from harness.core.evaluate.flow import Evaluation
-from harness.core.store import Run
-from harness.tuning.ask import basis_of_run
+from harness.core.store import Store
 from harness.tuning.objective import Objective
 from harness.tuning.optimizers import choose
 from harness.tuning.proposals import job_of
 
-BUNDLE = Path(__file__).parents[1] / "results/published/quick/runs"
+BUNDLE = Path(__file__).parents[1] / "results/published/quick"
 MODEL, EVALUATIONS, MANY, ROUNDS = "whatif-mr2", 20_000, 10**6, 5
 
 
 def main() -> None:
     """Print seconds (median of five) and the job time that each choice has by the model."""
-    run = Run(next(path for path in BUNDLE.iterdir() if path.is_dir()))
+    run = Store(BUNDLE).find(str(BUNDLE))
     basis = basis_of_run(Evaluation.of(run), "terasort")
     job, profile = job_of(basis), basis.profile
     base_s = float(Objective(MODEL, profile, job).seconds({"num_reduces": np.array([2.0])})[0])

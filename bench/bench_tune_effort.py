@@ -38,7 +38,7 @@ from harness.core.evaluate.predict import predict_cells
 from harness.core.experiment.grid import axis_values, varying
 from harness.core.store import Run
 from harness.tuning.learned import Learned, point_of
-from harness.tuning.proposals import NEAR, regrets
+from harness.tuning.regret import NEAR, regrets
 
 NOISE = 0.03  # of one measured time, as a share
 

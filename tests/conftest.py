@@ -1,5 +1,8 @@
 """Settings of all tests, and what keeps the fast ring fast."""
 
+import atexit
+import gc
+import os
 import signal
 import sys
 
@@ -24,9 +27,20 @@ STARTS_A_PROCESS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn
 DRAWS = "matplotlib"
 
 # Files of the live ring that take minutes.
-LONGEST = ("live/test_tracer", "live/test_experiment", "contracts/test_outside", "live/test_faults")
+LONGEST = (
+    "live/test_docker", "live/test_ansible", "live/test_existing",
+    "live/test_tracer", "live/test_experiment", "contracts/test_outside", "live/test_faults",
+)  # fmt: skip
+
+# What several files of the live ring have in common, and no two tests may use at once, by words of
+# their names: the data of a private Docker engine, and ports of this machine that look free.
+SHARED = {"docker": "the engine", "existing": "ports", "ports": "ports", "namespaces": "ports"}
+
+# All tests of a session, those too that its marks deselect.
+COLLECTED = pytest.StashKey[list[pytest.Item]]()
 
 running_fast_tests = []
+flush_to_disk = os.fsync
 
 
 def refuse_slow_work(event, arguments):
@@ -43,6 +57,13 @@ def refuse_slow_work(event, arguments):
 sys.addaudithook(refuse_slow_work)
 
 
+def refuse_closed_file(handle):
+    """
+    All of `os.fsync` that a fast test can see: it ends before any power cut, and waits for no disk.
+    """
+    os.fstat(handle)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """
@@ -50,15 +71,48 @@ def pytest_runtest_protocol(item):
     """
     if not any(item.get_closest_marker(ring) for ring in SLOW_RINGS):
         running_fast_tests.append(item.nodeid)
+        os.fsync = refuse_closed_file
     try:
         return (yield)
     finally:
         running_fast_tests.clear()
+        os.fsync = flush_to_disk
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_finish():
     """
-    Put the longest files of the live ring first, so that its two workers end at about one time.
+    What was collected stays to the end: the collector of garbage need not look at it again.
     """
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)
+
+
+def companions(item):
+    """
+    Name of the tests that one worker runs with this one (``--dist loadgroup``): they use the same
+    thing of this machine, or share a cluster or hosts of their module. Empty for a test that can
+    run beside all others.
+    """
+    for word, group in SHARED.items():
+        if word in item.nodeid:
+            return group
+    fixtures = item._fixtureinfo.name2fixturedefs.values()
+    if all(fixture[-1].scope != "module" for fixture in fixtures):
+        return ""
+    case = item.callspec.params.get("maker", "") if hasattr(item, "callspec") else ""
+    return f"{item.path.stem} {case}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(session, items):
+    """
+    Put the longest files of the live ring first, so that its workers end at about one time; tell
+    them which tests belong together.
+    """
+    for item in items:
+        if item.get_closest_marker("long") and (group := companions(item)):
+            item.add_marker(pytest.mark.xdist_group(group))
+    session.stash[COLLECTED] = list(items)
     places = {f"{stem}.py": place for place, stem in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get("/".join(item.path.parts[-2:]), len(places)))

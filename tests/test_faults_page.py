@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.clusters import PROVIDERS
+from tests.conftest import COLLECTED
 
 PROJECT = Path(__file__).resolve().parent.parent
 PAGE = PROJECT / "docs" / "faults.md"
@@ -32,36 +33,65 @@ def table():
 
 class Collected:
     """
-    A plugin of a collection within this one: the rings of each test, by file and name.
+    A plugin of a collection within this one: its tests, and what could not be collected.
     """
 
     def __init__(self):
-        self.rings = defaultdict(set)
+        self.items, self.errors = [], []
+
+    def pytest_collectreport(self, report):
+        """
+        A file that cannot be imported has no tests: its error says why, and not the page.
+        """
+        if report.failed:
+            self.errors.append(f"{report.nodeid}: {report.longreprtext}")
 
     def pytest_collection_finish(self, session):
         """
-        Read the marks of all cases.
+        Keep the tests.
         """
-        for item in session.items:
-            marks = {mark.name for mark in item.iter_markers()}
-            ring = next((ring for ring in RINGS if ring in marks), "fast")
-            path, *parts = item.nodeid.partition("[")[0].split("::")
-            for name in {"::".join(parts), parts[-1]}:
-                self.rings[path, name].add(ring)
+        self.items = session.items
 
 
-@pytest.fixture(scope="module")
-def rings():
+def collected_here(request, files):
     """
-    The rings of all tests of the files that the page names.
+    The tests of the *files*, where this very session has collected all of them; else nothing.
     """
-    paths = {path for path, *_ in NAMED.findall(PAGE.read_text(encoding="utf-8"))}
-    files = sorted(str(PROJECT / path) for path in paths if (PROJECT / path).exists())
+    items = [item for item in request.session.stash[COLLECTED] if item.path in files]
+    is_whole = not any("::" in argument for argument in request.config.args)
+    return items if is_whole and {item.path for item in items} == files else []
+
+
+def collected_anew(files):
+    """
+    The tests of the *files*, whatever is asked of this session.
+    """
     collected = Collected()
     quiet = "-n 0 -p no:cacheprovider -p no:terminal"
     options = f"--collect-only -o addopts=--import-mode=importlib {quiet}"
-    pytest.main([*options.split(), f"--rootdir={PROJECT}", *files], plugins=[collected])
-    return collected.rings
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTEST_ADDOPTS", raising=False)
+        arguments = [*options.split(), f"--rootdir={PROJECT}", *sorted(map(str, files))]
+        pytest.main(arguments, plugins=[collected])
+    assert collected.errors == []
+    return collected.items
+
+
+@pytest.fixture(scope="module")
+def rings(request):
+    """
+    The rings of all tests of the files that the page names, by file and name.
+    """
+    paths = {path for path, *_ in NAMED.findall(PAGE.read_text(encoding="utf-8"))}
+    files = {PROJECT / path for path in paths if (PROJECT / path).exists()}
+    rings = defaultdict(set)
+    for item in collected_here(request, files) or collected_anew(files):
+        marks = {mark.name for mark in item.iter_markers()}
+        ring = next((ring for ring in RINGS if ring in marks), "fast")
+        path, *parts = item.nodeid.partition("[")[0].split("::")
+        for name in {"::".join(parts), parts[-1]}:
+            rings[path, name].add(ring)
+    return rings
 
 
 def test_rows_have_six_cells():

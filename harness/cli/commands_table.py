@@ -29,9 +29,9 @@ def _compare() -> ModuleType:
 
 
 def _doctor() -> ModuleType:
-    from harness.cli.commands import doctor
+    from harness.doctor import command
 
-    return doctor
+    return command
 
 
 def _export() -> ModuleType:

@@ -77,8 +77,12 @@ Example:
     harness COMMAND --help""",
 )
 @click.version_option(__version__, prog_name="harness", message="%(prog)s %(version)s")
-def group() -> None:
+@click.pass_context
+def group(context: click.Context) -> None:
     """Says which performance model of Hadoop MapReduce to believe, on the cluster at hand."""
+    from harness.cli.commands.steps import profiles_elsewhere
+
+    context.obj = profiles_elsewhere  # by which sessions take profiles to other machines
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

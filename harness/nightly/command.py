@@ -13,11 +13,12 @@ from harness.base.text import printable
 from harness.cli.console import completion
 from harness.cli.console.command import FirstByDefault, group
 from harness.cli.console.options import json_option, results_option, set_option
-from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.present import Note, Part, Rows, present
 from harness.cli.console.talk import Progress
 
 if TYPE_CHECKING:
     from harness.base.documents.document import Document
+    from harness.core.run.session import Transfer
     from harness.nightly.history import History
     from harness.nightly.records import Alarm, Night
 
@@ -51,7 +52,14 @@ history_argument = click.argument(
 @results_option
 @set_option
 @json_option
-def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: bool) -> int:
+@click.pass_obj
+def measure(
+    transfer: Transfer,
+    file: str,
+    results_dir: Path,
+    overrides: tuple[str, ...],
+    as_json: bool,
+) -> int:
     """
     Measure a night of FILE, or go on with one that was interrupted.
 
@@ -59,6 +67,7 @@ def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: b
     Example:
         harness nightly night experiments/nightly.yaml --json
     """
+    from harness.base.documents.junit import junit_xml
     from harness.core.reports import REPORTS
     from harness.core.run.experiment_file import read_experiment_file
     from harness.nightly import page as pages
@@ -66,10 +75,11 @@ def measure(file: str, results_dir: Path, overrides: tuple[str, ...], as_json: b
     from harness.nightly.measure import measure_night, tell
     from harness.nightly.records import Night
     from harness.observe.storage.files import write_file
-    from harness.publish.export import junit_xml
 
     text = read_experiment_file(Path(file))
-    line, history, failed, command = measure_night(text, file, results_dir, overrides, Progress())
+    line, history, failed, command = measure_night(
+        text, file, results_dir, overrides, Progress(), transfer=transfer
+    )
     alarms, notes = current(entries := history.entries())
     nights = [entry for entry in entries if isinstance(entry, Night)]
     name = history.folder.parent.name
@@ -143,7 +153,8 @@ def shown_replay(
 @click.argument("alarm")
 @history_argument
 @click.option("--reason", required=True, help="Why the change is as it should be.")
-def accept(alarm: str, history: Path, reason: str) -> None:
+@json_option
+def accept(alarm: str, history: Path, reason: str, as_json: bool) -> None:
     """
     Accept what ALARM is about, by its id or the first characters: the baseline moves.
 
@@ -155,7 +166,8 @@ def accept(alarm: str, history: Path, reason: str) -> None:
 
     chosen = open_history(history)
     accept_alarm(chosen, alarm, printable(reason))
-    show(Note(f"accepted; the next night, or harness nightly judge {chosen.path}, says so"))
+    note = Note(f"accepted; the next night, or harness nightly judge {chosen.path}, says so")
+    present({"alarm": alarm, "history": chosen.path}, [note], as_json=as_json)
 
 
 @nightly.command("bisect")

@@ -23,7 +23,7 @@ from harness.base.records.trial import Cell, Trial
 from harness.core.evaluate.flow import Evaluation
 from harness.core.run import Console
 from harness.core.run.reproduce import reproduce
-from harness.core.run.session import Session
+from harness.core.run.session import Session, Transfer
 from harness.core.store import Run, Store
 from harness.nightly.alarms import Judge, current, judged, tables
 from harness.nightly.history import FOLDER, History
@@ -62,10 +62,18 @@ class Measured(NamedTuple):
 
 
 def measure_night(
-    text: str, source: str, results_dir: Path, overrides: tuple[str, ...], console: Console
+    text: str,
+    source: str,
+    results_dir: Path,
+    overrides: tuple[str, ...],
+    console: Console,
+    *,
+    transfer: Transfer | None = None,
 ) -> Measured:
     """
     Measure a night of an experiment file, or go on with it, and append it to its history.
+
+    *transfer* takes profiles to another machine, where the file asks for that.
 
     `MachineError`: another harness does so.
     """
@@ -80,7 +88,7 @@ def measure_night(
             nights = {line.run for line in nights_of(entries)}
             # Each night has another seed, and so another order of its trials.
             tonight = (*overrides, f"seed={(seed + len(nights)) % 2**31}")
-            session = Session(text, source, results_dir, tonight, console)
+            session = Session(text, source, results_dir, tonight, console, transfer=transfer)
             fitting = [run for run in store.fitting(session.experiment) if run.id not in nights]
             begun = [run for run in fitting if run.trial_ids()]
             ended = next((run for run in begun if run.finished), None)

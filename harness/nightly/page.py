@@ -405,7 +405,7 @@ def otava_csv(nights: Sequence[Night]) -> str:
 def junit_suites(
     nights: Sequence[Night], alarms: Sequence[Alarm]
 ) -> dict[str, list[tuple[str, str, str]]]:
-    """Cases for `harness.publish.export.junit_xml`: each number of the last night, by its kind."""
+    """Cases for `harness.base.documents.junit`: each number of the last night, by its kind."""
     suites: dict[str, list[tuple[str, str, str]]] = {}
     measured = _points_by_name(nights[-1:])
     points = _points_by_name(comparable(nights)) | measured

@@ -23,8 +23,8 @@ from harness.cli.console.present import show as show_parts
 from harness.cli.console.talk import QUIET_S
 
 if TYPE_CHECKING:
-    from harness.core.catalog.fill import Filled
     from harness.core.catalog.match import Match
+    from harness.past.fill import Filled
 
 _MOST_SHOWN = 20  # files that were left out
 
@@ -72,7 +72,7 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
         harness catalog add hdfs:/mr-history/done
     """
     from harness.core.catalog.catalog import Catalog
-    from harness.core.catalog.fill import fill
+    from harness.past.fill import fill
 
     shown_s = time.monotonic()
 

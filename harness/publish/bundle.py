@@ -7,7 +7,6 @@ It is made from stored files alone, has the same bytes each time, and appears by
 from __future__ import annotations
 
 import os
-import re
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -15,27 +14,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.base.documents.document import Document, Section
-from harness.base.errors import DataError, EvidenceError, SpecError
+from harness.base.errors import DataError, SpecError
 from harness.base.records.trial import SCHEMA_VERSION
-from harness.base.text import excerpt
 from harness.base.version import __version__
 from harness.core.evaluate.flow import Evaluation
 from harness.core.pseudonyms import Pseudonyms
 from harness.core.reports import REPORTS
 from harness.core.reports.sections import make_document
 from harness.core.store import Run, os_error_as_machine_error
-from harness.core.store.evidence import differences
+from harness.core.store.sums import bundle_hashes, write_sums
 from harness.observe.storage.files import json_bytes, remove_tree, rename_durably, sync_tree
-from harness.observe.storage.opener import Opener
 from harness.publish import crate
 from harness.publish.data import CLAIM, Claim, make_claim, write_tables
 from harness.publish.evidence import copy_run
+from harness.publish.pack import pack
 from harness.publish.paper import public_data, write_paper, write_pdf
 from harness.publish.rules import RULES_FILE, VERSION, Check, check, rules_document
 from harness.publish.system import disclosure, system_document
 
-SUMS = "SHA256SUMS"
-REPLICATIONS = "replications"
 LEVELS = {
     "scores": "predictions from the profiles, and scores from the measured times",
     "traces": "profiles from what was recorded of each task, and all that follows",
@@ -94,9 +90,10 @@ def publish(
     authors: Sequence[crate.Author] = (),
     licence: str = "",
     keep: Collection[str] = (),
+    is_packed: bool = False,
 ) -> Published:
     """
-    Make the bundle *folder* of *runs* with the evidence of *level*.
+    Make the bundle *folder* of *runs* with the evidence of *level*; packed, if *is_packed*.
 
     Without a *division* it is that whose rules are met.  `DataError`: a run lacks something, or a
     name that is not for the public would be in the bundle; nothing is there then.
@@ -132,12 +129,13 @@ def publish(
             _write(scratch / "README.md", readme(claim, rules_check, claimed, level, licence))
             _refuse_private(pseudonyms, scratch, folder.name)
             _write(scratch / "CITATION.cff", crate.citation(claim, people, licence))
-            metadata = crate.crate(claim, people, licence, _hashes(scratch), scratch)
+            metadata = crate.crate(claim, people, licence, bundle_hashes(scratch), scratch)
             _write(scratch / "ro-crate-metadata.json", metadata)
             write_sums(scratch)
-            sync_tree(scratch)
+            result = pack(scratch, scratch / ".packed") if is_packed else scratch
+            sync_tree(result)
             _refuse_existing(folder)  # another one may have made it meanwhile
-            rename_durably(scratch, folder.absolute())
+            rename_durably(result, folder.absolute())
         finally:
             remove_tree(scratch)
     return Published(claim, rules_check.model_copy(update={"claimed": claimed}), without_pdf)
@@ -246,30 +244,3 @@ def readme(claim: Claim, rules_check: Check, division: str, level: str, licence:
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file of a bundle but the sums themselves and what was added to it since."""
-    hashes = Opener(folder).hashes(folder)
-    without = (SUMS, f"{REPLICATIONS}/")
-    return {name: hashes[name] for name in sorted(hashes) if not name.startswith(without)}
-
-
-def write_sums(folder: Path) -> None:
-    """Write `SHA256SUMS` of the bundle in *folder*."""
-    lines = [f"{sha}  {name}\n" for name, sha in _hashes(folder).items()]
-    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
-
-
-def check_sums(folder: Path) -> None:
-    """`EvidenceError` names the files that are not as `SHA256SUMS` of the bundle has them."""
-    fix = "name the folder of a bundle, or get it again: harness publish made it"
-    content = Opener(folder).read(folder / SUMS, fix).decode(errors="replace")
-    if not re.fullmatch(r"([0-9a-f]{64}  [^\n]{1,400}\n)*", content):
-        raise DataError(f"{SUMS} is not a list of sums", where=str(folder / SUMS), fix=fix)
-    stated = {name: sha for sha, _, name in (line.partition("  ") for line in content.splitlines())}
-    if changes := differences(stated, _hashes(folder)):
-        shown = [f"  {excerpt(change, 200)}" for change in changes[:_MOST_SHOWN]]
-        more = [f"  and {len(changes) - _MOST_SHOWN} more"] * (len(changes) > _MOST_SHOWN)
-        what = "\n".join(["the bundle is not as it was published:", *shown, *more])
-        raise EvidenceError(what, where=str(folder / SUMS), fix=fix)

@@ -52,11 +52,18 @@ if TYPE_CHECKING:
     type=click.Choice(["hosts", "users", "paths", "queues"]),
     help="Names that are not replaced; repeatable.",
 )
-@folder_option(
+@click.option(
     "--check",
     "checked",
-    metavar="DIR",
-    help="Check a bundle by the rules of its division.",
+    type=click.Path(path_type=Path),
+    metavar="BUNDLE",
+    help="Check a bundle, packed or not, by the rules of its division.",
+)
+@click.option(
+    "--pack",
+    "is_packed",
+    is_flag=True,
+    help="Make the bundle one file, with its sum, page, rules and a figure beside it.",
 )
 @json_option
 def publish(
@@ -69,6 +76,7 @@ def publish(
     licence: str,
     keep: tuple[str, ...],
     checked: Path | None,
+    is_packed: bool,
     as_json: bool,
 ) -> int:
     """
@@ -82,18 +90,17 @@ def publish(
     \b
     Example:
         harness publish 20261121T0323 -o bundle --licence CC-BY-4.0
+        harness publish 20261121T0323 -o packed --pack
         harness publish --check bundle
     """
     _check_epoch()  # libraries read it when they are imported
     from harness.core.store import os_error_as_machine_error
     from harness.publish import bundle, crate
-    from harness.publish.rules import check
 
     if (checked is None) == (not names):
-        raise click.UsageError("give one or more RUN and -o DIR, or --check DIR")
+        raise click.UsageError("give one or more RUN and -o DIR, or --check BUNDLE")
     if checked is not None:
-        bundle.check_sums(checked)
-        checked_rules = check(checked)
+        checked_rules = check_bundle(checked)
         rules = checked_rules.model_dump(mode="json")
         answer = {"bundle": checked, **rules, "is_met": checked_rules.is_met}
         present(answer, shown_check(checked_rules), as_json=as_json)
@@ -114,6 +121,7 @@ def publish(
         authors=people,
         licence=licence,
         keep=keep,
+        is_packed=is_packed,
     )
     answer = {
         "bundle": output,
@@ -121,11 +129,11 @@ def publish(
         "pdf": published.without_pdf,
         "check": published.check.model_dump(mode="json"),
     }
-    present(answer, shown_bundle(published, output), as_json=as_json)
+    present(answer, shown_bundle(published, output, is_packed=is_packed), as_json=as_json)
     return int(not published.check.is_met)
 
 
-def shown_bundle(published: Published, folder: Path) -> Iterator[Part]:
+def shown_bundle(published: Published, folder: Path, *, is_packed: bool) -> Iterator[Part]:
     """The claim of a bundle, its division, and how a stranger checks it."""
     yield from published.claim.lines
     if published.without_pdf:
@@ -134,7 +142,22 @@ def shown_bundle(published: Published, folder: Path) -> Iterator[Part]:
     rest = f"not met of the closed one: {unmet}" if unmet else "every rule is met"
     yield Note(f"division: {published.check.claimed} ({rest})")
     yield Note(f"bundle: {folder}")
-    yield Note(f"check it: python3 -I -S {folder}/verify.py")
+    how = f"harness publish --check {folder}" if is_packed else f"python3 -I -S {folder}/verify.py"
+    yield Note(f"check it: {how}")
+
+
+def check_bundle(named: Path) -> Check:
+    """Check the sums and the rules of the bundle *named*, and copies beside it if it is packed."""
+    from harness.core.store.packed import opened
+    from harness.core.store.sums import check_sums
+    from harness.publish.pack import check_copies
+    from harness.publish.rules import check
+
+    folder = opened(named)
+    check_sums(folder)
+    if named.is_dir():
+        check_copies(named, folder)
+    return check(folder)
 
 
 def _check_epoch() -> None:

@@ -28,10 +28,11 @@ from harness.core.reports.sections.method import flatten
 from harness.core.run.reproduce import reproduce
 from harness.core.store import Run
 from harness.core.store.compare import Difference
+from harness.core.store.packed import home_of, opened
 from harness.core.store.run import measured_part
+from harness.core.store.sums import REPLICATIONS, SUMS, check_sums
 from harness.observe.storage.files import folders, json_bytes, write_file
 from harness.observe.storage.opener import Opener
-from harness.publish.bundle import REPLICATIONS, SUMS, check_sums
 from harness.publish.data import CLAIM, FIX, TABLES, make_claim, read_table, write_tables
 from harness.publish.rules import VERSION, check
 from harness.publish.system import system_document
@@ -107,7 +108,7 @@ class SideBySide(NamedTuple):
 
 
 def bundled_runs(bundle: Path) -> list[Run]:
-    """Runs of *bundle*, whose files are checked; `EvidenceError` names what was changed."""
+    """Runs of the folder *bundle*, which is checked; `EvidenceError` names what was changed."""
     check_sums(bundle)
     runs = [Run(folder) for folder in folders(bundle / "runs")]
     if not runs:
@@ -119,6 +120,7 @@ def reproduce_bundle(
     bundle: Path, folder: Path, given: str
 ) -> Iterator[tuple[str, list[Difference]]]:
     """Each stage of each run after *given*, then the tables and the claim, with what differs."""
+    bundle = opened(bundle)
     runs = bundled_runs(bundle)
     opener = Opener(bundle)
     for run in runs:
@@ -175,18 +177,20 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
     """
     Measure the experiments of *bundle* again, by *measure*; say which conclusions carry over.
 
-    The record, with what the system is, lies in the bundle's `replications/` afterwards.
+    The record, with what the system is, lies in the bundle's `replications/` afterwards; of a
+    packed bundle beside the archive, which stays as it is.
     """
-    published = bundled_runs(bundle)
-    opener = Opener(bundle)
+    folder = opened(bundle)
+    published = bundled_runs(folder)
+    opener = Opener(folder)
     runs = [measure(run).run for run in published]
     conclusions = list[Conclusion]()
     for first, second in zip(published, runs, strict=True):
         conclusions += conclude(first.id, first.read_scores(), second.read_scores())
     system = Pseudonyms.of(runs).text(json.dumps(system_document(runs)))
-    old, new = map(system_facts, (opener.read(bundle / "system.json", FIX).decode(), system))
+    old, new = map(system_facts, (opener.read(folder / "system.json", FIX).decode(), system))
     replication = Replication(
-        bundle=opener.sha256(bundle / SUMS),
+        bundle=opener.sha256(folder / SUMS),
         runs=tuple(run.id for run in runs),
         conclusions=tuple(conclusions),
         differences={
@@ -194,7 +198,7 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
             for name in sorted({name for name, _ in old.items() ^ new.items()})
         },
     )
-    target = bundle / REPLICATIONS / runs[0].id
+    target = home_of(bundle) / REPLICATIONS / runs[0].id
     record = json_bytes(replication.model_dump(mode="json"))
     write_file(target / "replication.json", record, target)
     write_file(target / "system.json", json_bytes(json.loads(system)), target)
@@ -317,19 +321,20 @@ def _signs(score_book: ScoreBook, quantity: str) -> dict[str, str]:
 
 
 def side_by_side(bundles: Sequence[Path]) -> SideBySide:
-    """Compare *bundles*, each checked; `EvidenceError` names a file that was changed."""
+    """Compare *bundles*, packed or not, each checked; `EvidenceError` names a changed file."""
     sides = list[dict[str, str]]()
     rows = list[Row]()
     quotes = dict[str, tuple[list[str], str]]()
     why_open = dict[str, list[str]]()
     for bundle in bundles:
         name = str(bundle)
-        opener = Opener(bundle)
-        runs = bundled_runs(bundle)
+        folder = opened(bundle)
+        opener = Opener(folder)
+        runs = bundled_runs(folder)
         evaluations = [*map(Evaluation.of, runs)]
-        rules_check = check(bundle)
+        rules_check = check(folder)
         claim = make_claim(evaluations)
-        system = system_facts(opener.read(bundle / "system.json", "get the bundle again").decode())
+        system = system_facts(opener.read(folder / "system.json", "get the bundle again").decode())
         measured = [digest(measured_part(evaluation.experiment)) for evaluation in evaluations]
         sides.append(
             {"rules": VERSION, "division": rules_check.claimed, "experiment": " ".join(measured)}
@@ -339,7 +344,7 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
             why_open[name] = [*rules_check.unmet.values()]
         for evaluation in evaluations:
             rows += error_rows(evaluation, name)
-        footnote = f"{claim.title}; bundle {opener.sha256(bundle / SUMS)[:16]}, rules {VERSION},"
+        footnote = f"{claim.title}; bundle {opener.sha256(folder / SUMS)[:16]}, rules {VERSION},"
         footnote += f" {rules_check.claimed} division, {claim.date}; {_status(bundle)}."
         sentences = [line.removeprefix("- ") for line in claim.lines if line.startswith("- ")]
         quotes[name] = (sentences, footnote)
@@ -390,10 +395,24 @@ def why_not_ranked(head: dict[str, list[str]]) -> str:
 
 def _status(bundle: Path) -> str:
     """What is known of a bundle beyond its own word: measured again, recomputed, or nothing."""
-    if count := len(folders(bundle / REPLICATIONS)):
+    if count := len(replicated(bundle)):
         return f"measured again {count} times" if count > 1 else "measured again once"
     with TemporaryDirectory(prefix="harness-reproduce-") as folder:
         stages = reproduce_bundle(bundle, Path(folder), "predictions")
         differences = chain.from_iterable(differences for _, differences in stages)
         is_equal = all(difference.is_equal for difference in differences)
     return "recomputed" if is_equal else "unverified"
+
+
+def replicated(bundle: Path) -> set[str]:
+    """Runs that measured *bundle* again, by the records in it, and those beside its archive."""
+    folder = opened(bundle)
+    runs = {path.name for path in folders(folder / REPLICATIONS)}
+    home = home_of(bundle)
+    if home != folder:
+        opener = Opener(home)
+        sums = Opener(folder).sha256(folder / SUMS)
+        for path in folders(home / REPLICATIONS):
+            record = opener.read_record(Replication, path / "replication.json", FIX)
+            runs |= {path.name} if record.bundle == sums else set()
+    return runs

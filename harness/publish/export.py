@@ -2,40 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
-from harness.api.run import Run
 from harness.base.documents.document import Document, Table
-from harness.base.documents.formats.latex import latex_table as latex
-from harness.base.documents.formats.latex import latex_text
-from harness.base.documents.wording import floor_percent, one_line, percent
+from harness.base.documents.formats.latex import latex_table
+from harness.base.documents.junit import Case, junit_xml
+from harness.base.documents.wording import floor_percent, percent
 from harness.base.text import printable
+from harness.core.frames import Frames
 from harness.core.store import os_error_as_machine_error
-from harness.nightly.nights import night
-from harness.nightly.page import otava_csv
-from harness.nightly.records import Night
 from harness.publish.interchange import pkb_samples, rumen_topology, rumen_trace
-
-__all__ = ["FORMULA", "FRAMES", "Case", "export", "junit", "junit_xml", "latex", "latex_text"]
 
 FRAMES = ("trials", "measurements", "attempts", "spans", "predictions", "scores", "comparisons")
 _IN_LATEX = ("scores", "comparisons")  # sections of the report
 # What a spreadsheet takes for the beginning of a formula, as wide characters, too.
 FORMULA = tuple("=+-@\t\uff1d\uff0b\uff0d\uff20")
-Case = tuple[str, str, str]  # of a test: its name, "failure", "skipped" or "", and why
 _SURE = 2.0  # noise floors: 95 of 100 perfect predictions are within them
 
 
-def export(run: Run, folder: Path, nights: Sequence[Night] = ()) -> Iterator[Path]:
+def export(
+    run: Frames, folder: Path, further: Mapping[str, Iterable[bytes]] | None = None
+) -> Iterator[Path]:
     """
     Write the frames of *run* as CSV and Parquet, tables as LaTeX, and junit.xml; give their paths.
 
-    In CSV a text that a spreadsheet would take for a formula has an apostrophe before it.  And the
-    forms of other programs: samples of PerfKitBenchmarker, a trace for Rumen, and a table for Otava
-    of *nights* (see `harness.nightly.nights`), in the order of time, or else of this run alone.
+    *run* is what `harness.open` gives.  In CSV a text that a spreadsheet would take for a formula
+    has an apostrophe before it.  And the forms of other programs: samples of PerfKitBenchmarker, a
+    trace for Rumen, and what *further* has, the contents of files by their names.
     """
 
     def harmless(value: object) -> object:
@@ -57,12 +52,12 @@ def export(run: Run, folder: Path, nights: Sequence[Night] = ()) -> Iterator[Pat
         jobs = chain.from_iterable(map(run.run.read_trace, traced))
         files: dict[str, Iterable[bytes]] = {
             "junit.xml": [junit(run).encode()],
-            "otava.csv": [otava_csv(nights or [night(run.evaluation)]).encode()],
+            **(further or {}),
             "samples.json": pkb_samples(run),
             "rumen-trace.json": rumen_trace(jobs),
             "rumen-topology.json": [rumen_topology(run.attempts["host"])],
         }
-        for name, pieces in (files | _latex_files(run.document)).items():
+        for name, pieces in (files | _latex_files(run.evaluation.document())).items():
             with (folder / name).open("wb") as file:
                 file.writelines(pieces)
             yield folder / name
@@ -74,11 +69,11 @@ def _latex_files(document: Document) -> dict[str, Iterable[bytes]]:
     for section in document.sections:
         if section.id in _IN_LATEX:
             tables = [block for block in section.shown() if isinstance(block, Table)]
-            files[f"{section.id}.tex"] = ["\n".join(map(latex, tables[:1])).encode()]
+            files[f"{section.id}.tex"] = ["\n".join(map(latex_table, tables[:1])).encode()]
     return files
 
 
-def junit(run: Run) -> str:
+def junit(run: Frames) -> str:
     """
     Write a test case per model and scored cell, which fails where the prediction is surely wrong.
 
@@ -112,19 +107,3 @@ def junit(run: Run) -> str:
                 message += f" {score.measured_s:.4g}: {error}, noise {floor_percent(score.floor)}"
             cases.append((labels[prediction.cell], outcome, message))
     return junit_xml(suites)
-
-
-def junit_xml(suites: Mapping[str, Sequence[Case]]) -> str:
-    """JUnit's XML of test cases by suite."""
-    root = ET.Element("testsuites")
-    for suite_name, cases in suites.items():
-        suite = ET.SubElement(root, "testsuite", name=printable(suite_name))
-        for name, outcome, message in cases:
-            attributes = {"classname": suite.attrib["name"], "name": one_line(name)}
-            case = ET.SubElement(suite, "testcase", attributes)
-            if outcome:
-                ET.SubElement(case, outcome, message=one_line(message))
-        for kind, tag in (("tests", "testcase"), ("failures", "failure"), ("skipped", "skipped")):
-            suite.set(kind, str(len(list(suite.iter(tag)))))
-    ET.indent(root)
-    return ET.tostring(root, "unicode", xml_declaration=True) + "\n"

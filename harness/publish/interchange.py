@@ -19,11 +19,11 @@ import orjson
 
 from pydantic import TypeAdapter
 
-from harness.api.run import Run
 from harness.base.errors import ParseError
 from harness.base.records.trace import FILE_SYSTEM_COUNTER, TASK_COUNTER, JobTrace, TaskAttempt
 from harness.base.text import excerpt, printable
 from harness.base.version import __version__
+from harness.core.frames import Frames
 
 _RACK = "default-rack"
 _NO_TIMES = {"numberValues": 0, "minimum": 0, "maximum": 0, "rankings": ()}
@@ -66,7 +66,7 @@ _JOB = TypeAdapter(JobTrace)
 _Sample = tuple[str, float, str, float, Mapping[str, Any]]
 
 
-def pkb_samples(run: Run) -> Iterator[bytes]:
+def pkb_samples(run: Frames) -> Iterator[bytes]:
     """
     Lines of *run* as PerfKitBenchmarker's publisher of JSON writes samples.
 
@@ -99,7 +99,7 @@ def pkb_samples(run: Run) -> Iterator[bytes]:
         yield orjson.dumps(sample) + b"\n"
 
 
-def _samples(run: Run) -> Iterator[_Sample]:
+def _samples(run: Frames) -> Iterator[_Sample]:
     """Times of the trials of *run*, then errors of its models, dated by the last trial's end."""
     ended_s = dict(zip(run.trials["trial"], run.trials["finished_s"], strict=True))
     for row in run.measurements.to_dict("records"):

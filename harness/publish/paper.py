@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from harness.base.documents.document import Block, Document, Figure, Figures, Table, Text, table
 from harness.base.documents.drawing import PAGE, draw_alone, drawing
+from harness.base.documents.formats.latex import latex_table, latex_text
 from harness.base.documents.wording import QUANTITIES, percent, share_with_interval, typographic
 from harness.base.text import printable
 from harness.core.evaluate.flow import Evaluation
@@ -23,7 +24,6 @@ from harness.core.reports.answer import ANSWERED
 from harness.core.reports.data import ReportData
 from harness.core.reports.sections import cells, predicted, profile, scores
 from harness.publish.data import Claim
-from harness.publish.export import latex, latex_text
 
 _OF_REPORT = ("errors", "phases")  # figures, the latter with a number
 _MOST_ROWS = 40  # of a table on one page
@@ -128,7 +128,9 @@ def write_paper(
         for name, shown in paper_tables(results).items():
             starts = range(0, len(shown.rows), _MOST_ROWS)
             pages = [shown.rows[start : start + _MOST_ROWS] for start in starts]
-            tables = [latex(dataclasses.replace(shown, rows=rows), "table*") for rows in pages]
+            tables = [
+                latex_table(dataclasses.replace(shown, rows=rows), "table*") for rows in pages
+            ]
             path = folder / "tables" / f"{name}{suffix}.tex"
             path.write_text("\n".join(tables), encoding="utf-8")
             parts.append(rf"\input{{tables/{path.stem}}}")

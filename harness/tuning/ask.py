@@ -9,25 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import repeat
-from statistics import fmean
 from typing import Any, NamedTuple
 
-from harness.base.errors import DataError, HarnessError, SpecError
+from harness.base.errors import HarnessError, SpecError
 from harness.base.hadoop.properties import JOB_PROPERTIES
 from harness.base.hadoop.slots import refusals
 from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.base.records.profile import Profile, ProfiledJob
-from harness.base.records.score import ScoreBook
 from harness.base.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
 from harness.base.text import did_you_mean
 from harness.base.units import format_bytes
 from harness.clusters.workloads.resolved import ModelInputs, ResolvedCell
-from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.basis import Basis
 from harness.core.evaluate.predict import predict_cell, predict_cells, profiled_range
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.file import KnownNames, read_experiment
 from harness.core.experiment.grid import axis_values, expand, label, varying
-from harness.core.store import Run
 from harness.models import MODELS, Model
 
 MANY = 50  # cells from which on a model that can is asked of all at once, without intervals
@@ -44,73 +41,6 @@ class Question(NamedTuple):
     name: str
     cell: ResolvedCell
     against: str
-
-
-class Basis(NamedTuple):
-    """
-    What questions start from: the base cell, *resolved*, a *note* on which it is, its *profile*.
-
-    *profiled* are the profiled cells by id; without them predictions have no intervals.  *errors*
-    are mean errors by model.
-    """
-
-    resolved: ResolvedCell
-    note: str
-    profile: Profile
-    profiled: Mapping[str, ResolvedCell] = {}
-    errors: Mapping[str, float] = {}
-
-    @property
-    def base(self) -> Cell:
-        """The base cell."""
-        return self.resolved.cell
-
-
-def basis_of_run(evaluation: Evaluation, workload: str) -> Basis:
-    """What a run knows of *workload*, or of its only one; the base is its largest scored cell."""
-    run = evaluation.run
-    profile = chosen_profile(run, workload)
-    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
-    cells = [cell for cell in evaluation.resolved.values() if cell.spec.name == profile.workload]
-    base = max(cells, key=lambda cell: (cell.id in scored, cell.spec.input_bytes, cell.id))
-    note = f"{evaluation.labels[base.id]}, the largest cell that the run scores"
-    scores = ScoreBook()
-    with suppress(DataError):  # it was not scored
-        scores = run.read_scores()
-    if times_s := measured_times(scores, base.id):
-        note += f", measured: {fmean(times_s):.3g} s"
-    errors = mean_errors(scores, profile.workload)
-    return Basis(base, note, profile, evaluation.resolved, errors)
-
-
-def chosen_profile(run: Run, workload: str) -> Profile:
-    """Give the profile of *workload*, or the only one; `SpecError` where there is none, or more."""
-    profiles = run.read_profiles()
-    if not profiles:
-        raise DataError("there is no profile", where=str(run.path), fix=f"harness profile {run.id}")
-    if workload not in profiles and (workload or len(profiles) > 1):
-        what = f"no profile is of workload '{workload[:80]}'" if workload else "which workload?"
-        raise SpecError(what, where="--workload", fix=did_you_mean(workload, list(profiles)))
-    return profiles[workload or next(iter(profiles))]
-
-
-def measured_times(scores: ScoreBook, cell_id: str) -> list[float]:
-    """Measured job times of a cell, in seconds."""
-    return [
-        measurement.raw_s["job_s"]
-        for measurement in scores.measurements
-        if measurement.cell == cell_id
-    ]
-
-
-def mean_errors(scores: ScoreBook, workload: str) -> dict[str, float]:
-    """Mean relative error of each model, by its name, of the job times of *workload*."""
-    errors = {}
-    for summary in scores.summaries:
-        key = (summary.workload, summary.quantity, summary.speed)
-        if key == (workload, "job_s", "raw"):
-            errors[summary.model] = summary.value("mape") or 0.0
-    return errors
 
 
 def basis_of_profile(profile: Profile, settings: list[str], names: KnownNames) -> Basis:

@@ -24,10 +24,10 @@ from harness.cli.console.options import (
 from harness.cli.console.present import Note, Part, Rows, present, save, save_rows, show
 
 if TYPE_CHECKING:
+    from harness.core.evaluate.basis import Basis
     from harness.core.evaluate.flow import Evaluation
     from harness.core.evaluate.own_code import OwnCode
     from harness.core.experiment.file import KnownNames
-    from harness.tuning.ask import Basis
 
 
 @command("ask")
@@ -66,9 +66,10 @@ def ask_models(
         harness ask 20261121T0323 --setting input='10 GiB' --setting mapreduce.task.io.sort.mb=256
         harness ask 20261121T0323 --model whatif --grid mapreduce.job.reduces=1,2,4 -o reduces.svg
     """
+    from harness.core.evaluate.basis import basis_of_run
     from harness.core.evaluate.own_model import OwnModel
     from harness.core.run.preflight import known_names
-    from harness.tuning.ask import answers, basis_of_run, questions
+    from harness.tuning.ask import answers, questions
 
     settings = [*options["settings"]]
     models = options["models"]

@@ -30,6 +30,7 @@ from harness.base.records.trial import Cell, Trial
 from harness.base.stats.spread import mean_floors
 from harness.clusters import PROVIDERS
 from harness.clusters.monitor.rates import rate_statistics
+from harness.core.evaluate.basis import Basis
 from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.predict import predict_cells
 from harness.core.evaluate.resolved import resolve_cell
@@ -38,7 +39,7 @@ from harness.core.run.session import Session
 from harness.core.store import Run, Store
 from harness.observe.profiling import fit_profile, fit_speed
 from harness.observe.profiling.jobs import Observation
-from harness.tuning.ask import Basis, experiment_file
+from harness.tuning.ask import experiment_file
 from harness.tuning.learned import Learned, Numbers, point_of
 from harness.tuning.optimizers import PTC_WAVE
 from harness.tuning.proposals import Proposal, proposals

@@ -32,8 +32,8 @@ from harness.cli.console.talk import QUIET_S, Progress
 
 if TYPE_CHECKING:
     from harness.base.records.trial import ClusterSpec, NodeSpec
+    from harness.core.evaluate.basis import Basis
     from harness.core.evaluate.flow import Evaluation
-    from harness.tuning.ask import Basis
     from harness.tuning.closed_loop import Outcome, Tuning
 
 
@@ -118,10 +118,10 @@ def tune_job(
     """
     from harness.core.catalog.catalog import Catalog
     from harness.core.catalog.sources import JOB
+    from harness.core.evaluate.basis import basis_of_run
+    from harness.core.evaluate.past_basis import basis_of_past_job
     from harness.core.run.preflight import known_names
     from harness.models import require_models
-    from harness.past.imports import basis_of_past_job
-    from harness.tuning.ask import basis_of_run
     from harness.tuning.closed_loop import Tuning
     from harness.tuning.proposals import changed_basis, nearest_model
 
@@ -312,8 +312,8 @@ def tune_cluster(
     Example:
         harness tune cluster 20261121T0323 --weight terasort=3 --memory '4 GiB' --cores 4
     """
+    from harness.core.evaluate.basis import basis_of_run
     from harness.models import require_models
-    from harness.tuning.ask import basis_of_run
     from harness.tuning.proposals import cluster_plans
 
     require_models([judge], "--judge")
@@ -421,7 +421,7 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
         harness tune regret 20261121T0323
     """
     from harness.base.errors import DataError
-    from harness.tuning.proposals import mean_regret, regrets
+    from harness.tuning.regret import mean_regret, regrets
 
     rows = [*regrets(evaluation)]
     if not rows:

@@ -1,4 +1,4 @@
-"""Settings for a job that a run knows, priced by models; and what choosing by a model is worth."""
+"""Settings for a job that a run knows, priced by models."""
 
 from __future__ import annotations
 
@@ -6,31 +6,28 @@ import math
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from harness.base.errors import DataError, HarnessError, SpecError
-from harness.base.hadoop.properties import JOB_PROPERTIES
 from harness.base.hadoop.site import block_bytes
 from harness.base.hadoop.slots import refusals
-from harness.base.records.prediction import JobConfig, Prediction
+from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
 from harness.base.records.trial import Cell, ClusterSpec
 from harness.base.units import MIB
 from harness.clusters.workloads.resolved import ResolvedCell
-from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.basis import Basis
 from harness.core.evaluate.predict import predict_cells
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.file import KnownNames
 from harness.models import MODELS
-from harness.tuning.ask import Basis, never_profiled, questions
+from harness.tuning.ask import never_profiled, questions
 from harness.tuning.learned import Learned
 from harness.tuning.optimizers import PTC_WAVE, Choice, choose
 from harness.tuning.settings import Job, properties_of
 
-AT_RANDOM = "at random"
-NEAR = 0.05
 BLOCKS = tuple(mib * MIB for mib in (32, 64, 128, 256))  # bytes, that a cluster may have
 
 
@@ -132,16 +129,22 @@ def proposals(
             if (optimizer, model) == pairs[-1] and not choices:
                 raise
             refused.append(f"{optimizer} by {model}: {error.what}")
+    proposed = judged(choices, basis, judge, base)
+    return sorted(proposed, key=lambda proposal: proposal.prediction.job_s or math.inf), refused
+
+
+def judged(
+    choices: Sequence[Choice], basis: Basis, judge: str, base: Prediction
+) -> Iterator[Proposal]:
+    """Yield each of *choices* as a cell, with what the *judge* says of it beside the *base*."""
+    profiles = {basis.profile.workload: basis.profile}
     properties = basis.base.configuration
     cells = [
         basis.resolved.configured(properties | properties_of(choice.values)) for choice in choices
     ]
     answers = predict_cells(judge, cells, profiles, basis.profiled)
-    proposed = [
-        Proposal(choice, cell, answer, *_saving(base, answer))
-        for choice, cell, answer in zip(choices, cells, answers, strict=True)
-    ]
-    return sorted(proposed, key=lambda proposal: proposal.prediction.job_s or math.inf), refused
+    for choice, cell, answer in zip(choices, cells, answers, strict=True):
+        yield Proposal(choice, cell, answer, *_saving(base, answer))
 
 
 def _optimizers_with_models(
@@ -241,117 +244,3 @@ def _tuned_seconds(
             proposed, _ = proposals(tuned_basis, ["mrtuner", "rules"], [PTC_WAVE], judge)
             job_s[name] = proposed[0].prediction.job_s or math.nan
     return job_s
-
-
-def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """
-    What each model's choice among the scored cells of one input is worth, by the clock.
-
-    A model chooses among the cells that it answers; the best one and the default are those of all.
-    Of cells that it predicts alike it may choose any: all is a mean over them, and the last row,
-    `AT_RANDOM`, is of who knows nothing.  `regret` is by how much the chosen cell takes longer than
-    the one measured to be fastest, `from_default` by how much less than the cell nearest to
-    Hadoop's defaults (the mean of several), `curse` by how much it was predicted longer (below 0:
-    shorter) than it took, `ranks` the rank correlation of predicted and measured times, `noise` the
-    floors of both cells together, `measured` how many cells, the shortest predicted one first, must
-    be measured until one is within `NEAR` of the best.
-    """
-    from pandas import DataFrame
-
-    scores = (vars(score) for score in evaluation.run.read_scores().scores)
-    frame = DataFrame(row for row in scores if (row["quantity"], row["speed"]) == ("job_s", "raw"))
-    if not len(frame):
-        return
-    for input_name, rows in frame.groupby("input"):
-        predicted = rows.pivot_table(index="cell", columns="model", values="predicted_s")
-        if len(predicted) < 2:
-            continue
-        measured = MeasuredCells.of(rows, evaluation)
-        for model, predicted_s in predicted.assign(**{AT_RANDOM: 0.0}).items():
-            worth = measured.worth_of_choice(predicted_s)
-            if model == AT_RANDOM:
-                worth["curse"] = None
-            yield {"input": input_name, "model": model, **worth}
-
-
-@dataclass(frozen=True)
-class MeasuredCells:
-    """
-    The scored cells of one input: pandas columns by the ids of cells.
-
-    *measured_s* are their mean times, *floors* the noise of these, as shares; *defaults* are the
-    cells nearest to Hadoop's defaults, *labels* their names for people.
-    """
-
-    measured_s: Any
-    floors: Any
-    defaults: Sequence[str]
-    labels: Mapping[str, str]
-
-    @classmethod
-    def of(cls, scores: Any, evaluation: Evaluation) -> Self:
-        """The cells of *scores*, rows of one input, which *evaluation* knows."""
-        cells = scores.groupby("cell").first()  # as they were measured, whoever predicted them
-        distances = {cell: _from_defaults(evaluation.resolved[cell]) for cell in cells.index}
-        nearest = min(distances.values())
-        return cls(
-            cells["measured_s"],
-            cells["floor"].astype(float).fillna(0.0),
-            [cell for cell in cells.index if distances[cell] == nearest],
-            evaluation.labels,
-        )
-
-    def worth_of_choice(self, predicted_s: Any) -> dict[str, Any]:
-        """What the choice by *predicted_s* is worth, as `regrets` has it."""
-        from pandas import DataFrame
-
-        measured_s = self.measured_s
-        best = measured_s.idxmin()
-        times_s = DataFrame({"predicted": predicted_s, "measured": measured_s})
-        ranks = times_s.corr("spearman").loc["predicted", "measured"]
-        chosen = predicted_s.index[predicted_s == predicted_s.min()]
-        chosen_s = measured_s[chosen].mean()
-        return {
-            "cells": int(predicted_s.count()),
-            "of": len(measured_s),
-            "chosen": self.labels[chosen[0]] if len(chosen) == 1 else "",
-            "best": self.labels[best],
-            "regret": chosen_s / measured_s[best] - 1,
-            "noise": math.hypot(self.floors[chosen].mean(), self.floors[best]),
-            "from_default": 1 - chosen_s / measured_s[self.defaults].mean(),
-            "curse": (predicted_s / measured_s)[chosen].mean() - 1,
-            "ranks": None if math.isnan(ranks) else ranks,
-            "measured": self.tries(predicted_s),
-        }
-
-    def tries(self, predicted_s: Any) -> float:
-        """How many cells must be measured, the shortest predicted first, until one is near."""
-        is_near = self.measured_s <= (1 + NEAR) * self.measured_s.min()
-        order_s = predicted_s.fillna(math.inf)  # cells without an answer come last
-        near_s = order_s[is_near].min()
-        is_alike = order_s == near_s
-        # Of n cells alike in any order, k of them near, the first near one is at (n + 1) / (k + 1).
-        mean_place = (is_alike.sum() + 1) / ((is_alike & is_near).sum() + 1)
-        tries: float = (order_s < near_s).sum() + mean_place
-        return tries
-
-
-def _from_defaults(cell: ResolvedCell) -> tuple[int, float, int]:
-    """
-    How far the settings of *cell* that models read are from Hadoop's defaults.
-
-    How many differ, then by what ratios; of those alike, the one with fewer splits is nearer.
-    """
-    configuration, _, job_input = cell.model_inputs
-    pairs = [(getattr(configuration, name), getattr(JobConfig(), name)) for name in JOB_PROPERTIES]
-    ratios = (abs(math.log(value / default)) for value, default in pairs if value > 0 < default)
-    differing = sum(value != default for value, default in pairs)
-    return differing, math.fsum(ratios), job_input.num_splits
-
-
-def mean_regret(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Mean regret of each model over all inputs, the smallest first."""
-    from pandas import DataFrame
-
-    means: dict[str, float] = DataFrame(rows).groupby("model")["regret"].mean().to_dict()
-    return dict(sorted(means.items(), key=lambda pair: pair[1]))

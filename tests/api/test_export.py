@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from harness.base.documents.document import table
+from harness.base.documents.formats.latex import latex_table
 from harness.cli import main
-from harness.publish.export import FRAMES, export, junit, latex
+from harness.publish.export import FRAMES, export, junit
 
 HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\uff1dcmd", 'a,b;"c"\nd', "\x1b[31m", "'"]
 
@@ -115,11 +116,11 @@ class TestLatex:
         shown = table(
             "\\input{a_b}, %", ("A_b", "C"), "lr", [(each, "\u22121") for each in hostile]
         )
-        rows = latex(shown).partition("\\midrule\n")[2].splitlines()[:3]
+        rows = latex_table(shown).partition("\\midrule\n")[2].splitlines()[:3]
 
         assert rows == [rf"{text} & $-$1 \\" for text in hostile.values()]
-        assert r"A\_b & C" in latex(shown)
-        assert r"\caption{\textbackslash{}input\{a\_b\}, \%}" in latex(shown)
+        assert r"A\_b & C" in latex_table(shown)
+        assert r"\caption{\textbackslash{}input\{a\_b\}, \%}" in latex_table(shown)
 
 
 class TestJunit:

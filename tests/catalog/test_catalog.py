@@ -9,7 +9,7 @@ from pyarrow import parquet
 from harness.base.errors import DataError
 from harness.core.catalog.catalog import Catalog
 from harness.core.catalog.families import family_rows, job_rows
-from harness.core.catalog.fill import fill
+from harness.past.fill import fill
 from tests.catalog.made import put, words
 
 

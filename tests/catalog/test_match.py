@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from harness.base.errors import DataError
 from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.fill import fill
 from harness.core.catalog.match import gaps, similar
+from harness.past.fill import fill
 from tests.catalog.made import put, words
 
 OTHER = "org.example.Other"

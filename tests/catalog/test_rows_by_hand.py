@@ -8,6 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from harness.core.catalog.fill import Filled, fill
+
 from harness.base.errors import DataError, ParseError, SpecError
 from harness.base.records.trace import (
     FILE_INPUT_COUNTER,
@@ -20,7 +22,6 @@ from harness.core.catalog import catalog as catalog_module
 from harness.core.catalog import places
 from harness.core.catalog.catalog import Catalog
 from harness.core.catalog.families import family_rows, job_rows, read_rules
-from harness.core.catalog.fill import Filled, fill
 from harness.core.catalog.jobs import past_job
 from harness.core.catalog.places import is_remote, list_sources
 from harness.core.catalog.sources import Files, paired, read_jobs, too_large

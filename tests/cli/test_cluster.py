@@ -363,6 +363,18 @@ def test_down_and_down_again(harness):
     )
 
 
+def test_programs_are_told_what_a_command_did(harness):
+    """
+    Addresses and lifetime of what was started, and what was removed.
+    """
+    started = json.loads(harness("up", "--name", "a", "--lifetime", "2 h", "--json").out)
+    removed = [json.loads(harness("down", "--json").out)["removed"] for _ in range(2)]
+
+    assert (started["name"], started["lifetime_s"]) == ("a", 7200)
+    assert started["endpoints"]
+    assert removed == [["a"], []]
+
+
 def test_down_all(harness):
     """
     Every cluster of this user; the second time it says that there is none.

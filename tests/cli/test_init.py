@@ -2,6 +2,8 @@
 Tests for `harness init`.
 """
 
+import json
+
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,18 @@ def test_unknown_names_are_refused(capsys, option, name, fix):
     """
     assert main(["init", option, name]) == 2
     assert fix in capsys.readouterr().err
+
+
+def test_json_names_the_file_or_is_the_text(tmp_path, capsys):
+    """
+    A program is told where the experiment is, or gets it.
+    """
+    file = tmp_path / "mine.yaml"
+    answers = []
+    for words in (["-o", str(file)], []):
+        assert main(["init", *words, "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+
+    written, shown = answers
+    assert (written["file"], written["text"]) == (str(file), file.read_text())
+    assert (shown["file"], "name: mine" in shown["text"]) == (None, True)

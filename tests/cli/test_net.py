@@ -2,6 +2,7 @@
 Tests for `harness net`.
 """
 
+import json
 import subprocess
 import sys
 
@@ -31,6 +32,16 @@ def test_prints_the_papers_net(variant):
 
     elements = ET.fromstring(done.stdout).iter()
     assert (done.exit_code, sum(e.tag.endswith("place") for e in elements)) == (0, 23)
+
+
+def test_a_program_gets_it_with_its_title():
+    """
+    As a text in the format that was asked for.
+    """
+    answer = json.loads(run("--format", "pnml", "--json").stdout)
+
+    assert (answer["format"], answer["title"]) == ("pnml", "SPN-GC, shared_read: 3 maps, 2 reduces")
+    assert ET.fromstring(answer["net"]).tag.endswith("pnml")
 
 
 def test_takes_means_by_phase():

@@ -49,7 +49,7 @@ def opened(monkeypatch):
         measure=lambda **_: (run, 1),
     )
     monkeypatch.setattr(experiment_file, "read_experiment_file", str)
-    monkeypatch.setattr(run_session, "Session", lambda *_: session)
+    monkeypatch.setattr(run_session, "Session", lambda *_, **__: session)
     return session
 
 

@@ -52,6 +52,19 @@ class TestCheck:
         assert done.exit_code == 1
         assert done.stdout == f"{file}: N28_F10: first_pass: got 10, expected 9\n"
 
+    def test_json_is_one_document(self, tmp_path):
+        """
+        Every mismatch, and how many cases there were; of `compute` every answer.
+        """
+        file = vectors(tmp_path, expected={"first_pass": 9})
+        checked = json.loads(run("check", file, "--json").stdout)
+        computed = json.loads(run("compute", file, "--json").stdout)
+
+        found = {"file": file, "case": "N28_F10", "field": "first_pass"}
+        assert checked["cases"] == 1
+        assert checked["mismatches"] == [{**found, "answer": 10, "expected": 9}]
+        assert computed["cases"][0]["output"]["first_pass"] == 10
+
     @pytest.mark.parametrize("content", [b"\xff", b"no json", b"{}"])
     def test_unreadable_file_is_status_2_and_the_others_are_checked(self, tmp_path, content):
         """

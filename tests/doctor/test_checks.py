@@ -6,8 +6,8 @@ import pytest
 
 from harness.base.errors import MachineError
 from harness.clusters.survey import Finding
-from harness.core.doctor import checks
-from harness.core.doctor.checks import examine, missing_needs, needs
+from harness.doctor import checks
+from harness.doctor.checks import examine, missing_needs, needs
 
 pytestmark = pytest.mark.process
 

@@ -1,12 +1,12 @@
 """
-Tests for `harness.core.doctor.checks`: commands with a time limit, and findings about their
+Tests for `harness.doctor.checks`: commands with a time limit, and findings about their
 failures.
 """
 
 import pytest
 
 from harness.clusters import survey
-from harness.core.doctor.checks import read_output, run_command
+from harness.doctor.checks import read_output, run_command
 
 pytestmark = pytest.mark.process
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from harness.core.doctor import checks
+from harness.doctor import checks
 
 
 class TestDisk:

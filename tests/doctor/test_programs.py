@@ -9,7 +9,7 @@ import pytest
 from harness.base.errors import MachineError
 from harness.clusters import survey
 from harness.clusters.monitor import probe
-from harness.core.doctor import checks
+from harness.doctor import checks
 
 pytestmark = pytest.mark.process
 

@@ -74,6 +74,7 @@ def test_a_cause_follows_from_what_moved_with_it(cause):
     assert notes == []
 
 
+@pytest.mark.process
 def test_quiet_nights_raise_nothing():
     """
     Of ten histories with 20 series each.

@@ -10,18 +10,17 @@ from harness.base.records.profile import Profile
 from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.base.units import MIB
 from harness.clusters.workloads import WORKLOADS
+from harness.core.evaluate.basis import Basis, basis_of_run
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.grid import axis_values
 from harness.core.run.preflight import known_names
 from harness.models import MODELS
 from harness.tuning.ask import (
     MANY,
-    Basis,
     Question,
     answers,
     asked_cells,
     basis_of_profile,
-    basis_of_run,
     phases_of,
     questions,
 )

@@ -319,6 +319,7 @@ class TestErrors:
         assert change.low < 0.2 < change.high
         assert (change.chance is None) == (not refits)
 
+    @pytest.mark.process
     def test_of_equal_runs_are_seldom_called_changed(self, tmp_path):
         """
         In 5 of 100 pairs at most: a model 10 % too long, by profiles of six noisy cells each.

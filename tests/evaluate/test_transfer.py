@@ -291,6 +291,7 @@ def test_a_cost_that_one_job_shows_is_taken_from_the_other_machine(here):
     assert set(assumed) == set(here.costs)
 
 
+@pytest.mark.process
 def test_what_logs_do_not_show_takes_as_much_longer_as_computing(jobs, here):
     """
     Of a part of which both machines know some costs, the rest is the processor's.

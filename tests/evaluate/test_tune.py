@@ -4,8 +4,9 @@ Proposals for a job that a run knows, and what choosing by a model is worth.
 
 import pytest
 
-from harness.tuning.ask import basis_of_run
-from harness.tuning.proposals import AT_RANDOM, mean_regret, nearest_model, proposals, regrets
+from harness.core.evaluate.basis import basis_of_run
+from harness.tuning.proposals import nearest_model, proposals
+from harness.tuning.regret import AT_RANDOM, mean_regret, regrets
 from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
 
 

@@ -44,8 +44,8 @@ from harness.core.reports.sections import make_document
 from harness.core.reports.sections.task_times import bars, parts_table
 from harness.core.run.estimate import Estimator
 from harness.core.run.plan import make_plan, refuse_cells
-from harness.core.run.traces import write_trace
 from harness.core.store import Run, Store
+from harness.core.store.traces import write_trace
 from harness.models import MODELS
 from harness.models import vectors as v
 from harness.observe.parsing.history import read_history

@@ -58,6 +58,7 @@ def test_some_made_inputs_are_read_or_refused():
 
 
 @pytest.mark.long
+@pytest.mark.alone  # it has a process on each core, all the time
 @pytest.mark.parametrize("name", HUNTED)
 def test_many_mutations_are_read_or_refused(name, tmp_path):
     """

@@ -33,10 +33,10 @@ from harness.core.experiment.model import Experiment, WorkloadAxes
 from harness.core.run.rates import record_gpus
 from harness.core.store import Store
 from tests.live.agent import agent
-from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening, lacking
+from tests.live.bare_hosts import SYSTEMD, BareHosts, await_listening
 from tests.live.packages import unpacked
 
-pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacking()), reason=lacking())]
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("can_make_hosts")]
 long = pytest.mark.long
 
 PROJECT = Path(__file__).parents[2]
@@ -328,32 +328,6 @@ ARCHIVES = (
     "cd /var/lib/mapreduce-harness-node/hadoop-*;"
     " stat -c %i classes.jsa tasks.jsa; ls *-????????????"
 )
-
-
-@long
-def test_experiment_runs_unchanged_but_for_its_hosts(place, tmp_path):
-    """
-    The smoke experiment, from bare hosts to its report; nothing is left on them.
-    """
-    hosts, before = place.hosts[:3], files(place.hosts[:3])
-    for host in hosts:
-        trust(host.address, host.fingerprint)
-    addresses = ", ".join(host.address for host in hosts)
-    program = "import sys; from harness.cli import main; sys.exit(main())"
-    overrides = [
-        "--set", "cluster.provider=ansible", "--set", f"cluster.hosts=[{addresses}]",
-        "--set", f"cluster.ssh={{key: {place.key}}}",
-    ]  # fmt: skip
-    smoke = ["all", "experiments/smoke.yaml", "--results-dir", str(tmp_path), *overrides]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *smoke], cwd=PROJECT, capture_output=True, text=True,
-        check=False, timeout=1800,
-    )  # fmt: skip
-
-    assert done.returncode == 0, done.stderr[-3000:]
-    (report,) = tmp_path.glob("smoke/*/report.html")
-    assert "only made on hosts that keep Hadoop" in report.read_text()
-    assert files(hosts) == before
 
 
 def prepared(made):

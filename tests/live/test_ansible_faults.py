@@ -8,12 +8,10 @@ import time
 import pytest
 
 from harness.core.store import Store
-from tests.live.bare_hosts import lacking, trusted_hosts
+from tests.live.bare_hosts import trusted_hosts
 from tests.live.runs import clusters, command, mapping, settings, start, wait_for
 
-pytestmark = [
-    pytest.mark.live, pytest.mark.long, pytest.mark.skipif(bool(lacking()), reason=lacking()),
-]  # fmt: skip
+pytestmark = [pytest.mark.live, pytest.mark.long, pytest.mark.usefixtures("can_make_hosts")]
 
 LIMIT_S = 1200
 

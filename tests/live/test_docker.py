@@ -540,21 +540,6 @@ def docker_run(name, results, *more):
     return command(name, results, *(word for each in changes for word in ("--set", each)))
 
 
-@long
-def test_smoke_to_its_report(environment, results, log, alone):
-    """
-    The same experiment file with another provider: trials, predictions, scores, a report.
-    """
-    process = start(log, environment, *docker_run("all", results))
-
-    assert process.wait(timeout=LIMIT_S) == 0, log.read_text()
-    (run,) = Store(results).runs("smoke")
-    assert [t.state for t in run.trials().values()] == ["done"] * 3
-    assert all(run.has_trace(i) for i in run.trials())
-    assert (run.path / "report.html").read_text().startswith("<!DOCTYPE html>")
-    assert everything(alone) == []
-
-
 def own_containers(engine):
     """
     All containers of this test's clusters.

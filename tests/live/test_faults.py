@@ -453,9 +453,9 @@ def test_killed_at_ten_random_moments(results, log, environment):
     Started again each time, a run holds each planned trial once and whole; a trial that is done
     stays as it is; the run ends with its report.
     """
-    run = command("all", results, "--set", "repeat=6")
+    run = command("all", results, "--set", "repeat=4")
     planned = json.loads(
-        output(environment, *command("plan", results, "--set", "repeat=6", "--json"))
+        output(environment, *command("plan", results, "--set", "repeat=4", "--json"))
     )["trials"]
     moments, known = random.Random(4), {}
 

@@ -22,6 +22,8 @@ WORKERS = 2
 TRIALS = 3
 LIMIT_S = 1200
 MODELS = {"whatif", "whatif-mr2"}
+# What the report of one provider says, and no other.
+SAID = {"ansible": "only made on hosts that keep Hadoop"}
 
 
 @contextmanager
@@ -75,7 +77,7 @@ def existing(folder, monkeypatch):
 @pytest.mark.parametrize("provider", [local, docker, ansible, existing])
 def test_smoke(provider, tmp_path, monkeypatch):
     """
-    All trials are done, every model has its scores, the machines' speed is known
+    All trials are done and traced, every model has its scores, the machines' speed is known
     where the provider has a way to them.
     """
     name = provider.__name__
@@ -97,6 +99,9 @@ def test_smoke(provider, tmp_path, monkeypatch):
         assert processes(environment) == []
 
     sampled = [any("speed" in n for n in run.raw(trial).names()) for trial in run.trials()]
+    assert all(run.has_trace(trial) for trial in run.trials())
     assert sampled == [name != "existing"] * TRIALS
     assert {row.model for row in run.read_scores().summaries} == MODELS
-    assert (run.path / "report.html").read_text().startswith("<!DOCTYPE html>")
+    report = (run.path / "report.html").read_text()
+    assert report.startswith("<!DOCTYPE html>")
+    assert SAID.get(name, "") in report

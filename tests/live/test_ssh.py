@@ -22,10 +22,10 @@ from harness.clusters.ssh import host as ssh
 from harness.clusters.ssh.connection import Connection, pins_file, trust
 from harness.clusters.ssh.host import SshHost
 from tests.live.agent import agent
-from tests.live.bare_hosts import BareHosts, keygen, lacking
+from tests.live.bare_hosts import BareHosts, keygen
 from tests.node_agent import node_agent_path
 
-pytestmark = [pytest.mark.live, pytest.mark.skipif(bool(lacking()), reason=lacking())]
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("can_make_hosts")]
 
 NASTY = [
     "",

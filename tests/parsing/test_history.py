@@ -574,6 +574,7 @@ TOO_LONG = b"\xfe" * 8 + b"\x01"  # a size of many terabytes
 class TestForeignSchemas:
     """The schema in a binary history is foreign, too."""
 
+    @pytest.mark.process
     def test_tiny_records(self):
         """
         An event of millions of tiny records is refused before they fill the memory.
@@ -754,6 +755,7 @@ class TestAnyBytes:
             )
 
 
+@pytest.mark.process
 class TestMemory:
     """What is kept grows with the number of attempts, and with nothing else."""
 

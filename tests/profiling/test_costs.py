@@ -42,6 +42,7 @@ def noisy(seed, share, outliers):
 class TestKnownCosts:
     """Profiles of jobs whose costs are known."""
 
+    @pytest.mark.process
     @settings(max_examples=8)
     @given(FACTORS)
     def test_exact_times_give_the_costs_back(self, factors):
@@ -61,6 +62,7 @@ class TestKnownCosts:
             assert phase.r2 == pytest.approx(1.0)
             assert phase.median_residual < 1e-6
 
+    @pytest.mark.process
     def test_outliers(self):
         """
         Noise of 1 % and every twentieth phase 5 s late: the costs that matter are right within 5 %,
@@ -72,6 +74,7 @@ class TestKnownCosts:
 
         assert medians == {n: pytest.approx(COSTS[n], rel=0.05) for n in APART}
 
+    @pytest.mark.process
     def test_spread_is_that_of_repetition(self):
         """
         The spread of a cost is how far it moves from one profile to the next.

@@ -58,6 +58,7 @@ def changed(job, kind, **fields):
 class TestKnownCosts:
     """Profiles of recorded jobs whose costs are known."""
 
+    @pytest.mark.process
     @settings(max_examples=4)
     @given(FACTORS)
     def test_every_cost_but_those_of_collecting_comes_back(self, factors):

@@ -70,6 +70,7 @@ def test_computing_is_told_as_a_whole_where_its_division_is_not():
     assert "computing" not in fit_platform(rows(np.random.default_rng(5), parts={}))
 
 
+@pytest.mark.process
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
     """
     90 % intervals over 30 machines: between 80 and 98 % of all costs that are not near 0.
@@ -155,6 +156,7 @@ def test_two_trials_say_nothing_of_an_interval():
     assert {(cost.low, cost.high) for cost in costs.values()} == {(None, None)}
 
 
+@pytest.mark.process
 def test_recorded_tasks_give_the_costs_that_they_were_made_with():
     """
     Copying takes its bytes and nothing else; what it takes is the same whatever is told apart.
@@ -183,6 +185,7 @@ def as_logs_show(job):
     ))  # fmt: skip
 
 
+@pytest.mark.process
 def test_logs_tell_of_copying_and_merging_what_recordings_do():
     """
     A spill is one part; of what belongs to records alone there is nothing.
@@ -206,6 +209,7 @@ def test_logs_tell_of_copying_and_merging_what_recordings_do():
     assert fit_platform(logged_rows)[name].value == pytest.approx(COSTS[name], rel=0.02)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("workload", ["sort", "wordcount"])
 def test_computing_by_logs_is_processor_time_of_maps_that_only_sort(workload):
     """
@@ -234,6 +238,7 @@ def test_computing_by_logs_is_processor_time_of_maps_that_only_sort(workload):
 SORTED = {"spill_write_s", "map_merge_s", "copy_s", "inmem_merge_s", "ondisk_merge_s"}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("changes", "shared"),
     [

@@ -95,6 +95,7 @@ def drawn(seed, *, cells, repeats, follows=0.0):
     return trials(100 * np.exp(-slowness), np.exp(log_s))
 
 
+@pytest.mark.process
 class TestPermutations:
     """The correction is used where rates that mean nothing would hardly do as well."""
 

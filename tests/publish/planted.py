@@ -18,8 +18,8 @@ from harness.base.records.trial import MachineLoad, TrialRecord
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
-from harness.core.run.traces import remake_trace
 from harness.core.store import Store
+from harness.core.store.traces import remake_trace
 from tests.parsing.histories import binary
 from tests.parsing.test_ltrace import chunk, header, numbers, span, text
 from tests.run.fakes import DATA, VERSIONS

@@ -14,8 +14,9 @@ import pytest
 from harness.base.errors import DataError, EvidenceError, SpecError
 from harness.cli import main
 from harness.core.store import Run
+from harness.core.store.sums import SUMS, check_sums, write_sums
 from harness.publish import crate
-from harness.publish.bundle import SUMS, check_sums, publish, write_sums
+from harness.publish.bundle import publish
 from harness.publish.compare import side_by_side
 from harness.publish.data import Claim
 from tests.evaluate.test_flow import scored

@@ -126,6 +126,7 @@ def test_hashes_as_measured_are_kept(run, copies, level):
     assert any(name.startswith("trials/*/raw") for name in known["left_out"]) == (level != "raw")
 
 
+@pytest.mark.process
 def test_nothing_changes_where_no_name_is(tmp_path):
     """
     The same bytes, so the same hashes and chain; of failed trials, too.
@@ -140,6 +141,7 @@ def test_nothing_changes_where_no_name_is(tmp_path):
     assert [after == files(run.path), known["ids"], known["left_out"]] == [True, {}, {}]
 
 
+@pytest.mark.process
 def test_twice_gives_equal_bytes(run, copies, tmp_path):
     """
     Of every file.

@@ -64,6 +64,7 @@ def knowing(**names):
     return pseudonyms
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("level", ["scores", "traces", "raw"])
 def test_a_thousand_names_are_in_no_file_of_the_copy(run, tmp_path, level):
     """
@@ -84,6 +85,7 @@ def test_all_of_them_are_in_the_run(run):
     assert {mark for _, mark in found_in(run.path)} >= {"acme", "team-x", "s3cr3t", "fd12:"}
 
 
+@pytest.mark.process
 def test_the_same_name_has_the_same_pseudonym_each_time(run):
     """
     Whatever the order in which sets are walked; `dn1` and `dn1.example.org` share their number.

@@ -598,6 +598,7 @@ def test_a_good_bundle_may_claim_either_division(tmp_path):
     assert met == [True, True, False]
 
 
+@pytest.mark.process
 def test_each_change_of_the_answers_is_named(tmp_path):
     """
     Whatever is changed, left out or added in `rules.json`: the place is named.
@@ -665,6 +666,7 @@ def test_a_damaged_claim_is_not_met(text, tmp_path):
     )
 
 
+@pytest.mark.process
 def test_whatever_is_damaged_fails_closed(tmp_path):
     """
     A file that is missing, empty, cut or of another kind: the bundle is open, and nothing raises.

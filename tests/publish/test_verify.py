@@ -26,8 +26,8 @@ from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
 from harness.core.scoring import score
 from harness.core.store import Store
+from harness.core.store.sums import write_sums
 from harness.publish import verify
-from harness.publish.bundle import write_sums
 from harness.publish.data import CLAIM, make_claim, write_tables
 from tests.run.fakes import VERSIONS
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from harness.base.documents.formats import render_html, render_markdown
+from harness.base.documents.junit import junit_xml
 from harness.base.text import printable
 from harness.nightly.alarms import tables
 from harness.nightly.page import (
@@ -27,7 +28,6 @@ from harness.nightly.page import (
     otava_csv,
 )
 from harness.nightly.records import Alarm, Night, Point, Series
-from harness.publish.export import junit_xml
 from tests.reports.test_html import HOSTILE, Page
 from tests.strategies import SEEDS
 

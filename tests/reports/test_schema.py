@@ -71,9 +71,12 @@ def test_reports_are_valid(validator, whole, measured):  # noqa: F811
 )  # fmt: skip
 def test_an_unknown_key_is_refused(validator, whole, path):
     """
-    Wherever it stands.
+    Wherever it stands; of each list the first row is enough.
     """
-    document = copy.deepcopy(values(whole))
+    document = {
+        key: copy.deepcopy(value[:1] if isinstance(value, list) else value)
+        for key, value in values(whole).items()
+    }
     place = document
     for step in path:
         place = place[step]

@@ -5,6 +5,7 @@ The table of faults, held against the tests: every test that it names is there.
 import ast
 import re
 
+from functools import cache
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -12,12 +13,20 @@ PAGE = (PROJECT / "docs" / "faults.md").read_text(encoding="utf-8")
 NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`(?: \((long)\))?", PAGE)
 
 
+@cache
+def functions_of(file):
+    """
+    The functions and methods of a file, as syntax.
+    """
+    tree = ast.parse((PROJECT / file).read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
 def decorators(file, name):
     """
     Text of the decorators of the tests called *name*; `None` where *file* has no such test.
     """
-    tree = ast.parse((PROJECT / file).read_text(encoding="utf-8"))
-    functions = [f for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == name]
+    functions = [function for function in functions_of(file) if function.name == name]
     texts = [ast.unparse(d) for f in functions for d in f.decorator_list]
     return " ".join(texts) if functions else None
 

@@ -1,9 +1,10 @@
 """
-Tests for `harness.past.imports` and `harness.past.histories`: a run made of jobs that ran before.
+Tests for `harness.past.imports`, and what it plans: a run made of jobs that ran before.
 """
 
 import gzip
 import json
+import math
 import re
 import shutil
 
@@ -18,8 +19,10 @@ from harness.base.errors import DataError, MachineError, SpecError
 from harness.base.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
 from harness.cli import main
 from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.fill import fill
+from harness.core.catalog.histories import PastJob, family_names, read_jobs
+from harness.core.catalog.planning import cells_of, cluster_of, host_groups, plan_family
 from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.past_basis import basis_of_past_job
 from harness.core.evaluate.provenance import blind_refusals
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.pseudonyms import Pseudonyms
@@ -27,15 +30,10 @@ from harness.core.run.asking import asked_anew
 from harness.core.store import Store
 from harness.observe.parsing.history import read_history
 from harness.past import imports
-from harness.past.histories import PastJob, family_names, read_jobs
+from harness.past.fill import fill
 from harness.past.imports import (
     backtest,
-    basis_of_past_job,
-    cells_of,
-    cluster_of,
-    host_groups,
     import_jobs,
-    plan_family,
 )
 from tests.run.fakes import CONF, DATA, RECORDED
 from tests.run.fakes import HISTORY as RECORDED_HISTORY
@@ -423,6 +421,7 @@ def test_hosts_that_no_job_joins_may_be_two_clusters():
     assert host_groups([unknown]) == 0
 
 
+@pytest.mark.process
 def test_past_job_is_the_base_and_its_family_the_profile(done, tmp_path):
     """
     By its id in a catalog; where its own history is gone, the job most like it is.
@@ -446,6 +445,23 @@ def test_past_job_is_the_base_and_its_family_the_profile(done, tmp_path):
     shutil.rmtree(done)
     with pytest.raises(DataError, match="no job history"):
         basis_of_past_job(catalog, job_id)
+
+
+def test_profile_of_a_past_job_is_that_of_a_run_of_its_family(done, tmp_path):
+    """
+    No run is made for it; the numbers are those that one would have.
+    """
+    catalog = Catalog(tmp_path / "catalog")
+    fill(catalog, [done], 1, lambda _: None)
+    evaluation = Evaluation.of(import_jobs([done], tmp_path / "run", until_s=math.inf).run)
+    profiles = evaluation.profile()
+
+    basis = basis_of_past_job(catalog, "job_1795224441974_0002")
+
+    (profile,) = profiles.values()
+    assert basis.profile == profile
+    assert {key: cell.cell for key, cell in basis.profiled.items()} == evaluation.cells
+    assert basis.note.startswith(evaluation.labels[basis.base.id])
 
 
 def test_families_have_short_names_that_are_safe():

@@ -17,8 +17,8 @@ import pytest
 from harness.base.errors import DataError, MachineError
 from harness.cli import main
 from harness.core.evaluate.flow import Evaluation
-from harness.core.run import execute, traces
-from harness.core.store import Run
+from harness.core.run import execute
+from harness.core.store import Run, traces
 from harness.models.whatif.model import WhatIf
 from harness.nightly.alarms import Judge, judged
 from harness.nightly.history import History
@@ -107,6 +107,7 @@ class TestReplay:
         """
         assert replay(stored) == ((), {})
 
+    @pytest.mark.process
     def test_a_coefficient_is_named_with_what_it_changes(self, stored, monkeypatch):
         """
         The model alone, by the exact ratio; not the scoring that follows from it.
@@ -125,6 +126,7 @@ class TestReplay:
         # A quarter more of the body is less of the job, which has its frame.
         assert all(-math.log(1.25) < size < -0.01 for size in offsets.values())
 
+    @pytest.mark.process
     def test_another_parser_is_named(self, stored, monkeypatch):
         """
         As such, although all that follows differs too.
@@ -276,6 +278,7 @@ def test_bad_data_ends_with_7(history, tmp_path, capsys):
     assert main(["nightly", "judge", str(tmp_path)]) == 1 or "does not follow"
 
 
+@pytest.mark.process
 def test_doctor_says_what_nights_can_show(history, capsys):
     """
     Levels of variance, shifts by nights, what would help; too few nights are refused.

@@ -7,6 +7,7 @@ import re
 import shutil
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,9 +41,9 @@ from harness.core.run.asking import analyse, asked_anew
 from harness.core.run.execute import cluster_name
 from harness.core.run.experiment_file import read_experiment_file
 from harness.core.run.session import Session
-from harness.core.run.traces import remake_trace
 from harness.core.scoring import comparisons
 from harness.core.store import Store
+from harness.core.store.traces import remake_trace
 from tests.run.fakes import VERSIONS, Fault, RecordingConsole
 
 EXPERIMENT = """
@@ -510,6 +511,25 @@ class TestBlindOrder:
         assert set(of_control.borrowed) == {"terasort"}
         with pytest.raises(DataError, match="it has no profile of dfsio"):
             _ = session(text, overrides=[predict]).borrowed
+
+    def test_profiles_are_taken_to_another_machine_by_who_opens_the_session(
+        self, session, measured
+    ):
+        """
+        The files stand beside the experiment's; the core itself takes no profile elsewhere.
+        """
+        asked = f"predict={{models: [whatif], from: {measured[1].id}, hardware: [a.json, b.json]}}"
+        calls = []
+
+        def transfer(source, paths, cells):
+            calls.append((source.id, [str(path) for path in paths], len([*cells])))
+            return {"terasort": "there"}
+
+        moved = replace(session(overrides=[asked]), transfer=transfer)
+        assert moved.borrowed == {"terasort": "there"}
+        assert calls == [(measured[1].id, ["a.json", "b.json"], 2)]
+        with pytest.raises(SpecError, match="nothing here takes profiles elsewhere"):
+            _ = session(overrides=[asked]).borrowed
 
     def test_a_sealed_run_goes_on_without_the_run_that_gave_its_profiles(
         self, session, clusters, measured

@@ -15,8 +15,8 @@ from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.observations import BYTES_READ, input_read
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
-from harness.core.run.traces import remake_trace
 from harness.core.store import Store
+from harness.core.store.traces import remake_trace
 from harness.observe.profiling.fit import JOBS_PER_TRIAL
 from tests.records.test_trace import job
 from tests.run.fakes import VERSIONS, Rounds, recorded_history

@@ -4,9 +4,9 @@ The closed loop of tuning, with steps that are not measured but made.
 
 import pytest
 
+from harness.core.evaluate.basis import basis_of_run
 from harness.core.evaluate.predict import predict_cells
 from harness.core.evaluate.resolved import resolve_cell
-from harness.tuning.ask import basis_of_run
 from harness.tuning.closed_loop import Tuning
 from harness.tuning.learned import point_of
 from harness.tuning.proposals import proposals

@@ -7,6 +7,7 @@ import math
 from random import Random
 
 import numpy as np
+import pytest
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,6 +123,7 @@ def close(one, other):
     return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
 
 
+@pytest.mark.process
 @given(SEEDS, st.sampled_from((FAMILY_ERROR, LOOK_ERROR)))
 def test_both_give_every_number_and_every_verdict(seed, level):
     """

@@ -41,6 +41,7 @@ FAMILIES = 4000
 CHANCE = 3 * np.sqrt(0.05 * 0.95 / FAMILIES)
 
 
+@pytest.mark.process
 class TestEqualModels:
     """A/A: of equal models some pair is called nearer in 5 % of the families at most."""
 

@@ -111,6 +111,7 @@ def covered(draws, truth, inputs=()):
     return np.mean([low <= truth <= high for low, high in ends])
 
 
+@pytest.mark.process
 class TestCoverage:
     """Simulated: an interval at 95 % contains the truth in 93 to 97 % of runs."""
 

@@ -88,6 +88,7 @@ def sequential(errors, noise, generator):
 MIXED = np.geomspace(0.01, 0.09, CELLS)  # noise of cells: small jobs on a shared machine and large
 
 
+@pytest.mark.process
 class TestUntilDecided:
     """Simulated: what looking again and again is worth."""
 

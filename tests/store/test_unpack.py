@@ -13,7 +13,7 @@ import pytest
 from harness.base.errors import DataError, EvidenceError, MachineError
 from harness.cli import main
 from harness.core.store import Store
-from harness.core.store import unpack as unpacking
+from harness.core.store import extract as extracting
 from harness.core.store.unpack import unpack
 from harness.observe.storage.files import exclusive_lock
 
@@ -179,7 +179,7 @@ def test_sizes_are_bounded(measured, tmp_path, into, monkeypatch):
     archive = packed(measured, tmp_path / "a.tgz")
     for name, most in (("MOST_MEMBERS", 5), ("MOST_BYTES", 1000)):
         with monkeypatch.context() as patch:
-            patch.setattr(unpacking, name, most)
+            patch.setattr(extracting, name, most)
             with pytest.raises(DataError, match="the archive is refused: it has more than"):
                 unpack(archive, into)
     huge, _ = member("RUN/x")

@@ -179,6 +179,7 @@ def test_mrtuners_grid_does_not_grow_with_a_large_input():
     assert choice.values["num_reduces"] >= 1
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("model", MODELS_THAT_SEARCH)
 def test_a_search_is_never_worse_than_the_rules_by_its_own_model(model):
     """

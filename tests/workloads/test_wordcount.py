@@ -127,6 +127,7 @@ class TestSample:
         assert sample["counts"] == {"one": 1, "two": 1, "three": 1}
         assert sample["records"] == 2
 
+    @pytest.mark.process
     def test_counts_much_text(self):
         """
         Over more than one block the count is the obvious one, and survives JSON.

@@ -212,7 +212,8 @@ def limit_lines(running: Cluster) -> Iterator[str]:
 @cluster.command("renew")
 @_NAME
 @_LIFETIME
-def renew(name: str | None, lifetime: int) -> None:
+@json_option
+def renew(name: str | None, lifetime: int, as_json: bool) -> None:
     """
     Let the lifetime of a cluster begin again.
 
@@ -222,7 +223,8 @@ def renew(name: str | None, lifetime: int) -> None:
     """
     running = _attach(name)
     lease.renew(running.name, lifetime, running.controls())
-    show(Note(f"cluster {running.name!r} is removed after {format_duration(lifetime)}"))
+    note = Note(f"cluster {running.name!r} is removed after {format_duration(lifetime)}")
+    present({"name": running.name, "lifetime_s": lifetime}, [note], as_json=as_json)
 
 
 @cluster.command("list")
@@ -287,7 +289,8 @@ def logs(daemon: str, name: str | None, lines: int, as_json: bool) -> None:
     is_flag=True,
     help="Also a cluster of another machine or container that no longer renews its lease.",
 )
-def down(name: str | None, everything: bool, adopt: bool) -> None:
+@json_option
+def down(name: str | None, everything: bool, adopt: bool, as_json: bool) -> None:
     """
     Stop a cluster and remove everything that belongs to it; safe to repeat.
 
@@ -298,11 +301,11 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
     """
     existing_names = state.known_names()
     errors = list[HarnessError]()
+    removed = list[str]()
     names = existing_names if everything else [name or _only_name(existing_names)]
     if not any(names):
         show(Note("no cluster is up"))
-        return
-    for chosen in names:
+    for chosen in filter(None, names):
         try:
             if adopt:
                 state.adopt(chosen)
@@ -314,10 +317,12 @@ def down(name: str | None, everything: bool, adopt: bool) -> None:
                 errors.append(error)
             continue
         if was_there:
+            removed.append(chosen)
             show(Note(f"cluster {chosen!r} is down"))
         else:
             existing = f"; there are: {', '.join(existing_names)}" if existing_names else ""
             show(Note(f"no cluster {chosen!r} is up{existing}"))
+    present({"removed": removed}, as_json=as_json)
     if errors:
         raise_errors(errors)
 
@@ -337,7 +342,8 @@ def raise_errors(errors: Sequence[HarnessError]) -> NoReturn:
 @click.argument("host")
 @click.option("--fingerprint", required=True, help="The host's fingerprint: SHA256:...")
 @click.option("--port", type=click.IntRange(1, 65535), default=22, help="The port of its sshd.")
-def trust(host: str, fingerprint: str, port: int) -> None:
+@json_option
+def trust(host: str, fingerprint: str, port: int, as_json: bool) -> None:
     """
     Pin the SSH key of HOST, if it has the fingerprint that you give.
 
@@ -352,7 +358,8 @@ def trust(host: str, fingerprint: str, port: int) -> None:
     from harness.clusters.ssh.connection import trust as pin_key
 
     kind = pin_key(host, fingerprint, port)
-    show(Note(f"{host}: {kind} key pinned in {pins_file()}"))
+    note = Note(f"{host}: {kind} key pinned in {pins_file()}")
+    present({"host": host, "kind": kind, "pins": pins_file()}, [note], as_json=as_json)
 
 
 def _attach(name: str | None) -> Cluster:

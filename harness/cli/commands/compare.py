@@ -90,7 +90,9 @@ def compare(
 
 def are_bundles(names: Sequence[str]) -> bool:
     """Whether *names* are those of bundles; `SpecError` where only some are."""
-    found = [(Path(name) / "SHA256SUMS").is_file() for name in names]
+    from harness.core.store.packed import is_bundle
+
+    found = [is_bundle(Path(name)) for name in names]
     if any(found) and not all(found):
         fix = "compare runs with runs, and bundles with bundles"
         raise SpecError("a bundle and a run are named", where=" ".join(names), fix=fix)
@@ -136,7 +138,7 @@ def open_sides(names: Sequence[str], results_dir: Path) -> list[Side]:
 
 def write_junit(judged: Sequence[Budget], path: Path) -> None:
     """Write a test case for each budget, which fails where it is broken."""
-    from harness.publish.export import junit_xml
+    from harness.base.documents.junit import junit_xml
 
     cases = [(budget.name, _OUTCOMES[budget.verdict], budget.reason) for budget in judged]
     path.write_text(junit_xml({"budgets": cases}), encoding="utf-8")

@@ -46,9 +46,9 @@ def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path, as_js
         harness export experiments/quick.yaml -o quick-tables
         harness export 20261122T0315 20261121T0323 20261120T0308 -o three-nights
     """
-    from harness.api.run import Run
+    from harness.core.frames import Frames
     from harness.nightly.nights import night
-    from harness.nightly.page import comparable
+    from harness.nightly.page import comparable, otava_csv
     from harness.publish.export import export as write
 
     results = evaluation.run.measured.path.parent.parent
@@ -63,7 +63,8 @@ def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path, as_js
                     " last"
                 )
             show(Note(f"otava.csv leaves out {row.run}: {reason}"))
-    paths = [*write(Run(evaluation), folder, nights)]
+    files = {"otava.csv": [otava_csv(nights).encode()]}
+    paths = [*write(Frames(evaluation), folder, files)]
     present({"files": paths}, paths, as_json=as_json)
 
 

@@ -15,7 +15,8 @@ import click
 from harness.base.hadoop.slots import effective
 from harness.base.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
 from harness.cli.console.command import command
-from harness.cli.console.present import Note, show
+from harness.cli.console.options import json_option
+from harness.cli.console.present import Note, present
 from harness.clusters import PROVIDERS
 from harness.clusters.monitor.machine import machine_facts
 from harness.clusters.workloads import WORKLOADS
@@ -78,7 +79,8 @@ predict:
     help="What makes the cluster (harness list providers).",
 )
 @click.option("-o", "--output", type=click.File("x", lazy=True), default="-", help="A new file.")
-def init(workload: str, provider: str, output: IO[str]) -> None:
+@json_option
+def init(workload: str, provider: str, output: IO[str], as_json: bool) -> None:
     """
     Write a commented experiment, sized for this machine's cores and memory; overwrite nothing.
 
@@ -88,9 +90,13 @@ def init(workload: str, provider: str, output: IO[str]) -> None:
         harness init --workload wordcount --provider docker
     """
     path = Path(str(getattr(output, "name", "-")))
-    output.write(experiment_text(workload, provider, path))
-    if path.name != "-" and output is not sys.stdout:
-        show(Note(f"its trials, and how long they take: harness plan {path}"))
+    text = experiment_text(workload, provider, path)
+    is_file = path.name != "-" and output is not sys.stdout
+    if is_file or not as_json:
+        output.write(text)
+    next_step = f"its trials, and how long they take: harness plan {path}"
+    answer = {"file": path if is_file else None, "text": text}
+    present(answer, [Note(next_step)] if is_file else (), as_json=as_json)
 
 
 def experiment_text(workload_name: str, provider_name: str, output: Path) -> str:

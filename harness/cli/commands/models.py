@@ -83,7 +83,8 @@ def mismatch_line(found: Mapping[str, Any]) -> str:
 
 @vectors.command("compute")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
-def compute_answers(files: tuple[str, ...]) -> None:
+@json_option
+def compute_answers(files: tuple[str, ...], as_json: bool) -> None:
     """
     Print the models' results for the vectors in FILES, one line of JSON per case.
 
@@ -95,8 +96,14 @@ def compute_answers(files: tuple[str, ...]) -> None:
         harness vectors compute tests/validation/vectors/scheduler.json
     """
     failed = list[str]()
+    cases = list[dict[str, Any]]()
     for name, _, case, output in answered_cases(files, failed):
-        show(json.dumps({"file": name, "case": case.input.name, "output": output}))
+        answer = {"file": name, "case": case.input.name, "output": output}
+        if as_json:
+            cases.append(answer)
+        else:
+            show(json.dumps(answer))  # at once: there may be many
+    present({"cases": cases}, as_json=as_json)
     sys.exit(2 if failed else 0)
 
 
@@ -180,8 +187,14 @@ def check_own(path: str, as_json: bool) -> int:
     multiple=True,
     help="Mean of a phase, such as t3_to_gpu_s 6.5 (default: 1 s); repeatable.",
 )
+@json_option
 def net(
-    maps: int, reduces: int, variant: str, format_name: str, means: tuple[tuple[str, float], ...]
+    maps: int,
+    reduces: int,
+    variant: str,
+    format_name: str,
+    means: tuple[tuple[str, float], ...],
+    as_json: bool,
 ) -> None:
     """
     Print the Petri net of the model SPN-GC, which docs/models/spn-gc-net.md shows and explains.
@@ -197,4 +210,5 @@ def net(
     timed = timed_net(dict.fromkeys(PHASES, 1.0) | dict(means), maps, reduces, variant)
     title = f"SPN-GC, {variant}: {maps} maps, {reduces} reduces"
     text = to_pnml(timed, title) if format_name == "pnml" else to_mermaid(timed)
-    show(text.removesuffix("\n"))
+    answer = {"title": title, "format": format_name, "net": text}
+    present(answer, [text.removesuffix("\n")], as_json=as_json)

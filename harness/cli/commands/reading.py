@@ -49,7 +49,7 @@ def collect(evaluation: Evaluation, as_json: bool) -> None:
     Example:
         harness collect experiments/quick.yaml
     """
-    from harness.core.run.traces import remake_trace
+    from harness.core.store.traces import remake_trace
 
     run = evaluation.run.measured
     with run.lock():
@@ -279,7 +279,7 @@ def report(evaluation: Evaluation, folder: Path | None, as_json: bool) -> None:
 
 
 class Bundle(NamedTuple):
-    """The *folder* of a bundle, and where and how its experiments may be measured again."""
+    """A bundle, packed or in a *folder*, and where and how it may be measured again."""
 
     folder: Path
     results_dir: Path
@@ -289,8 +289,10 @@ class Bundle(NamedTuple):
 def open_result(
     name: str, results_dir: Path, overrides: tuple[str, ...] = ()
 ) -> Evaluation | Bundle:
-    """Open the run *name*, or give the bundle in the folder of that name."""
-    if (Path(name) / "SHA256SUMS").is_file():
+    """Open the run *name*, or give the bundle of that name, packed or not."""
+    from harness.core.store.packed import is_bundle
+
+    if is_bundle(Path(name)):
         return Bundle(Path(name), results_dir, overrides)
     return open_evaluation(name, results_dir, overrides)
 
@@ -387,6 +389,7 @@ def shown_stages(stages: Stages) -> Iterator[Part]:
 def _measure_again(bundle: Bundle, *, as_json: bool) -> int:
     """Measure the experiments of *bundle* once more, and say which conclusions carry over."""
     from harness.cli.commands.steps import measure
+    from harness.core.store.packed import home_of
     from harness.publish.compare import replicate
 
     def measure_run(run: Run) -> Evaluation:
@@ -401,7 +404,7 @@ def _measure_again(bundle: Bundle, *, as_json: bool) -> int:
         return evaluation
 
     replication = replicate(bundle.folder, measure_run)
-    parts = shown_replication(replication, bundle.folder)
+    parts = shown_replication(replication, home_of(bundle.folder))
     present(replication.model_dump(mode="json"), parts, as_json=as_json)
     return int(any(conclusion.outcome == "does not hold" for conclusion in replication.conclusions))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,19 @@ from harness.cli.console.options import (
 from harness.cli.console.present import Note, Part, Rows, present, show
 
 if TYPE_CHECKING:
+    from harness.base.records.profile import Profile
+    from harness.base.records.trial import Cell
     from harness.core.run.session import Session
     from harness.core.store import Run
+
+
+def profiles_elsewhere(
+    source: Run, paths: Sequence[Path], cells: Iterable[Cell]
+) -> Mapping[str, Profile]:
+    """Profiles of *source* for the machine of the second of two files, for sessions to call."""
+    from harness.hardware.transfer import profiles_for
+
+    return profiles_for(source, paths, cells)[0]
 
 
 def run_options(function: Callable[..., Any]) -> Callable[..., Any]:

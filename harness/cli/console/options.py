@@ -138,7 +138,9 @@ def open_session(file: str | Path, results_dir: Path, overrides: tuple[str, ...]
     from harness.core.run.session import Session
 
     text = read_experiment_file(Path(file))
-    return Session(text, str(file), results_dir, overrides, Progress())
+    context = click.get_current_context(silent=True)
+    transfer = context.obj if context else None  # given by the entry, which knows all features
+    return Session(text, str(file), results_dir, overrides, Progress(), transfer=transfer)
 
 
 def open_evaluation(
@@ -152,8 +154,10 @@ def open_evaluation(
     """
     from harness.core.evaluate.flow import Evaluation
     from harness.core.store import Store
+    from harness.core.store.packed import is_bundle
 
-    if name.endswith((".yaml", ".yml")) or Path(name).is_file():
+    is_file = Path(name).is_file() and not is_bundle(Path(name))
+    if is_file or name.endswith((".yaml", ".yml")):
         evaluation = open_session(name, results_dir, overrides).evaluation(asks=asks)
     elif overrides:
         what = f"{name} is a stored run, and --set changes an experiment file"

@@ -18,7 +18,7 @@ from harness.base.errors import DataError
 from harness.base.records.prediction import JobInput
 from harness.base.records.tasks import MapTimes, ReduceTimes, TaskSpans, UnitTimes
 from harness.base.records.trace import FILE_INPUT_COUNTER, JobTrace, TaskAttempt, TaskKind, joined
-from harness.base.records.trial import TrialRecord
+from harness.base.records.trial import Trial, TrialRecord
 from harness.base.records.vet import SUBPHASES, JobVet, RepeatsTest, TaskUnits, VetBook
 from harness.base.text import excerpt
 from harness.clusters.workloads.base import INPUT_TOLERANCE
@@ -133,14 +133,26 @@ def observe(
 
     *rate* is the mean rate of the speed probe meanwhile.
     """
-    config, cluster, planned_input = cell.model_inputs
+    config, _, _ = cell.model_inputs
     task_times = task_times_of(run, record, jobs, is_compressed=config.map_output_compressed)
+    return observe_jobs(record.trial, cell, jobs, rate, task_times)
+
+
+def observe_jobs(
+    trial: Trial,
+    cell: ResolvedCell,
+    jobs: Sequence[JobTrace],
+    rate: float | None = None,
+    task_times: Sequence[MapTimes | ReduceTimes] = (),
+) -> list[Observation]:
+    """One observation for each of the *jobs* of a *trial* of *cell*, with their *task_times*."""
+    config, cluster, planned_input = cell.model_inputs
     observations = []
     for number, trace in enumerate(jobs):
         attempt_ids = {attempt.attempt_id for attempt in trace.attempts}
         observations.append(
             Observation(
-                trial=record.trial,
+                trial=trial,
                 trace=trace,
                 config=config,
                 cluster=cluster,

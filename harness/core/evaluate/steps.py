@@ -43,15 +43,23 @@ def profile_run(trials: StoredTrials) -> dict[str, Profile]:
         what = "no profiling trial has succeeded"
         fix = "run the experiment first (harness run), or read the failed trials' reasons"
         raise DataError(what, where=str(trials.run.path), fix=fix)
-    # One machine, one reference speed: all workloads of the run share it.
+    profiles = fit_profiles(observations, rate_statistics(trials.run.read_manifest().rates))
+    for profile in profiles.values():
+        trials.run.write_profile(profile)
+    return profiles
+
+
+def fit_profiles(
+    observations: Mapping[str, Sequence[Observation]], rates: Mapping[str, Statistic]
+) -> dict[str, Profile]:
+    """Fit a profile, with its refits, to the *observations* of each workload on one machine."""
+    # One machine, one reference speed: all workloads share it.
     speed = fit_speed([*chain(*observations.values())])
-    rates = rate_statistics(trials.run.read_manifest().rates)
     profiles = {}
     for workload, observed in observations.items():
         profile = fit_profile(workload, observed, speed, rates)
         refits = fit_refits(workload, observed, speed, rates)
         profiles[workload] = profile.model_copy(update={"refits": refits})
-        trials.run.write_profile(profiles[workload])
     return profiles
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -66,14 +66,7 @@ class StoredTrials:
         if not self.experiment.was_imported:
             axes = varying(self.cells.values())
             return {cell_id: label(cell, axes) for cell_id, cell in self.cells.items()}
-        families = defaultdict[str, list[Cell]](list)  # which differ in whatever users set
-        for cell in self.cells.values():
-            families[cell.workload.name].append(cell)
-        axes_of = {family: ("input", *varying(cells)) for family, cells in families.items()}
-        return {
-            cell_id: label(cell, axes_of[cell.workload.name])
-            for cell_id, cell in self.cells.items()
-        }
+        return labels_in_families(self.cells)
 
     @property
     def predictions(self) -> list[Prediction]:
@@ -107,6 +100,15 @@ class StoredTrials:
         """What a profile is made from, of each job of one trial."""
         cell = self.resolved_of(record)
         return observe(self.run, record, cell, self.jobs(record), self.rate(record))
+
+
+def labels_in_families(cells: Mapping[str, Cell]) -> dict[str, str]:
+    """Short names of *cells* of past jobs, by id: their input, and what varies in their family."""
+    families = defaultdict[str, list[Cell]](list)  # which differ in whatever users set
+    for cell in cells.values():
+        families[cell.workload.name].append(cell)
+    axes_of = {name: ("input", *varying(family)) for name, family in families.items()}
+    return {cell_id: label(cell, axes_of[cell.workload.name]) for cell_id, cell in cells.items()}
 
 
 def trial_rate(raw: RawLogs, start_s: float, end_s: float) -> float | None:

@@ -40,10 +40,10 @@ from harness.core.run import Console
 from harness.core.run.jobs import Inputs, JobRunner, StoppedError
 from harness.core.run.manifest import record_limits, record_systems, record_versions
 from harness.core.run.rates import record_gpus, record_micro, record_rates
-from harness.core.run.traces import write_trace
 from harness.core.run.trial import Outcome, TrialRunner
 from harness.core.store import Run, os_error_as_machine_error
-from harness.core.store.trials import TrialFolder
+from harness.core.store.traces import store_trial
+from harness.core.store.trials import Discarded
 
 OnError = Literal["stop", "skip"]
 OnDisturbed = Literal["repeat", "keep"]
@@ -56,12 +56,11 @@ _STOPPING = (
 
 
 class Attempt(NamedTuple):
-    """One attempt at a trial; where it does not count, the trial is still to be run, maybe last."""
+    """One attempt at a trial; where it is *discarded*, as what, the trial is still to be run."""
 
     record: TrialRecord
-    counts: bool
     is_cluster_lost: bool
-    is_last: bool = False
+    discarded: Discarded | None = None
 
 
 @dataclass
@@ -160,9 +159,9 @@ class Execution:
                     is_lost = attempt.is_cluster_lost
                     if attempt.record.state == "done":
                         clusters_lost = 0
-                    if attempt.is_last:
+                    if attempt.discarded == "disturbed":
                         move_behind_its_use(trials)
-                    if attempt.counts:
+                    if attempt.discarded is None:
                         trials.pop(0)
                         yield attempt.record
                         if not trials and not is_lost:
@@ -268,7 +267,14 @@ class Execution:
                 for daemon, text in runner.cluster.daemon_logs(200).items():
                     (folder.raw / f"daemon-{daemon.replace(' ', '-')}.log").write_text(text)
             record = self._record_of(trial, outcome, stopwatch, loads)
-            return self._settle(folder, record, outcome, is_warmup=is_warmup)
+            discarded = "warmup" if is_warmup else self._reason_to_discard(record, outcome)
+            if discarded:
+                folder.discard(discarded, record)
+            else:
+                for complaint in store_trial(self.run, folder, record, outcome.traces):
+                    self.console.say(f"warning: trial {trial.id}: {complaint}")
+                self.durations[trial.id] = record.finished_s - record.started_s
+            return Attempt(record, outcome.is_cluster_lost, discarded)
 
     def _record_of(
         self,
@@ -300,33 +306,19 @@ class Execution:
             disk_bytes=outcome.disk_bytes,
         )
 
-    def _settle(
-        self, folder: TrialFolder, record: TrialRecord, outcome: Outcome, *, is_warmup: bool
-    ) -> Attempt:
-        """Commit a trial that counts; move the folder of any other out of the way."""
+    def _reason_to_discard(self, record: TrialRecord, outcome: Outcome) -> Discarded | None:
+        """Whether, and as what, a trial is put out of the way, which is then run once more."""
         trial_id = record.trial.id
-        is_done = record.state == "done"
-        is_lost = outcome.is_cluster_lost
-        if is_warmup:
-            folder.discard("warmup", record)
-            return Attempt(record, counts=False, is_cluster_lost=is_lost)
-        is_repeatable = self.on_disturbed == "repeat" and trial_id not in self.repeated
-        if is_done and record.disturbed and is_repeatable:
+        if record.state == "done":
+            is_repeatable = self.on_disturbed == "repeat" and trial_id not in self.repeated
+            if not (record.disturbed and is_repeatable):
+                return None
             self.console.say(f"trial {trial_id} is repeated at the end: {record.disturbed}")
             self.repeated.add(trial_id)
-            folder.discard("disturbed", record)
-            return Attempt(record, counts=False, is_cluster_lost=is_lost, is_last=True)
-        if not is_done:
-            has_retry = self.failures[trial_id] < self.retries
-            self.failures[trial_id] += 1
-            if outcome.is_interrupted or has_retry:
-                folder.discard("retried", record)
-                return Attempt(record, counts=False, is_cluster_lost=is_lost)
-        folder.commit(record)
-        for complaint in write_trace(self.run, record, outcome.traces):
-            self.console.say(f"warning: trial {trial_id}: {complaint}")
-        self.durations[trial_id] = record.finished_s - record.started_s
-        return Attempt(record, counts=True, is_cluster_lost=is_lost)
+            return "disturbed"
+        has_retry = self.failures[trial_id] < self.retries
+        self.failures[trial_id] += 1
+        return "retried" if outcome.is_interrupted or has_retry else None
 
 
 def move_behind_its_use(trials: list[Trial]) -> None:

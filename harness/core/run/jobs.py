@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NewType
 
 from harness.base.errors import ClusterError, HarnessError, JobError
 from harness.base.hadoop.daemons import ONE_COMPILER
@@ -39,6 +39,9 @@ _JOB = re.compile(rb"(?:Submitted application application|Running job: job)_(\d{
 _SPLITS = re.compile(r"number of splits:(\d{1,10})\b")
 _STACK_FRAME = re.compile(r"\s*(at |\.\.\.|$)")
 _SHARES = re.compile(r" map (\d{1,3})% reduce (\d{1,3})%")
+
+
+JobId = NewType("JobId", str)  # as a client's log has it
 
 
 class TimeLimitError(JobError):
@@ -67,7 +70,9 @@ class JobRunner:
     jars: Sequence[Path] = ()
     note: Callable[[str], None] = lambda _: None
 
-    def run(self, command: JobCommand, properties: Mapping[str, str], log: Path) -> tuple[str, ...]:
+    def run(
+        self, command: JobCommand, properties: Mapping[str, str], log: Path
+    ) -> tuple[JobId, ...]:
         """
         Run *command* to its end and return the ids of its jobs, in the order of submission.
 
@@ -125,10 +130,10 @@ class JobRunner:
             raise ClusterError(what, where="cluster", fix=fix)
 
 
-def job_ids(log: Path) -> tuple[str, ...]:
+def job_ids(log: Path) -> tuple[JobId, ...]:
     """Ids of the jobs that a client's log reports as submitted, each once, in their order."""
     numbers = _JOB.findall(log.read_bytes())
-    return tuple(dict.fromkeys(f"job_{number.decode()}" for number in numbers))
+    return tuple(dict.fromkeys(JobId(f"job_{number.decode()}") for number in numbers))
 
 
 def job_progress(log: Path, properties: Mapping[str, str]) -> str:
@@ -157,7 +162,7 @@ def last_line(log: Path, width: int = 300) -> str:
     return (errors or ends or log_lines or ["its log is empty"])[-1].strip()[:width]
 
 
-def fetch_history(cluster: Cluster, job: str, raw: Path, number: int, wait_s: float) -> JobTrace:
+def fetch_history(cluster: Cluster, job: JobId, raw: Path, number: int, wait_s: float) -> JobTrace:
     """History of *job*, the *number*-th of its trial, copied to *raw*; `JobError`: not in time."""
     history = raw / f"job-{number}-history.jhist"
     configuration = raw / f"job-{number}-conf.xml"

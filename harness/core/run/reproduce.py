@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.core.evaluate.flow import Evaluation
-from harness.core.run.traces import remake_all_traces
 from harness.core.store import Run
 from harness.core.store.compare import Difference, compare_files
+from harness.core.store.traces import remake_all_traces
 
 # Stages in their order, each with its files; what is made of raw logs is the first.
 STAGES = {

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import shlex
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from harness.base.errors import DataError, HarnessError
+from harness.base.errors import DataError, HarnessError, SpecError
 from harness.base.records.profile import Profile
-from harness.base.records.trial import Trial, TrialRecord, Versions
+from harness.base.records.trial import Cell, Trial, TrialRecord, Versions
 from harness.base.text import excerpt
 from harness.base.units import format_duration
 from harness.clusters import remove
@@ -38,15 +38,16 @@ from harness.core.run.plan import make_plan
 from harness.core.run.preflight import Preflight
 from harness.core.run.repeats import more_of_fastest, until_decided
 from harness.core.run.reuse import is_same, take_over
-from harness.core.run.traces import remake_missing_traces
 from harness.core.store import Run, Store
 from harness.core.store.run import measured_part
-from harness.hardware.transfer import profiles_for
+from harness.core.store.traces import remake_missing_traces
 
 _MOST_RUNS = 20  # of which times are read for an estimate
 _MOST_DIFFERENCES = 3  # between two experiments, in an error
 
 MoreTrials = Callable[[Run], list[Trial]]
+# Profiles by workload of a run, for cells on the machine of the second of two files of costs.
+Transfer = Callable[[Run, Sequence[Path], Iterable[Cell]], Mapping[str, Profile]]
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Session:
     An experiment *text* read from *source*, its results below *results_dir*.
 
     *profiles* are given to the models in the place of those of the run that the text names.
+    *transfer* takes profiles to another machine, where the text names files of costs.
     """
 
     text: str
@@ -63,6 +65,7 @@ class Session:
     overrides: tuple[str, ...]
     console: Console
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    transfer: Transfer | None = None
 
     @cached_property
     def file(self) -> ExperimentFile:
@@ -113,8 +116,10 @@ class Session:
             fix = "name a run that profiled all workloads: predict.from"
             raise DataError(what, where=str(source.path), fix=fix)
         if paths := [Path(self.source).parent / path for path in predict.hardware]:
+            if self.transfer is None:
+                raise SpecError("nothing here takes profiles elsewhere", where="predict.hardware")
             cells = {trial.cell.id: trial.cell for trial in self.trials}
-            profiles, _ = profiles_for(source, paths, cells.values())
+            profiles = self.transfer(source, paths, cells.values())
         return profiles
 
     @cached_property

@@ -29,6 +29,7 @@ from harness.clusters.workloads.base import Workload, unbalanced
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.run.jobs import (
     Inputs,
+    JobId,
     JobRunner,
     ReadyInput,
     StoppedError,
@@ -56,7 +57,7 @@ class Outcome:
 
     state: TrialState = "done"
     reason: str = ""
-    job_ids: list[str] = field(default_factory=list)
+    job_ids: list[JobId] = field(default_factory=list)
     traces: list[JobTrace] = field(default_factory=list)
     input_bytes: int | None = None
     num_splits: int | None = None
@@ -229,7 +230,7 @@ class TrialRunner:
 
     def _collect_evidence(self, raw_folder: Path, outcome: Outcome) -> None:
         """Collect logs and histories of the jobs; make room again where the cluster goes on."""
-        jobs_with_history = outcome.job_ids
+        jobs_with_history: Sequence[JobId] = outcome.job_ids
         if not outcome.is_cluster_lost:
             self.cluster.await_idle(timeout_s=_IDLE_LIMIT_S)
         elif self.cluster.dead_daemons():
@@ -244,7 +245,7 @@ class TrialRunner:
             self.cluster.hdfs.make(f"{self.cluster.root}/output")
         self._fetch_histories(jobs_with_history, raw_folder, outcome)
 
-    def _fetch_histories(self, jobs: Sequence[str], raw_folder: Path, outcome: Outcome) -> None:
+    def _fetch_histories(self, jobs: Sequence[JobId], raw_folder: Path, outcome: Outcome) -> None:
         """Fetch the histories of *jobs* that are not there; raise the first error behind all."""
         fetched = {trace.job_id for trace in outcome.traces}
         missing: list[HarnessError] = []

@@ -19,8 +19,10 @@ from harness.base.records.trial import SCHEMA_VERSION, Trial, Versions, digest, 
 from harness.base.text import excerpt
 from harness.core.experiment.model import Experiment
 from harness.core.store.evidence import CHAIN
+from harness.core.store.packed import opened
 from harness.core.store.run import EXPERIMENT, Run, measured_part
 from harness.core.store.seal import ANALYSES, PLAN
+from harness.core.store.sums import SUMS
 from harness.core.store.trials import RawLogs, TrialFolder
 from harness.observe.storage.files import (
     check_name,
@@ -113,18 +115,14 @@ class Store:
         """
         Give the run or analysis *text*: its folder, its id or the first characters of that.
 
-        The name or the folder of an experiment is its newest run with a trial.  `DataError` names
-        what there is where none fits, or several do.
+        The name or the folder of an experiment is its newest run with a trial, a bundle, packed or
+        not, its only run.  `DataError` names what there is where none fits, or several do.
         """
         if not text:
             raise self._missing_error(text)
-        path = Path(text)
-        if (path / MANIFEST).is_file():
-            return Run(path)
-        for folder in (path, self.results_dir / text):
-            names = [entry.name for entry in folders(folder)]
-            if any(map(RUN_NAME.fullmatch, names)) and is_name(folder.resolve().name):
-                return Store(folder.resolve().parent).latest(folder.resolve().name)
+        found = self._at_path(text)
+        if found is not None:
+            return found
         matching: list[Run] = []
         for run in self.all_runs():
             candidates = (run, *run.analyses())
@@ -136,6 +134,19 @@ class Store:
         if not matching:
             raise self._missing_error(text)
         return matching[0]
+
+    def _at_path(self, text: str) -> Run | None:
+        """Give the run that *text* names by a folder or a packed bundle, if it does."""
+        path = opened(Path(text))
+        if (path / MANIFEST).is_file():
+            return Run(path)
+        if (path / SUMS).is_file():
+            return _only_run(path, text)
+        for folder in (path, self.results_dir / text):
+            names = [entry.name for entry in folders(folder)]
+            if any(map(RUN_NAME.fullmatch, names)) and is_name(folder.resolve().name):
+                return Store(folder.resolve().parent).latest(folder.resolve().name)
+        return None
 
     def _missing_error(self, text: str) -> DataError:
         """Error about *text*, which names no run, with what may have been meant."""
@@ -196,6 +207,19 @@ class Store:
         return self.results_dir / check_name(experiment_name, "an experiment")
 
 
+def _only_run(bundle: Path, name: str) -> Run:
+    """Give the run of *bundle*, which was called *name*; `DataError` where it has several."""
+    paths = folders(bundle / "runs")
+    if len(paths) == 1:
+        return Run(paths[0])
+    fix = "get the bundle again: harness publish makes it"
+    if paths:
+        names = ", ".join(f"{name}/runs/{path.name}" for path in paths[-_MOST_NAMED:])
+        fix = f"name one of {names}"
+    what = f"the bundle has {len(paths) or 'no'} runs"
+    raise DataError(what, where=excerpt(name, 300), fix=fix)
+
+
 def _is_planned_by(run: Run, versions: Versions) -> bool:
     """Whether the trials of *run* were planned for these *versions*, those of this machine."""
     planned = run.read_plan() if (run.path / PLAN).is_file() else ()
@@ -241,6 +265,7 @@ def new_analysis(
     of the harness that asks.  Needs no lock: every analysis has a folder of its own.
     """
     measured = run.measured
+    measured.require_own()
     now_s = time.time()
     name = _new_name(now_s, measured.analyses())
     analysis = Run(measured.path / ANALYSES / f".{name}")

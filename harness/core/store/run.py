@@ -47,6 +47,7 @@ from harness.observe.storage.opener import MANIFEST, Opener
 EXPERIMENT = "experiment.yaml"
 FINISHED = "finished"
 SCORES_FILE = "scores.json"
+UNPACKED = "unpacked-bundles"  # a folder of what was published, which stays as it is
 
 # A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
 LEAST_FREE_BYTES = 16 * MIB
@@ -130,6 +131,7 @@ class Run:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Be the only harness that writes here; remove what is half-done, before and after."""
+        self.require_own()
         with exclusive_lock(self.path / "lock", f"run {self.id}"):
             self.opener.require_plain()
             remove_tree(self._incoming)
@@ -138,6 +140,13 @@ class Run:
             finally:
                 with suppress(MachineError):  # whatever ended the block is what counts
                     remove_tree(self._incoming)
+
+    def require_own(self) -> None:
+        """`DataError` where this is a run of a packed bundle, into which nobody writes."""
+        if UNPACKED in self.path.absolute().parts:
+            what = "this run is in a packed bundle, which stays as it was published"
+            fix = "unpack the bundle yourself (tar xzf bundle.tar.gz), and name the run in it"
+            raise DataError(what, where=str(self.path), fix=fix)
 
     def require_space(self) -> None:
         """Raise `MachineError` where the disk of this run has no room for a trial."""

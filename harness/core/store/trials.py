@@ -10,7 +10,7 @@ import zlib
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, cast, get_args
 
 from harness.base.errors import DataError
 from harness.base.hadoop.secrets import SECRETS
@@ -28,7 +28,8 @@ from harness.observe.storage.files import (
 from harness.observe.storage.opener import Opener
 
 RECORD = "trial.json"
-DISCARDED = ("retried", "warmup", "disturbed")
+Discarded = Literal["retried", "warmup", "disturbed"]
+DISCARDED: tuple[Discarded, ...] = get_args(Discarded)
 _RERUN = (
     "restore it from a copy, or move the trial's folder out of the run:"
     " harness run FILE measures it again"
@@ -82,7 +83,7 @@ class TrialFolder:
             rename_durably(self._folder, target)
         return target
 
-    def discard(self, kind: Literal["retried", "warmup", "disturbed"], record: TrialRecord) -> Path:
+    def discard(self, kind: Discarded, record: TrialRecord) -> Path:
         """Put the trial, with its logs, where it is never counted; return its folder there."""
         self._close(record)
         target = self._free_folder(kind)

@@ -90,6 +90,7 @@ class TestNet:
 
         assert (answer["expected_s"], answer["std_s"]) == pytest.approx((mean, std), rel=1e-10)
 
+    @pytest.mark.process
     @settings(max_examples=2)
     @given(values=delays)
     def test_simulated_net_agrees_with_the_expectation(self, variant, values):

@@ -1,0 +1,261 @@
+"""
+Jobs that have run: what each was, as its history and its configuration say, and its family.
+
+Where they lie, and what their names come to, is known to the catalog of past jobs.
+"""
+
+from __future__ import annotations
+
+import re
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.base.errors import DataError, HarnessError
+from harness.base.hadoop.properties import READ_NAMES, job_config, successor, whole
+from harness.base.hadoop.secrets import SECRETS
+from harness.base.hadoop.site import read_properties
+from harness.base.hadoop.slots import KINDS
+from harness.base.records.trace import (
+    FILE_INPUT_COUNTER,
+    FILE_SYSTEM_COUNTER,
+    JobTrace,
+    TaskAttempt,
+    TaskKind,
+)
+from harness.base.records.trial import digest
+from harness.base.text import excerpt
+from harness.clusters.workloads.base import MOST_FILES
+from harness.clusters.workloads.history import COMBINER
+from harness.core.catalog.families import own_family, stem
+from harness.core.catalog.jobs import past_job
+from harness.core.catalog.places import list_sources
+from harness.core.catalog.sources import JOB, Files
+from harness.observe.parsing.history import read_history
+from harness.observe.storage.opener import MOST_WHOLE_BYTES
+
+LIMIT = "mapreduce.job.running.{}.limit"
+MEMORY = "mapreduce.{}.memory.mb"
+_OPTIONS = "mapreduce.{}.java.opts"
+_OLD_OPTIONS = "mapred.child.java.opts"
+_NAMES = READ_NAMES | {
+    "dfs.replication",
+    *(LIMIT.format(kind) for kind in KINDS),
+    *(MEMORY.format(kind) for kind in KINDS),
+}
+_HEAP_OPTION = re.compile(
+    r"-Xm[xsn]\S+|-XX:[+-]Use\w*GC|-XX:\w*(HeapSize|NewSize|NewRatio|SurvivorRatio)=\S+"
+)
+_LONGEST_NAME = 40
+_MOST_NAMED = 3  # files that were left out, in an error
+
+
+@dataclass(frozen=True, slots=True)
+class PastJob:
+    """
+    A job that has succeeded, read from *source*.
+
+    *family* is the catalog's, of its name without numbers and its classes.  *configuration* is what
+    models read of it, with its memory; *at_once* the most of its tasks of each kind that ran at one
+    moment; *has_repeats* whether attempts failed or were killed.
+    """
+
+    source: Files
+    job_id: str
+    name: str
+    family: str
+    submit_s: float
+    finish_s: float
+    input_bytes: int
+    num_maps: int
+    configuration: Mapping[str, str]
+    at_once: Mapping[TaskKind, int]
+    hosts: frozenset[str]
+    has_repeats: bool
+
+    def trace(self) -> JobTrace:
+        """What its history says of it, task by task."""
+        history = self.source.read(self.source.history, MOST_WHOLE_BYTES)
+        return read_history([history], self.job_id)
+
+    def files(self) -> list[bytes]:
+        """Contents of its history and of its configuration, without secrets."""
+        history = self.source.read(self.source.history, MOST_WHOLE_BYTES)
+        return [history, _clean_conf(self.source)]
+
+
+class Histories(NamedTuple):
+    """
+    Past *jobs* in the order of their submission, and why files were *left_out*, by file.
+
+    *where* are the places at which they lie.
+    """
+
+    jobs: list[PastJob]
+    left_out: dict[str, str]
+    where: str
+
+    def reasons(self) -> list[str]:
+        """Say why the first files were left out."""
+        reasons = [f"{Path(path).name}: {reason}" for path, reason in self.left_out.items()]
+        return reasons[:_MOST_NAMED]
+
+
+def find_jobs(places: Sequence[str | Path], only: Collection[str] = ()) -> Histories:
+    """Read the jobs at *places*, *only* these ids, if any; `DataError`: there is none."""
+    jobs, left_out = read_jobs(places, only)
+    histories = Histories(jobs, left_out, ", ".join(map(str, places)))
+    if not jobs:
+        reasons = histories.reasons()
+        what = "; ".join(["there is no job history (.jhist) that can be used", *reasons])
+        fix = "name a copy of the folder mapreduce.jobhistory.done-dir, configurations included"
+        raise DataError(what, where=histories.where, fix=fix)
+    return histories
+
+
+def read_jobs(
+    places: Iterable[str | Path], only: Collection[str] = ()
+) -> tuple[list[PastJob], dict[str, str]]:
+    """
+    Jobs at *places* in the order of their submission; and why others are left out, by file.
+
+    A job that is there twice counts once.  Others than *only* these ids, if any, do not.
+    """
+    jobs = dict[str, PastJob]()
+    left_out = dict[str, str]()
+
+    def is_wanted(job_id: str) -> bool:
+        """Whether the job is one of *only*, or all are wanted."""
+        return not only or job_id in only
+
+    listed = (list_sources(place, left_out.__setitem__) for place in places)
+    for source in chain.from_iterable(listed):
+        id_match = JOB.match(source.key)  # the files of a run have no id in their names
+        if id_match and not is_wanted(id_match[0]):
+            continue
+        if not isinstance(source, Files):
+            left_out[source.label] = "a history server has no files to copy: name their folder"
+            continue
+        try:
+            job = read_job(source)
+            if is_wanted(job.job_id):
+                jobs.setdefault(job.job_id, job)
+        except HarnessError as error:
+            place = f" ({error.where})" if error.where else ""
+            left_out[source.label] = excerpt(f"{error.what}{place}", 300)
+    return sorted(jobs.values(), key=lambda job: (job.submit_s, job.job_id)), left_out
+
+
+def read_job(source: Files) -> PastJob:
+    """Read one job; `HarnessError` says why no model can be asked about it."""
+    trace = read_history([source.read(source.history, MOST_WHOLE_BYTES)], source.history)
+    if not source.configuration:
+        raise DataError(f"there is no {trace.job_id}_conf.xml beside it")
+    return job_of(trace, read_properties(_clean_conf(source), source.configuration), source)
+
+
+def job_of(trace: JobTrace, properties: Mapping[str, str], source: Files) -> PastJob:
+    """Make the job of its *trace* and the *properties* of its configuration, which *source* has."""
+    input_bytes = _input_bytes(trace)
+    row = past_job(trace, properties)
+    classes = (row["mapper"], row["combiner"], row["reducer"])
+    return PastJob(
+        source=source,
+        job_id=trace.job_id,
+        name=trace.name,
+        family=own_family((trace.name, *classes)),
+        submit_s=trace.submit_s,
+        finish_s=trace.finish_s,
+        input_bytes=input_bytes,
+        num_maps=trace.num_maps,
+        configuration=configuration_of(properties, trace, row["combiner"]),
+        at_once={kind: row[f"{kind}_slots"] for kind in KINDS},
+        hosts=frozenset(attempt.host for attempt in trace.attempts if attempt.host),
+        has_repeats=row["failed_attempts"] + row["killed_attempts"] > 0,
+    )
+
+
+def _input_bytes(trace: JobTrace) -> int:
+    """Bytes that the maps of a job read; `DataError`: no model can be asked about such a job."""
+    if trace.state != "SUCCEEDED":
+        reason = trace.diagnostics.strip() or "no reason is given"
+        raise DataError(f"the job ended as {trace.state}: {reason}")
+    if trace.uberized:
+        raise DataError("its tasks ran within its application master, which no model covers")
+    if not 1 <= trace.num_maps <= MOST_FILES:
+        raise DataError(f"it has {trace.num_maps} maps, and models take 1 to {MOST_FILES}")
+    maps = trace.succeeded("map")
+    if not any(attempt.counters for attempt in maps):
+        raise DataError("it has no counters: nothing says what the job read")
+    input_bytes = sum(map(_bytes_read, maps))
+    if not input_bytes:
+        raise DataError("its maps read no bytes: nothing says how large the job was")
+    return input_bytes
+
+
+def _clean_conf(source: Files) -> bytes:
+    """The job configuration without secrets."""
+    return SECRETS.clean_conf(source.read(source.configuration, MOST_WHOLE_BYTES))
+
+
+def configuration_of(
+    properties: Mapping[str, str], trace: JobTrace, combiner: str
+) -> dict[str, str]:
+    """
+    What models read of a job's *properties*, under the names of today, its memory and *combiner*.
+
+    Of the options of a JVM the heap's alone: others hold paths, or a password.  `SpecError` for a
+    value that models cannot read.
+    """
+    renamed = {successor(name): text for name, text in properties.items() if successor(name)}
+    stated = {name: text.strip() for name, text in (renamed | dict(properties)).items()}
+    # How the input was split is known from the history.
+    names = sorted(name for name in _NAMES if not name.startswith("mapreduce.input."))
+    chosen = {name: stated[name] for name in names if stated.get(name)}
+    shared_options = chosen.pop(_OLD_OPTIONS, "")
+    for kind in KINDS:
+        options = _OPTIONS.format(kind)
+        memory = MEMORY.format(kind)
+        words = (stated.get(options) or shared_options).split()
+        chosen[options] = " ".join(filter(_HEAP_OPTION.fullmatch, words))
+        chosen.setdefault(memory, "1024")  # Hadoop's default
+        whole(memory, chosen[memory], least=-1)
+        whole(LIMIT, chosen.get(LIMIT.format(kind), "0"), least=0)
+    chosen |= {"mapreduce.job.reduces": str(trace.num_reduces), COMBINER: combiner}
+    job_config(chosen)
+    return chosen
+
+
+def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:
+    """
+    Short names of the families of *jobs*, safe as parts of paths: the words of the jobs' name.
+
+    Families that would share one have a part of their hash behind it.
+    """
+    names = {job.family: job.name for job in jobs}
+    words = {family: re.findall("[a-z]+", stem(name).lower()) for family, name in names.items()}
+    short = {
+        family: "-".join(name_words or ["job"])[:_LONGEST_NAME]
+        for family, name_words in words.items()
+    }
+    counts = Counter(short.values())
+    for family, name in short.items():
+        if counts[name] > 1:
+            short[family] = f"{name}-{digest(family)[:4]}"
+    return short
+
+
+def _bytes_read(attempt: TaskAttempt) -> int:
+    """Bytes that a map read of its input, or, where its format counts none, of file systems."""
+    files = (
+        count
+        for name, count in attempt.counters.items()
+        if name.startswith(f"{FILE_SYSTEM_COUNTER}.")
+        and name.endswith("_BYTES_READ")
+        and not name.endswith(".FILE_BYTES_READ")
+    )
+    return attempt.count(f"{FILE_INPUT_COUNTER}.BYTES_READ") or sum(files)
