@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-
 from harness.base.errors import DataError, ParseError, SpecError
 from harness.base.records.trace import (
     FILE_INPUT_COUNTER,
