@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from harness.core.catalog.fill import Filled, fill
-
 from harness.base.errors import DataError, ParseError, SpecError
 from harness.base.records.trace import (
     FILE_INPUT_COUNTER,
@@ -25,6 +23,7 @@ from harness.core.catalog.families import family_rows, job_rows, read_rules
 from harness.core.catalog.jobs import past_job
 from harness.core.catalog.places import is_remote, list_sources
 from harness.core.catalog.sources import Files, paired, read_jobs, too_large
+from harness.past.fill import Filled, fill
 from tests.catalog.made import CONF, put, words
 from tests.parsing.histories import JSON
 
@@ -640,7 +639,7 @@ class TestFilled:
         """
         How many there are by then.
         """
-        monkeypatch.setattr("harness.core.catalog.fill._BATCH_ROWS", 2)
+        monkeypatch.setattr("harness.past.fill._BATCH_ROWS", 2)
         for number in range(1, 6):
             put(tmp_path / "done", number)
         seen = []

@@ -30,8 +30,6 @@ from harness.observe.storage import files
 from tests.run import fakes
 from tests.run.fakes import Fault, terasort
 
-pytestmark = pytest.mark.process
-
 RATES = NodeRates(
     disk_read_bps=(10**8,), disk_write_bps=(10**8,), mem_read_bps=(10**8,),
     mem_write_bps=(10**8,), how="direct",
@@ -108,6 +106,7 @@ class TestGoodRun:
         assert (len(clusters.started), clusters.running) == (1, 0)
         assert clusters.jobs == ["teragen", *["terasort"] * 3]
 
+    @pytest.mark.process
     def test_rates_a_worker_once_in_a_run(self, execution, run, monkeypatch):
         """
         Where models ask for rates: the manifest has them, and no other cluster measures again.
@@ -128,6 +127,7 @@ class TestGoodRun:
         assert run.read_manifest().limitations == ("no network",)
         assert e.console.lines.count("warning: no network") == 1
 
+    @pytest.mark.process
     def test_goes_on_without_rates(self, execution, run, monkeypatch):
         """
         A measurement that fails is told; trials are worth more.

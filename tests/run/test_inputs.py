@@ -42,7 +42,6 @@ def folders(cluster):
     return {n for n, _, _ in cluster.hdfs.list("/harness/input")}
 
 
-@pytest.mark.process
 class TestEnsure:
     def test_a_job_makes_the_input(self, make):
         """

@@ -106,7 +106,6 @@ class TestLimits:
         assert record_limits(run, ClusterSpec(), {}, 1.0) == []
         assert run.read_manifest().limits == ()
 
-    @pytest.mark.process
     def test_what_is_not_enforced_is_reported(self, execution, run, clusters):
         """
         At each start, with both rates; the trials go on.
@@ -125,7 +124,6 @@ class TestLimits:
         assert len(run.read_manifest().limits) == 1
 
 
-@pytest.mark.process
 class TestDisks:
     def test_a_trial_starts_with_nothing_in_memory(self, execution, clusters):
         """
@@ -166,7 +164,6 @@ def recorded(run):
     return {(r.versions.java, r.kernel) for r in run.trials().values()}
 
 
-@pytest.mark.process
 def test_trials_say_what_their_nodes_have(run, clusters, execution):
     """
     One value where all agree; in the manifest, too.
@@ -229,7 +226,6 @@ def test_every_installed_package_has_its_hash():
     assert packages[pydantic] == hashlib.sha256(next(record).read_bytes()).hexdigest()
 
 
-@pytest.mark.process
 def test_nodes_that_differ_are_named(run, clusters, execution):
     """
     Each with its own; one that says nothing is unknown.
@@ -246,7 +242,6 @@ def test_nodes_that_differ_are_named(run, clusters, execution):
     }  # fmt: skip
 
 
-@pytest.mark.process
 def test_a_run_is_not_continued_on_another_java(run, clusters, execution):
     """
     Its trials could not be compared; nothing more is run, and the fix is a new run.
@@ -262,7 +257,6 @@ def test_a_run_is_not_continued_on_another_java(run, clusters, execution):
     assert (len(run.trials()), clusters.running) == (1, 0)
 
 
-@pytest.mark.process
 def test_trials_of_other_versions_do_not_count(run, clusters, execution):
     """
     They are none of the plan's: all of that is run anew.

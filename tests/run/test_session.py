@@ -88,6 +88,7 @@ def session(tmp_path, clusters, monkeypatch):
     home = SimpleNamespace(versions=lambda: VERSIONS, path=tmp_path, trace_path_jar=tmp_path)
     monkeypatch.setattr(HadoopHome, "find", staticmethod(lambda: home))
     monkeypatch.setattr(module, "probe_jar", lambda: None)
+    monkeypatch.setattr(manifest, "source_commit", lambda: "0123456789ab")
     assert clusters.running == 0
 
     def build(text=EXPERIMENT, console=None, overrides=()):
@@ -150,7 +151,6 @@ class TestMeasure:
         assert (caught.value.fix, clusters.running) == ("make setup", 0)
         assert any("will not run it: the jar harness-jobs.jar" in x for x in s.console.lines)
 
-    @pytest.mark.process
     def test_tasks_that_cannot_be_traced_are_refused(self, session, clusters, monkeypatch):
         """
         Without classes that have hooks nothing is started, for nothing would be recorded; a trace
@@ -232,7 +232,6 @@ class TestMeasure:
             if x.startswith("warning: an input of 4.88 KiB shows nothing")
         ]
 
-    @pytest.mark.process
     def test_runs_the_whole_plan(self, session):
         """
         Every trial of the plan is done, in its order, and the run says what it is.
@@ -264,7 +263,6 @@ class TestMeasure:
         assert (failed, run.finished, len(run.read_plan())) == (0, True, 11)
         assert run.read_manifest().repeats_ended.startswith("8 looks are spent; ")
 
-    @pytest.mark.process
     def test_adds_no_trial_beyond_the_budget(self, session, monkeypatch):
         """
         And says so.
@@ -276,7 +274,6 @@ class TestMeasure:
         assert len(run.trials()) == 4
         assert run.read_manifest().repeats_ended.startswith("the budget is spent; ")
 
-    @pytest.mark.process
     def test_adds_none_where_no_model_can_be_compared(self, session):
         """
         All of these jobs is frame.
@@ -298,7 +295,6 @@ class TestMeasure:
         looks = [t.look for t in run.read_plan()]
         assert looks == [0, 0, 0, 0, *range(1, 8)]
 
-    @pytest.mark.process
     def test_the_fastest_alone_get_all_repeats(self, session, monkeypatch):
         """
         The cell that was fast by chance is repeated, and then the one that is fastest by the mean.
@@ -348,7 +344,6 @@ class TestMeasure:
         with pytest.raises(SpecError, match="until decided needs predictions"):
             session(overrides=["repeat=until decided", "predict.order=mixed"]).plan()
 
-    @pytest.mark.process
     def test_goes_on_where_it_was_interrupted(self, session, clusters):
         """
         Interrupted at any trial and started again: the same trials, none lost, none twice.
@@ -365,7 +360,6 @@ class TestMeasure:
         assert set(run.trials()) == {t.id for t in s.trials}
         assert clusters.jobs.count("terasort") == 4
 
-    @pytest.mark.process
     def test_takes_down_what_a_killed_run_left(self, session, clusters):
         """
         Before anything is started, by the name that the run gives its cluster.
@@ -374,7 +368,6 @@ class TestMeasure:
 
         assert clusters.removed == [cluster_name(run)]
 
-    @pytest.mark.process
     def test_counts_the_failures(self, session, clusters):
         """
         Failed trials end a run like others; they are counted, also those of an earlier start.
@@ -388,7 +381,6 @@ class TestMeasure:
         assert failed == 1
         assert sorted(r.state for r in run.trials().values()) == ["done"] * 3 + ["failed"]
 
-    @pytest.mark.process
     def test_makes_missing_traces(self, session):
         """
         A run killed between a trial and its trace has the trace after the next start.
@@ -404,7 +396,6 @@ class TestMeasure:
 
         assert run.read_trace(first) == expected
 
-    @pytest.mark.process
     @pytest.mark.parametrize("new", [False, True])
     def test_a_finished_run_is_left_alone(self, session, measured, new):
         """
@@ -416,7 +407,6 @@ class TestMeasure:
         assert first.path != second.path
         assert session().newest().path == second.path
 
-    @pytest.mark.process
     def test_says_when_tasks_outnumber_cores(self, session, monkeypatch):
         """
         Contention is measured only knowingly; the limits of running tasks count.
@@ -441,7 +431,6 @@ def sealed_by(run):
     return named
 
 
-@pytest.mark.process
 class TestBlindOrder:
     @pytest.mark.parametrize("interrupted_after", [(), (1,), (2,), (3,), (1, 2, 3)])
     def test_seals_before_the_first_scored_trial(self, session, interrupted_after):
@@ -542,7 +531,6 @@ class TestBlindOrder:
         with pytest.raises(SpecError, match="nothing here takes profiles elsewhere"):
             _ = session(overrides=[asked]).borrowed
 
-    @pytest.mark.process
     def test_a_sealed_run_goes_on_without_the_run_that_gave_its_profiles(
         self, session, clusters, measured
     ):
@@ -604,7 +592,6 @@ class TestBlindOrder:
 make_seal = module.Session.seal
 
 
-@pytest.mark.process
 class TestSecrets:
     def measure(self, session, monkeypatch, value, console):
         """
@@ -647,7 +634,6 @@ class TestSecrets:
         assert any(message in line for line in console.lines)
 
 
-@pytest.mark.process
 class TestNewerSchema:
     @pytest.mark.parametrize("name", ["manifest.json", "trials/*/trial.json"])
     def test_is_refused_and_left_alone(self, session, clusters, name):
@@ -744,7 +730,6 @@ class TestGpus:
             line[: len(text)] for line, text in zip(warnings, expected, strict=True)
         ] == expected
 
-    @pytest.mark.process
     def test_manifest_without_any(self, measured):
         """
         Nothing is looked for, and nothing said.
@@ -775,7 +760,6 @@ class TestPlan:
             "reach: only this user and root reach it: its network is a namespace of its own"
         ]
 
-    @pytest.mark.process
     def test_knows_what_is_done(self, session):
         """
         The unfinished run is what would be continued.
@@ -893,7 +877,6 @@ class TestExperiment:
 
 
 class TestCollect:
-    @pytest.mark.process
     def test_makes_all_traces_again(self, measured):
         """
         They are derived from the raw logs, and come out the same.
@@ -953,12 +936,12 @@ def _commit(session, run, state, history):
 MODELS = ["predict.models=[nearest, whatif]"]
 
 
-@pytest.mark.process
 class TestAskAgain:
     """
     What was measured once is asked again; nothing is measured, and no other run is answered for.
     """
 
+    @pytest.mark.process
     def test_other_models_make_an_analysis(self, session, measured, capsys):
         """
         Sealed after the measurement, beside the run, which stays as it is.
@@ -981,6 +964,7 @@ class TestAskAgain:
         assert main(["reproduce", str(stored.path)]) == 0
         assert "scores: equal" in capsys.readouterr().out
 
+    @pytest.mark.process
     def test_other_profiling_cells_swap_what_is_scored(self, session, measured):
         """
         The cells that fed the profile are scored, and those that were scored feed it.
@@ -996,6 +980,7 @@ class TestAskAgain:
         assert {each.cell for each in scores.scores}.isdisjoint(before)
         assert {job.cell for job in profile.jobs} == before
 
+    @pytest.mark.process
     def test_what_fails_leaves_nothing(self, session, measured):
         """
         No half-made analysis is among the others, nor beside them.

@@ -19,8 +19,6 @@ from harness.core.run.jobs import Inputs, JobRunner, StoppedError
 from harness.core.run.trial import TrialRunner
 from tests.run.fakes import BLOCK, Clusters, FakeCluster, Fault, Rounds, terasort
 
-pytestmark = pytest.mark.process
-
 
 class Bench:
     """
