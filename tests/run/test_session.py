@@ -488,6 +488,7 @@ class TestBlindOrder:
         assert "warning: predict.from: no run is called '20261121'" in console.lines
         assert Store(session().results_dir).all_runs() == []
 
+    @pytest.mark.process  # needs a jar that is built
     def test_profiles_that_lack_a_workload_are_refused(self, session, clusters, measured):
         """
         The error names the workload; nothing of another name is measured.
