@@ -25,13 +25,14 @@ tests-of-models := contracts/test_models.py models sim validation
 tests-of-observe := parsing profiling store/test_recordings.py
 tests-of-clusters := contracts/test_outside.py contracts/test_providers.py contracts/test_workloads.py \
 	hadoop_home ltrace monitor node providers workloads
-tests-of-core := catalog doctor evaluate experiment hostile reports run scoring store
+tests-of-core := catalog evaluate experiment hostile reports run scoring store
 tests-of-nightly := bench/test_nightly.py evaluate/test_alarms.py reports/test_nightly.py run/test_nightly.py
 tests-of-hardware := cli/test_calibrate.py evaluate/test_transfer.py profiling/test_platform.py run/test_calibrate.py
 tests-of-past := catalog/test_command.py run/test_imports.py
 tests-of-tuning := cli/test_ask.py cli/test_tune.py evaluate/test_ask.py evaluate/test_tune.py run/test_tune.py tuning
 tests-of-publish := api/test_export.py api/test_interchange.py publish scoring/test_definitions.py
 tests-of-tracer := bench/test_tracer_effects.py bench/test_tracer_tasks.py cli/test_trace.py ltrace tracer
+tests-of-doctor := doctor
 tests-of-cli := cli docs
 tests-of-api := api docs/test_api.py
 paths = $(addprefix tests/,$(if $(PART),$(or $(tests-of-$(PART)),$(error no tests of a part called $(PART)))))
@@ -40,14 +41,14 @@ fast process live: export PYTHONDONTWRITEBYTECODE :=  # Python compiles what it 
 fast process: export OMP_NUM_THREADS := 1  # a worker of pytest to each core, and no threads of libraries beside it
 
 fast:  ## no process, compiler, JVM or figure, nothing that computes for seconds; of one part: make fast PART=models
-	.venv/bin/pytest -n auto --dist loadfile -m "not process and not live and not long" $(paths)
+	.venv/bin/pytest -n auto --dist worksteal -m "not process and not live and not long" $(paths)
 
 process:  ## what starts processes, compilers and JVMs, draws, or computes for seconds; PART as above
-	.venv/bin/pytest -n auto --dist loadfile -m "process and not live and not long" --hypothesis-profile thorough $(paths)
+	.venv/bin/pytest -n $$(($$(nproc) + 1)) --dist worksteal -m "process and not live and not long" --hypothesis-profile thorough $(paths)
 
 live:  ## real clusters of this machine; the image of a Docker node is made first, once for its content
 	.venv/bin/python -m tests.live.engine
-	.venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "live and not long and not alone"
+	.venv/bin/pytest -n 3 --dist loadgroup --no-loadscope-reorder -m "live and not long and not alone"
 	.venv/bin/pytest -m "live and not long and alone"
 
 test-long:  ## what takes many minutes: 75 in all; three at a time as most of it waits, then what wants the machine

@@ -22,6 +22,8 @@ settings.register_profile("fast", deadline=None, max_examples=20)
 settings.register_profile("thorough", deadline=None, max_examples=100)
 settings.load_profile("fast")  # another one: pytest --hypothesis-profile thorough
 
+gc.disable()  # until all is collected: millions of objects come, and none goes
+
 SLOW_RINGS = ("process", "live", "long")
 STARTS_A_PROCESS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"}
 DRAWS = "matplotlib"
@@ -59,7 +61,8 @@ sys.addaudithook(refuse_slow_work)
 
 def refuse_closed_file(handle):
     """
-    All of `os.fsync` that a fast test can see: it ends before any power cut, and waits for no disk.
+    All of `os.fsync` that a test in this process can see: it ends before any power cut, and need
+    not wait for a disk.
     """
     os.fstat(handle)
 
@@ -67,10 +70,11 @@ def refuse_closed_file(handle):
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     """
-    Watch each test of the fast ring, its fixtures included.
+    Watch each test of the fast ring, its fixtures included; only real clusters wait for a disk.
     """
     if not any(item.get_closest_marker(ring) for ring in SLOW_RINGS):
         running_fast_tests.append(item.nodeid)
+    if not item.get_closest_marker("live"):
         os.fsync = refuse_closed_file
     try:
         return (yield)
@@ -83,7 +87,8 @@ def pytest_collection_finish():
     """
     What was collected stays to the end: the collector of garbage need not look at it again.
     """
-    gc.collect()
+    gc.enable()
+    gc.set_threshold(20_000, 20, 20)  # tests make much, and keep little of it
     gc.freeze()
     atexit.register(gc.unfreeze)
 
@@ -111,7 +116,8 @@ def pytest_collection_modifyitems(session, items):
     them which tests belong together.
     """
     for item in items:
-        if item.get_closest_marker("long") and (group := companions(item)):
+        is_grouped = item.get_closest_marker("live") or item.get_closest_marker("long")
+        if is_grouped and (group := companions(item)):
             item.add_marker(pytest.mark.xdist_group(group))
     session.stash[COLLECTED] = list(items)
     places = {f"{stem}.py": place for place, stem in enumerate(LONGEST)}

@@ -237,7 +237,7 @@ def elsewhere(maker, program):
     """
     What *program* prints in another process.
     """
-    code = f"{maker.bench.registration}\nfrom harness import providers\n{program}"
+    code = f"{maker.bench.registration}\nfrom harness import clusters as providers\n{program}"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
     )
