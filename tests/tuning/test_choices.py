@@ -561,6 +561,16 @@ class RefusesTwo:
         return MODELS["prophet"].predict(profile, configuration, *cell)
 
 
+def test_a_model_is_taken_to_be_off_by_a_twentieth_at_the_least():
+    """
+    However alike the few settings were that were measured: noise as large takes half of it.
+    """
+    places = np.array([[0.0] * 4, [90.0] + [0.0] * 3])
+    learned = Learned(places, np.array([0.0, 0.02]), 0.05)
+
+    assert np.log(learned.factor(places)) == pytest.approx([0.005, 0.015])
+
+
 class TestObjective:
     def test_what_was_learned_multiplies_the_answer(self):
         """

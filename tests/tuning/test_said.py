@@ -279,6 +279,30 @@ class TestClusters:
         )
         assert lines[block + 2] == f"  site: {{dfs.blocksize: {first[3]}}}"
 
+    def test_count_each_job_as_often_as_is_said(self, said):
+        """
+        Once, unless there is a weight; what is none is refused.
+        """
+        _, lines, _ = said("tune cluster", "--cores", 1, "--json")
+        once = json.loads("\n".join(lines))["plans"]
+        _, lines, _ = said("tune cluster", "--cores", 1, "--weight", "terasort=2.5", "--json")
+        often = json.loads("\n".join(lines))["plans"]
+
+        assert [plan["total_s"] for plan in often] == pytest.approx(
+            [2.5 * plan["total_s"] for plan in once]
+        )
+        for text in (
+            "terasort",
+            "terasort=",
+            "terasort=x",
+            "terasort=1.2.3",
+            "sort=1",
+            "terasort=-1",
+        ):
+            status, _, err = said("tune cluster", "--weight", text)
+            assert status == 2
+            assert f"'{text}' is no weight\n  at:  --weight\n  fix: write WORKLOAD=N, of " in err
+
 
 class TestRegret:
     def test_is_a_table_of_all_models(self, said):
@@ -348,6 +372,38 @@ class TestTry:
         assert (status, json.loads("\n".join(lines))) == (0, {"schema_version": 1, "steps": []})
         assert "nothing was measured" in err
         assert session.made == ()
+
+
+class TestAskedTable:
+    def test_says_how_long_and_what_takes_most(self, said):
+        """
+        Each model in a line; phases of the job and of a task below.
+        """
+        status, lines, err = said("ask", "--model", "whatif", "--model", "nearest")
+
+        assert status == 0
+        assert "base: terasort sort.factor=" in err
+        assert cells_of(lines[0]) == [
+            "model",
+            "cell",
+            "job, s",
+            "80 % interval, s",
+            "change",
+            "from base",
+            "its error here",
+            "range",
+            "takes most",
+        ]
+        whatif = cells_of(lines[1])
+        assert whatif[:2] == ["whatif", "base"]
+        assert float(whatif[2]) > 0
+        assert re.fullmatch(r"[a-z_]+_s, \d+ %", whatif[-1])
+        heads = next(line for line in lines if "seconds of the job (of a task)" in line)
+        assert cells_of(heads) == ["base: seconds of the job (of a task)", "whatif", "nearest"]
+        frame = next(cells_of(line) for line in lines if line.strip().startswith("frame_s"))
+        assert re.fullmatch(r"[\d.]+", frame[1])
+        spill = next(cells_of(line) for line in lines if line.strip().startswith("spill_s"))
+        assert re.fullmatch(r"[\d.]+ \([\d.]+\)", spill[1])
 
 
 class TestAnswers:

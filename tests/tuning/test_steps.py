@@ -3,6 +3,7 @@ The closed loop of tuning: what one step measures, learns and says, with recorde
 """
 
 import json
+import math
 
 from types import SimpleNamespace
 
@@ -254,6 +255,22 @@ class TestFailures:
         assert caught.value.fix == (
             f"read the reasons, then start it again with --new: harness show {path}"
         )
+
+    def test_count_as_twice_as_long_as_the_others(self, tuning, session):
+        """
+        By the mean of what the model misses at these.
+        """
+        cells = cells_of(tuning, "2", "3")
+        base, other, failed = cells
+        tuning.cells = {key: cells[key] for key in (base, other)}
+        tuning.times_s[base].update({(0, 0): 30.0})
+        tuning.times_s[other].update({(0, 0): 90.0})
+        measured = [ratio for _, ratio in tuning.measured_ratios(tuning.judge)]
+        tuning.failed = {failed: cells[failed]}
+
+        *again, (_, ratio) = tuning.measured_ratios(tuning.judge)
+        assert [known for _, known in again] == measured
+        assert ratio == pytest.approx(sum(measured) / 2 + math.log(2))
 
 
 class TestRefusals:
