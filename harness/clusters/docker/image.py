@@ -36,7 +36,7 @@ from harness.clusters.hadoop_home.home import (
 from harness.clusters.hadoop_home.setup import one_at_a_time
 from harness.clusters.node.archive import lambdas_file, lambdas_of
 
-IMAGE = "mapreduce-harness/clusters/node"
+IMAGE = "mapreduce-harness/node"
 SOURCE = Path(__file__).resolve().parents[3] / "docker"
 DEBIAN = "debian:bookworm-slim"
 OWN = "mapreduce-harness/base:bookworm"
