@@ -3,8 +3,8 @@ package mapreduce.harness.ltrace.record;
 /**
  * What a span is. Constants, not an enum: a task loads nothing for them.
  *
- * <p>Readers have the same table, {@code harness/base/records/tasks.py}; tests/parsing/test_ltrace.py
- * compares them.
+ * <p>Readers have the same table, {@code harness/base/records/tasks.py};
+ * tests/parsing/test_ltrace.py compares them.
  */
 public final class Kind {
 

@@ -1,8 +1,8 @@
 package mapreduce.harness.ltrace.record;
 
 /**
- * Which number of the file's sums is which. The reader, {@code harness/observe/parsing/ltrace.py}, has the
- * same order. Constants, not an enum: a task loads nothing for them.
+ * Which number of the file's sums is which. The reader, {@code harness/observe/parsing/ltrace.py},
+ * has the same order. Constants, not an enum: a task loads nothing for them.
  */
 final class Sum {
 
