@@ -2,6 +2,7 @@
 A whole bundle whose figures are not drawn: what is in it, and what follows from it.
 """
 
+import hashlib
 import json
 import re
 import shutil
@@ -11,20 +12,23 @@ import pytest
 
 from ruamel.yaml import YAML
 
-from harness.base.errors import DataError, SpecError
+from harness.base.errors import DataError, EvidenceError, SpecError
 from harness.base.records.score import Ranking
 from harness.base.version import __version__
 from harness.cli import main
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
+from harness.core.pseudonyms import Pseudonyms
 from harness.core.reports import REPORTS
 from harness.core.store import Store, new_analysis
+from harness.core.store.packed import ARCHIVE, opened
 from harness.core.store.sums import write_sums
 from harness.publish import bundle as bundle_module
 from harness.publish import paper, verify
 from harness.publish.bundle import complete_evaluation, publish
-from harness.publish.compare import bundled_runs, reproduce_bundle, side_by_side
+from harness.publish.compare import bundled_runs, replicate, reproduce_bundle, side_by_side
 from harness.publish.data import make_claim, nearest_sentence
+from harness.publish.pack import check_copies, pack
 from harness.publish.rules import check
 from tests.evaluate.test_flow import EXPERIMENT, evaluation, scored
 from tests.run.fakes import VERSIONS
@@ -449,6 +453,159 @@ class TestSideBySide:
         assert result.head[name] == ["2", "3"]
         assert result.not_ranked
         assert [row[:4] for row in result.rows] == sorted(row[:4] for row in result.rows)
+
+
+class TestPacked:
+    @pytest.fixture
+    def packed(self, bundle, tmp_path, monkeypatch):
+        """
+        The bundle in one file, with its copies.
+        """
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        return pack(bundle, tmp_path / "packed")
+
+    def test_has_its_page_its_rules_and_a_figure_beside_it(self, packed, bundle):
+        """
+        And its sum; the archive has every file.
+        """
+        figure = min(path.name for path in (bundle / "figures").glob("predicted*.svg"))
+        assert names(packed) == {
+            "README.md", "rules.json", f"figures/{figure}", ARCHIVE, f"{ARCHIVE}.sha256"
+        }  # fmt: skip
+        sha256 = hashlib.sha256((packed / ARCHIVE).read_bytes()).hexdigest()
+        assert (packed / f"{ARCHIVE}.sha256").read_text() == f"{sha256}  {ARCHIVE}\n"
+        readme = (packed / "README.md").read_text()
+        assert readme.startswith(f"> A bundle in one file: `tar xzf {ARCHIVE}` unpacks it into")
+        assert readme.endswith((bundle / "README.md").read_text())
+        folder = opened(packed)
+        assert names(folder) == names(bundle)
+        assert all(
+            (folder / name).read_bytes() == (bundle / name).read_bytes() for name in names(bundle)
+        )
+
+    def test_a_copy_that_is_none_is_named(self, packed):
+        """
+        Each of them; one that is not there is none.
+        """
+        folder = opened(packed)
+        check_copies(packed, folder)
+        (packed / "rules.json").unlink()
+        check_copies(packed, folder)
+        for name in ("README.md", "rules.json"):
+            (packed / name).write_text("other")
+            with pytest.raises(EvidenceError) as caught:
+                check_copies(packed, folder)
+            assert caught.value.what == f"it is not as {ARCHIVE} beside it has it"
+            assert caught.value.where == str(packed / name)
+            assert caught.value.fix == ("believe what is in the archive, or get both again")
+            (packed / name).unlink()
+
+    def test_is_compared_and_made_again_like_a_folder(self, packed, bundle, tmp_path):
+        """
+        By its own name.
+        """
+        assert differing(packed, tmp_path / "again") == {}
+        result = side_by_side([bundle, packed])
+        assert (result.bundles, result.head) == ([str(bundle), str(packed)], {})
+
+    def test_is_measured_again_beside_the_archive(self, packed, run):
+        """
+        What is measured the same holds, and no fact differs; the archive is not touched.
+        """
+        before = (packed / ARCHIVE).read_bytes()
+        replication = replicate(packed, lambda _: evaluation(run))
+
+        assert replication.runs == (run.id,)
+        assert {conclusion.outcome for conclusion in replication.conclusions} <= {"holds"}
+        assert replication.differences == {}
+        folder = packed / "replications" / run.id
+        assert names(folder) == {"replication.json", "system.json"}
+        stored = json.loads((folder / "replication.json").read_text())
+        assert stored["runs"] == [run.id]
+        sums = hashlib.sha256((opened(packed) / "SHA256SUMS").read_bytes()).hexdigest()
+        assert stored["bundle"] == sums
+        assert (packed / ARCHIVE).read_bytes() == before
+
+    def test_is_what_publish_makes_of_a_run(self, run, tmp_path, monkeypatch, capsys):
+        """
+        Where it is asked to pack it.
+        """
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        folder = tmp_path / "b"
+        assert main(["publish", str(run.path), "-o", str(folder), "--pack"]) == 0
+
+        assert f"check it: harness publish --check {folder}" in capsys.readouterr().err
+        assert (folder / ARCHIVE).exists()
+        assert main(["publish", "--check", str(folder)]) == 0
+
+
+class TestRulesFile:
+    def test_says_how_each_rule_was_decided(self, made):
+        """
+        And the division that is claimed.
+        """
+        published, folder = made
+        document = json.loads((folder / "rules.json").read_text())
+
+        assert document["division"] == "open"
+        assert [*document["answers"]] == [f"R{number:02}" for number in range(1, 16)]
+        for answer in published.check.answers:
+            assert document["answers"][answer.rule] == answer.model_dump(mode="json")
+        assert document["release"]["harness"] == __version__
+        assert not {"claimed", "differing"} & document.keys()
+
+
+class TestData:
+    def test_has_the_columns_that_are_documented(self, bundle):
+        """
+        Each table those of its kind.
+        """
+        heads = {
+            path.stem: path.read_text().splitlines()[0] for path in (bundle / "data").iterdir()
+        }
+
+        assert heads == {
+            "runs": "run,id,experiment,hardware,blind,level,schema,sealed,started_s,ended_s",
+            "cells": "run,cell,label,workload,input,input_bytes,hardware,use,settings",
+            "trials": "run,trial,cell,use,repetition,state,reason,disturbed,started_s,finished_s,"
+            "start,seal",
+            "measurements": "run,cell,workload,hardware,trial,quantity,speed,value,disturbed",
+            "predictions": heads["predictions"],
+            "scores": "run,cell,model,rung,quantity,speed,predicted,measured,trials,floor,"
+            "signed_error,relative_error,i_accu,covered_80,covered_90",
+            "comparisons": heads["comparisons"],
+            "intervals": heads["intervals"],
+        }
+        assert heads["predictions"].startswith("run,cell,model,")
+
+
+class TestPrivate:
+    def test_a_name_that_would_become_public_is_named(self, run, tmp_path, monkeypatch):
+        """
+        And nothing is published.
+        """
+        monkeypatch.setattr(
+            Pseudonyms, "found_in", lambda *_: [(f"f{number}", "a name") for number in range(20)]
+        )
+        with pytest.raises(DataError) as caught:
+            publish([run], tmp_path / "b")
+        first, *rest = caught.value.what.splitlines()
+        assert first == "names or secrets would become public:"
+        assert rest == [f"  f{number}: a name" for number in range(12)]
+        assert (caught.value.where, caught.value.fix) == ("b", "report it: nothing was published")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_what_is_disclosed_ends_with_what_is_trusted(self, bundle):
+        """
+        For people.
+        """
+        text = (bundle / "disclosure.md").read_text()
+
+        assert (
+            "Taken on trust: Hadoop's counters, the nodes' clocks, that no run was left out."
+            in text
+        )
+        assert "All nodes are of one machine: they share its processors" in text
 
 
 class TestPaper:
