@@ -44,6 +44,16 @@ for _ in range(5):
     with open(sys.argv[1], "rb") as file:
         read_history(file, sys.argv[1])
 """
+REPORT = """
+import sys
+from harness.cli import main
+try:
+    import harness.cli.commands_table
+    option = "-o"
+except ImportError:
+    option = "--into"
+sys.exit(main(["report", sys.argv[1], option, sys.argv[2]]))
+"""
 
 
 class Cost(NamedTuple):
@@ -82,8 +92,7 @@ def main() -> None:
             "history": ("-c", READ, str(history)),
         }
         if options.run:
-            into = ("--into", str(Path(folder) / "report"))
-            tasks["report"] = ("-c", COMMAND, "report", str(options.run.resolve()), *into)
+            tasks["report"] = ("-c", REPORT, str(options.run.resolve()), f"{folder}/report")
         print(f"{'task':12} {'before':>9} {'now':>9} {'ratio':>20} {'memory':>8}")
         for name, arguments in tasks.items():
             pairs = []
