@@ -1,7 +1,7 @@
 """
 Makes the Hadoop home: jars, name space, instrumented classes, class-data archives.
 
-    python -m harness.clusters.hadoop_home.setup      (what is there already is not made again)
+``python -m harness.clusters.hadoop_home`` calls `ensure`: what is there already is not made again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness.base.errors import HarnessError, MachineError
+from harness.base.errors import MachineError
 from harness.base.hadoop import daemons, site
 from harness.base.hadoop.daemons import Daemon, Layout, make_members
 from harness.clusters.hadoop_home import home as homes
@@ -265,17 +265,3 @@ def ensure_archive(hadoop_home: HadoopHome, archive_name: str, jar: Path) -> Non
     for path in hadoop_home.path.glob(f"{archive_name}-*.jsa"):
         if path != archive:
             path.unlink()
-
-
-def main() -> None:
-    """Entry of ``python -m harness.clusters.hadoop_home.setup``."""
-    try:
-        hadoop_home = ensure()
-    except HarnessError as error:
-        sys.stderr.write(f"{error}\n")
-        raise SystemExit(error.exit_status) from None
-    report(f"ready: Hadoop {hadoop_home.versions().hadoop} in {hadoop_home.path}")
-
-
-if __name__ == "__main__":
-    main()
