@@ -70,7 +70,7 @@ check:  ## lint, format (Python and Java), types, layers, pins that name no regi
 house:  ## what a reader of the code feels, as two tables of docs/design.md
 	.venv/bin/python scripts/house --write
 
-mutants:  ## faults that the tests of a package find: make mutants PACKAGE=scoring
+mutants:  ## faults that the tests of a package find: make mutants PACKAGE=core/scoring
 	@scripts/setup mutants
 	.venv/bin/python scripts/mutants $(PACKAGE)
 
