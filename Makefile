@@ -40,8 +40,13 @@ paths = $(addprefix tests/,$(if $(PART),$(or $(tests-of-$(PART)),$(error no test
 fast process live: export PYTHONDONTWRITEBYTECODE :=  # Python compiles what it imports once, not in each process
 fast process: export OMP_NUM_THREADS := 1  # a worker of pytest to each core, and no threads of libraries beside it
 
+# The files of the fast ring lie in memory, where 2 GB of it are free for files.
+memory = $(shell [ -w /dev/shm ] && [ $$(df -B 1M --output=avail /dev/shm | tail -n 1) -ge 2000 ] && echo /dev/shm)
+fast: export TMPDIR := $(or $(memory),$(TMPDIR))
+
 fast:  ## no process, compiler, JVM or figure, nothing that computes for seconds; of one part: make fast PART=models
-	.venv/bin/pytest -n auto --dist worksteal -m "not process and not live and not long" $(paths)
+	.venv/bin/pytest -n auto --dist worksteal -m "not process and not live and not long" \
+		-o tmp_path_retention_policy=failed $(paths)
 
 process:  ## what starts processes, compilers and JVMs, draws, or computes for seconds; PART as above
 	.venv/bin/pytest -n $$(($$(nproc) + 1)) --dist worksteal -m "process and not live and not long" --hypothesis-profile thorough $(paths)

@@ -8,18 +8,20 @@ from harness import clusters as clusters_package
 from harness.clusters.local import namespace
 from harness.clusters.monitor import watch
 from harness.core.experiment.model import Experiment, WorkloadAxes
-from harness.core.run import execute, jobs
+from harness.core.run import execute, jobs, trial
 from harness.core.run.execute import Execution
 from harness.core.store import Store
-from tests.run.fakes import VERSIONS, Clusters, FakeProbe, RecordingConsole
+from tests.run.fakes import VERSIONS, Clusters, FakeProbe, QuickClock, RecordingConsole
 
 
 @pytest.fixture(autouse=True)
-def short_polls(monkeypatch):
+def short_waits(monkeypatch):
     """
-    Clients in memory end at once.
+    Clients in memory end at once, or never: their seconds are not waited for.
     """
-    monkeypatch.setattr(jobs, "_POLL_S", 0.002)
+    clock = QuickClock()
+    for user in (jobs, trial):
+        monkeypatch.setattr(user, "time", clock)
 
 
 @pytest.fixture(autouse=True)

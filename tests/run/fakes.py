@@ -6,8 +6,11 @@ What it leaves behind is recorded: the history of a real TeraSort of 60 000 rows
 
 from __future__ import annotations
 
+import time
+
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +56,28 @@ def terasort(repetition=0, *, profiling=False, workers=2, name="terasort", **con
     )
     number = trial_id(cell, repetition, VERSIONS)
     return Trial(id=number, cell=cell, repetition=repetition, profiling=profiling)
+
+
+@lru_cache(2)
+def generated(rows):
+    """
+    So many rows of 100 bytes, in three pieces.
+    """
+    table = np.random.default_rng(7).bytes(rows * 100)
+    third = -(-len(table) // 300) * 100
+    return tuple(table[part * third : (part + 1) * third] for part in range(3))
+
+
+@lru_cache(2)
+def ordered(pieces, *, swaps):
+    """
+    All rows of the *pieces* by their keys; *swaps*: the first and the last in each other's place.
+    """
+    table = np.frombuffer(b"".join(pieces), np.uint8).reshape(-1, 100)
+    table = table[np.lexsort(table[:, 9::-1].T)]
+    if swaps:
+        table[[0, -1]] = table[[-1, 0]]
+    return table.tobytes()
 
 
 def recorded_history(number):
@@ -120,6 +145,24 @@ class Fault:
     loses: int = 0
     history: bool = True
     jobs: int = 1
+
+
+class QuickClock:
+    """
+    The module `time` for who waits for clients in memory: a wait of seconds takes none.
+    """
+
+    def __init__(self):
+        self.waited_s = 0.0
+
+    def monotonic(self):
+        return time.monotonic() + self.waited_s
+
+    def sleep(self, seconds):
+        self.waited_s += seconds
+
+    def time_ns(self):
+        return time.time_ns()
 
 
 class Client:
@@ -263,21 +306,13 @@ class FakeCluster:
         return job
 
     def _teragen(self, rows, target, fault):
-        table = np.random.default_rng(7).bytes((int(rows) - fault.loses) * 100)
-        third = -(-len(table) // 300) * 100
-        for part in range(3):
-            piece = table[part * third : (part + 1) * third]
+        for part, piece in enumerate(generated(int(rows) - fault.loses)):
             self.hdfs.put(f"{target}/part-m-{part:05d}", [piece])
 
     def _terasort(self, source, target, fault):
-        parts = [self.hdfs.files[f"{source}/{n}"] for n, _, _ in self.hdfs.list(source)]
-        rows = np.frombuffer(b"".join(parts), "S100").reshape(-1)
-        raw = np.frombuffer(b"".join(parts), np.uint8).reshape(len(rows), 100)
-        ordered = raw[np.lexsort(raw[:, 9::-1].T)]
-        if fault.swaps:
-            ordered[[0, -1]] = ordered[[-1, 0]]
+        pieces = tuple(self.hdfs.files[f"{source}/{n}"] for n, _, _ in self.hdfs.list(source))
         self.hdfs.put(f"{target}/_SUCCESS", [b""])
-        self.hdfs.put(f"{target}/part-r-00000", [ordered.tobytes()])
+        self.hdfs.put(f"{target}/part-r-00000", [ordered(pieces, swaps=fault.swaps)])
 
     def dead_daemons(self):
         return dict.fromkeys(self.dead, "died")

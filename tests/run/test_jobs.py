@@ -51,6 +51,14 @@ class ShellCluster:
         return dict.fromkeys(self.dead, "died")
 
 
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch):
+    """
+    Clients are processes here, and run while they are waited for.
+    """
+    monkeypatch.setattr(jobs, "_POLL_S", 0.002)
+
+
 @pytest.fixture
 def log(tmp_path):
     """

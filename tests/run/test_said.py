@@ -574,7 +574,6 @@ class TestClients:
         Each second whether the daemons live, and how far the job is.
         """
         monkeypatch.setattr(jobs_module, "_HEALTH_S", 0.0)
-        monkeypatch.setattr(jobs_module, "_POLL_S", 0.0)
         noted = []
         text = "number of splits:4\nRunning job: job_1_0001\n map 50% reduce 10%\n"
         cluster, error = run_client(
