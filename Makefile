@@ -45,13 +45,16 @@ memory = $(shell [ -w /dev/shm ] && [ $$(df -B 1M --output=avail /dev/shm | tail
 fast: export TMPDIR := $(or $(memory),$(TMPDIR))
 
 fast:  ## no process, compiler, JVM or figure, nothing that computes for seconds; of one part: make fast PART=models
+	@[ -x .venv/bin/pytest ] || scripts/setup dev
 	.venv/bin/pytest -n auto --dist worksteal -m "not process and not live and not long" \
 		-o tmp_path_retention_policy=failed $(paths)
 
 process:  ## what starts processes, compilers and JVMs, draws, or computes for seconds; PART as above
+	@[ -x .venv/bin/pytest ] || scripts/setup dev
 	.venv/bin/pytest -n $$(($$(nproc) + 1)) --dist worksteal -m "process and not live and not long" --hypothesis-profile thorough $(paths)
 
 live:  ## real clusters of this machine; the image of a Docker node is made first, once for its content
+	@[ -x .venv/bin/pytest ] || scripts/setup dev
 	.venv/bin/python -m tests.live.engine
 	.venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "live and not long and not alone"
 	.venv/bin/pytest -m "live and not long and alone"

@@ -97,6 +97,7 @@ def touching_calls(path):
                 yield f"line {node.lineno}: {ast.unparse(node.func)}"
 
 
+@pytest.mark.process
 def test_pure_layers_import_nothing_of_the_world():
     """
     No process, no socket, no folder: what a pure module knows was handed to it.
@@ -169,6 +170,7 @@ OPENERS = ("opener", "self.opener", "self._opener", "raw", "self._raw", "run.raw
 OPEN_CALLS = {"open", "fdopen", "read_text", "read_bytes", "memory_map", "OSFile", "loadtxt"}
 
 
+@pytest.mark.process
 def test_one_opener_of_stored_files():
     """
     What reads a run goes through `harness/observe/storage/opener.py`: no other module opens a file
@@ -278,7 +280,8 @@ def commands(name, command):
     """
     yield name, command
     for sub in getattr(command, "commands", {}).values():
-        yield from commands(f"{name} {sub.name}", sub)
+        # One that its group means, and that is hidden, has no name of its own.
+        yield from commands(name if sub.hidden else f"{name} {sub.name}", sub)
 
 
 def test_commands_are_documented():

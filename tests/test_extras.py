@@ -46,7 +46,7 @@ class TestExtra:
         assert str(caught.value).splitlines() == [
             "Python's package no_such_library is not installed: it comes with the extra 'clusters'",
             "  at:  Python packages",
-            "  fix: pip install 'mapreduce-harness[clusters]', or from a clone: make setup",
+            "  fix: pip install '.[clusters]' in a checkout of the harness, or make setup there",
         ]
 
     def test_a_library_that_cannot_be_loaded(self, monkeypatch, tmp_path):

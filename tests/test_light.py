@@ -195,5 +195,5 @@ def test_a_command_says_which_extra_it_lacks(run_light, words, library):
     assert completed.stderr.splitlines() == [
         f"error: Python's package {library} is not installed: it comes with the extra 'clusters'",
         "  at:  Python packages",
-        "  fix: pip install 'mapreduce-harness[clusters]', or from a clone: make setup",
+        "  fix: pip install '.[clusters]' in a checkout of the harness, or make setup there",
     ]

@@ -41,5 +41,5 @@ def missing_error(library: str, extra_name: str, problem: str = "") -> MachineEr
     return MachineError(
         f"Python's package {library} {state}: it comes with the extra '{extra_name}'",
         where="Python packages",
-        fix=f"pip install 'mapreduce-harness[{extra_name}]', or from a clone: make setup",
+        fix=f"pip install '.[{extra_name}]' in a checkout of the harness, or make setup there",
     )

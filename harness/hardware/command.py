@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.documents.wording import count
 from harness.base.errors import MachineError, SpecError
 from harness.base.units import parse_duration
 from harness.cli.console import completion
@@ -20,6 +21,7 @@ from harness.cli.console.options import (
     PICTURES,
     file_option,
     json_option,
+    open_evaluation,
     outputs_option,
     results_option,
     set_option,
@@ -170,7 +172,7 @@ def _measure(calibration: Calibration, output: Path, *, as_json: bool) -> None:
         raise MachineError(error.what, where=error.where, fix=fix) from error
     shown = shown_document(machine_document(output.name, hardware))
     present(hardware.model_dump(mode="json"), shown, as_json=as_json)
-    show(Note(f"{len(hardware.chosen)} jobs in {hardware.spent_s:.0f} s: {output}"))
+    show(Note(f"{count(len(hardware.chosen), 'job')} in {hardware.spent_s:.0f} s: {output}"))
 
 
 @group("hardware")
@@ -225,10 +227,9 @@ def fit(
         harness hardware fit results/calibrate/20261126T024405Z-d1db --budget 2m -o 2m.json
         harness hardware fit results/calibrate/20261126T024405Z-d1db --workload sort -o sort.json
     """
-    from harness.core.store import Store
     from harness.hardware.calibrate import hardware_of
 
-    run = Store(results_dir).find(name)
+    run = open_evaluation(name, results_dir, asks=True).run
     within_s = within_s or math.inf
     hardware = hardware_of(run, within_s=within_s, workloads=workloads, by_logs=by_logs)
     _write(hardware, output)
@@ -265,13 +266,12 @@ def show_costs(
         harness hardware show hardware.json
         harness hardware show hardware.json --tasks 20261121T0323
     """
-    from harness.core.store import Store
     from harness.hardware.page import machine_document
     from harness.hardware.transfer import explained, read_hardware
 
     hardware = read_hardware(file)
     if name:
-        rows = explained(hardware, Store(results_dir).find(name))
+        rows = explained(hardware, open_evaluation(name, results_dir, asks=True).run)
         parts = Rows(("workload", "part", "took_s", "by_file_s"), rows)
         texts = [(*row[:2], *(f"{seconds:.2f}" for seconds in row[2:])) for row in rows]
         shown = Rows(("workload", "part", "took, s", "by FILE, s"), texts)
@@ -307,7 +307,6 @@ def compare(
         harness hardware compare plain.json slow.json
         harness hardware compare plain.json slow.json --tasks 20261121T0323
     """
-    from harness.core.store import Store
     from harness.hardware.page import pair_document, pairs
     from harness.hardware.transfer import read_hardware, times_by_resource
 
@@ -318,7 +317,9 @@ def compare(
         for fact in {**old.conditions, **new.conditions}
         if old.conditions.get(fact) != new.conditions.get(fact)
     }
-    times = times_by_resource(Store(results_dir).find(name), old, new) if name else []
+    times = []
+    if name:
+        times = times_by_resource(open_evaluation(name, results_dir, asks=True).run, old, new)
     document = pair_document([file.name for file in files], costs, differing, times)
     _write_page(document, outputs)
     shares = Rows(("workload", "resource", "one_s", "other_s"), times)
@@ -395,8 +396,6 @@ def show_ladder(
     Example:
         harness hardware ladder 20261122T0411 --from 20261121T0323 --hardware plain.json slow.json
     """
-    from harness.core.evaluate.flow import Evaluation
-    from harness.core.store import Store
     from harness.hardware.ladder import (
         draw_ladder,
         ladder,
@@ -405,12 +404,11 @@ def show_ladder(
         transferred_ways,
     )
 
-    store = Store(results_dir)
-    target = Evaluation.of(store.find(name))
-    source = store.find(origin)
+    target = open_evaluation(name, results_dir)
+    source = open_evaluation(origin, results_dir).run
     moved, differing = transferred_ways(source, hardware, target.cells.values())
     for run_name in profiled:
-        way, profiles = profiled_way(store.find(run_name))
+        way, profiles = profiled_way(open_evaluation(run_name, results_dir).run)
         moved[way] = profiles
     for difference in differing:
         show(Note(f"warning: costs of another machine: {difference}"))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from harness.base.documents.document import Document, Section, Table, Text, table
+from harness.base.documents.wording import by_number, count
 from harness.base.records.hardware import Cost, MachineCosts
 from harness.base.text import excerpt
 
@@ -35,7 +36,7 @@ def machine_document(name: str, machine: MachineCosts) -> Document:
     return Document(
         name=name,
         question="What does this machine cost?",
-        headline=f"{len(machine.chosen)} jobs in {machine.spent_s:.0f} s",
+        headline=f"{count(len(machine.chosen), 'job')} in {machine.spent_s:.0f} s",
         overview=table("Costs", columns, "crlrlrl", rows, note=_APART if is_apart else ""),
         sections=_shown(
             [
@@ -100,11 +101,12 @@ def pair_document(
         rows.append((cost.name, f"{cost.one:.3g}", f"{cost.other:.3g}", ratio, cost.verdict))
     facts = [(fact, *map(excerpt, pair)) for fact, pair in conditions.items()]
     differing = sum(cost.verdict == "differs" for cost in costs)
+    verb = by_number(differing, "differs", "differ")
     measured_on = table("What differs", ("measured on", *names), "cll", facts)
     return Document(
         name=" and ".join(names),
         question="What does one machine cost, and what the other?",
-        headline=f"{differing} of {len(costs)} costs differ beyond their intervals",
+        headline=f"{differing} of {count(len(costs), 'cost')} {verb} beyond the intervals",
         overview=table("Costs", ("cost", *names, "ratio", ""), "crrrl", rows),
         sections=_shown(
             [

@@ -65,7 +65,7 @@ def measure(
 
     \b
     Example:
-        harness nightly night experiments/nightly.yaml --json
+        harness nightly experiments/nightly.yaml --json
     """
     from harness.base.documents.junit import junit_xml
     from harness.core.reports import REPORTS
@@ -143,9 +143,10 @@ def shown_replay(
     count: int, nights: Sequence[Night], alarms: Sequence[Alarm], notes: Sequence[str]
 ) -> Iterator[Part]:
     """How many nights there are, and what the detector says of them."""
+    from harness.base.documents.wording import by_number
     from harness.nightly.page import nightly_document
 
-    yield Note(f"{count} nights")
+    yield Note(f"{count} {by_number(count, 'night', 'nights')}")
     yield from shown_page(nightly_document("", nights, alarms), notes)
 
 

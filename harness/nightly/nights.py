@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
+from harness.base.documents.wording import by_number, count
 from harness.base.records.manifest import Manifest
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
@@ -43,9 +44,12 @@ def night(evaluation: Evaluation) -> Night:
     lacks = list[str]()
     if missing:
         cells = dict.fromkeys(evaluation.labels[trial.cell.id] for trial in missing)
-        lacks.append(f"{len(missing)} of {len(scored)} trials are not done: {', '.join(cells)}")
+        verb = by_number(len(missing), "is", "are")
+        trials = f"{len(missing)} of {count(len(scored), 'trial')}"
+        lacks.append(f"{trials} {verb} not done: {', '.join(cells)}")
     if disturbed:
-        lacks.append(f"{len(disturbed)} of {len(scored)} trials were disturbed, and do not count")
+        verbs = by_number(len(disturbed), "was disturbed, and does", "were disturbed, and do")
+        lacks.append(f"{len(disturbed)} of {count(len(scored), 'trial')} {verbs} not count")
     return Night(
         time_s=manifest.created_s,
         run=run.id,

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.base.documents.wording import aligned, one_line
+from harness.base.documents.wording import aligned, by_number, one_line
 from harness.base.records.tasks import RecordLoop, Span, TaskSpans
 from harness.base.records.trace import JobTrace, TaskAttempt
 from harness.base.units import format_duration
@@ -242,7 +242,8 @@ def task_notes(task: TaskSpans, shown: Sequence[Row]) -> list[str]:
     if task.state == "given up":
         notes.append("recording was stopped: no space on the disk")
     if task.lost:
-        notes.append(f"{task.lost:,} spans did not fit into the file")
+        spans = by_number(task.lost, "span", "spans")
+        notes.append(f"{task.lost:,} {spans} did not fit into the file")
     return notes
 
 

@@ -80,7 +80,7 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
         nonlocal shown_s
         if time.monotonic() - shown_s > QUIET_S:
             shown_s = time.monotonic()
-            show_parts(Note(f"{filled.added} jobs added, {filled.left_out_files} files left out"))
+            show_parts(Note(f"added: {filled.added}; left out: {filled.left_out_files}"))
 
     places = [place_of(source, results_dir) for source in sources]
     filled = fill(Catalog(folder), places, len(os.sched_getaffinity(0)), report)

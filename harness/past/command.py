@@ -113,7 +113,16 @@ def shown_import(imported: Imported, output: Path) -> Iterator[Part]:
     for note in imported.notes:
         yield Note(note)
     yield from shown_left_out([*imported.left_out.items()], len(imported.left_out))
-    yield Note(f"next: harness backtest {output}")
+    yield from map(Note, next_steps(imported, output))
+
+
+def next_steps(imported: Imported, output: Path) -> Iterator[str]:
+    """What can be asked of a run that was made: where nothing is scored, how to tune its jobs."""
+    if any(family["scored"] for family in imported.families):
+        yield f"next: harness backtest {output}"
+    else:
+        yield f"next: harness profile {output}"
+        yield f"then: harness tune {output}"
 
 
 @command("backtest")

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from harness.base.documents.document import Document
+from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError, SpecError
 from harness.base.records.trial import (
     HISTORY,
@@ -143,15 +144,13 @@ def write_run(
                     logged += job_logged
                     tasks += job_tasks
                 if logs is not None and not logged:
-                    what = f"none of {tasks} tasks has a log there that can be read"
+                    what = f"none of {count(tasks, 'task')} has a log there that can be read"
                     fix = "it needs container_.../syslog below it; a server, aggregated logs"
                     raise DataError(what, where="--logs", fix=fix)
                 if logs is not None:
-                    limits = (
-                        *run.read_manifest().limitations,
-                        f"{tasks - logged} of {tasks} tasks have no log",
-                    )
-                    run.update_manifest(limitations=limits)
+                    verb = by_number(tasks - logged, "has", "have")
+                    limit = f"{tasks - logged} of {count(tasks, 'task')} {verb} no log"
+                    run.update_manifest(limitations=(*run.read_manifest().limitations, limit))
                 run.finish()
             sync_tree(run.path)
             rename_durably(run.path, target)
@@ -245,12 +244,14 @@ def limitations(jobs: Sequence[PastJob], left_out: int) -> Iterator[str]:
         for job, end_s, start_s in zip(jobs, ends_s, starts_s, strict=False)
     )
     if overlapping:
-        jobs_text = f"{overlapping} of {len(jobs)} jobs"
+        jobs_text = f"{overlapping} of {count(len(jobs), 'job')}"
         yield f"{jobs_text} ran beside others of the source, as no model knows"
     if repeats := sum(job.has_repeats for job in jobs):
-        yield f"in {repeats} of {len(jobs)} jobs attempts failed or were killed, and count"
+        yield f"in {repeats} of {count(len(jobs), 'job')} attempts failed or were killed, and count"
     if left_out:
-        yield f"{left_out} histories were left out: they failed, or could not be used"
+        histories = by_number(left_out, "history was", "histories were")
+        reason = by_number(left_out, "it", "they")
+        yield f"{left_out} {histories} left out: {reason} failed, or could not be used"
 
 
 def backtest(run: Run, models: Sequence[str] = ()) -> Document:

@@ -171,9 +171,12 @@ def _check_epoch() -> None:
 
 def shown_check(checked_rules: Check) -> Iterator[Part]:
     """The rules one by one, with file and value, and whether the division is met."""
-    rows = [
-        (answer.rule, answer.outcome, answer.file, answer.value) for answer in checked_rules.answers
-    ]
+    rows = []
+    for answer in checked_rules.answers:
+        value = answer.value
+        if outcome := checked_rules.named_release.get(answer.rule):
+            value += f"; by the release of rules.json, which has other models: {outcome}"
+        rows.append((answer.rule, answer.outcome, answer.file, value))
     yield Rows(("rule", "outcome", "file", "value"), rows)
     yield from (f"label: {label}: {text}" for label, text in checked_rules.labels.items())
     yield from checked_rules.differing

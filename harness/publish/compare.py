@@ -8,6 +8,7 @@ stands in the head, and a closed bundle beside an open one says why that is open
 from __future__ import annotations
 
 import json
+import math
 import re
 
 from collections import defaultdict
@@ -18,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
+from harness.base.documents.wording import by_number
 from harness.base.errors import DataError
 from harness.base.records.score import Comparison, ScoreBook
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
@@ -33,7 +35,15 @@ from harness.core.store.run import measured_part
 from harness.core.store.sums import REPLICATIONS, SUMS, check_sums
 from harness.observe.storage.files import folders, json_bytes, write_file
 from harness.observe.storage.opener import Opener
-from harness.publish.data import CLAIM, FIX, TABLES, make_claim, read_table, write_tables
+from harness.publish.data import (
+    CLAIM,
+    FIX,
+    TABLES,
+    in_present_words,
+    make_claim,
+    read_table,
+    write_tables,
+)
 from harness.publish.rules import VERSION, check
 from harness.publish.system import system_document
 
@@ -137,7 +147,8 @@ def reproduce_bundle(
     lines = zip_longest(stated_lines, make_claim(evaluations).lines)
     for number, (old, new) in enumerate(lines, 1):
         # Whether it is blind is shown by logs, and by what the rules say of trials.csv.
-        if old != new and "were sealed" not in (old or ""):
+        is_same = in_present_words(old or "") == (new or "")
+        if not is_same and "were sealed" not in (old or ""):
             place = f"README.md: line {number} of the claim"
             differing.append(Difference("", place, old, new, None))
     yield "README.md: claim", differing
@@ -169,7 +180,8 @@ def _rows_by_key(opener: Opener, name: str) -> dict[str, dict[str, str]]:
 def relative_change(old: str | None, new: str | None) -> float | None:
     """By which part of itself a number has changed; `None`: one of both is no number, or 0."""
     with suppress(ValueError, ZeroDivisionError):
-        return (float(new or "") - float(old or "")) / abs(float(old or ""))
+        change = (float(new or "") - float(old or "")) / abs(float(old or ""))
+        return change if math.isfinite(change) else None
     return None
 
 
@@ -389,7 +401,8 @@ def why_not_ranked(head: dict[str, list[str]]) -> str:
     """Why bundles that differ by *head* are not ranked; nothing: they are."""
     but_systems = [key for key in head if not key.startswith("system: ")]
     if but_systems:
-        return f"not ranked: their {' and '.join(but_systems)} differ"
+        verb = by_number(len(but_systems), "differs", "differ")
+        return f"not ranked: their {' and '.join(but_systems)} {verb}"
     return "not ranked: they were measured on different systems" if head else ""
 
 

@@ -30,7 +30,7 @@ def read_authors(text: str, where: str) -> list[Author]:
     fix = "write a list: - {family-names: Doe, given-names: Jo, orcid: https://orcid.org/...}"
     try:
         people = YAML(typ="safe").load(text)
-    except YAMLError as error:
+    except (YAMLError, RecursionError) as error:  # brackets in brackets, thousands deep
         raise SpecError("the authors are not YAML", where=where, fix=fix) from error
     if not isinstance(people, list) or not people or not all(map(_is_author, people)):
         raise SpecError("this is not a list of authors", where=where, fix=fix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError
 from harness.base.records.score import Ranking, ScoreBook
 from harness.base.records.trial import Cell, Record
@@ -264,11 +266,11 @@ def run_lines(evaluation: Evaluation) -> list[str]:
     score_book = run.read_scores()
     ranking = score_book.ranking("raw")
     first = "no model can be ranked."
-    noise = "not known"
+    noise = "not known."
     if ranking is not None and ranking.models:
         first = nearest_sentence(ranking)
         floors = known_floors(score_book, ranking)
-        noise = f"{100 * median(floors):.1f} %" if floors else noise
+        noise = f"{100 * median(floors):.1f} % (median)." if floors else noise
     order = "  The predictions were sealed before what they are scored on was measured."
     if blind_refusals(run, evaluation.done.values()):
         order = "  The predictions were sealed after the measurement: their models could have been"
@@ -288,16 +290,29 @@ def basis_sentence(evaluation: Evaluation, noise: str) -> str:
     scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
     disturbed = sum(bool(record.disturbed) for record in done)
     failed = sum(record.state != "done" for record in evaluation.run.trials().values())
-    basis = f"  It rests on {len(done)} trials of {len(scored)} scored cells, of which"
-    basis += f" {disturbed} are disturbed and {failed} failed; the noise of a cell's mean is"
-    return f"{basis} {noise} (median)."
+    verb = by_number(disturbed, "is", "are")
+    basis = f"  It rests on {count(len(done), 'trial')} of {count(len(scored), 'scored cell')}, of"
+    basis += f" which {disturbed} {verb} disturbed and {failed} failed; the noise of a cell's mean"
+    return f"{basis} is {noise}"
+
+
+def in_present_words(line: str) -> str:
+    """
+    *line* of a claim as it is written now: earlier releases wrote the plural of one, too.
+
+    >>> in_present_words("1 trials of 1 scored cells, of which 1 are disturbed")
+    '1 trial of 1 scored cell, of which 1 is disturbed'
+    """
+    line = re.sub(r"\b1 (trial|cell|scored cell)s\b", r"1 \1", line)
+    line = line.replace("of which 1 are", "of which 1 is")
+    return line.replace("is not known (median).", "is not known.")
 
 
 def nearest_sentence(ranking: Ranking) -> str:
     """Which models of a ranking are nearest, and how far they are off."""
     errors = dict(zip(ranking.models, ranking.errors, strict=True))
     lowest, highest = (f"{100 * errors[ranking.nearest[place]]:.1f} %" for place in (0, -1))
-    over = f"off on average over {ranking.cells} cells"
+    over = f"off on average over {count(ranking.cells, 'cell')}"
     *models, last = ranking.nearest
     if not models:
         return f"{last} is nearest by {ranking.quantity}, {lowest} {over}."

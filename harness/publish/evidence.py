@@ -21,12 +21,12 @@ from harness.core.contents import Change, pieces, published, rewrite
 from harness.core.pseudonyms import Pseudonyms
 from harness.core.store import Run
 from harness.core.store.evidence import CHAIN, EVIDENCE, SCORES, Chain, Evidence, hash_folder
+from harness.core.store.published import ORIGINALS
 from harness.core.store.run import FINISHED
 from harness.core.store.seal import PLAN, PREDICTIONS, PROFILES, SEAL, Seal
 from harness.observe.storage.files import folders, json_bytes
 from harness.observe.storage.opener import PACKED, Opener
 
-ORIGINALS = "originals.json"
 _OPAQUE = "logs that are packed or damaged, into which nobody can look"
 
 

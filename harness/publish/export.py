@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from harness.base.documents.junit import Case, junit_xml
 from harness.base.documents.wording import floor_percent, percent
 from harness.base.text import printable
 from harness.core.frames import Frames
-from harness.core.store import os_error_as_machine_error
+from harness.observe.storage.files import os_error_as_machine_error, replace_file
 from harness.publish.interchange import pkb_samples, rumen_topology, rumen_trace
 
 FRAMES = ("trials", "measurements", "attempts", "spans", "predictions", "scores", "comparisons")
@@ -42,11 +43,11 @@ def export(
         for name in FRAMES:
             frame = getattr(run, name)
             path = folder / f"{name}.parquet"
-            frame.to_parquet(path, index=False)
+            replace_file(path, partial(frame.to_parquet, index=False))
             yield path
             safe = frame.map(harmless).rename(columns=harmless)
             path = path.with_suffix(".csv")
-            safe.to_csv(path, index=False)
+            replace_file(path, partial(safe.to_csv, index=False))
             yield path
         traced = filter(run.run.measured.has_trace, run.trials.sort_values("started_s")["trial"])
         jobs = chain.from_iterable(map(run.run.read_trace, traced))
@@ -58,9 +59,14 @@ def export(
             "rumen-topology.json": [rumen_topology(run.attempts["host"])],
         }
         for name, pieces in (files | _latex_files(run.evaluation.document())).items():
-            with (folder / name).open("wb") as file:
-                file.writelines(pieces)
-            yield folder / name
+            path = folder / name
+            replace_file(path, partial(_write_pieces, pieces))
+            yield path
+
+
+def _write_pieces(pieces: Iterable[bytes], path: Path) -> None:
+    with path.open("wb") as file:
+        file.writelines(pieces)
 
 
 def _latex_files(document: Document) -> dict[str, Iterable[bytes]]:

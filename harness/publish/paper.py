@@ -265,7 +265,8 @@ def write_pdf(document: Document, path: Path) -> str:
     try:
         import typst
     except ImportError as error:
-        return f"there is no {path.name}: {error} (pip install 'mapreduce-harness[pdf]')"
+        hint = "pip install '.[pdf]' in a checkout of the harness"
+        return f"there is no {path.name}: {error} ({hint})"
     import matplotlib as mpl
 
     blocks = pdf_blocks(document)

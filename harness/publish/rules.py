@@ -15,6 +15,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, ClassVar, Literal
 
+from pydantic import Field
+
 from harness.base.documents.wording import listing
 from harness.base.errors import EvidenceError, HarnessError
 from harness.base.records.trial import Record, digest
@@ -26,12 +28,12 @@ from harness.core.reports.sections.method import flatten
 from harness.core.scoring.comparisons import MOST_FRAME
 from harness.core.store import Run, check_name
 from harness.core.store.evidence import differences
+from harness.core.store.published import ORIGINALS
 from harness.core.store.run import FINISHED
 from harness.core.store.seal import SEAL
 from harness.models import MODELS
 from harness.observe.storage.opener import Opener
 from harness.publish.data import FIX, hardware, read_table
-from harness.publish.evidence import ORIGINALS
 from harness.publish.system import undisclosed
 
 VERSION = "1.0"
@@ -67,7 +69,8 @@ class Check(Record):
 
     *release* is the version, and the hash of each model's code, of the harness that decided.
     *claimed* is the division in `rules.json`, if there is one; *differing* is what does not follow,
-    for the release named there, from the other files.
+    for the release named there, from the other files.  *named_release* has the outcome by that
+    release of each rule that it decides otherwise: it had other models.
     """
 
     version: str = VERSION
@@ -76,6 +79,7 @@ class Check(Record):
     labels: dict[str, str]
     claimed: str = ""
     differing: tuple[str, ...] = ()
+    named_release: dict[str, Outcome] = Field(default_factory=dict)
 
     @property
     def unmet(self) -> dict[str, str]:
@@ -317,6 +321,7 @@ def check(bundle: Path) -> Check:
     """Decide all rules for *bundle* by its files alone; of several runs the worst answer counts."""
     opener = Opener(bundle)
     claimed = ""
+    by_named = dict[str, Outcome]()
     opener.require_plain()
     release = {"harness": __version__} | {name: model_code(name) for name in MODELS}
     checked = _decide(opener, release)
@@ -328,12 +333,17 @@ def check(bundle: Path) -> Check:
         named = {**stored["release"]}
         # What that release decided is decided once more: this one may have other models.
         decided = checked if named == release else _decide(opener, named)
+        outcomes = {answer.rule: answer.outcome for answer in checked.answers}
+        for answer in decided.answers:
+            if answer.outcome != outcomes[answer.rule]:
+                by_named[answer.rule] = answer.outcome
         follows = rules_document(decided, claimed)
         differing = differences(dict(flatten(follows)), dict(flatten(stored)))
     except _UNREADABLE as error:
         differing = [_reason(error)]
     texts = tuple(f"{RULES_FILE}: {excerpt(difference)}" for difference in differing)
-    return checked.model_copy(update={"claimed": claimed, "differing": texts})
+    found = {"claimed": claimed, "differing": texts, "named_release": by_named}
+    return checked.model_copy(update=found)
 
 
 def _decide(bundle: Opener, release: Mapping[str, str]) -> Check:
@@ -383,6 +393,6 @@ def _reason(error: Exception) -> str:
 
 def rules_document(checked: Check, division: str) -> dict[str, Any]:
     """`rules.json`: the *division* that is claimed, and how the rules were decided."""
-    document = checked.model_dump(mode="json", exclude={"claimed", "differing"})
+    document = checked.model_dump(mode="json", exclude={"claimed", "differing", "named_release"})
     answers = {answer["rule"]: answer for answer in document["answers"]}
     return {**document, "division": division, "answers": answers}

@@ -11,9 +11,8 @@ What is checked, in this order (`check`, the last function, goes through it):
 6. The claim of README.md follows from scores and comparisons, word by word.
 7. Each file has the SHA-256 that SHA256SUMS states.
 
-Steps 3 to 5 are done run by run. The formulas are those of docs/scores.md, whose sections (1 to 4)
-the functions name; numbers agree where they differ by 1e-9 of themselves at most. What comes from
-data/intervals.csv is shown beside the claim, and nothing follows from it.
+Steps 3 to 5 are done run by run, by the formulas of docs/scores.md; the functions name its sections
+(1 to 4). Numbers agree to 1e-9 of themselves. Nothing follows from data/intervals.csv: it is shown.
 
 It ends with 0 and the table of the claim, or with 1 and what differs first; and it writes nothing.
 """
@@ -333,9 +332,10 @@ def claim_of(run: Tables, done: List[Row], scores: Table, ranked: Ranking) -> Li
     number = sum(cell["use"] == "score" for cell in run["cells"].values())
     rows = [scores[cell, ranked.nearest[0], ranked.quantity, "raw"] for cell in ranked.cells]
     floors = [row["floor"] for row in rows if row["floor"] is not None]
-    noise = f"{100 * median(floors):.1f} %" if floors else "not known"
-    rests = f"  It rests on {len(done)} trials of {number} scored cells, of which {disturbed} are"
-    rests += f" disturbed and {failed} failed; the noise of a cell's mean is {noise} (median)."
+    noise = f"{100 * median(floors):.1f} % (median)" if floors else "not known"
+    rests = f"  It rests on {len(done)} trial{'s' * (len(done) != 1)} of {number} scored cell"
+    rests += f"{'s' * (number != 1)}, of which {disturbed} {'is' if disturbed == 1 else 'are'}"
+    rests += f" disturbed and {failed} failed; the noise of a cell's mean is {noise}."
     order = "after the measurement: their models could have been chosen by it."
     if about["blind"] == "true" and all(trial["seal"] == about["sealed"] for trial in done):
         order = "before what they are scored on was measured."
@@ -353,7 +353,7 @@ def nearest_sentence(ranked: Ranking) -> str:
         return "no model can be ranked."
     *models, last = ranked.nearest
     lowest, highest = (f"{100 * ranked.errors[ranked.nearest[end]]:.1f} %" for end in (0, -1))
-    over = f"off on average over {len(ranked.cells)} cells"
+    over = f"off on average over {len(ranked.cells)} cell{'s' * (len(ranked.cells) != 1)}"
     if not models:
         return f"{last} is nearest by {ranked.quantity}, {lowest} {over}."
     sentence = f"no model is nearest by {ranked.quantity}: {', '.join(models)} and {last},"
@@ -362,7 +362,7 @@ def nearest_sentence(ranked: Ranking) -> str:
 
 def table_of(run: Tables, ranked: Ranking) -> List[str]:
     """The table of a claim: the error of each model, its interval, and whether it is nearest."""
-    heading = f"mean relative error by {ranked.quantity}, its interval; {len(ranked.cells)} cells"
+    heading = f"mean relative error by {ranked.quantity}, its interval; cells: {len(ranked.cells)}"
     lines = [f"{run['runs'][()]['experiment']} ({run['runs'][()]['id']}): {heading}"]
     for model, error in ranked.errors.items():
         row = run["intervals"].get((model, ranked.quantity, "raw", "mape", "*"), {})

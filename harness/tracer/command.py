@@ -15,10 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.base.documents.wording import count
 from harness.base.errors import DataError
 from harness.cli.console import completion
 from harness.cli.console.command import FirstByDefault, command, group
-from harness.cli.console.options import json_option, outputs_option, results_option
+from harness.cli.console.options import (
+    json_option,
+    open_evaluation,
+    outputs_option,
+    results_option,
+)
 from harness.cli.console.present import Note, Part, Rows, present, save
 from harness.cli.console.present import show as show_parts
 from harness.cli.console.talk import Progress
@@ -113,7 +119,7 @@ def read_job(run: Run, trial_id: str, job_number: int | None) -> JobTrace:
 
     traces = run.read_trace(trial_id)
     if not traces or (job_number or 1) > len(traces):
-        what = f"trial {trial_id} left the history of {len(traces)} jobs"
+        what = f"trial {trial_id} left the history of {count(len(traces), 'job')}"
         fix = "leave out --job for all of them; its trial.json says why there are no more"
         raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)
     if job_number is not None:
@@ -213,12 +219,14 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
     """
     Measure the overhead of finished tasks from the times of their records.
 
-    TRIAL and RUN are ids, or their first characters; RUN may be a folder.  Times of records exist
-    if the experiment had 'trace: units'.  Vet is their sum over the ideal sum: 1 means no overhead.
+    TRIAL and RUN are ids, or their first characters; RUN may be a folder or an experiment file.
+    Times of records exist if the experiment had 'trace: units'.  Vet is their sum over the ideal
+    sum: 1 means no overhead.
 
     \b
     Example:
         harness vet 3f0a
+        harness vet experiments/quick.yaml
         harness vet 3f0a --json
     """
     from harness.core.evaluate.flow import Evaluation
@@ -230,9 +238,9 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
     trial_id = None
     if target and any(stored_id.startswith(target) for stored_id in store.trial_ids()):
         run, trial_id = store.find_trial(target)
+        evaluation = Evaluation.of(run)
     else:
-        run = store.find(target)
-    evaluation = Evaluation.of(run)
+        evaluation = open_evaluation(target, results_dir, asks=True)
     trials = [trial for key, trial in evaluation.done.items() if trial_id in (None, key)]
     data = ReportData(
         experiment=evaluation.experiment,
@@ -241,6 +249,8 @@ def vet(target: str, results_dir: Path, as_json: bool) -> None:
         vet=evaluation.vet(trials),
     )
     if not data.vet.jobs:
+        if any(trial.trial.cell.tracing.mode == "units" for trial in trials):
+            evaluation.run.require_published("raw")  # at no other level are units published
         what = "no finished task has times of its records"
         fix = "measure it with 'trace: units'"
         raise DataError(what, where=target, fix=f"{fix} in the experiment")

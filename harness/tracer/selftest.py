@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 
+from harness.base.documents.wording import count
 from harness.base.errors import MachineError
 from harness.base.hadoop.site import SPANS_FILE, block_bytes
 from harness.base.records.trial import ClusterSpec, Tracing, WorkloadSpec
@@ -90,7 +91,7 @@ def cluster_for(spec: ClusterSpec, home: HadoopHome, console: Console) -> Iterat
             console.say(f"cluster: {cluster_name}, which is up")
             yield cluster
             return
-    console.say(f"cluster: starting {spec.workers} workers")
+    console.say(f"cluster: starting {count(spec.workers, 'worker')}")
     with LocalCluster(f"selftest-{os.getpid()}", spec, home) as cluster:
         yield cluster
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.base.documents.wording import by_number
 from harness.base.errors import DataError, SpecError
 from harness.base.hadoop.slots import KINDS
 from harness.base.records.trace import TaskKind
@@ -318,8 +319,9 @@ class Tuning:
             what = f"step {1 + number}: the job failed with its own settings"
             fix = f"read the reasons, then start it again with --new: harness show {run}"
             raise DataError(what, where=run, fix=fix)
+        settings = by_number(count, "setting", "settings")
         self.console.say(
-            f"step {1 + number}: the job fails with {len(failed)} of {count} settings,"
+            f"step {1 + number}: the job fails with {len(failed)} of {count} {settings},"
             f" and nothing near them is proposed: harness show {run}"
         )
         self.failed |= failed

@@ -119,10 +119,10 @@ def tune_job(
     from harness.core.catalog.catalog import Catalog
     from harness.core.catalog.sources import JOB
     from harness.core.evaluate.basis import basis_of_run
-    from harness.core.evaluate.past_basis import basis_of_past_job
     from harness.core.run.preflight import known_names
     from harness.models import require_models
     from harness.tuning.closed_loop import Tuning
+    from harness.tuning.past_basis import basis_of_past_job
     from harness.tuning.proposals import changed_basis, nearest_model
 
     require_models(models, "--model")
@@ -330,7 +330,7 @@ def tune_cluster(
         nonlocal shown_s
         if time.monotonic() - shown_s > QUIET_S:
             shown_s = time.monotonic()
-            show(Note(f"{done} of {count} clusters are priced"))
+            show(Note(f"priced: {done} of {count} clusters"))
 
     plans = cluster_plans(
         bases, runs_of_job, judge, cores=most_slots, memory=node_bytes, report=report
@@ -431,6 +431,19 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
     present(answer, shown_regrets(answer), as_json=as_json)
 
 
+def readable_input(name: str) -> str:
+    """
+    The *name* of an input as cells have it, with its size for people.
+
+    >>> readable_input("terasort 234881024")
+    'terasort 224 MiB'
+    """
+    from harness.base.units import format_bytes
+
+    workload, _, size = name.rpartition(" ")
+    return f"{workload} {format_bytes(int(size))}" if size.isdecimal() else name
+
+
 def shown_regrets(answer: Mapping[str, Any]) -> Iterator[Part]:
     """What each model's choice cost for each input, and the mean of each model."""
     from harness.base.documents.wording import percent
@@ -452,7 +465,7 @@ def shown_regrets(answer: Mapping[str, Any]) -> Iterator[Part]:
         curse = "" if row["curse"] is None else percent(row["curse"], signed=True)
         ranks = "" if row["ranks"] is None else f"{row['ranks']:.2f}"
         text = (
-            row["input"],
+            readable_input(row["input"]),
             row["model"],
             f"{row['cells']} of {row['of']}",
             row["chosen"] or "any",

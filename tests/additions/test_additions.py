@@ -36,7 +36,6 @@ MOST = {
 }
 # Pages that a script writes are in no patch: who adds something runs the script, as we do.
 MADE = {"scripts/commands": "docs/commands.md", "scripts/statistics": "docs/statistics.md"}
-COPIED = ("harness", "tests", "docs", "scripts", "experiments", "pyproject.toml", "README.md")
 # Contracts of all kinds, those of docs/design.md, as far as they are about what was added.
 CONTRACTS = (
     "tests/additions/added.py",
@@ -89,16 +88,35 @@ def python(folder, *arguments):
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
+def make_copy(folder):
     """
-    A copy of what a newcomer changes, and of the tests that he runs.
+    A copy of all files that are tracked.
     """
-    folder = tmp_path_factory.mktemp("additions") / "copy"
-    for name in git(PROJECT, "ls-files", "-z", *COPIED).split("\0"):
+    for name in git(PROJECT, "ls-files", "-z").split("\0"):
         if name and (PROJECT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes((PROJECT / name).read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """
+    A copy in which additions come and go.
+    """
+    return make_copy(tmp_path_factory.mktemp("additions") / "copy")
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """
+    A copy with all additions in, and the pages that scripts make of them.
+    """
+    folder = make_copy(tmp_path_factory.mktemp("additions") / "grown")
+    for kind in MOST:
+        git(folder, "apply", patch_of(kind))
+    for script, page in MADE.items():
+        (folder / page).write_text(python(folder, script))
     return folder
 
 
@@ -147,14 +165,18 @@ def test_an_addition_is_its_own_files_and_one_line(kind, copy):
     assert tree(copy) == before
 
 
-def test_all_additions_keep_the_contracts(copy):
+def test_all_additions_keep_the_contracts(grown):
     """
     Each is known by its name, and the tests of its kind find it.
     """
-    for kind in MOST:
-        git(copy, "apply", patch_of(kind))
-    for script, page in MADE.items():
-        (copy / page).write_text(python(copy, script))
-
     options = ["-q", "-p", "no:cacheprovider", "-m", "not live", "-k", CHOSEN]
-    python(copy, "-m", "pytest", *options, *CONTRACTS)
+    python(grown, "-m", "pytest", *options, *CONTRACTS)
+
+
+@pytest.mark.long
+def test_no_test_of_the_fast_ring_counts_what_there_is(grown):
+    """
+    All of it passes with all additions in: what is added has no other place to be named in.
+    """
+    marks = "not process and not live and not long"
+    python(grown, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks)

@@ -196,6 +196,18 @@ class TestCommands:
         assert main(["plot", str(run.run.path)]) == 0
         assert re.search(r"speed +Speed of the machine", capsys.readouterr().out)
 
+    def test_plot_wants_a_name_before_a_file(self, run, capsys, tmp_path):
+        """
+        Nothing is written, and the figures that there are stand in the fix.
+        """
+        file = tmp_path / "a.svg"
+
+        assert main(["plot", str(run.run.path), "-o", str(file)]) == 2
+        assert re.search(
+            "fix: write one of these before -o: errors, .*speed", capsys.readouterr().err
+        )
+        assert not file.exists()
+
     @pytest.mark.parametrize("output", [[], ["-o", "errors.jpg"], ["-o", "errors"]])
     def test_plot_refuses_what_it_cannot_write(self, run, capsys, output):
         """

@@ -225,6 +225,7 @@ class TestPerfKitBenchmarker:
 
 
 class TestOtava:
+    @pytest.mark.process
     def test_runs_are_rows_in_the_order_of_time(self, run, tmp_path, capsys):
         """
         Those of the same machine as the last one; the command names the others.

@@ -9,6 +9,7 @@ import pytest
 import harness
 
 from harness.base.errors import DataError, HarnessError
+from harness.cli.console.options import open_evaluation
 from harness.core.evaluate.flow import Evaluation
 from harness.publish.export import FRAMES
 
@@ -33,6 +34,16 @@ class TestOpen:
         with pytest.raises(DataError, match="no run is called 'nothing'") as error:
             harness.open("nothing", folder)
         assert "recorded" in error.value.fix
+
+    @pytest.mark.parametrize("name", ["x" * 5000, "x/" * 2045, "x\0"])
+    def test_a_name_that_no_file_can_have_is_that_of_no_run(self, folder, name):
+        """
+        As a command is told, too.
+        """
+        with pytest.raises(DataError, match="no run is called 'x"):
+            harness.open(name, folder)
+        with pytest.raises(DataError, match="no run is called 'x"):
+            open_evaluation(name, folder)
 
     @pytest.mark.process
     def test_imports_what_is_needed_when_it_is_needed(self):

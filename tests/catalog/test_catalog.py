@@ -58,6 +58,7 @@ def test_an_index_that_is_no_index_is_made_again(folder, content):
     assert len(index.read_bytes()) == len(good)
 
 
+@pytest.mark.process
 def test_a_damaged_index_is_made_again(folder):
     """
     Wherever a byte is another.

@@ -278,6 +278,7 @@ def changed(value, path, junk):
     return copied
 
 
+@pytest.mark.process
 def test_whatever_a_server_answers_is_a_job_or_a_reason(tmp_path, monkeypatch):
     """
     Any value in the place of any other; all jobs that remain can be stored.

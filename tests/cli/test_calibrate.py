@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
+from harness.core.experiment.file import cluster_text, read_experiment
+from harness.hardware.calibrate import TEXT
 
 COST = {"value": 2.0, "low": 1.0, "high": 3.0, "unit": "s", "source": "fit of copy_s"}
 MACHINE = {"schema_version": 2, "measured_s": 1.0, "costs": {"network_s_per_byte": COST}}
@@ -100,3 +102,17 @@ def test_a_budget_without_a_unit_is_refused(capsys):
     """
     assert main(["calibrate", "--budget", "10", "-o", "a.json"]) == 2
     assert "no unit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["demo", "quick", "smoke"])
+def test_the_cluster_is_that_of_an_experiment(name):
+    """
+    Its numbers are numbers there too.
+    """
+    file = Path("experiments", f"{name}.yaml")
+    text = file.read_text()
+    experiment = read_experiment(text, str(file))
+
+    calibrated = read_experiment(TEXT.format(cluster=cluster_text(text, str(file))), str(file))
+
+    assert calibrated.cluster == experiment.cluster

@@ -12,6 +12,7 @@ from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
 from harness.core.store import Store
+from harness.core.store.sums import SUMS
 from tests.evaluate.test_flow import EXPERIMENT, RATES, commit
 from tests.run.fakes import VERSIONS
 
@@ -130,7 +131,7 @@ def test_of_equal_runs_nothing_moved(runs, tmp_path, capsys):
         ((0, 3), (), (7, "is not finished: 0 of 8 trials have ended")),
         ((0, 1), ("-o", "j.xml"), (2, "give --budgets")),
         ((0, 1), ("--budgets", "none.yaml"), (2, "does not exist")),
-        ((0, 1), ("-o", "none/c.csv"), (3, "non-existent directory")),
+        ((0, 1), ("-o", "none/c.csv"), (3, "no such file or directory")),
     ],
 )
 def test_what_cannot_be_compared_is_refused(runs, capsys, places, options, refusal):
@@ -142,3 +143,27 @@ def test_what_cannot_be_compared_is_refused(runs, capsys, places, options, refus
     assert compared([runs[place] for place in places], *options) == status
     out, err = capsys.readouterr()
     assert (out, message in err) == ("", True), err
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--strict"], "--strict"),
+        (["-o", "x.csv"], "-o"),
+        (["--budgets", "b.yaml", "--strict"], "--budgets, --strict"),
+    ],
+)
+def test_options_for_runs_are_refused_of_bundles(tmp_path, monkeypatch, capsys, words, named):
+    """
+    None is silently left out: a check by budgets would always pass.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "b.yaml").write_text(BUDGETS)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / SUMS).touch()
+
+    assert main(["compare", "one", "two", *words]) == 2
+    what = capsys.readouterr().err.splitlines()[0]
+    assert what == f"error: {named}: for runs only, and bundles are compared"
+    assert not (tmp_path / "x.csv").exists()

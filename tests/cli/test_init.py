@@ -2,7 +2,9 @@
 Tests for `harness init`.
 """
 
+import errno
 import json
+import os
 
 from pathlib import Path
 
@@ -86,6 +88,28 @@ def test_unknown_names_are_refused(capsys, option, name, fix):
     """
     assert main(["init", option, name]) == 2
     assert fix in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_nothing(capsys, tmp_path, monkeypatch):
+    """
+    The same command works once there is room; what is wrong is said of the file.
+    """
+    file = tmp_path / "mine.yaml"
+    written = Path.write_text
+
+    def fill_disk(path, text, **_):
+        written(path, text[:9])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", fill_disk)
+        assert main(["init", "-o", str(file)]) == 3
+    out, err = capsys.readouterr()
+    assert (out, [*tmp_path.iterdir()]) == ("", [])
+    assert err.startswith("error: no space left on device")
+    assert f"  at:  {file}\n" in err
+    assert "harness plan" not in err
+    assert main(["init", "-o", str(file)]) == 0
 
 
 def test_json_names_the_file_or_is_the_text(tmp_path, capsys):

@@ -196,6 +196,12 @@ class TestOldNames:
                 "--into is called --results-dir",
                 "harness unpack A --results-dir D",
             ),
+            (
+                ["ask", "R", "--plot=/x/a b.svg", "--set=workers=2"],
+                "--plot is called -o",
+                "harness ask R -o '/x/a b.svg' --setting=workers=2",
+            ),
+            (["export", "R", "--into=D"], "--into is called -o", "harness export R -o D"),
             (["trace", "T", "--chrome", "a.json"], "--chrome is called -o", "harness trace show T"),
         ],
         ids=lambda value: value if isinstance(value, str) else " ".join(value[:2]),

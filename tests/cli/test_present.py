@@ -2,7 +2,9 @@
 Tests for `harness.cli.console.present`: one answer, for people, for programs and as a file.
 """
 
+import errno
 import json
+import os
 
 from pathlib import Path
 
@@ -69,6 +71,23 @@ def test_rows_are_written_as_csv(tmp_path):
 
     texts = [path.read_text() for path in sorted(tmp_path.iterdir())]
     assert texts == ["job,times.job_s\nsort,2.5\n", "job,times\n"]
+
+
+def test_a_full_disk_keeps_the_older_file(tmp_path):
+    """
+    It is an error of the machine, which names that file.
+    """
+    path = tmp_path / "a.csv"
+    path.write_text("older")
+
+    def fill_disk(file):
+        file.write_text("n")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(MachineError, match="no space left on device") as caught:
+        save(path, fill_disk)
+
+    assert (caught.value.where, path.read_text()) == (str(path), "older")
 
 
 def test_a_file_that_cannot_be_written_is_an_error_of_the_machine(tmp_path):

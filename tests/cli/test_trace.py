@@ -144,7 +144,7 @@ class TestErrors:
             ([""], "matches several trials|no trial ''"),
             (["{id}", "--task", "m_000009"], "no recorded attempt is called 'm_000009'"),
             (["{id}", "-o", "/nowhere/x.json"], "no such file"),
-            (["{id}", "--job", "2"], "left the history of 1 jobs"),
+            (["{id}", "--job", "2"], "left the history of 1 job"),
         ],
     )
     def test_say_what_and_where(self, tmp_path, trial, arguments, what):

@@ -55,6 +55,19 @@ class TestUsage:
         assert last.startswith(f"  fix: {fix}")
 
 
+def test_a_command_that_nobody_names_is_called_as_its_group(capsys):
+    """
+    In its help and in its errors: `night` is in no reference.
+    """
+    assert main(["nightly", "experiments/nightly.yaml", "--help"]) == 0
+    assert main(["nightly", "experiments/nightly.yaml", "--nope"]) == 2
+    out, err = capsys.readouterr()
+
+    assert out.startswith("Usage: harness nightly [OPTIONS] FILE\n")
+    assert "  at:  harness nightly [OPTIONS] FILE\n" in err
+    assert "nightly night" not in out + err
+
+
 @pytest.mark.process
 class TestOutput:
     @pytest.mark.parametrize("arguments", [["--help"], ["list", "models"], ["list", "reports"]])

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 
 import click
+import pytest
 
 from harness.cli.entry import COMMANDS, group
 
@@ -73,6 +74,18 @@ def test_every_command_of_the_pages_can_be_typed():
 
     assert {command: why for command, why in refused.items() if why} == {}
     assert len(refused) > 30  # the guide and the reference have dozens
+
+
+@pytest.mark.parametrize("name", ["guide", "tuning", "publish"])
+def test_pages_say_where_ids_of_runs_come_from(name):
+    """
+    Before the first of their examples.
+    """
+    text = (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    head = text.partition("```")[0]
+
+    assert "`harness runs` lists yours" in head
+    assert re.search(r"\d{8}T\d{4}", text.removeprefix(head))
 
 
 def test_every_file_of_a_command_is_there():

@@ -2,10 +2,15 @@
 Tests for alarms: what moved, since when, why; and what is never said.
 """
 
+import re
+
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from harness.base.errors import DataError
+from harness.nightly import alarms
 from harness.nightly.alarms import Judge, current, judged, read_csv, tables
 from harness.nightly.records import Acceptance, Night, Point, Series
 
@@ -72,6 +77,18 @@ def test_a_cause_follows_from_what_moved_with_it(cause):
     assert SINCE < alarm.raised <= SINCE + 5
     assert alarm.since != SINCE or alarm.suspects == ("kernel: 6.1 before, 6.2 since",)
     assert notes == []
+
+
+def test_every_cause_has_a_row_and_nights():
+    """
+    The table of the page has all of them in their order, after those that are exact.
+    """
+    page = (Path(__file__).parents[2] / "docs/nightly.md").read_text(encoding="utf-8")
+    table = page.partition("| cause | where |\n|---|---|\n")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `(\w+)[^`]*` \|", table, re.MULTILINE)
+
+    assert rows == ["code", "input", *alarms.CAUSES]
+    assert {cause.partition(":")[0] for cause in CAUSES} == {*alarms.CAUSES}
 
 
 @pytest.mark.process

@@ -199,6 +199,7 @@ class TestProfile:
         assert speeds.keys() == {"terasort", "wordcount"}
         assert {speed.reference_rate for speed in speeds.values()} == {median(RATES[:4])}
 
+    @pytest.mark.process
     def test_is_fitted_again_without_each_cell(self, tmp_path):
         """
         Of four cells each refit lacks one, and every prediction has an interval at 80 %; the two

@@ -154,6 +154,15 @@ class TestFinding:
             own(MINE, "Mien")
         assert parts_of(caught) == ("mine.py has no class 'Mien'", "mine.py", "did you mean Mine?")
 
+    def test_a_file_without_a_class_offers_none(self, own):
+        """
+        It says so, and where one is shown.
+        """
+        with pytest.raises(SpecError) as caught:
+            own("x = 1\n")
+        fix = "write one into it: the file defines no class (docs/own-model.md shows one)"
+        assert parts_of(caught) == ("mine.py has no class 'Mine'", "mine.py", fix)
+
     def test_what_a_stored_run_names_is_not_read(self, tmp_path):
         """
         It may come from anybody.

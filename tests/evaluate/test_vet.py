@@ -5,6 +5,8 @@ jobs.
 
 import json
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -15,9 +17,11 @@ from harness.base.records.tasks import RecordLoop, Span, TaskSpans, UnitTimes
 from harness.base.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 from harness.base.records.trial import Tracing, TrialRecord, Versions
 from harness.core.evaluate.flow import Evaluation
+from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
 from harness.core.experiment.model import Experiment, WorkloadAxes
 from harness.core.store import Store
+from harness.core.store.published import ORIGINALS
 from harness.models.vet.equations import ks_two_sample, vet_job
 from harness.tracer.command import vet as command
 
@@ -186,3 +190,32 @@ class TestCommand:
             self.printed(stored("spans").path)
 
         assert "trace: units" in error.value.fix
+
+    def test_a_run_may_be_an_experiment_file(self, tmp_path):
+        """
+        As for every command that takes a RUN: the newest run that measured the same.
+        """
+        file = Path(__file__).parents[2] / "experiments/smoke.yaml"
+        words = (file, "--results-dir", tmp_path)
+        with pytest.raises(DataError, match="no run of experiment smoke"):
+            self.printed(*words)
+        text = file.read_text(encoding="utf-8")
+        run = Store(tmp_path).open_run(read_experiment(text, file.name), text)
+        run.write_plan(())
+
+        with pytest.raises(DataError, match="no run of this experiment has a trial yet"):
+            self.printed(*words)
+
+    def test_units_that_were_not_published_are_told(self, stored):
+        """
+        To measure them once more would not bring those of the run.
+        """
+        run = stored()
+        (run.path / ORIGINALS).write_text('{"schema_version": 8, "level": "traces"}')
+        for trial_id in run.trial_ids():
+            (run.trial_dir(trial_id) / "trace/units.parquet").unlink()
+
+        with pytest.raises(DataError, match="published with its traces") as error:
+            self.printed(run.path)
+
+        assert "trace: units" not in error.value.fix

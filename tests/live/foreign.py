@@ -15,11 +15,15 @@ from harness.base.hadoop import daemons, fence
 from harness.base.records.trial import ClusterSpec
 from harness.clusters.hadoop_home.home import HadoopHome, file_digest, find_java, path_jar_bytes
 from harness.clusters.hadoop_home.setup import ensure_formatted
+from harness.clusters.local import account
 from harness.clusters.local.cluster import LocalCluster
+from harness.clusters.node.account import closed_folder
 
 BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}
 UNFENCED = {"dfs.permissions.enabled": "false"}
-CACHE = Path(__file__).resolve().parents[2] / ".cache"
+PROJECT = Path(__file__).resolve().parents[2]
+CACHE = PROJECT / ".cache"
+NOBODY = 65534
 # A release with all that it brings, nothing of it lifted or left out.
 MODULES = (
     "common", "hdfs", "hdfs-client", "mapreduce-client-app", "mapreduce-client-hs",
@@ -52,6 +56,8 @@ def foreign_cluster(monkeypatch, workers, home=None, *, zone="", **site):
         monkeypatch.setattr(daemons, "environment", lambda *given: {**plain(*given), "TZ": zone})
     monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
     monkeypatch.setattr(fence, "properties", lambda layout: dict(UNFENCED))
+    if closed_folder(str(PROJECT), {"uid": NOBODY, "gid": NOBODY}):
+        monkeypatch.setattr(account, "choose", lambda *, flat: None)  # no other user may enter it
     spec = ClusterSpec(workers=workers, site={**BLOCKS, **site})
     # Its daemons run under an account to which pytest's own folders are closed.
     with tempfile.TemporaryDirectory(prefix="harness-foreign-") as folder:

@@ -23,7 +23,7 @@ PACKAGES = {
     "nft": ("nftables", "libnftables1", "libnftnl11", "libmnl0", "libjansson4", "libedit2",
             "libxtables12"),
     "ip": ("iproute2", "libbpf1", "libelf1", "libmnl0", "libcap2-bin"),
-    "debootstrap": ("debootstrap",),
+    "debootstrap": ("debootstrap", "wget"),
 }  # fmt: skip
 FOLDERS = "usr/local/sbin", "usr/sbin", "usr/bin", "sbin", "bin"
 

@@ -100,7 +100,10 @@ def test_version_two():
     Cores and disks of a node are held to what was asked, by the groups of version 2; a lifted disk
     is fast again; nothing stays.
     """
-    names = ("harness/__init__.py", "harness/base/errors.py", "harness/base/text.py")
+    names = (
+        "harness/__init__.py", "harness/base/version.py", "harness/base/errors.py",
+        "harness/base/text.py",
+    )  # fmt: skip
     sources = {name: (PROJECT / name).read_text() for name in names}
     sources["harness/clusters/__init__.py"] = ""
     sources["harness/clusters/kernel.py"] = (PROJECT / "harness/clusters/kernel.py").read_text()

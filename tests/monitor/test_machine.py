@@ -298,6 +298,7 @@ class TestDisturbed:
 class TestMachineSampler:
     """Samples while a trial runs."""
 
+    @pytest.mark.process
     def test_writes_what_the_parser_reads(self, tmp_path):
         """
         One line per interval and one at the end, of this machine as it is.

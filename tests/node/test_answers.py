@@ -99,6 +99,7 @@ def test_one_that_has_never_answered_is_starting(questions, service):
     assert not any(rounds(questions, service, [False] * 9))
 
 
+@pytest.mark.process
 def test_one_that_is_slow_is_not_named(questions, service):
     """
     Its question stays open from round to round.
@@ -108,6 +109,7 @@ def test_one_that_is_slow_is_not_named(questions, service):
     assert not any(rounds(questions, service, answered))
 
 
+@pytest.mark.process
 def test_a_supervisor_that_stands_still_names_nobody(questions, service):
     """
     Long without a processor, it has asked nobody meanwhile.
@@ -118,6 +120,7 @@ def test_a_supervisor_that_stands_still_names_nobody(questions, service):
     assert not any(rounds(questions, service, [False, True]))
 
 
+@pytest.mark.process
 def test_one_that_was_started_again_has_to_answer_first(questions, service):
     """
     What its predecessor has answered does not count.
@@ -129,6 +132,7 @@ def test_one_that_was_started_again_has_to_answer_first(questions, service):
     assert not any(rounds(questions, service, [False] * 9))
 
 
+@pytest.mark.process
 def test_one_that_refuses_connections_after_its_answers_is_named(questions, service):
     """
     A port that is closed is no answer.

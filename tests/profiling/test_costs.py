@@ -153,6 +153,7 @@ class TestGroups:
         sides |= {f"local_read_s_per_byte_{side}" for side in SIDES}
         assert set(profile.costs) == set(APART) | set(sum(TOGETHER, ())) | sides
 
+    @pytest.mark.process
     def test_combiner(self):
         """
         Beside jobs without a combiner, one with it tells what combining costs.

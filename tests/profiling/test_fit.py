@@ -141,6 +141,7 @@ class TestStatistics:
         assert "combine_records_exponent" not in result
         assert "records_per_combine" not in result
 
+    @pytest.mark.process
     @given(exponent=st.floats(0, 0.7), sizes=st.sampled_from([(400_000,), (400_000, 700_000)]))
     def test_combiner_of_few_keys_and_of_many(self, exponent, sizes):
         """

@@ -146,6 +146,7 @@ class TestRunning:
         assert running.wait(LIMIT_S) == 0
         assert b"".join(pieces(sent)) == content
 
+    @pytest.mark.process
     def test_a_slow_reader_makes_the_sender_wait(self):
         """
         While nobody reads little is taken in, and all arrives in the end.
@@ -196,6 +197,7 @@ class TestRunning:
         engine_end.close()
         os.close(writing)
 
+    @pytest.mark.process
     def test_kill_does_not_wait_for_a_full_pipe(self):
         """
         A command whose output nobody reads can be killed, and waited for.

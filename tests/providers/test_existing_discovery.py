@@ -136,6 +136,7 @@ class TestCopy:
 
         assert copied(tmp_path) == {f"w/{ID}/a": b"1", f"w/{ID}/b": b""}
 
+    @pytest.mark.process
     def test_a_node_that_trickles_is_given_up(self, tmp_path, monkeypatch):
         """
         Each byte comes in time, the whole listing does not: an error with the address, and neither

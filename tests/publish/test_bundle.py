@@ -81,6 +81,7 @@ class TestAuthors:
             "- {name: a, age: b}",
             "[",
             "[]",
+            3000 * "[",
         ],
     )
     def test_anything_else_is_refused(self, text):

@@ -67,12 +67,13 @@ class TestRanking:
         Of nobody, of one, of several.
         """
 
-        def sentence(*nearest):
+        def sentence(*nearest, cells=("c0",) * 6):
             errors = {"a": 0.05, "b": 0.061, "c": 0.2}
-            return verify.nearest_sentence(verify.Ranking("job_s", errors, ["c0"] * 6, [*nearest]))
+            return verify.nearest_sentence(verify.Ranking("job_s", errors, cells, [*nearest]))
 
         assert sentence() == "no model can be ranked."
         assert sentence("a") == "a is nearest by job_s, 5.0 % off on average over 6 cells."
+        assert sentence("a", cells=["c0"]).endswith(" over 1 cell.")
         assert sentence("a", "b", "c") == (
             "no model is nearest by job_s: a, b and c, 5.0 % to 20.0 % off on average over 6"
             " cells, cannot be told apart."
@@ -236,6 +237,9 @@ class TestComparing:
             ("1", "x", None),
             (None, "1", None),
             ("1", None, None),
+            ("1", "nan", None),
+            ("1", "1e999", None),
+            ("nan", "1", None),
         ],
     )
     def test_a_change_is_a_share_of_the_old_number(self, old, new, change):

@@ -22,6 +22,7 @@ from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
 from harness.core.store.evidence import Evidence, Line
 from harness.observe.storage.files import json_bytes
+from harness.publish.command import shown_check
 from harness.publish.rules import (
     READY,
     VERSION,
@@ -644,9 +645,25 @@ def test_another_release_decides_only_what_it_knows(tmp_path, monkeypatch):
             patched.setattr("harness.publish.rules.model_code", lambda name: name * 8)
             checked = check(tmp_path)
         met[division] = (outcomes(checked), checked.differing, checked.is_met)
+        assert checked.named_release == {"R06": "passed"}
+        (shown, *_) = shown_check(checked)
+        (value,) = [value for rule, *_, value in shown.rows if rule == "R06"]
+        assert value.endswith("; by the release of rules.json, which has other models: passed")
     failed = {"R06": "failed"}
 
     assert met == {"closed": (failed, (), False), "open": (failed, (), True)}
+
+
+def test_a_release_that_decides_alike_is_not_told(tmp_path):
+    """
+    The rows are the answers alone.
+    """
+    claim(Bundle().write(tmp_path))
+    checked = check(tmp_path)
+    (shown, *_) = shown_check(checked)
+
+    assert checked.named_release == {}
+    assert [row[-1] for row in shown.rows] == [answer.value for answer in checked.answers]
 
 
 BAD_RULES = ["", "[]", "{}", '{"division": 1}', '{"division": "open", "release": {}}', "[" * 10**5]

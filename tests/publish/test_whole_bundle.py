@@ -27,9 +27,9 @@ from harness.publish import bundle as bundle_module
 from harness.publish import paper, verify
 from harness.publish.bundle import complete_evaluation, publish
 from harness.publish.compare import bundled_runs, replicate, reproduce_bundle, side_by_side
-from harness.publish.data import make_claim, nearest_sentence
+from harness.publish.data import in_present_words, make_claim, nearest_sentence
 from harness.publish.pack import check_copies, pack
-from harness.publish.rules import check
+from harness.publish.rules import BundledRun, check
 from tests.evaluate.test_flow import EXPERIMENT, evaluation, scored
 from tests.run.fakes import VERSIONS
 
@@ -198,7 +198,7 @@ class TestReadme:
         assert first.endswith("no model can be ranked.")
         assert basis == (
             "  It rests on 12 trials of 4 scored cells, of which 0 are disturbed and 6 failed;"
-            " the noise of a cell's mean is not known (median)."
+            " the noise of a cell's mean is not known."
         )
         assert order == (
             "  The predictions were sealed after the measurement: their models could have been"
@@ -548,7 +548,7 @@ class TestRulesFile:
         document = json.loads((folder / "rules.json").read_text())
 
         assert document["division"] == "open"
-        assert [*document["answers"]] == [f"R{number:02}" for number in range(1, 16)]
+        assert [*document["answers"]] == [*BundledRun.RULES]
         for answer in published.check.answers:
             assert document["answers"][answer.rule] == answer.model_dump(mode="json")
         assert document["release"]["harness"] == __version__
@@ -719,6 +719,26 @@ class TestRefused:
         assert caught.value.fix == "go on with it (harness all FILE), then publish again"
 
 
+@pytest.mark.parametrize(
+    ("earlier", "now"),
+    [
+        (
+            "  It rests on 1 trials of 1 scored cells, of which 1 are disturbed and 1 failed;",
+            "  It rests on 1 trial of 1 scored cell, of which 1 is disturbed and 1 failed;",
+        ),
+        ("8.1 % off on average over 1 cells.", "8.1 % off on average over 1 cell."),
+        ("on average over 11 cells.", "on average over 11 cells."),
+        ("the noise is not known (median).", "the noise is not known."),
+        (" 0.1 % (median).", " 0.1 % (median)."),
+    ],
+)
+def test_what_an_earlier_release_wrote_is_the_same_claim(earlier, now):
+    """
+    It gave one the plural; bundles from then are made again as they are.
+    """
+    assert in_present_words(earlier) == in_present_words(now) == now
+
+
 class TestNearest:
     def ranked(self, *nearest, **fields):
         """
@@ -779,7 +799,8 @@ class TestCommand:
 
         lines = [line for line in capsys.readouterr().out.splitlines() if line.strip(" \u2500")]
         assert lines[0].split() == ["rule", "outcome", "file", "value"]
-        assert [line.split()[0] for line in lines[1:16]] == [f"R{n:02}" for n in range(1, 16)]
+        count = len(BundledRun.RULES)
+        assert [line.split()[0] for line in lines[1 : count + 1]] == [*BundledRun.RULES]
         assert lines[-1] == "the claimed division, open, is met"
 
     @pytest.mark.parametrize(

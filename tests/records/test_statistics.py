@@ -162,6 +162,7 @@ def composed_texts(path):
             yield "{}" + ending
 
 
+@pytest.mark.process
 def test_no_name_is_composed():
     """
     A name stands as it is in its row, and wherever else it is used: a search finds all of it.

@@ -4,6 +4,8 @@ Tests for `harness.core.reports.answer`.
 
 import dataclasses
 
+import pytest
+
 from harness.base.records.prediction import Prediction
 from harness.base.records.score import ScoreBook
 from harness.base.records.trial import Limit, LimitedCluster
@@ -113,6 +115,7 @@ class TestHeadline:
             "whatif is off by"
         )
 
+    @pytest.mark.process
     def test_says_what_is_missing(self, make):
         """
         Each stage of an unfinished run has its own sentence.
@@ -175,7 +178,7 @@ class TestFacts:
         data = dataclasses.replace(whole, planned=60, measurements=kept)
 
         assert facts(data).caveats[0] == (
-            "The run is not finished: 6 of 60 trials are missing, and 1 of 10 scored cells have no"
+            "The run is not finished: 6 of 60 trials are missing, and 1 of 10 scored cells has no"
             " measurement."
         )
         assert "finished" not in facts(whole).caveats[0]
@@ -188,7 +191,26 @@ class TestFacts:
 
         assert caveats[0] == "2 of 54 trials failed or ran out of time: in no figure."
         assert caveats[1].endswith(": NodeManager worker2 is gone: no heartbeat for 30 s")
-        assert "1 of 54 trials ran disturbed: others used the machine. They count." in caveats
+        assert "1 of 54 trials ran disturbed: others used the machine. It counts." in caveats
+
+    def test_one_cell_outside_the_profile_lies_there(self, whole):
+        """
+        And several lie there.
+        """
+        answered = [score for score in whole.score_book.scores if score.range]
+        first = answered[0].cell
+
+        def said(is_outside):
+            scores = [
+                score.model_copy(update={"range": "outside" if is_outside(score) else "inside"})
+                for score in whole.score_book.scores
+            ]
+            book = whole.score_book.model_copy(update={"scores": tuple(scores)})
+            return facts(dataclasses.replace(whole, score_book=book)).caveats
+
+        one = "1 of 10 cells lies outside the range that was profiled."
+        assert one in said(lambda score: score.cell == first)
+        assert "10 of 10 cells lie outside the range that was profiled." in said(lambda _: True)
 
     def test_limits_that_do_not_hold_are_counted(self, whole):
         """

@@ -54,6 +54,7 @@ def test_is_made_from_the_records():
     assert SCHEMA.read_text() == script["text"]() + "\n"
 
 
+@pytest.mark.process
 def test_reports_are_valid(validator, whole, measured):  # noqa: F811
     """
     Of a whole run, of one with vet, and of one in which nothing ran or was scored.

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from harness.base.documents.wording import (
     UNKNOWN,
+    by_number,
     count,
     decimals,
     listing,
@@ -92,6 +93,14 @@ def test_units_stay_beside_their_numbers():
     Minus signs are real ones, model names keep their hyphens, and no line breaks before a unit.
     """
     assert typographic("whatif-mr2: -8 % in 3 s") == ("whatif-mr2: \u22128\u00a0% in 3\u00a0s")
+
+
+@pytest.mark.parametrize(("amount", "verb"), [(0, "lie"), (1, "lies"), (2, "lie")])
+def test_a_verb_follows_the_number(amount, verb):
+    """
+    One cell lies somewhere; none and several lie there.
+    """
+    assert by_number(amount, "lies", "lie") == verb
 
 
 def test_moment_out_of_range_is_shown_as_it_is():

@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from harness.base.errors import DataError, MachineError, SpecError
 from harness.base.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
 from harness.cli import main
+from harness.cli.console.asked import asked_anew
 from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.histories import PastJob, family_names, read_jobs
+from harness.core.catalog.histories import PastJob, family_names, read_jobs, with_configuration
 from harness.core.catalog.planning import cells_of, cluster_of, host_groups, plan_family
+from harness.core.catalog.sources import Files
 from harness.core.evaluate.flow import Evaluation
-from harness.core.evaluate.past_basis import basis_of_past_job
 from harness.core.evaluate.provenance import blind_refusals
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.pseudonyms import Pseudonyms
-from harness.core.run.asking import asked_anew
 from harness.core.store import Store
 from harness.observe.parsing.history import read_history
 from harness.past import imports
@@ -35,6 +35,7 @@ from harness.past.imports import (
     backtest,
     import_jobs,
 )
+from harness.tuning.past_basis import basis_of_past_job
 from tests.run.fakes import CONF, DATA, RECORDED
 from tests.run.fakes import HISTORY as RECORDED_HISTORY
 
@@ -322,6 +323,55 @@ class TestWhatCannotBeUsed:
 
         assert (raised.value.exit_status, target.exists()) == (7, False)
 
+    def test_history_that_was_renamed(self, tmp_path, target):
+        """
+        Its configuration is found by the id within; where there is none, it is named.
+        """
+        renamed = put(tmp_path / "jobs", 21).rename(tmp_path / "jobs" / "terasort.jhist")
+
+        run, _, _, left_out = import_jobs([tmp_path / "jobs"], target)
+
+        (record,) = run.trials().values()
+        assert (record.job_ids, left_out) == (("job_1795224441974_0021",), {})
+        assert "job-0-conf.xml" in run.raw(record.trial.id).names()
+        next(renamed.parent.glob("*_conf.xml")).unlink()
+        missing = r"terasort.jhist: job_1795224441974_0021_conf.xml is missing"
+        with pytest.raises(DataError, match=missing):
+            import_jobs([tmp_path / "jobs"], tmp_path / "other")
+
+    def test_id_within_that_leads_elsewhere(self, tmp_path):
+        """
+        It is an id, or nothing is opened by it.
+        """
+        source = Files("key", tmp_path, "a.jhist", "")
+
+        with pytest.raises(DataError, match="beside it"):
+            with_configuration(source, "../job_1_0001")
+
+    def test_file_in_the_place_of_a_folder(self, tmp_path, target):
+        """
+        The folder around it is what to name.
+        """
+        history = put(tmp_path / "jobs", 21)
+
+        with pytest.raises(DataError, match=f"a source is a folder: name {tmp_path / 'jobs'}"):
+            import_jobs([history], target)
+
+    def test_what_comes_next_can_be_done(self, done, tmp_path, capsys):
+        """
+        Where jobs are scored a backtest; where none is, the profile by which they are tuned.
+        """
+        put(tmp_path / "one", 1)
+        one = str(tmp_path / "run")
+        assert main(["import", str(tmp_path / "one"), "-o", one]) == 0
+        said = capsys.readouterr().err
+        assert main(["import", str(done), "-o", str(tmp_path / "many")]) == 0
+
+        assert said.endswith(f"next: harness profile {one}\nthen: harness tune {one}\n")
+        assert capsys.readouterr().err.endswith(f"next: harness backtest {tmp_path / 'many'}\n")
+        assert main(["profile", one, "--json"]) == 0
+        assert main(["tune", one, "--optimizer", "rules", "--json"]) == 0
+
     def test_family_of_one_and_family_that_never_varies(self, done, tmp_path, target, capsys):
         """
         They have a profile, by which they are tuned, and no model is scored on them.
@@ -447,6 +497,7 @@ def test_past_job_is_the_base_and_its_family_the_profile(done, tmp_path):
         basis_of_past_job(catalog, job_id)
 
 
+@pytest.mark.process
 def test_profile_of_a_past_job_is_that_of_a_run_of_its_family(done, tmp_path):
     """
     No run is made for it; the numbers are those that one would have.

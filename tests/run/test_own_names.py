@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.base.errors import DataError, SpecError
+from harness.cli.console.asked import asked_anew
 from harness.core.evaluate.own_code import read_own
 from harness.core.experiment.grid import expand
-from harness.core.run.asking import asked_anew
 from harness.core.run.session import Session
 from harness.core.store import Store
 from tests.run.fakes import VERSIONS, RecordingConsole

@@ -25,6 +25,7 @@ from harness.base.records.trial import (
 )
 from harness.base.units import MIB
 from harness.base.version import __version__
+from harness.cli.console.asked import asked_anew
 from harness.clusters.survey import Devices, Gpu, RanOn
 from harness.clusters.workloads import WORKLOADS
 from harness.core.evaluate.resolved import resolve_cell
@@ -36,7 +37,7 @@ from harness.core.run import manifest as manifest_module
 from harness.core.run import preflight as preflight_module
 from harness.core.run import rates as rates_module
 from harness.core.run import repeats as repeats_module
-from harness.core.run.asking import asked_anew, with_models, with_use
+from harness.core.run.asking import with_models, with_use
 from harness.core.run.estimate import BYTES_PER_S, GENERATION_S, TRIAL_S, Estimator
 from harness.core.run.execute import move_behind_its_use
 from harness.core.run.experiment_file import cluster_refusals, meant_file, read_experiment_file
@@ -874,8 +875,7 @@ class TestPreflight:
         )
         assert repeats == "warning: repeat: 1 shows no noise, so nothing is proved: write repeat: 2"
         assert scored == (
-            "warning: 1 of 1 cells are scored, below 6 there is no interval: give an axis more"
-            " values"
+            "warning: 1 of 1 cell is scored, below 6 there is no interval: give an axis more values"
         )
         assert containers == (
             "warning: 6 containers at once on 4 cores measure contention; set"

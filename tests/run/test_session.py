@@ -26,6 +26,7 @@ from harness.base.records.score import ScoreBook
 from harness.base.records.trial import SCHEMA_VERSION, TrialRecord
 from harness.base.stats.sequential import LOOK_ERROR
 from harness.cli import main
+from harness.cli.console.asked import asked_anew
 from harness.clusters.hadoop_home.home import JARS, HadoopHome
 from harness.clusters.local.cluster import LocalCluster
 from harness.clusters.monitor import rates
@@ -37,7 +38,7 @@ from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.provenance import blind_refusals
 from harness.core.run import manifest, preflight, reuse
 from harness.core.run import session as module
-from harness.core.run.asking import analyse, asked_anew
+from harness.core.run.asking import analyse
 from harness.core.run.execute import cluster_name
 from harness.core.run.experiment_file import read_experiment_file
 from harness.core.run.session import Session
@@ -216,7 +217,7 @@ class TestMeasure:
 
         lines = "\n".join(s.console.lines)
         assert "warning: repeat: 1 shows no noise, so nothing is proved: write repeat: 2" in lines
-        assert "warning: 1 of 2 cells are scored, below 6 there is no interval" in lines
+        assert "warning: 1 of 2 cells is scored, below 6 there is no interval" in lines
         assert "of this machine's 3.42 GiB of memory: lower cluster.workers" in lines
 
     def test_a_tiny_input_is_told(self, session):
@@ -860,6 +861,30 @@ class TestExperiment:
 
         assert caught.value.where == str(tmp_path / written)
         assert caught.value.fix == "did you mean experiments/smoke.yaml?"
+
+    @pytest.mark.parametrize("content", [b"\xff\xfe", "schema: 1".encode("utf-16")])
+    def test_that_is_no_text(self, tmp_path, content):
+        """
+        Its name is right: no other file is offered.
+        """
+        (tmp_path / "inf.yaml").write_text(EXPERIMENT)
+        path = tmp_path / "info.yaml"
+        path.write_bytes(content)
+
+        with pytest.raises(SpecError) as caught:
+            read_experiment_file(path)
+
+        advice = "name an experiment file, such as experiments/demo.yaml"
+        assert caught.value.fix == f"save it as UTF-8 text, or {advice}"
+
+    def test_whose_name_is_too_long(self, tmp_path):
+        """
+        Nothing of such a name is looked for.
+        """
+        with pytest.raises(SpecError, match="File name too long") as caught:
+            read_experiment_file(tmp_path / ("x" * 5000))
+
+        assert caught.value.fix.startswith("name an experiment file")
 
     def test_that_is_the_folder_of_its_run(self, tmp_path):
         """

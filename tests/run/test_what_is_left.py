@@ -149,6 +149,7 @@ class TestLean:
 
         assert made == {stage: [] for stage in stages}
 
+    @pytest.mark.process
     def test_is_scored_by_its_own_measurements(self, lean, tmp_path, monkeypatch):
         """
         Where no trace shows them; else by the traces.

@@ -116,6 +116,18 @@ class TestOpened:
         assert home_of(tmp_path / "bundle" / SUMS) == tmp_path / "bundle" / SUMS
         assert not cache.exists()
 
+    def test_an_archive_above_what_is_there_hides_nothing(self, tmp_path, cache):
+        """
+        A run that lies below a folder with an archive is the run, however its path is written.
+        """
+        packed(tmp_path / ARCHIVE, files(OTHER))
+        run = tmp_path / "results" / "quick" / RUN
+        run.mkdir(parents=True)
+
+        assert opened(run) == run
+        assert opened(run / ".." / RUN) == run / ".." / RUN
+        assert not cache.exists()
+
     def test_the_folder_of_the_shell_is_no_part_of_a_name(self, published, monkeypatch, cache):
         """
         An id is looked up among the results, although a bundle lies here; a dot names it.
@@ -205,6 +217,19 @@ class TestRefused:
 
         with pytest.raises(DataError, match=r"it is broken|not a bundle"):
             opened(published)
+
+    def test_a_cache_without_room(self, published, cache, monkeypatch):
+        """
+        The disk is to blame, and not the archive.
+        """
+        monkeypatch.setattr(extracting, "free_bytes", lambda path: extracting.LEAST_FREE_BYTES + 3)
+
+        with pytest.raises(
+            MachineError, match=r"no space left for what bundle\.tar\.gz holds"
+        ) as caught:
+            opened(published)
+        assert caught.value.where.startswith(str(cache))
+        assert "XDG_CACHE_HOME" in caught.value.fix
 
     def test_a_cache_that_cannot_be_made(self, published, tmp_path, monkeypatch):
         """

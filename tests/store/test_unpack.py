@@ -314,9 +314,15 @@ class TestCommand:
             "has_evidence": False, "unchecked": [],
         }  # fmt: skip
 
-    def test_no_such_archive(self, tmp_path, capsys):
+    def test_no_such_archive(self, tmp_path, into, capsys):
         """
-        One error, with its status.
+        As other data that are missing: 7, and nothing is made.
         """
-        assert main(["unpack", str(tmp_path / "none")]) == 3
-        assert "no such file" in capsys.readouterr().err
+        archive = tmp_path / "run.tar.gz"
+
+        assert main(["unpack", str(archive), "--results-dir", str(into)]) == 7
+        assert capsys.readouterr().err.splitlines()[:2] == [
+            "error: there is no such file",
+            f"  at:  {archive}",
+        ]
+        assert not into.exists()

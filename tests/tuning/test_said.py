@@ -9,7 +9,7 @@ import pytest
 
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import ProfiledJob
-from harness.base.units import MIB
+from harness.base.units import MIB, format_bytes
 from harness.cli import main
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.run.preflight import known_names
@@ -325,7 +325,10 @@ class TestRegret:
         (unknowing,) = [cells_of(line) for line in lines[1:-1] if "at random" in line]
         assert "any" in unknowing
         _, text, _ = said("tune regret", "--json")
-        means = json.loads("\n".join(text))["mean"]
+        answer = json.loads("\n".join(text))
+        means = answer["mean"]
+        workload, size = answer["regrets"][0]["input"].split()
+        assert unknowing[0] == f"{workload} {format_bytes(int(size))}"
         assert lines[-1].startswith("mean regret: ")
         assert [pair.rsplit(" ", 2)[0] for pair in lines[-1][13:].split(", ")] == [*means]
         assert list(means.values()) == sorted(means.values())

@@ -186,6 +186,7 @@ class TestStep:
         assert run.is_scored
         assert session.reported == [run.path]
 
+    @pytest.mark.process
     def test_that_is_there_already_is_taken(self, tuning, session):
         """
         Unless all is to be measured anew; another plan is another step.
@@ -456,6 +457,7 @@ class TestOutcome:
         assert bare.document()["speed_up"] == {"value": 1.0, "low": None, "high": None}
 
 
+@pytest.mark.process
 def test_a_whole_loop_takes_steps_until_it_ends(tuning, session):
     """
     Each step names its run and who proposed it, with what was predicted and measured.

@@ -475,6 +475,7 @@ class TestHibench:
         assert (form.jobs(self.spec), form.uses_combiner, form.jobs_alike) == (None, False, False)
         assert form.outputs(self.spec, "out") == "out/iteration-3"
 
+    @pytest.mark.process
     @given(st.integers(0, 100), st.integers(30_000, 10**9), st.integers(MIB, 2**28))
     def test_files_fit_blocks(self, seed, size, block):
         """

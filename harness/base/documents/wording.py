@@ -181,6 +181,16 @@ def count(amount: int, noun: str) -> str:
     return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
 
 
+def by_number(amount: int, one: str, several: str) -> str:
+    """
+    The word or words for *one*, or those for *several* or none: of a verb, or an irregular noun.
+
+    >>> by_number(1, "lies", "lie"), by_number(0, "lies", "lie")
+    ('lies', 'lie')
+    """
+    return one if amount == 1 else several
+
+
 def moment(epoch_s: float) -> str:
     """
     Write a point in time, in UTC.

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from harness import clusters as providers
+from harness.base.documents.wording import count
 from harness.base.errors import ClusterError, HarnessError, SpecError
 from harness.base.records.trial import format_control
 from harness.base.text import did_you_mean, excerpt
@@ -111,7 +112,7 @@ def up(
     provider_class.require_libraries()
     new_cluster = provider_class(name, spec, HadoopHome.find())
     show(
-        Note(f"starting cluster {name!r}: {spec.workers} workers"),
+        Note(f"starting cluster {name!r}: {count(spec.workers, 'worker')}"),
         Note(f"reach: {provider_class.reach(spec)}"),
     )
     new_cluster.up(lifetime_s=lifetime)
@@ -171,7 +172,7 @@ def shown_cluster(running: Cluster, facts: Mapping[str, Any]) -> Iterator[Part]:
     slots = running.spec.node
     version = f", Hadoop {facts['hadoop']}" if facts["hadoop"] else ""
     yield (
-        f"cluster {running.name!r}, {facts['provider']}, {facts['workers']} workers,"
+        f"cluster {running.name!r}, {facts['provider']}, {count(facts['workers'], 'worker')},"
         f" {slots.map_slots} map and {slots.reduce_slots} reduce slots each{version}"
     )
     yield f"  of {facts['owner']}; its lease ends in {format_duration(facts['lease_s'])}"

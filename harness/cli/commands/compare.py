@@ -73,6 +73,7 @@ def compare(
     from harness.core.evaluate.changes import Change, changes
 
     if are_bundles(names):
+        refuse_options_for_runs({"--budgets": budgets, "--strict": strict, "-o": outputs})
         return compare_bundles(names, as_json=as_json)
     if ".xml" in outputs and not budgets:
         raise click.UsageError("-o FILE.xml has a test case for each budget: give --budgets FILE")
@@ -97,6 +98,13 @@ def are_bundles(names: Sequence[str]) -> bool:
         fix = "compare runs with runs, and bundles with bundles"
         raise SpecError("a bundle and a run are named", where=" ".join(names), fix=fix)
     return all(found)
+
+
+def refuse_options_for_runs(options: Mapping[str, object]) -> None:
+    """An error of the command line where one of the *options* is given beside bundles."""
+    given = ", ".join(name for name, value in options.items() if value)
+    if given:
+        raise click.UsageError(f"{given}: for runs only, and bundles are compared")
 
 
 def wanted_budgets(budgets: Path, sides: Sequence[Side]) -> list[Budget]:

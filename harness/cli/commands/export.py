@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.errors import SpecError
 from harness.cli.console import completion
 from harness.cli.console.command import command
 from harness.cli.console.options import (
@@ -87,7 +88,7 @@ def plot(
     as_json: bool,
 ) -> None:
     """
-    Write the figure NAME of the report of RUN; without a name list all.
+    Write the figure NAME of the report of RUN; without a name and a file list all.
 
     \b
     Example:
@@ -98,6 +99,11 @@ def plot(
     from harness.base.documents.drawing import drawing
 
     plots = Run(evaluation).plot
+    if not name and outputs:
+        names = ", ".join(plots.figures)
+        file = next(iter(outputs.values()))
+        what = "a file is given and no name of a figure"
+        raise SpecError(what, where=f"-o {file}", fix=f"write one of these before -o: {names}")
     if not name:
         titles = [(figure_name, figure.title) for figure_name, figure in plots.figures.items()]
         shown = Rows(("name", "figure"), titles)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
-import sys
 
 from itertools import product
 from pathlib import Path
-from typing import IO
 
 import click
 
@@ -78,9 +77,16 @@ predict:
     default="local",
     help="What makes the cluster (harness list providers).",
 )
-@click.option("-o", "--output", type=click.File("x", lazy=True), default="-", help="A new file.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    default="-",
+    help="A new file.",
+)
 @json_option
-def init(workload: str, provider: str, output: IO[str], as_json: bool) -> None:
+def init(workload: str, provider: str, output: Path, as_json: bool) -> None:
     """
     Write a commented experiment, sized for this machine's cores and memory; overwrite nothing.
 
@@ -89,14 +95,28 @@ def init(workload: str, provider: str, output: IO[str], as_json: bool) -> None:
         harness init -o experiments/mine.yaml
         harness init --workload wordcount --provider docker
     """
-    path = Path(str(getattr(output, "name", "-")))
-    text = experiment_text(workload, provider, path)
-    is_file = path.name != "-" and output is not sys.stdout
-    if is_file or not as_json:
-        output.write(text)
-    next_step = f"its trials, and how long they take: harness plan {path}"
-    answer = {"file": path if is_file else None, "text": text}
+    text = experiment_text(workload, provider, output)
+    is_file = output.name != "-"
+    if is_file:
+        write_new(output, text)
+    elif not as_json:
+        click.echo(text, nl=False)
+    next_step = f"its trials, and how long they take: harness plan {output}"
+    answer = {"file": output if is_file else None, "text": text}
     present(answer, [Note(next_step)] if is_file else (), as_json=as_json)
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write *text* to a file that is not there yet; nothing is left where that fails."""
+    from harness.observe.storage.files import os_error_as_machine_error, replace_file
+
+    try:
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        with os_error_as_machine_error(path, is_long=True):
+            replace_file(path, lambda file: file.write_text(text, encoding="utf-8"))
+    except OSError as error:
+        raise click.FileError(str(path), hint=error.strerror) from error
 
 
 def experiment_text(workload_name: str, provider_name: str, output: Path) -> str:

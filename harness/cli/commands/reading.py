@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
+from harness.base.documents.wording import by_number, count
 from harness.base.text import excerpt
 from harness.cli.console import completion
 from harness.cli.console.command import command
@@ -53,9 +54,9 @@ def collect(evaluation: Evaluation, as_json: bool) -> None:
 
     run = evaluation.run.measured
     with run.lock():
-        count = sum(remake_trace(run, record) for record in run.trials().values())
-    parts = [Note(f"trace tables of {count} trials made")]
-    present({"run": run.path, "trials": count}, parts, as_json=as_json)
+        trials = sum(remake_trace(run, record) for record in run.trials().values())
+    parts = [Note(f"trace tables of {count(trials, 'trial')} made")]
+    present({"run": run.path, "trials": trials}, parts, as_json=as_json)
 
 
 @command("profile")
@@ -140,7 +141,7 @@ def predict(
         harness predict 20261121T0323 --profile-on 'input=16 MiB,48 MiB' --json
         harness predict 20261122T0411 --from 20261121T0323 --hardware plain.json slow.json
     """
-    from harness.core.run.asking import asked_anew
+    from harness.cli.console.asked import asked_anew
 
     run = evaluation.run
     experiment = evaluation.experiment
@@ -208,11 +209,10 @@ def _moved(
 ) -> tuple[Experiment, dict[str, Profile]]:
     """*experiment* without profiling cells, and the profiles of another run for its machine."""
     from harness.base.errors import EvidenceError
-    from harness.core.store import Store
     from harness.hardware.transfer import profiles_for
 
     results_dir = evaluation.run.measured.path.parent.parent
-    source = Store(results_dir).find(origin)
+    source = open_evaluation(origin, results_dir).run
     cells = evaluation.cells.values()
     profiles, foreign_costs = profiles_for(source, hardware, cells)
     for cost in foreign_costs:
@@ -376,9 +376,11 @@ def shown_stages(stages: Stages) -> Iterator[Part]:
         differs = differing(compared)
         all_differing += differs
         if differs:
-            yield f"{stage}: {len(differs)} values differ"
+            verb = by_number(len(differs), "differs", "differ")
+            yield f"{stage}: {count(len(differs), 'value')} {verb}"
         elif compared:
-            yield f"{stage}: equal to 1e-9 ({len(compared)} values differ beyond it)"
+            verb = by_number(len(compared), "differs", "differ")
+            yield f"{stage}: equal to 1e-9 ({count(len(compared), 'value')} {verb} beyond it)"
         else:
             yield f"{stage}: equal"
     if all_differing:
@@ -423,6 +425,6 @@ def shown_replication(replication: Replication, bundle: Path) -> Iterator[Part]:
         ],
     )
     for outcome in ("holds", "does not hold", "undecided"):
-        count = sum(conclusion.outcome == outcome for conclusion in conclusions)
-        yield f"{outcome}: {count} of {len(conclusions)} conclusions"
+        outcomes = sum(conclusion.outcome == outcome for conclusion in conclusions)
+        yield f"{outcome}: {outcomes} of {count(len(conclusions), 'conclusion')}"
     yield Note(f"record: {bundle}/replications/{replication.runs[0]}/replication.json")

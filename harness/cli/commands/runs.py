@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.base.documents.wording import count
 from harness.base.errors import HarnessError, MachineError
 from harness.base.text import first_line
 from harness.base.units import format_bytes
@@ -20,6 +21,7 @@ from harness.cli.console.options import json_option, results_option, run_argumen
 from harness.cli.console.present import Note, Part, Rows, present, show
 
 if TYPE_CHECKING:
+    from harness.base.records.trial import Versions
     from harness.core.evaluate.flow import Evaluation
     from harness.core.store import Run
 
@@ -76,14 +78,15 @@ def show_run(evaluation: Evaluation, as_json: bool) -> None:
     missing = facts["planned"] - facts["done"] - facts["failed"]
     facts |= {
         "question": experiment.question,
-        "state": ("finished" if run.finished else "not finished") + f", {missing} trials missing",
+        "state": ("finished" if run.finished else "not finished")
+        + f", {count(missing, 'trial')} missing",
         "axes": varying(evaluation.cells.values()),
         "models": experiment.predict.models,
         "profile_on": {
             axis: [readable(axis, meaning(value)) for value in values]
             for axis, values in experiment.predict.profile_on.items()
         },
-        "versions": manifest.nodes or manifest.versions,
+        "versions": manifest.nodes or known_versions(manifest.versions),
         "harness": manifest.harness,
         "command": manifest.command,
         "reused": manifest.reused,
@@ -172,6 +175,7 @@ def describe(run: Run) -> dict[str, Any]:
         planned = len(run.read_plan()) if (run.path / "plan.jsonl").exists() else 0
         cpu = f"{machine.get('cores', '?')} x {machine.get('cpu', 'unknown')}"
         facts |= {
+            "experiment": manifest.experiment.get("name", facts["experiment"]),
             "when": f"{created:%Y-%m-%d %H:%M}Z",
             "machine": cpu if machine else "",
             "done": done,
@@ -182,6 +186,17 @@ def describe(run: Run) -> dict[str, Any]:
     except HarnessError as error:
         facts["verdict"] = f"cannot be read: {first_line(error.what, '')}"
     return facts
+
+
+def known_versions(versions: Versions | None) -> dict[str, Any]:
+    """What is known of *versions*: of an imported run it may be nothing."""
+    if versions is None:
+        return {}
+    facts = versions.model_dump(exclude={"jars"})
+    known = {name: value for name, value in facts.items() if value != "unknown"}
+    if versions.jars:
+        known["jars"] = [f"{name} {sha256}" for name, sha256 in versions.jars.items()]
+    return known
 
 
 def _text(value: Any) -> str:

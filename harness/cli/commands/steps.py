@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harness.base.documents.wording import count
 from harness.cli.console.command import command
 from harness.cli.console.options import (
     choice_option,
@@ -52,7 +53,7 @@ def measure(session: Session, **options: Any) -> tuple[Run, int]:
     """Run the trials that are not done, and show how many are done and failed."""
     run, failed = session.measure(**options)
     done = len(run.read_plan()) - failed
-    show(Note(f"run {run.path}: {done} trials done, {failed} failed"))
+    show(Note(f"run {run.path}: {count(done, 'trial')} done, {failed} failed"))
     return run, failed
 
 
@@ -83,7 +84,7 @@ def shown_plan(document: Mapping[str, Any]) -> Iterator[Part]:
         rows.append((*(trial[name] for name in columns), use))
     yield Rows((*columns, "use"), rows)
     left = format_duration(document["estimate_s"])
-    yield f"{len(rows)} trials, about {left} to go ({document['estimated']})"
+    yield f"{count(len(rows), 'trial')}, about {left} to go ({document['estimated']})"
 
 
 @command("run")
@@ -175,7 +176,7 @@ def unpack(archive: Path, results_dir: Path, as_json: bool) -> None:
     if has_evidence:
         checked = "checked: every file is as the chain and the seals have it, and they agree"
     lines = [
-        f"run {run.path}: {len(trials)} trials, {done} done",
+        f"run {run.path}: {count(len(trials), 'trial')}, {done} done",
         f"measured by harness {manifest.harness or 'unknown'}: {manifest.command}",
         checked,
     ]

@@ -76,7 +76,11 @@ def refuse_old_name(
     corrected = list[str]()
     for word in words:
         name, sign, value = word.partition("=")
-        corrected.append(f"{names[name]}{sign}{value}" if name in names else word)
+        new_name = names.get(name, name)
+        if sign and new_name != name and not new_name.startswith("--"):
+            corrected += (new_name, value)  # a short option would take the sign for its value
+        else:
+            corrected.append(f"{new_name}{sign}{value}")
     usage = " ".join([context.command_path, *context.command.collect_usage_pieces(context)])
     raise SpecError(
         f"{old_name} is called {names[old_name]} now",
@@ -91,8 +95,23 @@ class Group(click.Group):
     command_class = Command
 
 
+class MeantContext(click.Context):
+    """The context of a command that nobody names: it is called as its group is."""
+
+    @property
+    def command_path(self) -> str:
+        """The words that lead to the command."""
+        return self.parent.command_path if self.parent else super().command_path
+
+
 class FirstByDefault(Group):
-    """A group whose first command is meant where a word names none."""
+    """A group whose first command is meant where a word names none; hidden, it has no name."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command of the group."""
+        if cmd.hidden and not self.commands:
+            cmd.context_class = MeantContext
+        super().add_command(cmd, name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

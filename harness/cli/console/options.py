@@ -155,8 +155,9 @@ def open_evaluation(
     from harness.core.evaluate.flow import Evaluation
     from harness.core.store import Store
     from harness.core.store.packed import is_bundle
+    from harness.observe.storage.files import is_path
 
-    is_file = Path(name).is_file() and not is_bundle(Path(name))
+    is_file = is_path(name) and Path(name).is_file() and not is_bundle(Path(name))
     if is_file or name.endswith((".yaml", ".yml")):
         evaluation = open_session(name, results_dir, overrides).evaluation(asks=asks)
     elif overrides:

@@ -109,12 +109,16 @@ def block_parts(blocks: Iterable[Block]) -> Iterator[Part]:
 
 
 def save(path: Path | None, write: Callable[[Path], object]) -> None:
-    """*write* the file that the user named, if any; what the system refuses is `MachineError`."""
-    from harness.core.store import os_error_as_machine_error
+    """
+    *write* the file that the user named, if any: all of it, or what was there is kept.
+
+    What the system refuses is `MachineError`.
+    """
+    from harness.observe.storage.files import os_error_as_machine_error, replace_file
 
     if path is not None:
         with os_error_as_machine_error(path):
-            write(path)
+            replace_file(path, write)
 
 
 def save_rows(

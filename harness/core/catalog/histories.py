@@ -10,7 +10,7 @@ import re
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -153,9 +153,23 @@ def read_jobs(
 def read_job(source: Files) -> PastJob:
     """Read one job; `HarnessError` says why no model can be asked about it."""
     trace = read_history([source.read(source.history, MOST_WHOLE_BYTES)], source.history)
-    if not source.configuration:
-        raise DataError(f"there is no {trace.job_id}_conf.xml beside it")
+    source = with_configuration(source, trace.job_id)
     return job_of(trace, read_properties(_clean_conf(source), source.configuration), source)
+
+
+def with_configuration(source: Files, job_id: str) -> Files:
+    """
+    *source* with the configuration of the job; `DataError`: there is none beside its history.
+
+    A history that somebody has renamed does not tell the job by its name, but by what is in it.
+    """
+    if source.configuration:
+        return source
+    name = f"{job_id}_conf.xml"
+    is_renamed = source.run is None and job_id not in source.history
+    if not is_renamed or not JOB.fullmatch(job_id):
+        raise DataError(f"there is no {name} beside it")
+    return replace(source, configuration=name)
 
 
 def job_of(trace: JobTrace, properties: Mapping[str, str], source: Files) -> PastJob:

@@ -85,6 +85,9 @@ def list_sources(place: str | Path, leave_out: LeaveOut) -> Iterator[Source]:
 
 def _list_folder(folder: Path, leave_out: LeaveOut) -> Iterator[Source]:
     """Histories below a *folder* of this machine."""
+    if folder.is_file():
+        leave_out(printable(folder), f"a source is a folder: name {printable(folder.parent)}")
+        return
     for parent, history, configuration, run in _named(folder, leave_out):
         ending = ".gz" if run else ""
         names = filter(None, (history, configuration))

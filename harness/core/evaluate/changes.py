@@ -15,6 +15,7 @@ from itertools import chain, product
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError, SpecError
 from harness.base.records.profile import Profile
 from harness.base.records.score import Measurement, ScoreBook
@@ -190,7 +191,8 @@ def _require_finished(evaluation: Evaluation) -> None:
     if not run.measured.finished:
         ended = len(run.trial_ids())
         planned = len(evaluation.plan)
-        what = f"run {run.id} is not finished: {ended} of {planned} trials have ended"
+        verb = by_number(ended, "has", "have")
+        what = f"run {run.id} is not finished: {ended} of {count(planned, 'trial')} {verb} ended"
         fix = "go on with it (harness all FILE), then compare again"
         raise DataError(what, where=str(run.path), fix=fix)
 

@@ -120,7 +120,9 @@ def _find_class(source: str, file: str, class_name: str) -> OwnCode:
         statement.name: statement for statement in statements if isinstance(statement, ast.ClassDef)
     }
     if class_name not in classes:
-        fix = did_you_mean(class_name, [*classes])
+        fix = "write one into it: the file defines no class (docs/own-model.md shows one)"
+        if classes:
+            fix = did_you_mean(class_name, [*classes])
         raise SpecError(f"{file} has no class '{excerpt(class_name)}'", where=file, fix=fix)
     name = class_name.lower()
     lines = {"": classes[class_name].lineno}

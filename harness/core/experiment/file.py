@@ -369,8 +369,16 @@ def _model_at(key_path: KeyPath) -> type[BaseModel]:
 
 def cluster_text(text: str, source: str) -> str:
     """The cluster of the experiment in *text*, to be written into another one."""
-    data = Document(text, source).data
-    return json.dumps(data.get("cluster", {}) if isinstance(data, dict) else {})
+    return json.dumps(_values(Document(text, source).mapping("cluster")))
+
+
+def _values(content: Any) -> Any:
+    """Mappings, lists and scalars of a document as what they mean: `2` is a number, `'2'` not."""
+    if isinstance(content, dict):
+        return {key: _values(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_values(item) for item in content]
+    return content.value if isinstance(content, Scalar) else content
 
 
 def _resolve_sizes(document: Document, scales: Mapping[str, _Scale]) -> None:

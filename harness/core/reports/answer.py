@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from harness.base.documents.document import Facts
 from harness.base.documents.wording import (
+    by_number,
     count,
     floor_percent,
     listing,
@@ -160,7 +161,8 @@ def caveats(results: ReportData, ranking: Ranking | None) -> Iterator[str]:
     yield from failed_trials(results)
     if disturbed := results.disturbed_trials:
         trials = count(len(results.trials), "trial")
-        yield f"{len(disturbed)} of {trials} ran disturbed: others used the machine. They count."
+        ending = by_number(len(disturbed), "It counts", "They count")
+        yield f"{len(disturbed)} of {trials} ran disturbed: others used the machine. {ending}."
     yield from framed_cells(results)
     if ranking is not None:
         yield from (f"{model} is not ranked: {why}." for model, why in ranking.left_out.items())
@@ -176,10 +178,12 @@ def missing_trials(results: ReportData) -> Iterator[str]:
     missing = results.planned - len(results.trials)
     if missing <= 0:
         return
-    text = f"The run is not finished: {missing} of {count(results.planned, 'trial')} are missing"
+    verb = by_number(missing, "is", "are")
+    text = f"The run is not finished: {missing} of {count(results.planned, 'trial')} {verb} missing"
     wanted = {prediction.cell for prediction in results.predictions}
     if cells := len(wanted - {measurement.cell for measurement in results.measurements}):
-        text += f", and {cells} of {count(len(wanted), 'scored cell')} have no measurement"
+        verb = by_number(cells, "has", "have")
+        text += f", and {cells} of {count(len(wanted), 'scored cell')} {verb} no measurement"
     yield f"{text}."
 
 
@@ -236,7 +240,8 @@ def cells_outside_the_profile(results: ReportData) -> Iterator[str]:
     ranges = {score.cell: score.range for score in results.scores(results.answered, "raw")}
     if outside := [*ranges.values()].count("outside"):
         cells = count(len(ranges), "cell")
-        yield f"{outside} of {cells} lie outside the range that was profiled."
+        verb = by_number(outside, "lies", "lie")
+        yield f"{outside} of {cells} {verb} outside the range that was profiled."
 
 
 def processor_for_a_device(results: ReportData) -> Iterator[str]:

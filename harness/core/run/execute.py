@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal, NamedTuple
 
+from harness.base.documents.wording import count
 from harness.base.errors import ClusterError, JobError
 from harness.base.hadoop.site import block_bytes
 from harness.base.records.trace import devices
@@ -212,7 +213,7 @@ class Execution:
         """Start a cluster and record what it is; try twice, unless failures stop the run."""
         workers = cluster_spec.workers
         provider = cluster_spec.provider
-        self.console.say(f"cluster: starting {workers} workers ({provider})")
+        self.console.say(f"cluster: starting {count(workers, 'worker')} ({provider})")
         started_s = time.monotonic()
         with ExitStack() as stack:
             start = PROVIDERS[cluster_spec.provider]

@@ -25,6 +25,9 @@ from harness.core.run.plan import refuse_cells, refuse_inputs
 from harness.core.run.preflight import known_names
 from harness.core.run.secrets import user_secrets
 
+_NAME_ANOTHER = "name an experiment file, such as experiments/demo.yaml"
+_IS_NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
 
 @dataclass(frozen=True)
 class ExperimentFile:
@@ -81,9 +84,13 @@ def read_experiment_file(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        reason = "it is not UTF-8 text"
+        fix = f"save it as UTF-8 text, or {_NAME_ANOTHER}"
+        if isinstance(error, OSError):
+            reason = error.strerror or str(error)
+            fix = meant_file(path) if isinstance(error, _IS_NO_FILE) else _NAME_ANOTHER
         what = f"the experiment file cannot be read: {reason}"
-        raise SpecError(what, where=str(path.absolute()), fix=meant_file(path)) from error
+        raise SpecError(what, where=str(path.absolute()), fix=fix) from error
 
 
 def meant_file(path: Path) -> str:
@@ -97,4 +104,4 @@ def meant_file(path: Path) -> str:
     nearest = "experiment" if is_run else nearest_name(path.stem, candidates)
     if nearest:
         return f"did you mean {candidates[nearest]}?"
-    return "name an experiment file, such as experiments/demo.yaml"
+    return _NAME_ANOTHER

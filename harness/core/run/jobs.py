@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NewType
 
+from harness.base.documents.wording import count
 from harness.base.errors import ClusterError, HarnessError, JobError
 from harness.base.hadoop.daemons import ONE_COMPILER
 from harness.base.hadoop.secrets import DIGEST, SECRETS
@@ -250,7 +251,7 @@ class Inputs:
         cluster = self.jobs.cluster
         hdfs = self.jobs.cluster.hdfs
         what = f"{workload_spec.name} {workload_spec.input_bytes} bytes"
-        self.say(f"input: {what} in {len(input_plan.files)} files")
+        self.say(f"input: {what} in {count(len(input_plan.files), 'file')}")
         target = f"{cluster.root}/input/{input_plan.key}"
         self.partial = f"{cluster.root}/input/.partial-{input_plan.key}-{time.time_ns()}"
         hdfs.delete(target)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from harness.base.documents.wording import count
 from harness.base.errors import SpecError
 from harness.base.hadoop.site import block_bytes
 from harness.base.records.trial import ClusterSpec, Trial, TrialRecord
@@ -113,8 +114,8 @@ def refuse_cells(
     message_lines = list(counts)
     if len(counts) > 1:
         message_lines = ["the cluster cannot run this grid"]
-        for reason, count in counts.items():
-            message_lines.append(f"  {wheres[reason]}: {reason} ({count} cells)")
+        for reason, number in counts.items():
+            message_lines.append(f"  {wheres[reason]}: {reason} ({count(number, 'cell')})")
     fix = "change cluster.node or the configuration; nothing was started"
     raise SpecError("\n".join(message_lines), where=next(iter(wheres.values())), fix=fix)
 

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.base.documents.wording import by_number, count
 from harness.base.errors import HarnessError, MachineError, SpecError
 from harness.base.extras import CLUSTERS, require
 from harness.base.hadoop.properties import is_known, is_own, objection, resembling
@@ -140,8 +141,10 @@ class Preflight:
             cluster = cell.cell.cluster
             needed = memory_needed(cluster, effective(cluster, cell.configuration))
             if memory and needed > memory:
+                workers = count(cluster.workers, "worker")
+                whose = by_number(cluster.workers, "its", "their")
                 raise MachineError(
-                    f"{cluster.workers} workers and their tasks take {format_bytes(needed)},"
+                    f"{workers} and {whose} tasks take {format_bytes(needed)},"
                     f" and this machine has {format_bytes(memory)}",
                     where=self.source,
                     fix="lower cluster.workers, cluster.node.task_memory or the slots",
@@ -205,8 +208,10 @@ class Preflight:
             yield "repeat: 1 shows no noise, so nothing is proved: write repeat: 2"
         scored = sum(not is_profiling(cell.cell, predict) for cell in self.cells)
         if predict.models and scored < FEWEST_CELLS:
-            too_few = f"{scored} of {len(self.cells)} cells are scored, below {FEWEST_CELLS} there"
-            yield f"{too_few} is no interval: give an axis more values"
+            of_cells = f"{scored} of {count(len(self.cells), 'cell')}"
+            verb = by_number(scored, "is", "are")
+            too_few = f"{of_cells} {verb} scored, below {FEWEST_CELLS} there is no interval"
+            yield f"{too_few}: give an axis more values"
 
     def _scarce_resources(self) -> Iterator[str]:
         """Cores, memory or GPUs of which clusters may take more than this machine has."""

@@ -27,11 +27,13 @@ def reproduce(
     Each stage after *given*, made in the empty *folder* of those before, with what differs.
 
     Ends before the first stage of which *run* has nothing; `EvidenceError`: it was tampered with.
-    *is_lean*: what comes before all that the run has is taken as it is stored, as in a bundle.
+    *is_lean*: what comes before all that the run has is taken as it is stored, as in a bundle; so
+    it is of a run that was published.
     """
     run.check_evidence()
     if run.seal.exists():
         run.seal.check()
+    is_lean = is_lean or run.published_level != ""
     experiment = run.experiment()
     plan = run.read_plan()
     stages = list(STAGES)

@@ -15,6 +15,7 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError, HarnessError, SpecError
 from harness.base.records.profile import Profile
 from harness.base.records.trial import Cell, Trial, TrialRecord, Versions
@@ -151,7 +152,8 @@ class Session:
         end = "is not finished: 'harness run' goes on with it"
         if is_finished:
             end = "is finished: 'harness run' measures all anew, in another run"
-        self.console.say(f"run {newest.path} holds {held_count} of {len(trials)} trials, and {end}")
+        held = f"{held_count} of {count(len(trials), 'trial')}"
+        self.console.say(f"run {newest.path} holds {held}, and {end}")
         return {**plan, "run": newest.path}
 
     def estimator(self) -> Estimator:
@@ -234,7 +236,8 @@ class Session:
             execution.execute(planned, set(run.trials()))
             more = more or self._more_of(experiment)
             while more and (added := more(run)):
-                self.console.say(f"{len(added)} trials are added: {added[0].reason}")
+                verb = by_number(len(added), "is", "are")
+                self.console.say(f"{count(len(added), 'trial')} {verb} added: {added[0].reason}")
                 planned = (*planned, *added)
                 execution.execute(planned, set(run.trials()))
             run.finish()
@@ -260,7 +263,7 @@ class Session:
         """Say how many of the *planned* trials are done; expected seconds of each, by its id."""
         records = run.trials()
         done_count = len({trial.id for trial in planned} & records.keys())
-        self.console.say(f"run {run.path} ({done_count} of {len(planned)} trials done)")
+        self.console.say(f"run {run.path} ({done_count} of {count(len(planned), 'trial')} done)")
         plan = make_plan(experiment, planned, records, self.estimator())
         if left_s := plan["estimate_s"]:
             self.console.say(f"it will take about {format_duration(left_s)} ({plan['estimated']})")

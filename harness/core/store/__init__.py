@@ -29,6 +29,7 @@ from harness.observe.storage.files import (
     exclusive_lock,
     folders,
     is_name,
+    is_path,
     json_bytes,
     os_error_as_machine_error,
     remove_tree,
@@ -118,7 +119,7 @@ class Store:
         The name or the folder of an experiment is its newest run with a trial, a bundle, packed or
         not, its only run.  `DataError` names what there is where none fits, or several do.
         """
-        if not text:
+        if not text or not is_path(text):
             raise self._missing_error(text)
         found = self._at_path(text)
         if found is not None:
@@ -152,7 +153,7 @@ class Store:
         """Error about *text*, which names no run, with what may have been meant."""
         path = Path(text)
         runs = self.all_runs()
-        if text and path.is_dir():
+        if text and is_path(text) and path.is_dir():
             what = f"this folder holds no run: it has no {MANIFEST}, or is only half copied"
             fix = "harness runs --results-dir FOLDER lists them"
             if runs:

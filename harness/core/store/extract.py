@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, MachineError
 from harness.base.text import excerpt
 from harness.base.units import format_bytes
 from harness.clusters.archives import CHUNK_BYTES, MOST_HEADER_BYTES, PiecesReader
@@ -57,7 +57,8 @@ class _Extraction:
     def __init__(self, archive: Path, target: Path) -> None:
         self._archive = archive
         self._target = target
-        self._room_bytes = min(MOST_BYTES, free_bytes(target) - LEAST_FREE_BYTES)
+        self._room_bytes = MOST_BYTES
+        self._free_bytes = free_bytes(target) - LEAST_FREE_BYTES
         # By their paths in lower case, for file systems that do not distinguish cases.
         self._entries = dict[str, _Entry]()
 
@@ -98,11 +99,24 @@ class _Extraction:
         return True
 
     def _take_room(self, size_bytes: int) -> None:
-        """Count one member more; `DataError` where there are too many, or the disk is full."""
+        """
+        Count one member more.
+
+        `DataError` where there are too many; `MachineError`: the disk would be full.
+        """
         self._room_bytes -= max(size_bytes, 0)
+        self._free_bytes -= max(size_bytes, 0)
         if len(self._entries) > MOST_MEMBERS or self._room_bytes < 0 or size_bytes < 0:
-            limits = f"{MOST_MEMBERS} files and {format_bytes(MOST_BYTES)}, or than fit here"
+            limits = f"{MOST_MEMBERS} files and {format_bytes(MOST_BYTES)}"
             raise self.refusal(f"it has more than {limits}")
+        if self._free_bytes < 0:
+            free = format_bytes(free_bytes(self._target))
+            what = f"no space left for what {self._archive.name} holds ({free} free)"
+            fix = (
+                "free some space there, or name another folder: --results-dir for runs,"
+                " XDG_CACHE_HOME for bundles"
+            )
+            raise MachineError(what, where=str(self._target), fix=fix)
 
 
 def _members(archive: Path) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:

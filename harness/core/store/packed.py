@@ -21,6 +21,7 @@ from harness.core.store.run import UNPACKED
 from harness.core.store.sums import SUMS
 from harness.observe.storage.files import (
     exclusive_lock,
+    is_path,
     os_error_as_machine_error,
     remove_tree,
     rename_durably,
@@ -44,7 +45,7 @@ def archive_of(path: Path) -> Path | None:
 
 def is_bundle(path: Path) -> bool:
     """Whether *path* is a bundle, packed or not; its files are not looked at."""
-    return (path / SUMS).is_file() or archive_of(path) is not None
+    return is_path(path) and ((path / SUMS).is_file() or archive_of(path) is not None)
 
 
 def home_of(path: Path) -> Path:
@@ -59,14 +60,13 @@ def opened(path: Path) -> Path:
 
     `DataError`: the archive is refused; `EvidenceError`: the sum beside it is another.
     """
-    outer = [folder for folder in path.parents if folder.name]
-    for place in (path, *outer):
-        if (place / SUMS).is_file():
-            return path
-        archive = archive_of(place)
-        if archive is not None:
-            return unpacked(archive) / path.relative_to(place)
-    return path
+    # What is there is meant as it is, whatever archives lie around it.
+    nearest = next(place for place in (path, *path.parents) if place.exists())
+    is_named = nearest == path or nearest.name != ""  # an id does not name the shell's folder
+    archive = archive_of(nearest) if is_named else None
+    if archive is None or (nearest / SUMS).is_file():
+        return path
+    return unpacked(archive) / path.relative_to(nearest)
 
 
 def unpacked(archive: Path) -> Path:

@@ -26,6 +26,7 @@ from harness.core.store.evidence import (
     hash_folder,
     write_evidence,
 )
+from harness.core.store.published import level_of, require_published
 from harness.core.store.seal import ANALYSES, PLAN, PREDICT, PREDICTIONS, PROFILES, RunSeal
 from harness.core.store.trials import DISCARDED, RECORD, RawLogs, TrialFolder, read_trial
 from harness.observe.storage import tables
@@ -141,9 +142,20 @@ class Run:
                 with suppress(MachineError):  # whatever ended the block is what counts
                     remove_tree(self._incoming)
 
+    @property
+    def published_level(self) -> str:
+        """Level of evidence at which this run was published; empty: it is as it was measured."""
+        return level_of(self.measured.opener)
+
+    def require_published(self, needed: str) -> None:
+        """`DataError` where this run was published at a level below the *needed* one."""
+        require_published(self.measured.opener, needed)
+
     def require_own(self) -> None:
         """`DataError` where this is a run of a packed bundle, into which nobody writes."""
         if UNPACKED in self.path.absolute().parts:
+            # Who writes reads traces first: to unpack a bundle that has none would not help.
+            require_published(self.measured.opener, "traces")
             what = "this run is in a packed bundle, which stays as it was published"
             fix = "unpack the bundle yourself (tar xzf bundle.tar.gz), and name the run in it"
             raise DataError(what, where=str(self.path), fix=fix)
@@ -249,26 +261,30 @@ class Run:
 
     def read_trace(self, trial_id: str, *, whole: bool = True) -> tuple[JobTrace, ...]:
         """Traces of the jobs of a trial, in order; attempts and counters only in *whole* ones."""
-        return tables.read_traces(
-            self.measured.opener, self.trial_dir(trial_id) / "trace", whole=whole
-        )
+        return tables.read_traces(self.measured.opener, self._trace_dir(trial_id), whole=whole)
 
     def read_recordings(self, trial_id: str) -> Iterator[TaskSpans]:
         """What the tracer recorded in the tasks of a trial, one task at a time."""
-        return tables.read_recordings(self.measured.opener, self.trial_dir(trial_id) / "trace")
+        return tables.read_recordings(self.measured.opener, self._trace_dir(trial_id))
 
     def read_parts(self, trial_id: str, table_name: str) -> Iterator[dict[str, Any]]:
         """Columns of the table `attempts` or `spans` of a trial, by their names, part by part."""
-        folder = self.trial_dir(trial_id) / "trace"
-        return tables.read_parts(self.measured.opener, folder, table_name)
+        return tables.read_parts(self.measured.opener, self._trace_dir(trial_id), table_name)
 
     def read_units(self, trial_id: str) -> Iterator[UnitTimes]:
         """Seconds of every few records of the tasks of a trial, where they were asked for."""
-        return tables.read_units(self.measured.opener, self.trial_dir(trial_id) / "trace")
+        return tables.read_units(self.measured.opener, self._trace_dir(trial_id))
 
     def has_trace(self, trial_id: str) -> bool:
         """Whether the logs of this trial have been turned into a trace."""
         return (self.trial_dir(trial_id) / "trace").is_dir()
+
+    def _trace_dir(self, trial_id: str) -> Path:
+        """Folder of a trial's tables; `DataError` where they were left out of what is published."""
+        folder = self.trial_dir(trial_id) / "trace"
+        if not folder.is_dir():
+            require_published(self.measured.opener, "traces")
+        return folder
 
     def write_profile(self, profile: Profile) -> None:
         """Write *profile* as that of its workload."""
@@ -325,8 +341,9 @@ class Run:
             paths += [Path("trials", trial_id, name) for name in trial_names]
         for path in paths:
             link = folder / measured.name / path
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(measured / path)
+            with os_error_as_machine_error(folder):
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(measured / path)
         return Run(folder / measured.name / place, base=source)
 
     def write_scores(self, scores: ScoreBook) -> None:

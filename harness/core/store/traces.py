@@ -103,6 +103,7 @@ def remake_trace(run: Run, record: TrialRecord) -> bool:
             raise
         traces = []
     if record.state == "done" and not traces:
+        run.require_published("raw")
         what = f"trial {trial_id} has no history"
         fix = "its logs were removed: move the trial's folder away and run it again"
         raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)

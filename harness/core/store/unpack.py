@@ -39,6 +39,9 @@ class Unpacked(NamedTuple):
 
 def unpack(archive: Path, results_dir: Path) -> Unpacked:
     """Put the run in *archive* below *results_dir*; `DataError`, and nothing there, if unsound."""
+    if not archive.exists():
+        fix = "name the archive of a run: harness unpack run.tar.gz"
+        raise DataError("there is no such file", where=str(archive), fix=fix)
     scratch = results_dir / ".unpack"
     with exclusive_lock(results_dir / ".unpack.lock", str(scratch)):
         remove_tree(scratch)

@@ -15,10 +15,11 @@ import os
 import re
 import shutil
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from harness.base.errors import DataError, MachineError, SpecError
@@ -27,6 +28,7 @@ from harness.base.units import format_bytes
 
 # Host, container, workload and file names become parts of paths: no separator, no leading dot.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+=-]{0,149}", re.ASCII)
+_BELOW = "x" * 99  # room for the name of what lies below a path
 _LOCK_TEXT = re.compile(r'\{"pid": ([1-9]\d{1,9}), "since": "([^"]{,40})"')
 
 MAKE_ROOM = "free some space there, and start the same command again: it resumes"
@@ -50,6 +52,17 @@ _LACKS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno
 def is_name(name: str) -> bool:
     """Whether *name* is safe as one part of a path."""
     return _NAME.fullmatch(name) is not None
+
+
+def is_path(text: str | Path) -> bool:
+    """Whether *text* may be a path: the system refuses to look where one is too long."""
+    try:
+        Path(text, _BELOW).lstat()
+    except OSError as error:
+        return error.errno != errno.ENAMETOOLONG
+    except ValueError:  # what no name can have
+        return False
+    return True
 
 
 def check_name(name: str, problem: str) -> str:
@@ -189,6 +202,47 @@ def write_file(path: Path, data: bytes, scratch: Path) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def replace_file(path: Path, write: Callable[[Path], object]) -> None:
+    """
+    Have *write* fill a new file, which then takes the place of *path*; what fails changes nothing.
+
+    What is no plain file (a device, a pipe), or is what this process prints to, is written where it
+    is.  An `OSError` names *path*.
+    """
+    if _is_written_in_place(path):
+        write(path)
+        return
+    try:
+        target = path.resolve()  # a link stays one
+        if target.exists():
+            os.close(os.open(target, os.O_WRONLY))  # refused where it may not be written
+        with TemporaryDirectory(prefix=".harness-", dir=target.parent) as scratch:
+            temporary = Path(scratch, target.name)
+            write(temporary)
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            if target.exists():
+                shutil.copymode(target, temporary)
+            rename_durably(temporary, target)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _is_written_in_place(path: Path) -> bool:
+    """Whether *path* is no plain file, or the one that stdout or stderr leads to."""
+    if not path.exists() or path.is_dir():
+        return False
+    if not path.is_file():
+        return True
+    printed_to = list[os.stat_result]()
+    for stream in (1, 2):
+        with suppress(OSError):  # it may be closed
+            printed_to.append(os.fstat(stream))
+    return any(os.path.samestat(path.stat(), printed) for printed in printed_to)
 
 
 def remove_tree(folder: Path) -> None:

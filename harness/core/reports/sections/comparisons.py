@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.base.documents.document import Section, Table, Text, Value, table
-from harness.base.documents.wording import QUANTITIES, UNKNOWN, percent
+from harness.base.documents.wording import QUANTITIES, UNKNOWN, count, percent
 from harness.base.records.score import Comparison, Speed
 from harness.core.reports.answer import interval_name
 from harness.core.reports.data import ReportData
@@ -58,7 +58,7 @@ def matrix(results: ReportData, quantity: str, speed: Speed) -> Table:
         table_rows.append(row)
     cells = next((pair.cells for pair in pairs.values()), 0)
     caption = f"{QUANTITIES[quantity]}: by how many points the row's model is nearer"
-    caption += f" ({interval_name(cells)}), over {cells} cells"
+    caption += f" ({interval_name(cells)}), over {count(cells, 'cell')}"
     caption += ", at reference speed" if speed == "reference" else ""
     heads = ("Model", *models)
     is_folded = quantity not in _JOB_QUANTITIES

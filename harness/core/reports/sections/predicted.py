@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.base.documents.document import Figure, Figures, Section, Table, table
 from harness.base.documents.drawing import BAND, INK, MUTED, SERIES, Canvas, grid, marker, row_axes
-from harness.base.documents.wording import TIMES, floor_percent, number, one_line, percent, seconds
+from harness.base.documents.wording import (
+    TIMES,
+    count,
+    floor_percent,
+    number,
+    one_line,
+    percent,
+    seconds,
+)
 from harness.base.records.score import MetricValue, Score, Summary
 from harness.core.reports.data import ReportData, noise_s
 from harness.core.reports.sections.cells import error_table
@@ -144,7 +152,7 @@ def scatter_panel(
     fair = sum(score.relative_error <= 0.2 for score in scores)
     title = f"{model}: measured over predicted {time}, one point per cell"
     caption = (
-        f"{model}: {close} of {len(scores)} cells within 10 % of the measured time (inner"
+        f"{model}: {close} of {count(len(scores), 'cell')} within 10 % of the measured time (inner"
         f" band), {fair} within 20 % (outer band)."
     )
     if fit is not None:

@@ -7,6 +7,7 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
+from harness.base.documents.wording import count
 from harness.core.catalog.catalog import Catalog
 from harness.core.catalog.histories import family_names, find_jobs
 from harness.core.catalog.match import LEVELS, similar
@@ -59,5 +60,5 @@ def basis_of_plan(plan: PastPlan, job_ids: list[str]) -> Basis:
     note = f"{labels[base.id]}, the cell of {base_id}"
     if base_id != job_ids[0]:
         note += f", the job most like {job_ids[0]}, whose own history is of no use"
-    note += f"; the profile is of {len(cells)} jobs of its family"
+    note += f"; the profile is of {count(len(cells), 'job')} of its family"
     return Basis(base, note, profiles[base.spec.name], resolved)
