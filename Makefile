@@ -56,7 +56,7 @@ process:  ## what starts processes, compilers and JVMs, draws, or computes for s
 live:  ## real clusters of this machine; the image of a Docker node is made first, once for its content
 	@[ -x .venv/bin/pytest ] || scripts/setup dev
 	.venv/bin/python -m tests.live.engine
-	.venv/bin/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "live and not long and not alone"
+	.venv/bin/pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "live and not long and not alone"
 	.venv/bin/pytest -m "live and not long and alone"
 
 test-long:  ## what takes many minutes: 75 in all; three at a time as most of it waits, then what wants the machine
