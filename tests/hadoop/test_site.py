@@ -77,6 +77,12 @@ class TestSiteFiles:
 
         assert made["hdfs-site.xml"]["dfs.blocksize"] == "1572864"
 
+    def test_digits_of_other_scripts_are_no_size(self):
+        """
+        Hadoop gets them as they are written, and says what it thinks of them.
+        """
+        assert site.plain_value("\u0661\u0662 MiB") == "\u0661\u0662 MiB"
+
     def test_a_node_binds_to_its_own_name(self):
         """
         DataNode and NodeManager of one node carry one name, or no map would be local.

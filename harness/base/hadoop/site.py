@@ -50,7 +50,7 @@ _OWNED = re.compile(
     r"|mapreduce\.jobhistory\..*(address|-dir)|yarn\.nodemanager\.resource\.memory-mb"
     r"|mapreduce\.(map|reduce)\.resource\.(map|reduce)-slot"
 )
-_BINARY_SIZE = re.compile(r"\d+(\.\d+)?\s*[KMGT]iB")
+_BINARY_SIZE = re.compile(r"[0-9]+(\.[0-9]+)?\s*[KMGT]iB")
 
 _CLIENT_FILES = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml")
 _DAEMON_FILES = ("capacity-scheduler.xml", "hadoop-policy.xml")
