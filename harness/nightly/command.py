@@ -127,26 +127,26 @@ def judge(history: Path, separate: bool, as_json: bool) -> int:
         entries = open_history(history).entries()
         alarms, notes = judged(entries)
         nights += [entry for entry in entries if isinstance(entry, Night)]
-        count = len(nights)
+        night_count = len(nights)
     else:
         tables = read_csv(history, separate=separate)
-        count = len(tables[0].numbers)
+        night_count = len(tables[0].numbers)
         for table in tables:
             alarms += Judge(table).judge()
             notes += table.notes
-    answer = {"nights": count, "alarms": alarms, "notes": notes}
-    present(answer, shown_replay(count, nights, alarms, notes), as_json=as_json)
+    answer = {"nights": night_count, "alarms": alarms, "notes": notes}
+    present(answer, shown_replay(night_count, nights, alarms, notes), as_json=as_json)
     return int(any(alarm.state not in ("accepted", "gone") for alarm in alarms))
 
 
 def shown_replay(
-    count: int, nights: Sequence[Night], alarms: Sequence[Alarm], notes: Sequence[str]
+    night_count: int, nights: Sequence[Night], alarms: Sequence[Alarm], notes: Sequence[str]
 ) -> Iterator[Part]:
     """How many nights there are, and what the detector says of them."""
-    from harness.base.documents.wording import by_number
+    from harness.base.documents.wording import count
     from harness.nightly.page import nightly_document
 
-    yield Note(f"{count} {by_number(count, 'night', 'nights')}")
+    yield Note(count(night_count, "night"))
     yield from shown_page(nightly_document("", nights, alarms), notes)
 
 

@@ -88,6 +88,33 @@ def test_the_network_is_measured_between_nodes_and_master(hosts):
     assert all(min(rates.values()) > 1e5 for rates in measured.values())
 
 
+@pytest.mark.parametrize("taken_up", [0, 40 * MIB], ids=["at once", "after a while"])
+def test_a_writer_that_is_stopped_now_and_then(tmp_path, monkeypatch, taken_up):
+    """
+    The kernel takes twelve pieces at twice the rate, and then lets the writer wait for them: it is
+    the rate over several such waits that is measured, whatever memory took up before.
+    """
+    clock_s = 0.0
+    pieces = 0
+
+    def write(_handle, content):
+        nonlocal clock_s, pieces
+        pieces += 1
+        piece_s = len(content) / (8 * MIB)
+        if pieces * len(content) <= taken_up:
+            clock_s += piece_s / 100
+        else:
+            clock_s += piece_s / 2 if pieces % 12 else 6.5 * piece_s
+        return len(content)
+
+    monkeypatch.setattr(loads.os, "write", write)
+    monkeypatch.setattr(loads.time, "monotonic", lambda: clock_s)
+
+    measured = loads.measure_buffered(str(tmp_path), 8.0 * MIB)
+
+    assert measured["buffered_write"] == pytest.approx(8 * MIB, rel=0.15)
+
+
 @pytest.mark.parametrize(
     ("program", "reported"),
     [

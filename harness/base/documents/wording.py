@@ -178,17 +178,17 @@ def count(amount: int, noun: str) -> str:
     >>> count(1, "cell"), count(3, "cell")
     ('1 cell', '3 cells')
     """
-    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"
+    return f"{amount} {by_number(amount, noun, f'{noun}s')}"
 
 
-def by_number(amount: int, one: str, several: str) -> str:
+def by_number(amount: int, singular: str, plural: str) -> str:
     """
-    The word or words for *one*, or those for *several* or none: of a verb, or an irregular noun.
+    The *singular* of a verb or noun for one, its *plural* for any other *amount*.
 
     >>> by_number(1, "lies", "lie"), by_number(0, "lies", "lie")
     ('lies', 'lie')
     """
-    return one if amount == 1 else several
+    return singular if amount == 1 else plural
 
 
 def moment(epoch_s: float) -> str:

@@ -194,11 +194,8 @@ def write_file(path: Path, data: bytes, scratch: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = scratch / f"{path.name}.{os.getpid()}"
         try:
-            with temporary.open("wb") as open_file:
-                open_file.write(data)
-                open_file.flush()
-                os.fsync(open_file.fileno())
-            rename_durably(temporary, path)
+            temporary.write_bytes(data)
+            _put_in_place(temporary, path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -221,15 +218,20 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
         with TemporaryDirectory(prefix=".harness-", dir=target.parent) as scratch:
             temporary = Path(scratch, target.name)
             write(temporary)
-            with temporary.open("rb") as written:
-                os.fsync(written.fileno())
             if target.exists():
                 shutil.copymode(target, temporary)
-            rename_durably(temporary, target)
+            _put_in_place(temporary, target)
     except OSError as error:
         if error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _put_in_place(temporary: Path, path: Path) -> None:
+    """Give the file *temporary* the name *path*, once all of it is on the disk."""
+    with temporary.open("rb") as whole_file:
+        os.fsync(whole_file.fileno())
+    rename_durably(temporary, path)
 
 
 def _is_written_in_place(path: Path) -> bool:
