@@ -387,6 +387,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.alone  # it counts what the kernel has, of whomever
 @pytest.mark.parametrize("network", ["namespaces", pytest.param("ports", marks=long)])
 def test_nothing_is_left_of_a_killed_harness(network):
     """
@@ -402,7 +403,7 @@ def test_nothing_is_left_of_a_killed_harness(network):
     assert done.returncode == -signal.SIGKILL
     assert seconds_until_nothing_is_left(environment) < 90
     kinds, end = ("mounts", "links", "loop devices", "control groups"), time.monotonic() + 60
-    # The cluster of another test may come and go meanwhile; what ours leaves would stay.
+    # Somebody else's cluster may come and go meanwhile; what ours leaves would stay.
     while time.monotonic() < end:
         after = kernel_objects()
         if more := {kind: after[kind] for kind in kinds if after[kind] > before[kind]}:
