@@ -28,6 +28,7 @@ from tests.contracts import outside
 from tests.contracts.outside import Outsider
 from tests.live import bare_hosts
 from tests.live import engine as engines
+from tests.live.open_clone import skip_where_closed
 
 pytestmark = [
     pytest.mark.live,
@@ -132,6 +133,7 @@ class OnPorts(Local):
     """
 
     def __init__(self, stack, monkeypatch):
+        skip_where_closed()
         super().__init__(stack, monkeypatch)
         monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
 

@@ -28,11 +28,13 @@ from harness.base.records.trial import ClusterSpec
 from harness.clusters import state
 from harness.clusters.hadoop_home.home import HadoopHome
 from harness.clusters.host import HostTimeoutError
+from harness.clusters.local import account
 from harness.clusters.masters import RefusedError
 from harness.clusters.ssh.connection import trust
 from tests.contracts import fake_provider
 from tests.live import bare_hosts, engine
 from tests.live.foreign import UNFENCED
+from tests.live.open_clone import closed_to_others, skip_where_closed
 
 PROJECT = Path(__file__).parents[2]
 PATIENCE_S = 300.0
@@ -65,6 +67,15 @@ class Bench:
 
 
 @contextmanager
+def on_ports():
+    """
+    This machine without namespaces.
+    """
+    skip_where_closed()
+    yield {}
+
+
+@contextmanager
 def docker_place():
     """
     An engine with the image of a node.
@@ -81,6 +92,8 @@ def somebody_elses():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_LOCAL_NETWORK", "ports")
         patch.setattr(fence, "properties", lambda layout: dict(UNFENCED))
+        if closed_to_others():
+            patch.setattr(account, "choose", lambda *, flat: None)  # its daemons run as root
         name = f"theirs-{os.getpid()}"
         cluster = providers.PROVIDERS["local"](
             name, ClusterSpec(workers=WORKERS), HadoopHome.find()
@@ -132,7 +145,9 @@ BENCHES = {
     ),
     **{name: Bench() for name in providers.PROVIDERS},
     "local on ports": Bench(
-        fields={"provider": "local"}, variables={"HARNESS_LOCAL_NETWORK": "ports"}
+        fields={"provider": "local"},
+        variables={"HARNESS_LOCAL_NETWORK": "ports"},
+        place=on_ports,
     ),
     "existing": Bench(place=somebody_elses, is_ours=False),
     "docker": Bench(place=docker_place, left=engine.left),

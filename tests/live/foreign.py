@@ -17,13 +17,11 @@ from harness.clusters.hadoop_home.home import HadoopHome, file_digest, find_java
 from harness.clusters.hadoop_home.setup import ensure_formatted
 from harness.clusters.local import account
 from harness.clusters.local.cluster import LocalCluster
-from harness.clusters.node.account import closed_folder
+from tests.live.open_clone import PROJECT, closed_to_others
 
 BLOCKS = {"dfs.namenode.fs-limits.min-block-size": "65536"}
 UNFENCED = {"dfs.permissions.enabled": "false"}
-PROJECT = Path(__file__).resolve().parents[2]
 CACHE = PROJECT / ".cache"
-NOBODY = 65534
 # A release with all that it brings, nothing of it lifted or left out.
 MODULES = (
     "common", "hdfs", "hdfs-client", "mapreduce-client-app", "mapreduce-client-hs",
@@ -56,7 +54,7 @@ def foreign_cluster(monkeypatch, workers, home=None, *, zone="", **site):
         monkeypatch.setattr(daemons, "environment", lambda *given: {**plain(*given), "TZ": zone})
     monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
     monkeypatch.setattr(fence, "properties", lambda layout: dict(UNFENCED))
-    if closed_folder(str(PROJECT), {"uid": NOBODY, "gid": NOBODY}):
+    if closed_to_others():
         monkeypatch.setattr(account, "choose", lambda *, flat: None)  # no other user may enter it
     spec = ClusterSpec(workers=workers, site={**BLOCKS, **site})
     # Its daemons run under an account to which pytest's own folders are closed.

@@ -15,6 +15,7 @@ import pytest
 
 from harness.clusters.local.cluster import LocalCluster
 from harness.core.store import Store
+from tests.live.open_clone import skip_where_closed
 from tests.live.runs import (
     LIMIT_S,
     PROGRAM,
@@ -190,6 +191,7 @@ def test_a_machine_that_refuses_namespaces(tmp_path, open_environment):
     The experiment runs on ports of the loopback address, and run, manifest and both reports say
     why, and what such a cluster cannot show: locality, and what a network costs.
     """
+    skip_where_closed()
     experiment, results = tmp_path / "smoke.yaml", tmp_path / "results"
     experiment.write_text(TINY)
     argv = [*REFUSED, *command("all", results, experiment=experiment)]

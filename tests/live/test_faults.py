@@ -22,6 +22,7 @@ from harness.clusters.local.cluster import LocalCluster
 from harness.core.store import Store
 from tests.live import bare_hosts, engine
 from tests.live.endurance import kernel_objects, kills, seconds_until_nothing_is_left
+from tests.live.open_clone import skip_where_closed
 from tests.live.runs import (
     LIMIT_S,
     MIXED,
@@ -393,6 +394,8 @@ def test_nothing_is_left_of_a_killed_harness(network):
     """
     Nobody starts a command: processes, files, mounts and links of its cluster go by themselves.
     """
+    if network == "ports":
+        skip_where_closed()
     folder = Path(tempfile.mkdtemp(prefix="harness-live-"))
     folder.chmod(0o755)  # pytest's are closed to the account of daemons, without namespaces
     before, environment = kernel_objects(), settings(folder)
