@@ -23,18 +23,16 @@ import pytest
 
 from harness import clusters as providers
 from harness.base.errors import ClusterError, SpecError
-from harness.base.hadoop import fence
 from harness.base.records.trial import ClusterSpec
 from harness.clusters import state
 from harness.clusters.hadoop_home.home import HadoopHome
 from harness.clusters.host import HostTimeoutError
-from harness.clusters.local import account
 from harness.clusters.masters import RefusedError
 from harness.clusters.ssh.connection import trust
 from tests.contracts import fake_provider
 from tests.live import bare_hosts, engine
-from tests.live.foreign import UNFENCED
-from tests.live.open_clone import closed_to_others, skip_where_closed
+from tests.live.foreign import as_anybodys_are
+from tests.live.open_clone import skip_where_closed
 
 PROJECT = Path(__file__).parents[2]
 PATIENCE_S = 300.0
@@ -90,10 +88,7 @@ def somebody_elses():
     A cluster that runs, of which only the configuration is known.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HARNESS_LOCAL_NETWORK", "ports")
-        patch.setattr(fence, "properties", lambda layout: dict(UNFENCED))
-        if closed_to_others():
-            patch.setattr(account, "choose", lambda *, flat: None)  # its daemons run as root
+        as_anybodys_are(patch)
         name = f"theirs-{os.getpid()}"
         cluster = providers.PROVIDERS["local"](
             name, ClusterSpec(workers=WORKERS), HadoopHome.find()

@@ -42,6 +42,16 @@ SHELL = "org.apache.hadoop.fs.FsShell"
 MAVEN_S, CHMOD_S = 900, 120
 
 
+def as_anybodys_are(monkeypatch):
+    """
+    Have clusters of ours as open as Hadoop is without further ado, on ports of this machine.
+    """
+    monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
+    monkeypatch.setattr(fence, "properties", lambda layout: dict(UNFENCED))
+    if closed_to_others():
+        monkeypatch.setattr(account, "choose", lambda *, flat: None)  # no other user may enter it
+
+
 @contextlib.contextmanager
 def foreign_cluster(monkeypatch, workers, home=None, *, zone="", **site):
     """
@@ -52,10 +62,7 @@ def foreign_cluster(monkeypatch, workers, home=None, *, zone="", **site):
         plain = daemons.environment
         monkeypatch.setattr(daemons, "_ZONE", f"-Duser.timezone={zone}")
         monkeypatch.setattr(daemons, "environment", lambda *given: {**plain(*given), "TZ": zone})
-    monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
-    monkeypatch.setattr(fence, "properties", lambda layout: dict(UNFENCED))
-    if closed_to_others():
-        monkeypatch.setattr(account, "choose", lambda *, flat: None)  # no other user may enter it
+    as_anybodys_are(monkeypatch)
     spec = ClusterSpec(workers=workers, site={**BLOCKS, **site})
     # Its daemons run under an account to which pytest's own folders are closed.
     with tempfile.TemporaryDirectory(prefix="harness-foreign-") as folder:

@@ -114,7 +114,7 @@ def measure_buffered(folder: str, rate: float) -> Dict[str, float]:
             total += written
             window_rate = written / seconds
             if window_rate < 1.2 * rate:
-                written, seconds = _write_for(_SUSTAINED_S, handle, content, _MOST_FILE)
+                written, seconds = _write_for(_SUSTAINED_S, handle, content, _MOST_FILE - total)
                 return {"buffered_write": written / seconds}
             if total >= _MOST_BUFFERED:
                 break
