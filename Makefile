@@ -25,7 +25,8 @@ tests-of-models := contracts/test_models.py models sim validation
 tests-of-observe := parsing profiling store/test_recordings.py
 tests-of-clusters := contracts/test_outside.py contracts/test_providers.py contracts/test_workloads.py \
 	hadoop_home ltrace monitor node providers workloads
-tests-of-core := catalog evaluate experiment hostile reports run scoring store
+tests-of-core := evaluate experiment hostile reports run scoring store
+tests-of-catalog := catalog run/test_imports.py
 tests-of-nightly := bench/test_nightly.py evaluate/test_alarms.py reports/test_nightly.py run/test_nightly.py
 tests-of-hardware := cli/test_calibrate.py evaluate/test_transfer.py profiling/test_platform.py run/test_calibrate.py
 tests-of-past := catalog/test_command.py run/test_imports.py

@@ -26,7 +26,7 @@ MAPS, FAMILIES, PROPERTIES, QUERIES, LARGE = 18, 50, 1000, 20, 100_000
 ADD = """
 import resource, sys, time
 from pathlib import Path
-from harness.core.catalog.catalog import Catalog
+from harness.catalog.catalog import Catalog
 from harness.past.fill import fill
 start, before_s = time.monotonic(), time.process_time()
 filled = fill(Catalog(Path(sys.argv[2])), [Path(sys.argv[1])], int(sys.argv[3]), lambda _: None)
@@ -38,8 +38,8 @@ print(filled.added, seconds, cpu, own.ru_maxrss // 1024, others.ru_maxrss // 102
 QUERY = """
 import sys, time
 from pathlib import Path
-from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.match import similar
+from harness.catalog.catalog import Catalog
+from harness.catalog.match import similar
 catalog, times = Catalog(Path(sys.argv[1])), []
 for job in sys.argv[2:]:
     start = time.monotonic()
@@ -53,8 +53,8 @@ print(*times)
 GROW = """
 import random, resource, sys, time
 from pathlib import Path
-from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.jobs import FEATURES
+from harness.catalog.catalog import Catalog
+from harness.catalog.jobs import FEATURES
 small, large = (Catalog(Path(folder)) for folder in sys.argv[1:3])
 jobs, rng = int(sys.argv[3]), random.Random(7)
 rows = [small.read_job(job_id) for job_id in small.table(["job_id"])["job_id"].to_pylist()[:200]]

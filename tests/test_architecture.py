@@ -144,7 +144,7 @@ NOT_STORED = {
     "harness/clusters/monitor/watch.py": {
         "self.host.open", "self.speed_log.open", "self.load_log.open",
     },
-    "harness/core/catalog/histories.py": {"source.open"},  # by the opener of its folder
+    "harness/catalog/histories.py": {"source.open"},  # by the opener of its folder
     "harness/core/run/jobs.py": {
         "log.read_bytes", "history.open", "path.open", "configuration.read_bytes"
     },

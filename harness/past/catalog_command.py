@@ -23,7 +23,7 @@ from harness.cli.console.present import show as show_parts
 from harness.cli.console.talk import QUIET_S
 
 if TYPE_CHECKING:
-    from harness.core.catalog.match import Match
+    from harness.catalog.match import Match
     from harness.past.fill import Filled
 
 _MOST_SHOWN = 20  # files that were left out
@@ -71,7 +71,7 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
         harness catalog add 20261121T0323 --catalog past-jobs
         harness catalog add hdfs:/mr-history/done
     """
-    from harness.core.catalog.catalog import Catalog
+    from harness.catalog.catalog import Catalog
     from harness.past.fill import fill
 
     shown_s = time.monotonic()
@@ -103,7 +103,7 @@ def shown_left_out(left_out: Sequence[tuple[str, str]], count: int) -> Iterator[
 
 def place_of(source: str, results_dir: Path) -> str:
     """Where the histories of a source are: itself, or the folder of the run of this name."""
-    from harness.core.catalog.places import is_remote
+    from harness.catalog.places import is_remote
     from harness.core.store import Store
 
     if is_remote(source):
@@ -136,8 +136,8 @@ def show_list(family: str | None, folder: Path, rules: Path | None, as_json: boo
         harness catalog list
         harness catalog list "word count" --json
     """
-    from harness.core.catalog.catalog import Catalog
-    from harness.core.catalog.families import family_rows, job_rows
+    from harness.catalog.catalog import Catalog
+    from harness.catalog.families import family_rows, job_rows
 
     table = Catalog(folder, rules).table()
     rows = family_rows(table) if family is None else job_rows(table, family)
@@ -165,8 +165,8 @@ def show(job: str, folder: Path, as_json: bool) -> None:
     Example:
         harness catalog show job_1795224441974_0001
     """
-    from harness.core.catalog.catalog import Catalog
-    from harness.core.catalog.jobs import GROUPS
+    from harness.catalog.catalog import Catalog
+    from harness.catalog.jobs import GROUPS
 
     row = Catalog(folder).read_job(job)
     groups = {
@@ -204,8 +204,8 @@ def show_similar(job: str, folder: Path, rules: Path | None, count: int, as_json
     Example:
         harness catalog similar job_1795224441974_0001 --count 3
     """
-    from harness.core.catalog.catalog import Catalog
-    from harness.core.catalog.match import similar
+    from harness.catalog.catalog import Catalog
+    from harness.catalog.match import similar
 
     matches = similar(Catalog(folder, rules), job, count)
     present({"job_id": job, "matches": matches}, shown_matches(job, matches), as_json=as_json)

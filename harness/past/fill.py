@@ -13,10 +13,10 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from harness.base.errors import DataError
-from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.jobs import Row
-from harness.core.catalog.places import list_sources
-from harness.core.catalog.sources import LeftOut, Source, read_jobs
+from harness.catalog.catalog import Catalog
+from harness.catalog.jobs import Row
+from harness.catalog.places import list_sources
+from harness.catalog.sources import LeftOut, Source, read_jobs
 
 _BATCH_ROWS = 1000
 _CHUNK = 25  # histories that a process is given at once

@@ -26,8 +26,8 @@ from harness.base.records.trial import (
     WorkloadSpec,
 )
 from harness.base.version import __version__
-from harness.core.catalog.histories import PastJob, family_names, find_jobs
-from harness.core.catalog.planning import UNKNOWN, Planned, plan_histories
+from harness.catalog.histories import PastJob, family_names, find_jobs
+from harness.catalog.planning import UNKNOWN, Planned, plan_histories
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.model import NAME, ClusterAxes, Experiment, Node, Predict, WorkloadAxes
 from harness.core.run.asking import analyse, with_models

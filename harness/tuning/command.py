@@ -116,8 +116,8 @@ def tune_job(
         harness tune 20261121T0323 --workload wordcount --try 4
         harness tune regret 20261121T0323
     """
-    from harness.core.catalog.catalog import Catalog
-    from harness.core.catalog.sources import JOB
+    from harness.catalog.catalog import Catalog
+    from harness.catalog.sources import JOB
     from harness.core.evaluate.basis import basis_of_run
     from harness.core.run.preflight import known_names
     from harness.models import require_models

@@ -8,10 +8,10 @@ from collections import defaultdict
 from pathlib import Path
 
 from harness.base.documents.wording import count
-from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.histories import family_names, find_jobs
-from harness.core.catalog.match import LEVELS, similar
-from harness.core.catalog.planning import PastPlan, plan_histories
+from harness.catalog.catalog import Catalog
+from harness.catalog.histories import family_names, find_jobs
+from harness.catalog.match import LEVELS, similar
+from harness.catalog.planning import PastPlan, plan_histories
 from harness.core.evaluate.basis import Basis
 from harness.core.evaluate.observations import observe_jobs
 from harness.core.evaluate.resolved import resolve_cells

@@ -7,8 +7,8 @@ import pytest
 from pyarrow import parquet
 
 from harness.base.errors import DataError
-from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.families import family_rows, job_rows
+from harness.catalog.catalog import Catalog
+from harness.catalog.families import family_rows, job_rows
 from harness.past.fill import fill
 from tests.catalog.made import put, words
 

@@ -5,7 +5,7 @@ Families: jobs of one program are known by their names and classes, or by rules.
 import pytest
 
 from harness.base.errors import SpecError
-from harness.core.catalog.families import families, own_family, read_rules, stem
+from harness.catalog.families import families, own_family, read_rules, stem
 
 JOB = ("etl-2026-11-25", "org.example.Map", "", "org.example.Reduce")
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import DataError, MachineError, SpecError
-from harness.core.catalog import places, sources
-from harness.core.catalog.catalog import Catalog
+from harness.catalog import places, sources
+from harness.catalog.catalog import Catalog
 from harness.observe.storage.files import exclusive_lock
 from harness.past.fill import fill
 from tests.catalog.made import CONF, history, put, words

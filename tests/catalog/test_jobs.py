@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.base.hadoop.site import read_properties
 from harness.base.records.trace import TASK_COUNTER, TaskAttempt
-from harness.core.catalog.jobs import COLUMNS, FEATURES, WANTED, most_at_once, past_job
+from harness.catalog.jobs import COLUMNS, FEATURES, WANTED, most_at_once, past_job
 from harness.observe.parsing.history import read_history
 from tests.catalog.made import CONF, MAPPER, words
 from tests.parsing.histories import JSON, RECORDED, binary

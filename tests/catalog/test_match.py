@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import DataError
-from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.match import gaps, similar
+from harness.catalog.catalog import Catalog
+from harness.catalog.match import gaps, similar
 from harness.past.fill import fill
 from tests.catalog.made import put, words
 

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from harness.base.errors import ClusterError, SpecError
-from harness.core.catalog import places
-from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.places import list_sources
-from harness.core.catalog.sources import read_jobs
+from harness.catalog import places
+from harness.catalog.catalog import Catalog
+from harness.catalog.places import list_sources
+from harness.catalog.sources import read_jobs
 from harness.past.fill import fill
 from tests.catalog.made import put, words
 from tests.fake_webhdfs import FakeWebHdfs, status

@@ -16,13 +16,13 @@ from harness.base.records.trace import (
     JobTrace,
     TaskAttempt,
 )
-from harness.core.catalog import catalog as catalog_module
-from harness.core.catalog import places
-from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.families import family_rows, job_rows, read_rules
-from harness.core.catalog.jobs import past_job
-from harness.core.catalog.places import is_remote, list_sources
-from harness.core.catalog.sources import Files, paired, read_jobs, too_large
+from harness.catalog import catalog as catalog_module
+from harness.catalog import places
+from harness.catalog.catalog import Catalog
+from harness.catalog.families import family_rows, job_rows, read_rules
+from harness.catalog.jobs import past_job
+from harness.catalog.places import is_remote, list_sources
+from harness.catalog.sources import Files, paired, read_jobs, too_large
 from harness.past.fill import Filled, fill
 from tests.catalog.made import CONF, put, words
 from tests.parsing.histories import JSON

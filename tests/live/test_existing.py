@@ -13,9 +13,9 @@ import pytest
 
 from harness.base.errors import ClusterError
 from harness.base.records.trial import ClusterSpec
+from harness.catalog.catalog import Catalog
 from harness.clusters.existing.cluster import ExistingCluster
 from harness.clusters.hadoop_home.home import HadoopHome
-from harness.core.catalog.catalog import Catalog
 from harness.core.store import Store
 from harness.hardware.transfer import read_hardware
 from tests.catalog.test_places import assert_equal

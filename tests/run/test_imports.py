@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from harness.base.errors import DataError, MachineError, SpecError
 from harness.base.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
+from harness.catalog.catalog import Catalog
+from harness.catalog.histories import PastJob, family_names, read_jobs, with_configuration
+from harness.catalog.planning import cells_of, cluster_of, host_groups, plan_family
+from harness.catalog.sources import Files
 from harness.cli import main
 from harness.cli.console.asked import asked_anew
-from harness.core.catalog.catalog import Catalog
-from harness.core.catalog.histories import PastJob, family_names, read_jobs, with_configuration
-from harness.core.catalog.planning import cells_of, cluster_of, host_groups, plan_family
-from harness.core.catalog.sources import Files
 from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.provenance import blind_refusals
 from harness.core.evaluate.resolved import resolve_cell

@@ -16,7 +16,7 @@ from harness.base.hadoop.site import read_properties
 from harness.base.records.trace import JobTrace
 from harness.base.text import printable
 from harness.base.units import format_bytes
-from harness.core.catalog.jobs import WANTED, Row, past_job
+from harness.catalog.jobs import WANTED, Row, past_job
 from harness.core.store import Run, os_error_as_machine_error
 from harness.observe.parsing.history import read_history
 from harness.observe.storage.opener import Opener

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.catalog.catalog import NUMBERS, Catalog
-from harness.core.catalog.jobs import FEATURES
+from harness.catalog.catalog import NUMBERS, Catalog
+from harness.catalog.jobs import FEATURES
 
 LEVELS = ("same program", "same classes", "same mapper", "same reducer", "other program")
 _PARTS = ("mapper", "combiner", "reducer")

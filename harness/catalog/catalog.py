@@ -21,8 +21,8 @@ import numpy as np
 
 from harness.base.errors import DataError, HarnessError, MachineError, SpecError
 from harness.base.text import excerpt
-from harness.core.catalog.families import RULES_FILE, families, read_rules
-from harness.core.catalog.jobs import COLUMNS, FEATURES, Row
+from harness.catalog.families import RULES_FILE, families, read_rules
+from harness.catalog.jobs import COLUMNS, FEATURES, Row
 from harness.observe.storage.files import (
     exclusive_lock,
     os_error_as_machine_error,

@@ -27,8 +27,8 @@ from harness.base.records.trial import (
     WorkloadSpec,
 )
 from harness.base.units import MIB
+from harness.catalog.histories import LIMIT, MEMORY, Histories, PastJob
 from harness.clusters.workloads.base import INPUT_TOLERANCE
-from harness.core.catalog.histories import LIMIT, MEMORY, Histories, PastJob
 
 UNKNOWN = Versions(hadoop="unknown", java="unknown")
 _MOST_NAMED = 3

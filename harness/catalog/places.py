@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 from harness.base.errors import ClusterError, HarnessError, ParseError, SpecError
 from harness.base.records.trace import AttemptState, JobTrace, TaskAttempt
 from harness.base.text import excerpt, printable
+from harness.catalog.jobs import WANTED
+from harness.catalog.sources import JOB, Files, Source, paired, too_large
 from harness.clusters.existing.discovery import (
     ADDRESS,
     active_namenode,
@@ -27,8 +29,6 @@ from harness.clusters.existing.discovery import (
     open_in_hdfs,
     whole,
 )
-from harness.core.catalog.jobs import WANTED
-from harness.core.catalog.sources import JOB, Files, Source, paired, too_large
 from harness.core.store import Run, os_error_as_machine_error
 from harness.observe.parsing.lines import LARGEST
 from harness.observe.storage.opener import MANIFEST

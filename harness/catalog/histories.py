@@ -29,12 +29,12 @@ from harness.base.records.trace import (
 )
 from harness.base.records.trial import digest
 from harness.base.text import excerpt
+from harness.catalog.families import own_family, stem
+from harness.catalog.jobs import past_job
+from harness.catalog.places import list_sources
+from harness.catalog.sources import JOB, Files
 from harness.clusters.workloads.base import MOST_FILES
 from harness.clusters.workloads.history import COMBINER
-from harness.core.catalog.families import own_family, stem
-from harness.core.catalog.jobs import past_job
-from harness.core.catalog.places import list_sources
-from harness.core.catalog.sources import JOB, Files
 from harness.observe.parsing.history import read_history
 from harness.observe.storage.opener import MOST_WHOLE_BYTES
 
