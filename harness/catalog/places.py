@@ -64,7 +64,7 @@ def list_sources(place: str | Path, leave_out: LeaveOut) -> Iterator[Source]:
     where nobody answers there.
     """
     if not is_remote(place):
-        yield from _list_folder(Path(place), leave_out)
+        yield from _list_folder(opened(Path(place)), leave_out)
         return
     url = urlsplit(str(place))
     if url.scheme == "hdfs" and not url.netloc:

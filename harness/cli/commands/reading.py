@@ -17,6 +17,7 @@ from harness.cli.console import completion
 from harness.cli.console.command import command
 from harness.cli.console.options import (
     choice_option,
+    chosen_results,
     folder_option,
     json_option,
     model_option,
@@ -195,6 +196,7 @@ def shown_predictions(evaluation: Evaluation, answer: Predicted) -> Iterator[Par
     yield Rows(("cell", "model", *columns), rows)
     if answer.files:
         yield f"{answer.verdict}\n"
+        yield from kept_elsewhere(evaluation.run.measured)
         yield Note(f"analysis, sealed after the measurement: {answer.files[0].parent}")
         yield Note(f"report: {answer.files[0]}")
 
@@ -211,8 +213,7 @@ def _moved(
     from harness.base.errors import EvidenceError
     from harness.hardware.transfer import profiles_for
 
-    results_dir = evaluation.run.measured.path.parent.parent
-    source = open_evaluation(origin, results_dir).run
+    source = open_evaluation(origin, chosen_results()).run
     cells = evaluation.cells.values()
     profiles, foreign_costs = profiles_for(source, hardware, cells)
     for cost in foreign_costs:
@@ -241,10 +242,11 @@ def score(evaluation: Evaluation, strict: bool, as_json: bool) -> None:
         harness score experiments/quick.yaml
         harness score 20261121T0323 --strict
     """
-    with evaluation.run.lock():
+    with evaluation.run.output_lock():
         scores = evaluation.score(strict=strict)
     answer = partial(scores.model_dump, mode="json")
-    present(answer, shown_scores(evaluation), as_json=as_json)
+    parts = [*shown_scores(evaluation), *kept_elsewhere(evaluation.run)]
+    present(answer, parts, as_json=as_json)
 
 
 def shown_scores(evaluation: Evaluation) -> Iterator[Part]:
@@ -273,9 +275,20 @@ def report(evaluation: Evaluation, folder: Path | None, as_json: bool) -> None:
         harness report experiments/quick.yaml
         harness report 20261121T0323 -o /tmp/report --json
     """
-    with nullcontext() if folder else evaluation.run.lock():
+    with nullcontext() if folder else evaluation.run.output_lock():
         paths, _ = evaluation.report(folder)
-    present({"files": paths}, paths, as_json=as_json)
+    notes = () if folder else kept_elsewhere(evaluation.run)
+    present({"files": paths}, [*paths, *notes], as_json=as_json)
+
+
+def kept_elsewhere(run: Run) -> Iterator[Note]:
+    """Say where what is made of *run* is kept, where that is not in the run, and of what it is."""
+    from harness.core.store.readings import read_source
+
+    source = read_source(run.measured.output)
+    if source is not None:
+        origin = f"bundle {source.sha256}" if source.is_in_bundle else "the run"
+        yield Note(f"{origin} stays as it is; what was made of it is in {run.output}")
 
 
 class Bundle(NamedTuple):

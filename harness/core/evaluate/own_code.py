@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, SpecError
+from harness.base.installed import see
 from harness.base.records.trial import Code, Record
 from harness.base.text import did_you_mean, excerpt
 
@@ -120,7 +121,7 @@ def _find_class(source: str, file: str, class_name: str) -> OwnCode:
         statement.name: statement for statement in statements if isinstance(statement, ast.ClassDef)
     }
     if class_name not in classes:
-        fix = "write one into it: the file defines no class (docs/own-model.md shows one)"
+        fix = "write one into it: the file defines no class" + see("own-model.md", "shows one")
         if classes:
             fix = did_you_mean(class_name, [*classes])
         raise SpecError(f"{file} has no class '{excerpt(class_name)}'", where=file, fix=fix)
