@@ -193,10 +193,28 @@ def shown_predictions(evaluation: Evaluation, answer: Predicted) -> Iterator[Par
         rows.append(texts)
     columns = ("body, s", "job, s", "as published, s", "map task, s", "reduce task, s")
     yield Rows(("cell", "model", *columns), rows)
+    yield from _remarks(answer.predictions)
     if answer.files:
         yield f"{answer.verdict}\n"
         yield Note(f"analysis, sealed after the measurement: {answer.files[0].parent}")
         yield Note(f"report: {answer.files[0]}")
+
+
+def _remarks(predictions: Sequence[Prediction]) -> Iterator[Note]:
+    """Why models of the user's own have no answer, and what they warn of: once for each model."""
+    from harness.core.reports.answer import model_warnings
+    from harness.models import MODELS
+
+    models = {prediction.model for prediction in predictions}
+    own_models = models - set(MODELS)
+    reasons = dict[str, str]()
+    for prediction in predictions:
+        if prediction.model in own_models and prediction.not_applicable:
+            reasons.setdefault(prediction.model, prediction.not_applicable[0])
+    for model, reason in reasons.items():
+        yield Note(f"{model} is not applicable: {reason}")
+    for warning in model_warnings(predictions, own_models):
+        yield Note(f"warning: {warning}")
 
 
 def _moved(

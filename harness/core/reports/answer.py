@@ -7,7 +7,7 @@ What is said of two models is the verdict on them: `nearer`, `equal` or `undecid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from statistics import median
 
 from pydantic import TypeAdapter
@@ -21,10 +21,12 @@ from harness.base.documents.wording import (
     percent,
     share_with_interval,
 )
+from harness.base.records.prediction import Prediction
 from harness.base.records.score import Comparison, Ranking, Summary
 from harness.base.records.trace import CPU
 from harness.base.records.trial import LimitedCluster
 from harness.base.stats.resampling import FEWEST_CELLS
+from harness.base.text import excerpt
 from harness.core.reports.data import ReportData
 
 ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
@@ -171,6 +173,7 @@ def caveats(results: ReportData, ranking: Ranking | None) -> Iterator[str]:
         yield from find(results)
     yield from (f"The cluster: {text}." for text in results.manifest.get("limitations") or ())
     yield from not_applicable(results)
+    yield from model_warnings(results.predictions, results.experiment.predict.code)
 
 
 def missing_trials(results: ReportData) -> Iterator[str]:
@@ -297,8 +300,23 @@ def not_applicable(results: ReportData) -> list[str]:
     sentences = []
     for (cells, lacked), models in lacking.items():
         verb = "is" if len(models) == 1 else "are"
+        # What a model of the user's own does wrong is a sentence, and no name of a statistic.
+        is_slip = any(model in results.experiment.predict.code for model in models)
+        why = "" if is_slip else "the profile lacks "
         sentences.append(
-            f"{listing(models)} {verb} not applicable in {count(cells, 'cell')}: the profile lacks"
-            f" {listing(lacked, most=_MOST_LACKING)}."
+            f"{listing(models)} {verb} not applicable in {count(cells, 'cell')}: {why}"
+            f"{listing(lacked, most=_MOST_LACKING)}."
         )
     return sentences
+
+
+def model_warnings(predictions: Iterable[Prediction], own_models: Collection[str]) -> Iterator[str]:
+    """What models of the user's own warn of, once for each model, and in how many cells."""
+    warned: dict[str, list[str]] = {}
+    for prediction in predictions:
+        if prediction.model in own_models and prediction.warnings:
+            warned.setdefault(prediction.model, []).append(prediction.warnings[0])
+    for model, warnings in warned.items():
+        others = count(len(warnings) - 1, "other cell") if len(warnings) > 1 else ""
+        also = f" (and warnings in {others})" if others else ""
+        yield f"{model} warns: {excerpt(warnings[0], 300)}{also}"
