@@ -16,7 +16,7 @@ from harness.base.errors import SpecError
 from harness.cli.console import completion
 from harness.cli.console.command import command
 from harness.cli.console.options import folder_option, json_option, model_option, results_option
-from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.present import Note, Part, Rows, present, require_answer, show
 from harness.past.catalog_command import shown_left_out
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool
 
     Predictions follow from the earlier jobs alone, and are sealed; a report says that the later
     ones had run by then.  A model that needs what no history has is not applicable, by the name of
-    that.  Where other models are sealed already, the answer is an analysis of the run.
+    that; where no model is applicable the exit status is 7.  Where other models are sealed already,
+    the answer is an analysis of the run.
 
     \b
     Example:
@@ -150,3 +151,4 @@ def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool
     document = try_models(imported, models)
     present(document, as_json=as_json)
     show(Note(f"run: {imported.path}"))
+    require_answer(document, imported.path)

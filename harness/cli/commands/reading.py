@@ -25,7 +25,7 @@ from harness.cli.console.options import (
     run_argument,
     source_argument,
 )
-from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.present import Note, Part, Rows, present, require_answer, show
 
 if TYPE_CHECKING:
     from harness.base.records.prediction import Prediction
@@ -235,23 +235,20 @@ def score(evaluation: Evaluation, strict: bool, as_json: bool) -> None:
     Score the sealed predictions of RUN, each beside the noise of its cell.
 
     What was changed, removed or added since it was measured or sealed is named: exit status 7.
+    That is also the status where no model has an answer for a cell that was measured.
 
     \b
     Example:
         harness score experiments/quick.yaml
         harness score 20261121T0323 --strict
     """
-    with evaluation.run.lock():
-        scores = evaluation.score(strict=strict)
-    answer = partial(scores.model_dump, mode="json")
-    present(answer, shown_scores(evaluation), as_json=as_json)
-
-
-def shown_scores(evaluation: Evaluation) -> Iterator[Part]:
-    """The first screen of the report."""
     from harness.core.reports.sections import make_document
 
-    yield make_document(evaluation.report_data())
+    with evaluation.run.lock():
+        scores = evaluation.score(strict=strict)
+    document = make_document(evaluation.report_data())
+    present(partial(scores.model_dump, mode="json"), [document], as_json=as_json)
+    require_answer(document, evaluation.run.path)
 
 
 @command("report")
