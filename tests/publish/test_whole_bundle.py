@@ -199,7 +199,7 @@ class TestReadme:
         assert first.endswith("cannot be told apart.")
         assert basis == (
             "  It rests on 12 trials of 4 scored cells, of which 0 are disturbed and 6 failed;"
-            " the noise of a cell's mean is not known."
+            " the noise of a cell's mean is 4.8 % (median)."
         )
         assert order == (
             "  The predictions were sealed after the measurement: their models could have been"
