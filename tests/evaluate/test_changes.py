@@ -18,7 +18,14 @@ from harness.base.records.score import Measurement, Score, ScoreBook
 from harness.base.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
 from harness.base.units import MIB
 from harness.core.evaluate.budgets import judge, read_budgets
-from harness.core.evaluate.changes import Side, changes, differences, sentence, shared_cells
+from harness.core.evaluate.changes import (
+    Side,
+    changes,
+    differences,
+    sensitivities,
+    sentence,
+    shared_cells,
+)
 from harness.core.experiment.grid import axis_values, readable
 
 SIZES = tuple(16 * MIB * count for count in range(1, 9))
@@ -156,7 +163,8 @@ class TestTimes:
 
         assert {(each.verdict, each.low) for each in changed} == {("undecided", None)}
         assert sentence(base, other, changed) == (
-            f"nothing moved beyond the noise in run {other.run.id}"
+            "cannot tell what moved in run b: nothing tells the noise of a and b, and no change"
+            " would show; 8 more jobs in each run, 1 repeat of each cell, would tell the noise"
         )
 
     def test_equal_times_are_called_equal_where_that_is_shown(self, tmp_path):
@@ -167,6 +175,72 @@ class TestTimes:
         base, other = (side(tmp_path, cells(), noisy(generator, noise=0.001), run) for run in "ab")
 
         assert {each.verdict for each in changes(base, other)} == {"equal"}
+
+
+class TestStill:
+    """
+    What is said where nothing moved.
+    """
+
+    def test_of_little_noise_the_change_that_would_have_shown(self, tmp_path):
+        """
+        In percent, and it is less than ten.
+        """
+        generator = np.random.default_rng(5)
+        base, other = (side(tmp_path, cells(), noisy(generator), run) for run in "ab")
+        changed = changes(base, other)
+        (shown,) = sensitivities(base, other, changed)
+
+        assert 1.02 < shown.factor < 1.1
+        assert sentence(base, other, changed) == (
+            "nothing moved beyond the noise in run b:"
+            f" a change by {100 * (shown.factor - 1):.2g} % would have shown"
+        )
+
+    def test_of_much_noise_that_nothing_can_be_told(self, tmp_path):
+        """
+        With the factor that would have shown, and how many more jobs show a change by a tenth.
+        """
+        generator = np.random.default_rng(6)
+        base, other = (side(tmp_path, cells(), noisy(generator, noise=0.5), run) for run in "ab")
+        changed = changes(base, other)
+        (shown,) = sensitivities(base, other, changed)
+
+        assert shown.factor > 1.5
+        assert shown.change == pytest.approx(
+            max(0.1, math.expm1(abs(math.log1p(changed[0].change))))
+        )
+        assert shown.jobs == 8 * shown.repeats
+        assert sentence(base, other, changed) == (
+            "cannot tell what moved in run b:"
+            f" less than a factor of {shown.factor:.3g} would not show; {shown.jobs} more jobs in"
+            f" each run, {shown.repeats} repeats of each cell, would show a change by"
+            f" {100 * shown.change:.2g} %"
+        )
+
+    def test_where_one_run_has_no_repeats_the_other_says_how_many(self, tmp_path):
+        """
+        And no change would show now.
+        """
+        generator = np.random.default_rng(7)
+        base = side(tmp_path, cells(), noisy(generator))
+        other = side(tmp_path, cells(), noisy(generator, count=1), "two")
+        text = sentence(base, other, changes(base, other))
+
+        assert text.startswith(
+            "cannot tell what moved in run two: nothing tells the noise of two, and no change would"
+        )
+        assert text.endswith("of each cell, would show a change by 10 %")
+
+    def test_equal_times_are_called_so(self, tmp_path):
+        """
+        Where that is shown.
+        """
+        generator = np.random.default_rng(4)
+        base, other = (side(tmp_path, cells(), noisy(generator, noise=0.001), run) for run in "ab")
+
+        text = sentence(base, other, changes(base, other))
+        assert text == "nothing moved in run b: job times are equal, to within 2 %"
 
 
 class TestCells:

@@ -25,6 +25,7 @@ from harness.base.stats.resampling import FEWEST_REFITS, jackknife_variance
 from harness.base.stats.spread import ENOUGH_REPEATS, mean_floors
 from harness.base.text import excerpt
 from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.sensitivity import Repeats, Sensitivity, sensitivity_of
 from harness.core.experiment.grid import axis_values, label, readable, varying
 from harness.core.reports.sections.method import flatten
 from harness.core.scoring.comparisons import FAMILY_ERROR, MARGIN
@@ -83,8 +84,13 @@ class Side:
         for noun, stored in (("profile", self.profiles), ("score", self.scores.scores)):
             if not stored:
                 self.missing.append(f"{self.run.id} has no {noun}s: harness {noun} makes them")
-        self.rates = [rate for rate in map(evaluation.rate, evaluation.done.values()) if rate]
-        self.trials = trials_by_cell(evaluation, self.scores)
+        has_traces = self.run.measured.published_level != "scores"
+        if not has_traces:
+            what = f"{self.run.id} was published with its scores alone"
+            self.missing.append(f"{what}: its profiling cells, and the speed of its machine")
+        done = evaluation.done.values() if has_traces else ()
+        self.rates = [rate for rate in map(evaluation.rate, done) if rate]
+        self.trials = trials_by_cell(evaluation, self.scores, profiling=has_traces)
         self.cells = {cell: evaluation.cells[cell] for cell in self.trials}
         self.axes = texts_by_axis(self.cells.values())
         self.facts = self._facts()
@@ -145,6 +151,21 @@ class Side:
             freedom = len(repeats_s) - 1 if has_spread else shared_freedom
             yield cell, (math.log(fmean(repeats_s)), floor or math.nan, freedom, 0.0)
 
+    def repeats(self, workload: str, cells: Sequence[str]) -> Repeats:
+        """How often those of *cells* that are of *workload* were repeated, and their noise."""
+        estimates = dict(self.time_estimates("job_s", workload))
+        chosen = [cell for cell in cells if cell in estimates]
+        counts = {
+            cell: sum(trial.raw_s.get("job_s", 0) > 0 for trial in self.trials[cell])
+            for cell in estimates
+        }
+        return Repeats(
+            run=self.run.id,
+            counts=[counts[cell] for cell in chosen],
+            floors=[estimates[cell][1] for cell in chosen],
+            freedom=sum(counts.values()) - len(counts),
+        )
+
     def error_estimates(
         self, labels: Mapping[str, str], freedoms: Mapping[str, int]
     ) -> Iterator[tuple[Key, Estimate]]:
@@ -197,9 +218,11 @@ def _require_finished(evaluation: Evaluation) -> None:
         raise DataError(what, where=str(run.path), fix=fix)
 
 
-def trials_by_cell(evaluation: Evaluation, scores: ScoreBook) -> dict[str, list[Measurement]]:
-    """All measurements of each cell, those of smaller inputs first."""
-    measurements = evaluation.measurements(scores.measurements, profiling=True)
+def trials_by_cell(
+    evaluation: Evaluation, scores: ScoreBook, *, profiling: bool = True
+) -> dict[str, list[Measurement]]:
+    """All measurements of each cell, *profiling* ones too; those of smaller inputs first."""
+    measurements = evaluation.measurements(scores.measurements, profiling=profiling)
     sizes = {cell: spec.workload.input_bytes for cell, spec in evaluation.cells.items()}
     trials = defaultdict[str, list[Measurement]](list)
     for measurement in sorted(measurements, key=lambda measurement: sizes[measurement.cell]):
@@ -310,10 +333,10 @@ def judged_family(
 
 
 def sentence(base: Side, other: Side, changed: Sequence[Change]) -> str:
-    """Say what moved in the *other* run, and what else differs."""
+    """Say what moved in the *other* run, and what else differs; or what would not have shown."""
     moved = [change for change in changed if change.verdict in ("larger", "smaller")]
     if not moved:
-        return f"nothing moved beyond the noise in run {other.run.id}"
+        return still_sentence(other, changed, sensitivities(base, other, changed))
     what = ", ".join(map(job_sentence, moved_jobs(moved)))
     what = what or f"no job time moved beyond the noise, but {len(moved)} numbers did,"
     matched = {"workload", "input"} | base.varying | other.varying  # by which cells are matched
@@ -323,6 +346,50 @@ def sentence(base: Side, other: Side, changed: Sequence[Change]) -> str:
             apart.append(f"{name} {new} there, {old} here")
     cause = "; ".join(apart[:_MOST_NAMED]) or "nothing that the runs say of themselves differs"
     return f"{what} in run {other.run.id}: {cause}"
+
+
+def still_sentence(other: Side, changed: Sequence[Change], shown: Sequence[Sensitivity]) -> str:
+    """What is said of the *other* run where nothing moved: whether a change would have *shown*."""
+    where = f"in run {other.run.id}"
+    if whole_jobs(changed) and all(change.verdict == "equal" for change in whole_jobs(changed)):
+        return f"nothing moved {where}: job times are equal, to within {100 * MARGIN:.0f} %"
+    blind = [sensitivity for sensitivity in shown if sensitivity.is_blind]
+    if blind:
+        named = [f"{each.workload}: {each.words()}" for each in blind[:_MOST_NAMED]]
+        if len(shown) == 1:
+            named = [blind[0].words()]
+        if len(blind) > _MOST_NAMED:
+            named.append(f"and of {count(len(blind) - _MOST_NAMED, 'more workload')}")
+        return f"cannot tell what moved {where}: {'; '.join(named)}"
+    factors = [sensitivity.factor or 1.0 for sensitivity in shown]
+    what = f"nothing moved beyond the noise {where}"
+    return (
+        f"{what}: a change by {100 * (max(factors) - 1):.2g} % would have shown" if shown else what
+    )
+
+
+def whole_jobs(changed: Sequence[Change]) -> list[Change]:
+    """Job times over all cells of a workload, among what *changed* or not."""
+    return [
+        change
+        for change in changed
+        if (change.kind, change.name, change.cell) == ("time", "job_s", "")
+    ]
+
+
+def sensitivities(base: Side, other: Side, changed: Sequence[Change]) -> list[Sensitivity]:
+    """What would have shown of the job times of each workload that both runs have."""
+    shared = shared_cells(base, other)
+    family_size = sum((change.kind, change.name) == ("time", "job_s") for change in changed)
+    shown = list[Sensitivity]()
+    for change in whole_jobs(changed):
+        sides = (
+            base.repeats(change.workload, [*shared]),
+            other.repeats(change.workload, [*shared.values()]),
+        )
+        gap = math.log1p(change.change)
+        shown.append(sensitivity_of(change.workload, sides, gap, family_size))
+    return shown
 
 
 def moved_jobs(moved: Sequence[Change]) -> list[Change]:
