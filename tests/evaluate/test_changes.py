@@ -6,6 +6,7 @@ moved.
 import math
 
 from collections import defaultdict
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +16,7 @@ from harness.base.errors import SpecError
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile, Statistic
 from harness.base.records.score import Measurement, Score, ScoreBook
-from harness.base.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
+from harness.base.records.trial import HISTORY, Cell, ClusterSpec, NodeSpec, WorkloadSpec
 from harness.base.units import MIB
 from harness.core.evaluate.budgets import judge, read_budgets
 from harness.core.evaluate.changes import (
@@ -263,6 +264,35 @@ class TestCells:
 
         assert len(shared_cells(base, other)) == 8
         assert differences(base, other) == [(*factor, "not set", "3")]
+
+    def test_inputs_of_past_jobs_are_the_same_to_one_percent(self, tmp_path):
+        """
+        Each has the nearest twin, whatever tasks ran at once; those of experiments are exact.
+        """
+
+        def past(sizes, slots):
+            """Cells of two families, whose tasks ran so many at once."""
+            grid = []
+            for name, size in product(("sort", "join"), sizes):
+                limit = str(slots + len(name)) if name == "sort" else "9"
+                (cell,) = cells((size,), name=name, **{"mapreduce.job.running.map.limit": limit})
+                provider = cell.cluster.model_copy(update={"provider": HISTORY})
+                grid.append(cell.model_copy(update={"cluster": provider}))
+            return grid
+
+        before = past((1000, 1030, 2000), 1)
+        after = past((1004, 1995, 2021), 2)
+        base = side(tmp_path, before, [[1.0]] * 6)
+        other = side(tmp_path, after, [[1.0]] * 6, "two")
+        twins = shared_cells(base, other)
+
+        assert [place for place, cell in enumerate(before) if cell.id in twins] == [0, 2, 3, 5]
+        assert [*twins.values()] == [after[place].id for place in (0, 1, 3, 4)]
+        with pytest.raises(SpecError, match="the runs share no cell"):
+            shared_cells(
+                side(tmp_path, cells((1000,)), [[1.0]]),
+                side(tmp_path, cells((1004,)), [[1.0]], "two"),
+            )
 
     @pytest.mark.parametrize(
         ("grid", "text"),

@@ -19,7 +19,7 @@ from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError, SpecError
 from harness.base.records.profile import Profile
 from harness.base.records.score import Measurement, ScoreBook
-from harness.base.records.trial import Cell
+from harness.base.records.trial import HISTORY, Cell
 from harness.base.stats.pairs import change_tests
 from harness.base.stats.resampling import FEWEST_REFITS, jackknife_variance
 from harness.base.stats.spread import ENOUGH_REPEATS, mean_floors
@@ -35,6 +35,13 @@ from harness.core.scoring.score import LEVELS
 _FACTS = ("harness", "commit", "python", "nodes", "machine", "gpus", "repeat", "seed", "tracing")
 _VARIES = (".load", ".free_bytes")
 _MOST_NAMED = 3
+# What an import sees of its jobs, and nobody set: how many tasks ran at once, how large splits are.
+_OBSERVED = {
+    "mapreduce.job.running.map.limit",
+    "mapreduce.job.running.reduce.limit",
+    "dfs.blocksize",
+}
+NEAR_INPUT = 0.01  # as far as inputs of past jobs that count as repeats of each other lie apart
 
 Key = tuple[str, str, str, str, str]  # the first fields of `Change`
 # Value, standard error, degrees of freedom, and a further error that cells share; NaN: not known.
@@ -99,6 +106,11 @@ class Side:
     def varying(self) -> set[str]:
         """Axes on which its cells differ."""
         return {axis for axis, texts in self.axes.items() if len(texts) > 1}
+
+    @property
+    def is_of_past_jobs(self) -> bool:
+        """Whether its jobs had run before, and were imported."""
+        return all(cell.cluster.provider == HISTORY for cell in self.cells.values())
 
     def _facts(self) -> dict[str, str]:
         """Values of axes, how many trials were disturbed, the manifest, and codes of models."""
@@ -242,25 +254,57 @@ def shared_cells(base: Side, other: Side) -> dict[str, str]:
     """
     Give the cell of *other* for each cell of *base* that both have measured; `SpecError`: none.
 
-    They have the same workload and input, and the same values on all axes that vary within a run.
-    An axis that does not, such as the one disk limit of each run, is what is compared.
+    They have the same workload and input, and the same values on all axes that vary within a run;
+    past jobs an input that is the same to 1 %.  An axis that does not vary, such as the one disk
+    limit of each run, is what is compared.
     """
     cells = [*base.cells.values(), *other.cells.values()]
     kept = {"workload", "input"}.union(*(cell.workload.parameters for cell in cells))
     kept |= base.varying | other.varying
 
-    def point(cell: Cell) -> tuple[tuple[str, object], ...]:
-        return tuple(pair for pair in sorted(axis_values(cell).items()) if pair[0] in kept)
-
-    twins = {point(cell): cell_id for cell_id, cell in other.cells.items()}
-    points = {cell_id: point(cell) for cell_id, cell in base.cells.items()}
+    twins = {_values(cell, kept): cell_id for cell_id, cell in other.cells.items()}
+    points = {cell_id: _values(cell, kept) for cell_id, cell in base.cells.items()}
     shared = {cell_id: twins[values] for cell_id, values in points.items() if values in twins}
+    shared |= near_cells(base, other, kept - {"input"} - _OBSERVED, shared)
     if shared:
         return shared
     apart = [f"{name} {old} and {new}" for name, old, new in differences(base, other)]
     what = f"the runs share no cell: {'; '.join(apart[:_MOST_NAMED])}"
     fix = "compare runs that measured a workload with the same input"
     raise SpecError(what, where=f"{base.run.path}, {other.run.path}", fix=fix)
+
+
+def near_cells(
+    base: Side, other: Side, kept: set[str], shared: Mapping[str, str]
+) -> dict[str, str]:
+    """
+    Further pairs of cells of past jobs, whose inputs differ by `NEAR_INPUT` at most.
+
+    The jobs of two months never read the same bytes.  All axes of *kept* are equal; a cell has one
+    twin, the nearest that is left beside those that are *shared*.
+    """
+    free = defaultdict[tuple[object, ...], list[str]](list)
+    taken = {*shared.values()}
+    for cell_id, cell in other.cells.items():
+        if cell_id not in taken and cell.cluster.provider == HISTORY:
+            free[_values(cell, kept)].append(cell_id)
+    pairs = dict[str, str]()
+    for cell_id, cell in base.cells.items():
+        candidates = free[_values(cell, kept)]
+        if cell_id in shared or cell.cluster.provider != HISTORY or not candidates:
+            continue
+        size = cell.workload.input_bytes
+        apart = {twin: other.cells[twin].workload.input_bytes / size - 1 for twin in candidates}
+        nearest = min(candidates, key=lambda twin: abs(apart[twin]))
+        if abs(apart[nearest]) <= NEAR_INPUT:
+            pairs[cell_id] = nearest
+            candidates.remove(nearest)
+    return pairs
+
+
+def _values(cell: Cell, axes: set[str]) -> tuple[object, ...]:
+    """What *cell* has on each of *axes* that it has, with their names."""
+    return tuple(pair for pair in sorted(axis_values(cell).items()) if pair[0] in axes)
 
 
 def changes(base: Side, other: Side) -> list[Change]:
@@ -340,6 +384,8 @@ def sentence(base: Side, other: Side, changed: Sequence[Change]) -> str:
     what = ", ".join(map(job_sentence, moved_jobs(moved)))
     what = what or f"no job time moved beyond the noise, but {len(moved)} numbers did,"
     matched = {"workload", "input"} | base.varying | other.varying  # by which cells are matched
+    if base.is_of_past_jobs and other.is_of_past_jobs:
+        matched |= _OBSERVED
     apart = list[str]()
     for name, old, new in differences(base, other):
         if name not in matched:
