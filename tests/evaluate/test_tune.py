@@ -5,6 +5,7 @@ Proposals for a job that a run knows, and what choosing by a model is worth.
 import pytest
 
 from harness.core.evaluate.basis import basis_of_run
+from harness.core.evaluate.judge import Judge
 from harness.tuning.proposals import nearest_model, proposals
 from harness.tuning.regret import AT_RANDOM, mean_regret, regrets
 from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
@@ -48,9 +49,10 @@ def test_the_judge_is_the_model_that_errs_least(basis):
     Of those that read settings; where nothing was scored, What-If with the rules of Hadoop 3.
     """
     errors = {"whatif": 0.3, "prophet": 0.1, "mine": 0.01, "ernest": 0.02, "nearest": 0.03}
+    judges = {model: Judge(model, error) for model, error in errors.items()}
 
-    assert nearest_model(basis._replace(errors=errors)) == "prophet"
-    assert nearest_model(basis._replace(errors={})) == "whatif-mr2"
+    assert nearest_model(basis._replace(judges=judges)) == "prophet"
+    assert nearest_model(basis._replace(judges={})) == "whatif-mr2"
 
 
 def test_a_model_that_answers_less_is_compared_with_the_best_of_all(stored, monkeypatch):  # noqa: F811
