@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.base.errors import DataError, HarnessError
-from harness.base.hadoop.properties import READ_NAMES, job_config, successor, whole
+from harness.base.hadoop.properties import PARALLEL, READ_NAMES, job_config, successor
 from harness.base.hadoop.secrets import SECRETS
 from harness.base.hadoop.site import read_properties
 from harness.base.hadoop.slots import KINDS
+from harness.base.hadoop.values import LIMIT, MEMORY, expanded, plain_value, runs_on_java_8
 from harness.base.records.trace import (
     FILE_OUTPUT_COUNTER,
     FILE_SYSTEM_COUNTER,
@@ -38,9 +39,8 @@ from harness.clusters.workloads.history import COMBINER
 from harness.observe.parsing.history import read_history
 from harness.observe.storage.opener import MOST_WHOLE_BYTES
 
-LIMIT = "mapreduce.job.running.{}.limit"
-MEMORY = "mapreduce.{}.memory.mb"
 _OPTIONS = "mapreduce.{}.java.opts"
+_ADMIN_OPTIONS = "mapreduce.admin.{}.child.java.opts"
 _OLD_OPTIONS = "mapred.child.java.opts"
 _NAMES = READ_NAMES | {
     "dfs.replication",
@@ -48,7 +48,8 @@ _NAMES = READ_NAMES | {
     *(MEMORY.format(kind) for kind in KINDS),
 }
 _HEAP_OPTION = re.compile(
-    r"-Xm[xsn]\S+|-XX:[+-]Use\w*GC|-XX:\w*(HeapSize|NewSize|NewRatio|SurvivorRatio)=\S+"
+    r"-Xm[xsn]\S+|-XX:[+-]Use(\w*GC|AdaptiveSizePolicy)"
+    r"|-XX:\w*(HeapSize|NewSize|NewRatio|SurvivorRatio)=\S+"
 )
 _LONGEST_NAME = 40
 _MOST_NAMED = 3  # files that were left out, in an error
@@ -239,26 +240,39 @@ def configuration_of(
     """
     What models read of a job's *properties*, under the names of today, its memory and *combiner*.
 
-    Of the options of a JVM the heap's alone: others hold paths, or a password.  `SpecError` for a
-    value that models cannot read.
+    Values are as Hadoop reads them; what it takes its default for is not there.  Of the options of
+    a JVM the heap's alone: others hold paths, or a password.  `SpecError` for a value that models
+    cannot read.
     """
     renamed = {successor(name): text for name, text in properties.items() if successor(name)}
-    stated = {name: text.strip() for name, text in (renamed | dict(properties)).items()}
+    stated = renamed | dict(properties)
+
+    def stated_text(name: str) -> str:
+        return plain_value(name, expanded(stated.get(name, ""), stated))
+
     # How the input was split is known from the history.
     names = sorted(name for name in _NAMES if not name.startswith("mapreduce.input."))
-    chosen = {name: stated[name] for name in names if stated.get(name)}
+    chosen = {name: text for name in names if (text := stated_text(name))}
     shared_options = chosen.pop(_OLD_OPTIONS, "")
     for kind in KINDS:
         options = _OPTIONS.format(kind)
-        memory = MEMORY.format(kind)
-        words = (stated.get(options) or shared_options).split()
-        chosen[options] = " ".join(filter(_HEAP_OPTION.fullmatch, words))
-        chosen.setdefault(memory, "1024")  # Hadoop's default
-        whole(memory, chosen[memory], least=-1)
-        whole(LIMIT, chosen.get(LIMIT.format(kind), "0"), least=0)
+        # Hadoop puts those of its administrator before those of the job.
+        typed = stated_text(_ADMIN_OPTIONS.format(kind))
+        typed = f"{typed} {stated_text(options) or shared_options}"
+        chosen[options] = heap_options(typed, stated)
+        chosen.setdefault(MEMORY.format(kind), "1024")  # Hadoop's default
     chosen |= {"mapreduce.job.reduces": str(trace.num_reduces), COMBINER: combiner}
     job_config(chosen)
     return chosen
+
+
+def heap_options(options: str, properties: Mapping[str, str]) -> str:
+    """Of the *options* of a JVM those of its heap, with the collector that Java 8 takes itself."""
+    words = list(filter(_HEAP_OPTION.fullmatch, options.split()))
+    has_collector = any(word.endswith("GC") and "+Use" in word for word in words)
+    if not has_collector and runs_on_java_8(options, properties):
+        words.append(PARALLEL)
+    return " ".join(words)
 
 
 def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.base.hadoop.properties import READ_NAMES
 from harness.base.hadoop.slots import KINDS
+from harness.base.hadoop.values import plain_value
 from harness.base.records import trace as records
 from harness.base.records.trace import JobTrace, TaskAttempt, TaskKind
 from harness.base.text import excerpt
@@ -39,7 +40,7 @@ WANTED = _KEPT.union(*_CLASSES.values())
 
 # Sums over all successful tasks of a kind; a map-only job has its output counted in its maps.
 _COUNTERS: dict[str, tuple[TaskKind, str]] = {
-    "input_bytes": ("map", records.BYTES_READ),  # as `read_bytes` has it
+    "input_bytes": ("map", records.BYTES_READ),  # as `bytes_read` has it
     "map_input_records": ("map", f"{records.TASK_COUNTER}.MAP_INPUT_RECORDS"),
     "map_output_records": ("map", f"{records.TASK_COUNTER}.MAP_OUTPUT_RECORDS"),
     "map_spilled_records": ("map", f"{records.TASK_COUNTER}.SPILLED_RECORDS"),
@@ -177,7 +178,7 @@ def _classes(properties: Mapping[str, str] | None) -> dict[str, str | None]:
         return dict.fromkeys(_CLASSES)
     classes = dict[str, str | None]()
     for part, (new_name, old_name, switch) in _CLASSES.items():
-        is_new = properties.get(switch, "").strip() == "true"
+        is_new = properties.get(switch, "").strip().lower() == "true"
         names = (new_name, old_name) if is_new else (old_name, new_name)
         values = (properties.get(name, "").strip()[:_LONGEST_NAME] for name in names)
         classes[part] = next(filter(None, values), "")
@@ -211,7 +212,7 @@ def _counts(trace: JobTrace, missing: list[str]) -> tuple[dict[str, int | None],
         total = totals.get(kind, {})
         stated = total.get(counter)
         if counter == records.BYTES_READ:
-            stated = records.read_bytes(total, trace.num_maps)
+            stated = records.bytes_read(total, trace.num_maps)
         counts[column] = _checked(stated)
         if counts[column] is None and total and column not in optional:
             missing.append(f"{column}: {'no such counter' if stated is None else 'not a count'}")
@@ -264,8 +265,8 @@ def _map_output_ratio(
     if ratio is None:
         return None
     if properties is not None:
-        compress = properties.get("mapreduce.map.output.compress", "").strip().lower()
-        if compress != "true":
+        name = "mapreduce.map.output.compress"
+        if plain_value(name, properties.get(name, "")) != "true":
             return 1.0  # more than that only frames the records
     if counts["combine_input_records"] == 0:
         return ratio
