@@ -29,6 +29,7 @@ from harness.base.records.trace import (
 )
 from harness.base.records.trial import digest
 from harness.base.text import excerpt
+from harness.catalog.applications import Applications
 from harness.catalog.families import own_family, stem
 from harness.catalog.jobs import past_job
 from harness.catalog.places import list_sources
@@ -92,12 +93,13 @@ class Histories(NamedTuple):
     """
     Past *jobs* in the order of their submission, and why files were *left_out*, by file.
 
-    *where* are the places at which they lie.
+    *where* are the places at which they lie, with *applications* that are no such jobs.
     """
 
     jobs: list[PastJob]
     left_out: dict[str, str]
     where: str
+    applications: Applications
 
     def reasons(self) -> list[str]:
         """Say why the first files were left out."""
@@ -107,10 +109,11 @@ class Histories(NamedTuple):
 
 def find_jobs(places: Sequence[str | Path], only: Collection[str] = ()) -> Histories:
     """Read the jobs at *places*, *only* these ids, if any; `DataError`: there is none."""
-    jobs, left_out = read_jobs(places, only)
-    histories = Histories(jobs, left_out, ", ".join(map(str, places)))
+    applications = Applications()
+    jobs, left_out = read_jobs(places, only, applications)
+    histories = Histories(jobs, left_out, ", ".join(map(str, places)), applications)
     if not jobs:
-        reasons = histories.reasons()
+        reasons = [*histories.reasons(), *filter(None, [applications.sentence()])]
         what = "; ".join(["there is no job history (.jhist) that can be used", *reasons])
         fix = "name a copy of the folder mapreduce.jobhistory.done-dir, configurations included"
         raise DataError(what, where=histories.where, fix=fix)
@@ -118,12 +121,15 @@ def find_jobs(places: Sequence[str | Path], only: Collection[str] = ()) -> Histo
 
 
 def read_jobs(
-    places: Iterable[str | Path], only: Collection[str] = ()
+    places: Iterable[str | Path],
+    only: Collection[str] = (),
+    applications: Applications | None = None,
 ) -> tuple[list[PastJob], dict[str, str]]:
     """
     Jobs at *places* in the order of their submission; and why others are left out, by file.
 
-    A job that is there twice counts once.  Others than *only* these ids, if any, do not.
+    A job that is there twice counts once.  Others than *only* these ids, if any, do not.  Those
+    that are no MapReduce jobs are counted in *applications*.
     """
     jobs = dict[str, PastJob]()
     left_out = dict[str, str]()
@@ -132,7 +138,7 @@ def read_jobs(
         """Whether the job is one of *only*, or all are wanted."""
         return not only or job_id in only
 
-    listed = (list_sources(place, left_out.__setitem__) for place in places)
+    listed = (list_sources(place, left_out.__setitem__, applications) for place in places)
     for source in chain.from_iterable(listed):
         id_match = JOB.match(source.key)  # the files of a run have no id in their names
         if id_match and not is_wanted(id_match[0]):

@@ -58,13 +58,14 @@ class Imported(NamedTuple):
     A *run* that was made, and why files were *left_out* of it.
 
     Of the *families* each has its name and how many jobs and cells it has, for which use; *notes*
-    are on them.
+    are on them.  *applications* are those, by kind, that are no MapReduce jobs.
     """
 
     run: Run
     families: list[dict[str, Any]]
     notes: list[str]
     left_out: dict[str, str]
+    applications: dict[str, dict[str, Any]]
 
 
 def import_jobs(
@@ -95,12 +96,14 @@ def import_jobs(
     plan, families, notes = plan_histories(histories, names, share, until_s, tracing)
     change = change_of_names(plan, names, anonymiser)
     left_out = dict(histories.left_out)
+    others = filter(None, [histories.applications.sentence()])
+    notes = [*notes, *others]
     limits = (*limitations(histories.jobs, len(left_out)), *notes)
     run = write_run(target, plan, change, {"command": command, "limitations": limits}, logs)
     if logs is not None:
         notes.append(run.read_manifest().limitations[-1])
         left_out |= logs.left_out
-    return Imported(run, families, notes, left_out)
+    return Imported(run, families, notes, left_out, histories.applications.counted())
 
 
 def change_of_names(

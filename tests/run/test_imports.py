@@ -118,7 +118,7 @@ class TestImport:
         """
         It has evidence and a chain, says what it lacks, and its jobs are as their histories say.
         """
-        run, families, notes, left_out = import_jobs([done], target)
+        run, families, notes, left_out, _ = import_jobs([done], target)
 
         manifest, (first, *_) = run.read_manifest(), run.trials().values()
         assert (families, left_out) == (
@@ -172,7 +172,7 @@ class TestImport:
         """
         moment = 1795224626.0 + 4.5 * 3600  # each setting has run once, one twice
 
-        run, _, notes, _ = import_jobs([done], target, until_s=moment)
+        run, _, notes, *_ = import_jobs([done], target, until_s=moment)
 
         started = [record.started_s for record in run.trials().values()]
         assert (len(started), max(started) < moment) == (5, True)
@@ -329,7 +329,7 @@ class TestWhatCannotBeUsed:
         """
         renamed = put(tmp_path / "jobs", 21).rename(tmp_path / "jobs" / "terasort.jhist")
 
-        run, _, _, left_out = import_jobs([tmp_path / "jobs"], target)
+        run, _, _, left_out, _ = import_jobs([tmp_path / "jobs"], target)
 
         (record,) = run.trials().values()
         assert (record.job_ids, left_out) == (("job_1795224441974_0021",), {})
