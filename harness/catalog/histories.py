@@ -24,6 +24,7 @@ from harness.base.records.trace import (
     FILE_INPUT_COUNTER,
     FILE_SYSTEM_COUNTER,
     JobTrace,
+    NodeClock,
     TaskAttempt,
     TaskKind,
 )
@@ -62,7 +63,8 @@ class PastJob:
 
     *family* is the catalog's, of its name without numbers and its classes.  *configuration* is what
     models read of it, with its memory; *at_once* the most of its tasks of each kind that ran at one
-    moment; *has_repeats* whether attempts failed or were killed.
+    moment; *has_repeats* whether attempts failed or were killed; *clocks* those of nodes that are
+    off.
     """
 
     source: Files
@@ -77,6 +79,7 @@ class PastJob:
     at_once: Mapping[TaskKind, int]
     hosts: frozenset[str]
     has_repeats: bool
+    clocks: tuple[NodeClock, ...] = ()
 
     def trace(self) -> JobTrace:
         """What its history says of it, task by task."""
@@ -196,6 +199,7 @@ def job_of(trace: JobTrace, properties: Mapping[str, str], source: Files) -> Pas
         at_once={kind: row[f"{kind}_slots"] for kind in KINDS},
         hosts=frozenset(attempt.host for attempt in trace.attempts if attempt.host),
         has_repeats=row["failed_attempts"] + row["killed_attempts"] > 0,
+        clocks=trace.clocks,
     )
 
 

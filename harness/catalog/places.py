@@ -32,6 +32,7 @@ from harness.clusters.existing.discovery import (
     whole,
 )
 from harness.core.store import Run, os_error_as_machine_error
+from harness.observe.parsing.clocks import settled
 from harness.observe.parsing.lines import LARGEST
 from harness.observe.storage.opener import MANIFEST, Opener
 
@@ -266,7 +267,7 @@ class _ServedJob(Source):
         """
         job = inner(self._get(), "job")
         totals = self._counters()
-        attempts = self._attempts()
+        attempts, clocks = settled(self._attempts())
         submit_s = _moment(job, "submitTime")
         finish_s = _moment(job, "finishTime")
         if submit_s is None or finish_s is None or submit_s > finish_s:
@@ -281,7 +282,8 @@ class _ServedJob(Source):
             finish_s=finish_s,
             num_maps=_count(job, "mapsTotal"),
             num_reduces=_count(job, "reducesTotal"),
-            attempts=attempts,
+            attempts=tuple(attempts),
+            clocks=clocks,
             counters=totals["total"],
             map_counters=totals["map"],
             reduce_counters=totals["reduce"],
