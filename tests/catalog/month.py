@@ -86,7 +86,7 @@ class Program:
     properties: dict
     mean_mib: float
     reduces: int
-    every_days: int = 2
+    every_days: int = 3
     split_mib: int = 128
     counts: str = "files"
     map_mib_per_s: float = 20.0
@@ -207,9 +207,9 @@ PROGRAMS = (
     pig("pig join", "sessionize.pig", "HASH_JOIN", "joined,users", mean_mib=700, reduces=3,
         map_mib_per_s=10.0),
     pig("pig sampler", "DefaultJobName", "SAMPLER", "ordered", mean_mib=400, reduces=1,
-        output_share=0.01, every_days=3),
+        output_share=0.01, every_days=4),
     pig("pig order", "DefaultJobName", "ORDER_BY", "ordered", mean_mib=400, reduces=2,
-        every_days=3),
+        every_days=4),
     streaming("stream words", "python3 words.py", "python3 add.py", mean_mib=500, reduces=2),
     streaming("stream parse", "perl parse.pl --strict", "cat", mean_mib=900, reduces=1,
               map_mib_per_s=5.0),
@@ -217,9 +217,9 @@ PROGRAMS = (
     mrjob(2, mean_mib=450, reduces=2, map_mib_per_s=10.0),
     mrjob(3, mean_mib=300, reduces=1, map_mib_per_s=6.0),
     launcher("load", "hive2"),
-    launcher("export", "shell", every_days=3),
+    launcher("export", "shell", every_days=4),
     sqoop("orders", 700),
-    sqoop("customers", 300, every_days=3),
+    sqoop("customers", 300, every_days=4),
     Program("word count", "word count", new_interface(
         f"{EXAMPLES}.WordCount$TokenizerMapper", f"{EXAMPLES}.WordCount$IntSumReducer",
         f"{EXAMPLES}.WordCount$IntSumReducer", f"{LIBRARY}.input.TextInputFormat",
@@ -228,7 +228,7 @@ PROGRAMS = (
         f"{EXAMPLES}.terasort.TeraGen$SortGenMapper",
         reads=f"{EXAMPLES}.terasort.TeraGen$RangeInputFormat",
         writes=f"{EXAMPLES}.terasort.TeraOutputFormat"),
-        800, 0, every_days=4, counts="nothing", output_share=1.0),
+        800, 0, every_days=5, counts="nothing", output_share=1.0),
     Program("terasort", "TeraSort", new_interface(
         reads=f"{EXAMPLES}.terasort.TeraInputFormat",
         writes=f"{EXAMPLES}.terasort.TeraOutputFormat"), 800, 4, every_days=4, output_share=1.0),
