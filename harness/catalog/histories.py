@@ -21,11 +21,11 @@ from harness.base.hadoop.secrets import SECRETS
 from harness.base.hadoop.site import read_properties
 from harness.base.hadoop.slots import KINDS
 from harness.base.records.trace import (
-    FILE_INPUT_COUNTER,
+    FILE_OUTPUT_COUNTER,
     FILE_SYSTEM_COUNTER,
+    TASK_COUNTER,
     JobTrace,
     NodeClock,
-    TaskAttempt,
     TaskKind,
 )
 from harness.base.records.trial import digest
@@ -64,7 +64,8 @@ class PastJob:
     *family* is the catalog's, of its name without numbers and its classes.  *configuration* is what
     models read of it, with its memory; *at_once* the most of its tasks of each kind that ran at one
     moment; *has_repeats* whether attempts failed or were killed; *clocks* those of nodes that are
-    off.
+    off.  The *input_bytes* of a job that *reads_files* are what its maps read, of another what they
+    wrote.
     """
 
     source: Files
@@ -80,6 +81,7 @@ class PastJob:
     hosts: frozenset[str]
     has_repeats: bool
     clocks: tuple[NodeClock, ...] = ()
+    reads_files: bool = True
 
     def trace(self) -> JobTrace:
         """What its history says of it, task by task."""
@@ -183,7 +185,7 @@ def with_configuration(source: Files, job_id: str) -> Files:
 
 def job_of(trace: JobTrace, properties: Mapping[str, str], source: Files) -> PastJob:
     """Make the job of its *trace* and the *properties* of its configuration, which *source* has."""
-    input_bytes = _input_bytes(trace)
+    input_bytes = _size(trace)
     row = past_job(trace, properties)
     classes = (row["mapper"], row["combiner"], row["reducer"])
     return PastJob(
@@ -200,11 +202,16 @@ def job_of(trace: JobTrace, properties: Mapping[str, str], source: Files) -> Pas
         hosts=frozenset(attempt.host for attempt in trace.attempts if attempt.host),
         has_repeats=row["failed_attempts"] + row["killed_attempts"] > 0,
         clocks=trace.clocks,
+        reads_files=trace.input_bytes > 0,
     )
 
 
-def _input_bytes(trace: JobTrace) -> int:
-    """Bytes that the maps of a job read; `DataError`: no model can be asked about such a job."""
+def _size(trace: JobTrace) -> int:
+    """
+    Bytes that the maps of a job read, or what stands for them where they read no files.
+
+    `DataError`: no model can be asked about such a job.
+    """
     if trace.state != "SUCCEEDED":
         reason = trace.diagnostics.strip() or "no reason is given"
         raise DataError(f"the job ended as {trace.state}: {reason}")
@@ -212,13 +219,23 @@ def _input_bytes(trace: JobTrace) -> int:
         raise DataError("its tasks ran within its application master, which no model covers")
     if not 1 <= trace.num_maps <= MOST_FILES:
         raise DataError(f"it has {trace.num_maps} maps, and models take 1 to {MOST_FILES}")
-    maps = trace.succeeded("map")
-    if not any(attempt.counters for attempt in maps):
+    counters = trace.map_counters or trace.task_counters("map")
+    if not counters:
         raise DataError("it has no counters: nothing says what the job read")
-    input_bytes = sum(map(_bytes_read, maps))
-    if not input_bytes:
-        raise DataError("its maps read no bytes: nothing says how large the job was")
-    return input_bytes
+    if not (size := trace.input_bytes or _other_size(counters)):
+        raise DataError("its maps read no bytes and wrote none: nothing says how large it was")
+    return size
+
+
+def _other_size(counters: Mapping[str, int]) -> int:
+    """
+    Bytes that stand for the size of a job whose maps read no files, by their *counters*.
+
+    What they wrote, or else the descriptions of their splits: they grow with the work, too.
+    """
+    written = counters.get(f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN", 0)
+    collected = counters.get(f"{TASK_COUNTER}.MAP_OUTPUT_BYTES", 0)
+    return written or collected or counters.get(f"{FILE_SYSTEM_COUNTER}.HDFS_BYTES_READ", 0)
 
 
 def _clean_conf(source: Files) -> bytes:
@@ -271,15 +288,3 @@ def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:
         if counts[name] > 1:
             short[family] = f"{name}-{digest(family)[:4]}"
     return short
-
-
-def _bytes_read(attempt: TaskAttempt) -> int:
-    """Bytes that a map read of its input, or, where its format counts none, of file systems."""
-    files = (
-        count
-        for name, count in attempt.counters.items()
-        if name.startswith(f"{FILE_SYSTEM_COUNTER}.")
-        and name.endswith("_BYTES_READ")
-        and not name.endswith(".FILE_BYTES_READ")
-    )
-    return attempt.count(f"{FILE_INPUT_COUNTER}.BYTES_READ") or sum(files)

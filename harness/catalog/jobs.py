@@ -7,7 +7,6 @@ estimated in its place.  Times are seconds, sizes are bytes as they are stored.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain
 from statistics import fmean
@@ -41,7 +40,7 @@ WANTED = _KEPT.union(*_CLASSES.values())
 
 # Sums over all successful tasks of a kind; a map-only job has its output counted in its maps.
 _COUNTERS: dict[str, tuple[TaskKind, str]] = {
-    "input_bytes": ("map", f"{records.FILE_INPUT_COUNTER}.BYTES_READ"),
+    "input_bytes": ("map", records.BYTES_READ),  # as `read_bytes` has it
     "map_input_records": ("map", f"{records.TASK_COUNTER}.MAP_INPUT_RECORDS"),
     "map_output_records": ("map", f"{records.TASK_COUNTER}.MAP_OUTPUT_RECORDS"),
     "map_spilled_records": ("map", f"{records.TASK_COUNTER}.SPILLED_RECORDS"),
@@ -214,6 +213,8 @@ def _counts(trace: JobTrace, missing: list[str]) -> tuple[dict[str, int | None],
     for column, (kind, counter) in columns.items():
         total = totals.get(kind, {})
         stated = total.get(counter)
+        if counter == records.BYTES_READ:
+            stated = records.read_bytes(total, trace.num_maps)
         counts[column] = _checked(stated)
         if counts[column] is None and total and column not in optional:
             missing.append(f"{column}: {'no such counter' if stated is None else 'not a count'}")
@@ -232,16 +233,8 @@ def _totals(
     stated = {"map": trace.map_counters, "reduce": trace.reduce_counters}
     if any(stated.values()):
         return {kind: stated[kind] for kind in kinds}, "totals of the job"
-    sums = {kind: _summed(trace, kind) for kind in kinds}
+    sums = {kind: trace.task_counters(kind) for kind in kinds}
     return sums, "sums over the tasks that succeeded" if any(sums.values()) else ""
-
-
-def _summed(trace: JobTrace, kind: TaskKind) -> Mapping[str, int]:
-    """Counters of the tasks of *kind* that succeeded, summed; of one that did twice, the last."""
-    sums = Counter[str]()
-    for attempt in {attempt.task_id: attempt for attempt in trace.succeeded(kind)}.values():
-        sums.update(attempt.counters)
-    return sums
 
 
 def _ratios(

@@ -257,6 +257,9 @@ def limitations(jobs: Sequence[PastJob], left_out: int) -> Iterator[str]:
         yield f"{jobs_text} ran beside others of the source, as no model knows"
     if repeats := sum(job.has_repeats for job in jobs):
         yield f"in {repeats} of {count(len(jobs), 'job')} attempts failed or were killed, and count"
+    if without := sum(not job.reads_files for job in jobs):
+        jobs_text = f"{without} of {count(len(jobs), 'job')}"
+        yield f"{jobs_text} read no files: what the maps wrote stands for the size"
     if left_out:
         histories = by_number(left_out, "history was", "histories were")
         reason = by_number(left_out, "it", "they")

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from harness.base.errors import DataError, MachineError, SpecError
 from harness.base.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
 from harness.catalog.catalog import Catalog
+from harness.catalog.families import family_rows
 from harness.catalog.histories import PastJob, family_names, read_jobs, with_configuration
 from harness.catalog.planning import cells_of, cluster_of, host_groups, plan_family
 from harness.catalog.sources import Files
@@ -37,15 +38,23 @@ from harness.past.imports import (
     import_jobs,
 )
 from harness.tuning.past_basis import basis_of_past_job
+from tests.catalog.cases import unpacked
 from tests.run.fakes import CONF, DATA, RECORDED
 from tests.run.fakes import HISTORY as RECORDED_HISTORY
 
 HOUR_MS = 3_600_000
 BYTES = re.compile(rb'("name":"BYTES_READ","displayName":"[^"]*","value":)(\d+)')
+OUTPUT = re.compile(
+    rb'("name":"(?:HDFS_BYTES_READ|MAP_OUTPUT_BYTES|BYTES_WRITTEN)","displayName":"[^"]*","value":)\d+'
+)
 MOMENT = re.compile(rb"(?<![_\d])1795\d{9}(?!\d)")
 FACTOR = b"<name>mapreduce.task.io.sort.factor</name><value>"
 SORT_MB = b"<name>mapreduce.task.io.sort.mb</name><value>"
 CASES = Path(__file__).parent / "data"
+COMPRESSED = b"".join(
+    b"<property><name>mapreduce.%s.compress</name><value>true</value></property>" % part
+    for part in (b"map.output", b"output.fileoutputformat")
+)
 WORDCOUNT = (DATA / "wordcount.jhist").read_bytes()
 
 
@@ -332,6 +341,66 @@ class TestClocks:
         assert [*job["missing"]] == ["phases of 2 tasks: the clock of their node is off"]
 
 
+class TestWhatIsRead:
+    """Bytes that Hadoop counts elsewhere, and models that need less than others."""
+
+    @pytest.mark.process
+    def test_of_hive(self, tmp_path, target, capsys):
+        """
+        Its format counts none: import, models, catalog and tuning read the file system's counter.
+        """
+        case = unpacked("zero-input-counter-hive", tmp_path)
+        imported = import_jobs([case], target)
+
+        backtest(imported.run)
+
+        sizes = {trial.cell.workload.input_bytes for trial in imported.run.read_plan()}
+        assert (imported.families[0]["scored"], min(sizes)) == (2, 16_777_335)
+        predictions = imported.run.read_predictions()
+        for model in ("whatif-mr2", "ernest", "nearest"):
+            assert all(answer.job_s for answer in predictions[model])
+        catalog = str(tmp_path / "catalog")
+        assert main(["catalog", "add", str(case), "--catalog", catalog]) == 0
+        assert main(["catalog", "list", "--catalog", catalog]) == 0
+        assert " 64 MiB " in capsys.readouterr().out
+        (row, *_) = family_rows(Catalog(tmp_path / "catalog").table())
+        assert row["least_input_bytes"] == 16_777_335
+        assert basis_of_past_job(Catalog(tmp_path / "catalog"), "job_1425400000103_0001").base
+
+    @pytest.mark.process
+    def test_models_of_whole_jobs_need_no_more(self, done, target):
+        """
+        Of a compression nobody knows the ratio: What-If lacks statistics, and the others answer.
+        """
+        for path in done.rglob("*_conf.xml"):
+            data = path.read_bytes().replace(b"</configuration>", COMPRESSED + b"</configuration>")
+            path.write_bytes(data)
+
+        run = import_jobs([done], target).run
+        backtest(run, ["whatif-mr2", "ernest", "nearest"])
+
+        predictions = run.read_predictions()
+        assert all(answer.not_applicable for answer in predictions["whatif-mr2"])
+        answers = predictions["ernest"] + predictions["nearest"]
+        assert {(answer.not_applicable, answer.body_s) for answer in answers} == {((), None)}
+        assert all(answer.job_s == answer.published_s > 0 for answer in answers)
+        assert "the whole job as the profiled jobs took it" in answers[0].warnings[-1]
+        scored = [row for row in run.read_scores().scores if row.quantity == "job_s"]
+        assert {row.model for row in scored} == {"ernest", "nearest"}
+
+    def test_size_of_what_reads_no_files(self, tmp_path, target):
+        """
+        What its maps wrote; the run says so.
+        """
+        for number in range(3):
+            put(tmp_path / "jobs", number, history=(DATA / "teragen.jhist").read_bytes())
+
+        run = import_jobs([tmp_path / "jobs"], target).run
+
+        assert run.read_plan()[0].cell.workload.input_bytes == 6_000_000
+        assert "3 of 3 jobs read no files" in " ".join(run.read_manifest().limitations)
+
+
 class TestWhatCannotBeUsed:
     """Each is named with its reason, and the rest goes on."""
 
@@ -345,8 +414,8 @@ class TestWhatCannotBeUsed:
             put(folder, 12, change=lambda h: re.sub(rb'"counts":\[[^]]*\]', b'"counts":[]', h)):
                 "it has no counters",
             put(folder, 13, change=lambda h: h[:3000]): "not the schema",
-            put(folder, 14, size=0, change=lambda h: h.replace(b"HDFS_BYTES", b"FILE_BYTES")):
-                "its maps read no bytes",
+            put(folder, 14, size=0, change=lambda h: OUTPUT.sub(rb"\g<1>0", h)):
+                "its maps read no bytes and wrote none",
             put(folder, 15, conf=b"<configuration>"): "not XML",
             put(folder, 16, conf=CONF.replace(SORT_MB + b"1<", SORT_MB + b"x<")):
                 "mapreduce.task.io.sort.mb = 'x' is not a whole number",
