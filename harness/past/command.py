@@ -64,8 +64,8 @@ def import_histories(
     A SOURCE is a folder of .jhist files with the _conf.xml of each beside it, a copy of Hadoop's
     done tree, or a run, of which the histories and configurations alone are taken.  Jobs of the
     same name and classes are a family: its earlier jobs feed the profile, and 'harness backtest'
-    scores the later ones.  What cannot be used is named with its reason, and the rest goes on: exit
-    status 6.
+    scores the later ones.  What cannot be used is named with its reason, Tez and Spark applications
+    are counted, and the rest goes on: exit status 6.
 
     With --logs the models that need times from inside tasks (prophet, ptc) are scored, too: PLACE
     has container_.../syslog below it, as yarn.nodemanager.log-dirs of the nodes have, or is a
@@ -103,7 +103,7 @@ def import_histories(
     )
     answer = {**imported._asdict(), "run": imported.run.path}
     present(answer, shown_import(imported, output), as_json=as_json)
-    if imported.left_out:
+    if imported.left_out or imported.applications:
         raise SystemExit(6)
 
 
