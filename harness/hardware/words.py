@@ -222,7 +222,8 @@ def moved_says(files: Sequence[str], source: str, judges: Sequence[Judge]) -> st
     """
     What predictions by profiles of the run *source* are, moved by two *files*: one sentence.
 
-    *judges* are its models, each over all workloads that it was scored on there.
+    *judges* are its models, each over all workloads that it was scored on there.  How far off they
+    are here is what follows it: a verdict, or that nothing was scored yet.
     """
     known = [judge for judge in judges if judge.error is not None]
     text = f"profiles of {source}, for the machine of {files[1]} in the place of {files[0]}"
@@ -230,7 +231,7 @@ def moved_says(files: Sequence[str], source: str, judges: Sequence[Judge]) -> st
         nearest = min(known, key=lambda judge: judge.error or 0.0)
         there = nearest.clause.replace(" here", " there")
         text += f"; {there}"
-    return f"{text}; how far off they are on this machine is known once its jobs are scored"
+    return text
 
 
 def rests_on(machine: MachineCosts) -> str:

@@ -158,7 +158,9 @@ def predict(
     else:
         with run.lock():
             answer = Predicted(evaluation.predict())
-    answer = answer._replace(says=says)
+    if says:
+        here = answer.verdict or "how far off they are here is not known: nothing was scored here"
+        answer = answer._replace(says=f"{says}; {here}")
     present(answer._asdict(), shown_predictions(evaluation, answer), as_json=as_json)
 
 
