@@ -73,8 +73,9 @@ class Tuned(NamedTuple):
     """
     Settings of a job that models propose; `harness.tune` gives them.
 
-    *says* is the answer in one sentence, with how far off its judge was.  *properties* are those of
-    the best proposal, none where nothing is expected to be faster than the job's own.  *proposals* has a row for each, the best first, as the model *judge* prices
+    *says* is what the best comes to, and how far off its judge was here, in a sentence.
+    *properties* are those of the best proposal, none where nothing is expected to be faster than
+    the job's own.  *proposals* has a row for each, the best first, as the model *judge* prices
     them; *base* says which job that is, *refused* which optimizers have nothing to choose.
     """
 

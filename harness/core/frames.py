@@ -11,6 +11,7 @@ from harness.base.errors import DataError
 from harness.base.records.score import Comparison, Measurement, Tally
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.grid import axis_values, varying
+from harness.observe.profiling.measured import SPANS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -72,7 +73,8 @@ class Frames:
                 f"reference_{name}": time_s for name, time_s in measurement.reference_s.items()
             }
             rows.append({**row, **measurement.raw_s, **reference})
-        return self._frame(rows, "cell", "trial", "job_s", "body_s", "frame_s")
+        spans = [span.quantity for span in SPANS]  # empty where no start of a task is known
+        return self._frame(rows, "cell", "trial", "job_s", "body_s", "frame_s", *spans)
 
     @cached_property
     def attempts(self) -> DataFrame:

@@ -110,7 +110,8 @@ class TestTune:
         assert main([*words, "--optimizer", "rules", "--optimizer", "mrtuner"]) == 0
         answer = json.loads(capsys.readouterr().out)
 
-        assert (tuned.base, tuned.judge) == (answer["base"], answer["judge"])
+        assert (tuned.says, tuned.base) == (answer["says"], answer["base"])
+        assert tuned.judge == answer["judge"]
         assert tuned.refused == answer["refused"]
         shown = [row["job_s"] for row in answer["proposals"]]
         assert [*tuned.proposals.job_s] == pytest.approx(shown)
