@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -92,16 +93,20 @@ def import_histories(
 
     anonymous_command = "harness import SOURCE... --anonymise"  # paths may name somebody
     typed_command = SECRETS.clean(shlex.join(["harness", *sys.argv[1:]]))
-    imported = import_jobs(
-        sources,
-        output,
-        share=share,
-        until_s=until.replace(tzinfo=UTC).timestamp() if until else None,
-        logs=ContainerLogs(logs) if logs else None,
-        command=anonymous_command if anonymise else typed_command,
-        anonymiser=anonymiser if anonymise else None,
-    )
+    with TemporaryDirectory(prefix="harness-logs-") as scratch:
+        container_logs = ContainerLogs(logs, Path(scratch)) if logs else None
+        imported = import_jobs(
+            sources,
+            output,
+            share=share,
+            until_s=until.replace(tzinfo=UTC).timestamp() if until else None,
+            logs=container_logs,
+            command=anonymous_command if anonymise else typed_command,
+            anonymiser=anonymiser if anonymise else None,
+        )
     answer = {**imported._asdict(), "run": imported.run.path}
+    if container_logs is not None:
+        answer["logs"] = {"tasks": container_logs.counts.total(), **container_logs.counts}
     present(answer, shown_import(imported, output), as_json=as_json)
     if imported.left_out:
         raise SystemExit(6)
